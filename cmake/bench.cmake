@@ -1,0 +1,18 @@
+# bench/NAME.cpp is a program bench_NAME. OpenBLAS, the baseline, is linked where it is found, and NAPKIN_HAVE_OPENBLAS tells.
+find_package(benchmark REQUIRED)
+find_package(OpenBLAS QUIET)
+
+file(GLOB benches CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
+foreach(source IN LISTS benches)
+    cmake_path(GET source STEM name)
+    add_executable(bench_${name} ${source})
+    napkin_target(bench_${name})
+    set_target_properties(bench_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
+    target_compile_definitions(bench_${name} PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_link_libraries(bench_${name} PRIVATE napkin_internal benchmark::benchmark_main)
+    if(OpenBLAS_FOUND)
+        target_compile_definitions(bench_${name} PRIVATE NAPKIN_HAVE_OPENBLAS)
+        target_include_directories(bench_${name} SYSTEM PRIVATE ${OpenBLAS_INCLUDE_DIRS})
+        target_link_libraries(bench_${name} PRIVATE ${OpenBLAS_LIBRARIES})
+    endif()
+endforeach()

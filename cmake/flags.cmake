@@ -1,0 +1,50 @@
+# How every target of this repository is compiled, and the glob that all of them use.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+
+# ccache, told to see through the path of the checkout, so that clones of the repository share what they compiled.
+find_program(CCACHE_PROGRAM ccache)
+mark_as_advanced(CCACHE_PROGRAM)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+endif()
+
+# napkin_glob(variable pattern): the files below the source directory that match, looked up again at every build.
+function(napkin_glob variable pattern)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS LIST_DIRECTORIES OFF "${PROJECT_SOURCE_DIR}/${pattern}")
+    set(${variable} "${found}" PARENT_SCOPE)
+endfunction()
+
+# napkin_target(target): warnings and sanitizers.
+function(napkin_target target)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # GCC 12 warns about code of its own string class here (GCC bug 105651).
+        target_compile_options(${target} PRIVATE -Wno-restrict)
+    endif()
+    if(NAPKIN_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+        if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+            # Guesses of the optimizer, wrong now and then about correct code: shown, but no reason to stop.
+            target_compile_options(${target} PRIVATE -Wno-error=maybe-uninitialized -Wno-error=array-bounds
+                -Wno-error=stringop-overflow -Wno-error=stringop-overread -Wno-error=free-nonheap-object)
+        endif()
+    endif()
+    if(NAPKIN_SANITIZE)
+        target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+        target_compile_options(${target} PRIVATE
+            -fsanitize=${NAPKIN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        # PUBLIC, so that whatever links the static library links the sanitizers' run time too.
+        target_link_options(${target} PUBLIC -fsanitize=${NAPKIN_SANITIZE})
+    endif()
+    if(NAPKIN_FUZZ)
+        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+endfunction()

@@ -1,0 +1,62 @@
+# One GoogleTest program for each kind of test, each test of it a test of ctest's, so that ctest spreads them over the cores, stops
+# one that hangs and names one that fails. Kinds are also ctest's labels: `ctest -L unit`.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# napkin_test_program(target sources): what the tests know: where the sources are, and the tool to call.
+function(napkin_test_program target)
+    add_executable(${target} ${ARGN})
+    napkin_target(${target})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    # Tests are compiled often and run once: less optimization is quicker in sum.
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_include_directories(${target} PRIVATE tests)
+    target_compile_definitions(${target} PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE napkin_internal)
+    if(TARGET napkin-cli)
+        target_compile_definitions(${target} PRIVATE NAPKIN_CLI="$<TARGET_FILE:napkin-cli>")
+        add_dependencies(${target} napkin-cli)
+    endif()
+endfunction()
+
+# Tests compile kernels: into a cache of the build's own, not the user's.
+set(test_environment "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache" "NO_COLOR=1")
+
+function(napkin_test_kind kind seconds)
+    napkin_glob(sources tests/${kind}/*.cpp)
+    if(NOT sources)
+        return()
+    endif()
+    napkin_test_program(test_${kind} ${sources})
+    target_link_libraries(test_${kind} PRIVATE GTest::gmock GTest::gtest GTest::gtest_main)
+    gtest_discover_tests(test_${kind} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
+        TEST_PREFIX "${kind}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+        PROPERTIES LABELS ${kind} TIMEOUT ${seconds} ENVIRONMENT "${test_environment}")
+endfunction()
+
+napkin_test_kind(unit 60)
+napkin_test_kind(text 60)
+napkin_test_kind(error 60)
+napkin_test_kind(property 180)
+napkin_test_kind(numeric 300)
+napkin_test_kind(gpu 300)
+
+# tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way.
+file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
+foreach(source IN LISTS fuzzers)
+    cmake_path(GET source STEM name)
+    set(corpus "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}")
+    if(NAPKIN_FUZZ)
+        napkin_test_program(fuzz_${name} ${source})
+        target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        set(once -runs=0)
+    else()
+        napkin_test_program(fuzz_${name} ${source} tests/fuzz/driver/replay.cpp)
+        set(once)
+    endif()
+    if(NOT IS_DIRECTORY "${corpus}")
+        set(corpus)
+    endif()
+    add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${once} ${corpus})
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 ENVIRONMENT "${test_environment}")
+endforeach()

@@ -1,0 +1,4 @@
+// Uses napkin as an installed library, through its public headers only.
+#include <napkin/napkin.hpp>
+
+int main() {}
