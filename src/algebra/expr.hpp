@@ -1,0 +1,152 @@
+#pragma once
+// Scalar expressions: the elementwise mathematics under an equation, as immutable shared trees. The same type serves the
+// user's equations, the calculus (where folds' states are arrays like any other) and the emitters.
+//
+// An expression is evaluated at a point: an integer value for every axis. A Read takes the element of an array whose
+// indices are affine in the axes; an AxisIndex is the axis' own coordinate; an AxisSize is the axis' full extent.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "support/dtype.hpp"
+
+namespace napkin {
+
+using AxisId = int;   ///< index into Diagram::axes
+using ArrayId = int;  ///< index into Diagram::arrays
+
+/// Σ coefficient·axis + constant, with axes in ascending order, no zero coefficient, each axis at most once.
+struct Affine {
+    std::vector<std::pair<AxisId, std::int64_t>> terms;
+    std::int64_t constant = 0;
+
+    static Affine axis(AxisId id) { return {{{id, 1}}, 0}; }
+    [[nodiscard]] bool is_axis(AxisId id) const {
+        return constant == 0 && terms.size() == 1 && terms[0].first == id && terms[0].second == 1;
+    }
+    /// The axis when the index is just an axis, else -1.
+    [[nodiscard]] AxisId single_axis() const {
+        return constant == 0 && terms.size() == 1 && terms[0].second == 1 ? terms[0].first : -1;
+    }
+    [[nodiscard]] std::int64_t coefficient(AxisId id) const;
+    void add(AxisId id, std::int64_t coefficient);
+    friend bool operator==(const Affine&, const Affine&) = default;
+};
+Affine operator+(const Affine& a, const Affine& b);
+Affine operator-(const Affine& a, const Affine& b);
+Affine operator*(const Affine& a, std::int64_t factor);
+
+enum class UnaryOp : std::uint8_t { neg, exp, log, tanh, erf, sqrt, rsqrt, abs, logical_not, sin, cos, floor };
+enum class BinaryOp : std::uint8_t { add, sub, mul, div, pow, min, max, lt, le, gt, ge, eq, ne, logical_and, logical_or };
+
+struct ExprNode;
+/// Never null once built by the functions below.
+using Expr = std::shared_ptr<const ExprNode>;
+
+struct Constant {
+    double value;
+};
+struct AxisIndex {
+    AxisId axis;
+};
+struct AxisSize {
+    AxisId axis;
+};
+struct Read {
+    ArrayId array;
+    std::vector<Affine> indices;  ///< one for each axis of the array
+};
+struct Unary {
+    UnaryOp op;
+    Expr a;
+};
+struct Binary {
+    BinaryOp op;
+    Expr a, b;
+};
+/// a where the condition is not 0, else b; the side not taken does not contribute, not even its NaN.
+struct Select {
+    Expr condition, a, b;
+};
+struct Cast {
+    DType type;
+    Expr a;
+};
+
+struct ExprNode {
+    using Variant = std::variant<Constant, AxisIndex, AxisSize, Read, Unary, Binary, Select, Cast>;
+    Variant v;
+    std::size_t hash = 0;
+};
+
+// Construction does no simplification: what the user wrote is what is kept.
+Expr constant(double value);
+Expr axis_index(AxisId axis);
+Expr axis_size(AxisId axis);
+Expr read(ArrayId array, std::vector<Affine> indices);
+Expr unary(UnaryOp op, Expr a);
+Expr binary(BinaryOp op, Expr a, Expr b);
+Expr select(Expr condition, Expr a, Expr b);
+Expr cast(DType type, Expr a);
+
+/// The node as the given alternative, or null.
+template <class T>
+const T* as(const Expr& e) {
+    return std::get_if<T>(&e->v);
+}
+
+/// Structural equality (constants by bit pattern, so NaN equals itself and 0 differs from -0).
+bool equal(const Expr& a, const Expr& b);
+struct ExprHash {
+    std::size_t operator()(const Expr& e) const { return e->hash; }
+};
+struct ExprEqual {
+    bool operator()(const Expr& a, const Expr& b) const { return equal(a, b); }
+};
+
+/// Direct children, in order.
+std::vector<Expr> children(const Expr& e);
+/// The same node over other children (as many as children() gives).
+Expr with_children(const Expr& e, std::vector<Expr> replacement);
+
+/// Bottom-up rewriting: f is called on every node after its children were rewritten; returns the node to use.
+Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f);
+/// Calls f on every node, parents before children.
+void visit(const Expr& e, const std::function<void(const Expr&)>& f);
+
+/// The axes that the value depends on: of reads' indices and of AxisIndex (not of AxisSize), ascending.
+std::vector<AxisId> free_axes(const Expr& e);
+bool depends_on_axis(const Expr& e, AxisId axis);
+bool reads_array(const Expr& e, ArrayId array);
+std::vector<ArrayId> read_arrays(const Expr& e);  ///< ascending, each once
+std::size_t count_nodes(const Expr& e);
+
+/// Value semantics of the operators in double precision; comparisons and logic give 0 or 1; min and max propagate NaN.
+double apply(UnaryOp op, double a);
+double apply(BinaryOp op, double a, double b);
+
+/// Identities of the reals with constant folding: x+0, x·1, x/1, --x, 0·finite constant, exp(log x), where(1, …).
+/// Never changes the value at any point where the original is finite.
+Expr simplify(const Expr& e);
+
+/// Provably greater than zero for every finite input (exp(·), squares plus positive constants, sizes, …); used as a side condition.
+bool is_positive(const Expr& e);
+
+std::string_view name(UnaryOp op);   ///< as written in the language: "exp", "-", …
+std::string_view name(BinaryOp op);  ///< "+", "<=", "min", …
+
+/// Names for printing: how an axis and an array are called.
+struct ExprNames {
+    std::function<std::string(AxisId)> axis;
+    std::function<std::string(ArrayId)> array;
+};
+/// The expression in the language's syntax with the fewest parentheses that read back as the same tree. AxisSize prints as
+/// size(k). Constants print so that they read back bit for bit ("inf", "-inf", "nan" included).
+std::string to_string(const Expr& e, const ExprNames& names);
+std::string to_string(const Affine& a, const ExprNames& names);
+
+}  // namespace napkin

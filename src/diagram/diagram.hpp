@@ -1,0 +1,93 @@
+#pragma once
+// A diagram: typed arrays over named axes and the equations that define them, in order. All calls are inlined, every reduction
+// is an equation of its own, so an equation is one weave: its free axes are woven, the axes under the reduction consumed.
+//
+// Invariants (verify() in verifier.hpp states each as an error):
+//  - every array that is not an input is the target of exactly one equation, which stands after the equations it reads;
+//  - the target is indexed by exactly its own axes, each once; reduced axes are none of them;
+//  - every axis in a body is a target axis or a reduced axis; a Read has one index for each axis of its array;
+//  - axis and array names are unique identifiers and differ from each other.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algebra/expr.hpp"
+#include "algebra/reduce.hpp"
+#include "algebra/size.hpp"
+#include "support/dtype.hpp"
+#include "support/source.hpp"
+
+namespace napkin {
+
+struct Axis {
+    std::string name;
+    /// From `sizes`: a number, or an expression in other axes' sizes by name (n - w + 1). Empty: stays symbolic.
+    std::optional<Size> size;
+    SourceRange range;
+    friend bool operator==(const Axis&, const Axis&) = default;
+};
+
+enum class ArrayRole : std::uint8_t { input, temporary, output };
+
+struct Array {
+    std::string name;
+    std::vector<AxisId> axes;  ///< row-major storage order, distinct
+    DType type = DType::f32;
+    ArrayRole role = ArrayRole::temporary;
+    SourceRange range;
+    friend bool operator==(const Array&, const Array&) = default;
+};
+
+struct Equation {
+    ArrayId target = -1;
+    std::optional<ReduceOp> reduce;      ///< none: a map
+    std::vector<AxisId> reduce_axes;     ///< non-empty exactly when reduce is set; ascending
+    Expr body;
+    SourceRange range;                   ///< the equation in the user's text
+    std::vector<std::string> inlined;    ///< the diagrams it was inlined from, outermost first
+    friend bool operator==(const Equation& a, const Equation& b) {
+        return a.target == b.target && a.reduce == b.reduce && a.reduce_axes == b.reduce_axes && equal(a.body, b.body);
+    }
+};
+
+/// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`.
+struct ScheduleItem {
+    std::string kind;                    ///< "group", "stream", "subloop", "threads", "form", …: checked by the pass that owns it
+    std::string axis;                    ///< or the value's name where no axis is meant
+    std::optional<std::int64_t> value;
+    std::string word;                    ///< a non-numeric value, e.g. form=auxiliary
+    SourceRange range;
+    friend bool operator==(const ScheduleItem&, const ScheduleItem&) = default;
+};
+
+struct Diagram {
+    std::string name;
+    std::vector<Axis> axes;
+    std::vector<Array> arrays;
+    std::vector<ArrayId> inputs, outputs;  ///< in signature order
+    std::vector<Equation> equations;
+    std::vector<ScheduleItem> schedule;
+    SourceRange range;
+    friend bool operator==(const Diagram&, const Diagram&) = default;
+
+    [[nodiscard]] const Array& array(ArrayId id) const { return arrays[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Axis& axis(AxisId id) const { return axes[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] std::optional<AxisId> find_axis(std::string_view name) const;
+    [[nodiscard]] std::optional<ArrayId> find_array(std::string_view name) const;
+    /// The equation that defines the array, or null for an input.
+    [[nodiscard]] const Equation* definition(ArrayId id) const;
+    [[nodiscard]] ExprNames names() const;
+};
+
+/// Adds an array under a name made unique by a suffix (S, S_2, …) and returns its id.
+ArrayId add_array(Diagram& diagram, std::string wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role);
+
+/// The read of an array at exactly its own axes.
+Expr read_self(const Diagram& diagram, ArrayId id);
+
+/// One equation in the language's syntax, without its line end: "S[q, x] = sum(k) Q[q, k] * K[x, k]".
+std::string to_string(const Diagram& diagram, const Equation& equation);
+
+}  // namespace napkin

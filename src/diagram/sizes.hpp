@@ -1,0 +1,29 @@
+#pragma once
+// Numbers for the axes: defaults of `sizes`, overridden by --set, derived ones computed, extents of affine reads checked.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// Extent of every axis, indexed by AxisId; at least 1.
+using Extents = std::vector<std::int64_t>;
+
+/// Binds every axis. Errors: unknown-axis (nearest name), missing-size (which axes, where), bad-size (non-positive, not an
+/// integer), size-overflow (an array or an iteration space past 2^62), index-out-of-range (X[i + w]: what it reaches, what there is).
+Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides = {});
+
+/// Smallest and largest value of an affine index when axis a runs over [begin[a], begin[a] + count[a]).
+struct Interval {
+    std::int64_t low = 0, high = 0;  ///< inclusive
+};
+Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count);
+
+/// Number of values of an array; the extents were bound, so it fits 2^62.
+std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents);
+
+}  // namespace napkin

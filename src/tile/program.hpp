@@ -1,0 +1,80 @@
+#pragma once
+// The tile program: the paper's pseudocode expansion (§5) of a derived diagram under a plan. Explicit variables with level, tile,
+// precision and lifetime; head, streamed loops, tail; every transfer between levels is a statement.
+//
+// Expressions in Compute are over variables: Read::array is an index into TileKernel::variables, its indices stay in absolute axis
+// coordinates; a variable's element for index values i is at i - origin, the origin of each dimension being the lowest value
+// that its Affine takes over the current tile.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "derive/derived.hpp"
+#include "diagram/sizes.hpp"
+#include "plan/plan.hpp"
+
+namespace napkin {
+
+using VariableId = int;
+
+struct Variable {
+    std::string name;
+    ArrayId array = -1;           ///< the array of Derived::diagram that it is a tile of
+    std::vector<Affine> dims;     ///< one for each dimension of the array; a plain axis for everything computed
+    DType memory_type = DType::f32;  ///< type of the array in memory (loads widen from it, stores round to it)
+    bool is_state = false;
+    friend bool operator==(const Variable&, const Variable&) = default;
+};
+
+struct Load {
+    VariableId variable;  ///< ℓ0 → ℓ1, the tile of its array
+};
+struct Store {
+    VariableId variable;  ///< ℓ1 → ℓ0
+};
+struct Init {
+    VariableId variable;
+    double value;
+};
+/// variable = [carry ⊕] [⊕ over reduce_axes] body, for every point of its tile.
+struct Compute {
+    VariableId variable;
+    std::optional<ReduceOp> reduce;
+    std::vector<AxisId> reduce_axes;
+    Expr body;
+    Expr carry;  ///< may be null
+};
+/// Ends the variable's lifetime: its memory is free from here on.
+struct Free {
+    VariableId variable;
+};
+struct TileLoop;
+using TileStatement = std::variant<Load, Store, Init, Compute, Free, std::shared_ptr<const TileLoop>>;
+
+/// for each chunk of `axis`, `chunk` values at a time, in ascending order, skipping chunks in which one of `support` is negative everywhere.
+struct TileLoop {
+    AxisId axis = -1;
+    std::int64_t chunk = 1;
+    std::vector<Affine> support;
+    std::vector<TileStatement> body;
+};
+
+/// One launch: `body` runs for every tile of the grouped axes.
+struct TileKernel {
+    std::string name;
+    std::vector<std::pair<AxisId, std::int64_t>> groups;  ///< grouped axes with their group sizes, outermost first
+    std::vector<Variable> variables;
+    std::vector<TileStatement> body;
+};
+
+struct TileProgram {
+    Diagram diagram;   ///< arrays and axes by id (Derived::diagram)
+    Extents extents;
+    std::vector<TileKernel> kernels;
+};
+
+}  // namespace napkin
