@@ -1,0 +1,41 @@
+#!/bin/sh
+# Builds build/release quietly: ./napkin and ./test call it. One build at a time: a second one waits for the first.
+#
+#   scripts/build.sh tool            the command line tool alone
+#   scripts/build.sh tests [-D...]   everything: tool, tests, benchmarks; with CMake settings
+#
+# Says one line on stderr; on failure the end of the compiler's output follows, and the exit code is 1.
+set -eu
+cd "$(dirname "$0")/.."
+what=$1
+shift
+build=build/release
+mkdir -p $build
+
+configure_and_build() {
+    # What ./napkin compares the sources' times with: the start of the build, so that an edit made during it counts as newer.
+    touch $build/started
+    if [ "$what" = tests ]; then
+        cmake --preset release -DNAPKIN_TESTS=ON -DNAPKIN_BENCH=ON "$@" && cmake --build $build || return
+    else
+        if [ ! -e $build/build.ninja ]; then
+            cmake --preset release -DNAPKIN_TESTS=OFF "$@" || return
+        fi
+        cmake --build $build --target napkin-cli || return
+    fi
+    mv $build/started $build/tool-is-newer-than-this
+}
+
+(
+    if command -v flock >/dev/null; then flock 9; fi
+    if [ -e $build/tool-is-newer-than-this ]; then
+        echo "napkin: building what changed" >&2
+    else
+        echo "napkin: building, for the first time here, which takes some minutes" >&2
+    fi
+    configure_and_build "$@" >$build/build.log 2>&1 9>&- || {
+        grep -E -A 12 'error:|Error|FAILED' $build/build.log | head -n 60 >&2 || tail -n 40 $build/build.log >&2
+        echo "napkin: the build failed; all of its output: $PWD/$build/build.log" >&2
+        exit 1
+    }
+) 9>$build/lock

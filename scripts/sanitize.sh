@@ -1,0 +1,49 @@
+#!/bin/sh
+# Builds the unit, error and fuzz tests with clang's address and undefined-behaviour sanitizers, runs them, and then lets libFuzzer
+# look for new inputs for a while (default: 60 processor seconds, shared between the fuzz targets):
+#
+#   scripts/sanitize.sh [SECONDS]
+#
+# One build does for both, as it is libFuzzer's that has the sanitizers in. An input that fails is left in build/fuzz/artifacts/;
+# give it to build/fuzz/tests/fuzz_NAME to see it fail again.
+set -eu
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+build=build/fuzz
+
+targets=
+for kind in unit error; do
+    [ -z "$(find tests/$kind -name '*.cpp' 2>/dev/null)" ] || targets="$targets test_$kind"
+done
+fuzzers=
+for file in tests/fuzz/*.cpp; do
+    [ ! -e "$file" ] || fuzzers="$fuzzers $(basename "$file" .cpp)"
+done
+for name in $fuzzers; do targets="$targets fuzz_$name"; done
+[ -n "$targets" ] || exit 0
+
+mkdir -p $build/artifacts
+cmake --preset fuzz "-DNAPKIN_WERROR=${CI:+ON}" >$build/build.log 2>&1 || { cat $build/build.log >&2; exit 1; }
+cmake --build $build --target $targets >$build/build.log 2>&1 || { grep -E -A 12 'error:|FAILED' $build/build.log | head -n 60 >&2; exit 1; }
+
+export ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 UBSAN_OPTIONS=print_stacktrace=1
+ctest --test-dir $build --parallel 2 --output-on-failure --no-tests=error -L '^(unit|error|fuzz)$' >$build/test.log 2>&1 </dev/null ||
+    { grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' $build/test.log; exit 1; }
+sed -n '/% tests passed/p' $build/test.log
+
+[ -n "$fuzzers" ] && [ "$seconds" -gt 0 ] || exit 0
+each=$((seconds / $(echo $fuzzers | wc -w)))
+[ $each -ge 5 ] || each=5
+for name in $fuzzers; do
+    mkdir -p $build/found/$name
+    corpus=tests/fuzz/corpus/$name
+    [ -d $corpus ] || corpus=
+    echo "$name $build/tests/fuzz_$name -max_total_time=$each -timeout=20 -rss_limit_mb=4096 -print_final_stats=1" \
+        "-artifact_prefix=$build/artifacts/$name- $build/found/$name $corpus"
+done | xargs -P 2 -L 1 sh -c '
+    name=$1; shift
+    if "$@" >build/fuzz/$name.log 2>&1; then
+        sed -n "s/^stat::number_of_executed_units: */fuzz $name: inputs tried: /p" build/fuzz/$name.log
+    else
+        tail -n 60 build/fuzz/$name.log; exit 1
+    fi' sh
