@@ -33,6 +33,7 @@ sed -n '/% tests passed/p' $build/test.log
 
 [ -n "$fuzzers" ] && [ "$seconds" -gt 0 ] || exit 0
 each=$((seconds / $(echo $fuzzers | wc -w)))
+[ $each -le 30 ] || each=30
 [ $each -ge 5 ] || each=5
 for name in $fuzzers; do
     mkdir -p $build/found/$name
