@@ -36,6 +36,7 @@ struct Affine {
     void add(AxisId id, std::int64_t coefficient);
     friend bool operator==(const Affine&, const Affine&) = default;
 };
+// Coefficients saturate at ±2^62 (limits::max_size_product).
 Affine operator+(const Affine& a, const Affine& b);
 Affine operator-(const Affine& a, const Affine& b);
 Affine operator*(const Affine& a, std::int64_t factor);
@@ -113,9 +114,10 @@ std::vector<Expr> children(const Expr& e);
 /// The same node over other children (as many as children() gives).
 Expr with_children(const Expr& e, std::vector<Expr> replacement);
 
-/// Bottom-up rewriting: f is called on every node after its children were rewritten; returns the node to use.
+/// Bottom-up rewriting: f is called on every distinct node after its children were rewritten; returns the node to use. A node
+/// whose children stay the same objects stays the same object.
 Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f);
-/// Calls f on every node, parents before children.
+/// Calls f on every distinct node, a parent before its children and in order; a shared node once.
 void visit(const Expr& e, const std::function<void(const Expr&)>& f);
 
 /// The axes that the value depends on: of reads' indices and of AxisIndex (not of AxisSize), ascending.
@@ -123,6 +125,7 @@ std::vector<AxisId> free_axes(const Expr& e);
 bool depends_on_axis(const Expr& e, AxisId axis);
 bool reads_array(const Expr& e, ArrayId array);
 std::vector<ArrayId> read_arrays(const Expr& e);  ///< ascending, each once
+/// Nodes of the tree as it prints: a shared node counts as often as it stands there. Saturates, never overflows.
 std::size_t count_nodes(const Expr& e);
 
 /// Value semantics of the operators in double precision; comparisons and logic give 0 or 1; min and max propagate NaN.
@@ -136,8 +139,8 @@ Expr simplify(const Expr& e);
 /// Provably greater than zero for every finite input (exp(·), squares plus positive constants, sizes, …); used as a side condition.
 bool is_positive(const Expr& e);
 
-std::string_view name(UnaryOp op);   ///< as written in the language: "exp", "-", …
-std::string_view name(BinaryOp op);  ///< "+", "<=", "min", …
+std::string_view name(UnaryOp op);   ///< as written in the language: "exp", "-", "not", …
+std::string_view name(BinaryOp op);  ///< "+", "<=", "min", "^", "and", …
 
 /// Names for printing: how an axis and an array are called.
 struct ExprNames {
@@ -145,7 +148,9 @@ struct ExprNames {
     std::function<std::string(ArrayId)> array;
 };
 /// The expression in the language's syntax with the fewest parentheses that read back as the same tree. AxisSize prints as
-/// size(k). Constants print so that they read back bit for bit ("inf", "-inf", "nan" included).
+/// size(k), a cast as f16(…), a Select as where(…, …, …), min and max of two as calls; logic is `and`, `or`, `not`, power a^b.
+/// Constants print so that they read back bit for bit ("inf", "-inf", "nan" included): -2 is a constant and the negation of 2
+/// prints as -(2). The maximum of two bare axes prints as max((i), j), as max(i, j) is a reduction.
 std::string to_string(const Expr& e, const ExprNames& names);
 std::string to_string(const Affine& a, const ExprNames& names);
 

@@ -1,0 +1,51 @@
+#pragma once
+// Walking expressions without recursion: every distinct node once, however often it is shared and however deep it lies.
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "algebra/expr.hpp"
+
+namespace napkin {
+
+/// Calls f on every direct child, in order.
+template <class F>
+void for_each_child(const ExprNode& node, F&& f) {
+    if (const auto* n = std::get_if<Unary>(&node.v)) {
+        f(n->a);
+    } else if (const auto* c = std::get_if<Cast>(&node.v)) {
+        f(c->a);
+    } else if (const auto* b = std::get_if<Binary>(&node.v)) {
+        f(b->a);
+        f(b->b);
+    } else if (const auto* s = std::get_if<Select>(&node.v)) {
+        f(s->condition);
+        f(s->a);
+        f(s->b);
+    }
+}
+
+/// Calls f on every distinct node, children before their parents and in order.
+template <class F>
+void for_each_postorder(const Expr& e, F&& f) {
+    std::unordered_set<const ExprNode*> done;
+    std::vector<std::pair<const Expr*, bool>> pending{{&e, false}};  // true: its children are done
+    std::vector<const Expr*> kids;
+    while (!pending.empty()) {
+        const auto [node, ready] = pending.back();
+        pending.pop_back();
+        if (done.contains(node->get())) continue;
+        if (ready) {
+            done.insert(node->get());
+            f(*node);
+            continue;
+        }
+        pending.emplace_back(node, true);
+        kids.clear();
+        for_each_child(**node, [&](const Expr& child) { kids.push_back(&child); });
+        for (auto kid = kids.rbegin(); kid != kids.rend(); ++kid) pending.emplace_back(*kid, false);
+    }
+}
+
+}  // namespace napkin

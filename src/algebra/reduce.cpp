@@ -1,0 +1,39 @@
+#include "algebra/reduce.hpp"
+
+#include <limits>
+
+#include "support/result.hpp"
+
+namespace napkin {
+
+double identity(ReduceOp op) {
+    switch (op) {
+        case ReduceOp::sum: return 0;
+        case ReduceOp::prod: return 1;
+        case ReduceOp::max: return -std::numeric_limits<double>::infinity();
+        case ReduceOp::min: return std::numeric_limits<double>::infinity();
+    }
+    throw InternalError("unknown reduction");
+}
+
+double apply(ReduceOp op, double a, double b) {
+    switch (op) {
+        case ReduceOp::sum: return a + b;
+        case ReduceOp::prod: return a * b;
+        case ReduceOp::max: return a != a || a > b ? a : b;  // a NaN in either place stays
+        case ReduceOp::min: return a != a || a < b ? a : b;
+    }
+    throw InternalError("unknown reduction");
+}
+
+std::string_view name(ReduceOp op) {
+    switch (op) {
+        case ReduceOp::sum: return "sum";
+        case ReduceOp::prod: return "prod";
+        case ReduceOp::max: return "max";
+        case ReduceOp::min: return "min";
+    }
+    throw InternalError("unknown reduction");
+}
+
+}  // namespace napkin

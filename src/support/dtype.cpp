@@ -1,0 +1,128 @@
+#include "support/dtype.hpp"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+/// A binary float format narrower than double: `mantissa` stored bits, normal numbers from 2^min_exponent to `max`.
+struct Format {
+    int mantissa;
+    int min_exponent;
+    double max;
+    double overflow;  ///< what lies past `max` after rounding
+};
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr Format f16_format{10, -14, 65504.0, inf};
+constexpr Format bf16_format{7, -126, 0x1.fep127, inf};
+constexpr Format e4m3_format{3, -6, 448.0, nan};
+constexpr Format e5m2_format{2, -14, 57344.0, inf};
+
+/// Rounds once, to nearest with ties to even. Works on the bits of the double, so it needs no library call.
+double round_narrow(const Format& format, double x) {
+    if (x != x) return x;
+    const double magnitude = std::fabs(x);
+    double rounded;
+    if (magnitude < std::ldexp(1.0, format.min_exponent)) {
+        // The spacing of subnormals is 2^(min_exponent - mantissa): adding a number whose unit in the last place is just that
+        // makes the adder round there.
+        const double magic = std::ldexp(1.0, format.min_exponent - format.mantissa + 52);
+        rounded = (magnitude + magic) - magic;
+    } else {
+        const int dropped = 52 - format.mantissa;
+        auto bits = std::bit_cast<std::uint64_t>(magnitude);
+        const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
+        bits += half - 1 + ((bits >> dropped) & 1);
+        bits &= ~((std::uint64_t{1} << dropped) - 1);
+        rounded = std::bit_cast<double>(bits);
+    }
+    if (rounded > format.max) rounded = format.overflow;
+    return std::copysign(rounded, x);
+}
+
+double round_to_int(double x) {
+    if (x != x) return 0;
+    if (x >= 2147483647.0) return 2147483647.0;
+    if (x <= -2147483648.0) return -2147483648.0;
+    return std::trunc(x) + 0.0;  // + 0.0: an integer has no negative zero
+}
+
+}  // namespace
+
+std::string_view name(DType type) {
+    switch (type) {
+        case DType::f64: return "f64";
+        case DType::f32: return "f32";
+        case DType::f16: return "f16";
+        case DType::bf16: return "bf16";
+        case DType::e4m3: return "e4m3";
+        case DType::e5m2: return "e5m2";
+        case DType::i32: return "i32";
+    }
+    throw InternalError("unknown number format");
+}
+
+std::optional<DType> dtype_from_name(std::string_view text) {
+    for (DType type : all_dtypes) {
+        if (name(type) == text) return type;
+    }
+    return std::nullopt;
+}
+
+int bytes(DType type) {
+    switch (type) {
+        case DType::f64: return 8;
+        case DType::f32: return 4;
+        case DType::f16: return 2;
+        case DType::bf16: return 2;
+        case DType::e4m3: return 1;
+        case DType::e5m2: return 1;
+        case DType::i32: return 4;
+    }
+    throw InternalError("unknown number format");
+}
+
+bool is_float(DType type) { return type != DType::i32; }
+
+double epsilon(DType type) {
+    switch (type) {
+        case DType::f64: return 0x1p-52;
+        case DType::f32: return 0x1p-23;
+        case DType::f16: return 0x1p-10;
+        case DType::bf16: return 0x1p-7;
+        case DType::e4m3: return 0x1p-3;
+        case DType::e5m2: return 0x1p-2;
+        case DType::i32: return 0;
+    }
+    throw InternalError("unknown number format");
+}
+
+double round_to(DType type, double x) {
+    switch (type) {
+        case DType::f64: return x;
+        case DType::f32: return static_cast<double>(static_cast<float>(x));
+        case DType::f16: return round_narrow(f16_format, x);
+        case DType::bf16: return round_narrow(bf16_format, x);
+        case DType::e4m3: return round_narrow(e4m3_format, x);
+        case DType::e5m2: return round_narrow(e5m2_format, x);
+        case DType::i32: return round_to_int(x);
+    }
+    throw InternalError("unknown number format");
+}
+
+DType promote(DType a, DType b) {
+    if (a == b) return a;
+    if (!is_float(a)) return b;
+    if (!is_float(b)) return a;
+    if (bytes(a) != bytes(b)) return bytes(a) > bytes(b) ? a : b;
+    // f16 with bf16, e4m3 with e5m2: neither holds the other, the next wider format holds both.
+    return bytes(a) == 2 ? DType::f32 : DType::f16;
+}
+
+}  // namespace napkin
