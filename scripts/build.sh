@@ -12,6 +12,12 @@ shift
 build=build/release
 mkdir -p $build
 
+# A build folder that came here with a copy of another checkout would build that one's sources.
+if [ -e $build/CMakeCache.txt ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" $build/CMakeCache.txt; then
+    rm -rf $build
+    mkdir -p $build
+fi
+
 configure_and_build() {
     # What ./napkin compares the sources' times with: the start of the build, so that an edit made during it counts as newer.
     touch $build/started
