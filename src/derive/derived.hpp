@@ -106,6 +106,9 @@ struct Derived {
     std::vector<Kernel> kernels;  ///< in execution order
     std::vector<DerivationStep> steps;
     std::vector<Refusal> refusals;
+
+    /// The rewritten diagram alone: without the arrays at the end that only kernels know and no equation defines.
+    [[nodiscard]] Diagram diagram_without_kernel_arrays() const;
 };
 
 }  // namespace napkin

@@ -1,0 +1,464 @@
+#include "derive/assemble.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "derive/share.hpp"
+#include "derive/support.hpp"
+
+namespace napkin {
+namespace {
+
+bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+
+double binomial(int n, int k) {
+    double value = 1;
+    for (int i = 0; i < k; ++i) value = value * (n - i) / (i + 1);
+    return value;
+}
+
+class Assembler {
+public:
+    Assembler(Diagram& diagram, const Analysis& analysis, AxisId axis, const std::vector<ArrayId>& outputs)
+        : d_(diagram), a_(analysis), axis_(axis), outputs_(outputs.begin(), outputs.end()), set_(a_.targets.begin(), a_.targets.end()) {
+        for (const ArrayId id : a_.targets) order_.push_back(id);
+        inline_cheap_maps();
+    }
+
+    Kernel run() {
+        find_needed();
+        Kernel kernel;
+        for (int traversal = 0; traversal <= last_traversal(); ++traversal) {
+            if (traversal > 0) {
+                std::vector<Statement> hoisted;
+                Loop loop = make_loop(traversal, kernel, hoisted);
+                append(kernel, std::move(hoisted));
+                kernel.stages.emplace_back(std::move(loop));
+            }
+            append(kernel, block(traversal));
+        }
+        kernel.outputs.assign(outputs_.begin(), outputs_.end());
+        drop_unread(kernel);
+        list_inputs(kernel);
+        find_group_axes(kernel);
+        return kernel;
+    }
+
+private:
+    Diagram& d_;
+    const Analysis& a_;
+    AxisId axis_;
+    std::set<ArrayId> outputs_, set_;
+    std::vector<ArrayId> order_;
+    std::map<ArrayId, Expr> body_;  ///< of every array of the set, cheap maps inlined
+    std::map<ArrayId, ArrayId> old_;
+    std::set<ArrayId> needed_;
+
+    [[nodiscard]] bool on_stream(ArrayId id) const { return axis_ >= 0 && contains(d_.array(id).axes, axis_); }
+    [[nodiscard]] bool is_state(ArrayId id) const { return a_.states.count(id) != 0; }
+    [[nodiscard]] const Equation& definition(ArrayId id) const { return *d_.definition(id); }
+
+    /// Maps that are cheap, or used once, are computed where they are used.
+    void inline_cheap_maps() {
+        std::map<ArrayId, int> uses;
+        for (const ArrayId id : order_)
+            for (const ArrayId r : read_arrays(definition(id).body)) ++uses[r];
+        for (const ArrayId id : order_) {
+            body_[id] = transform(definition(id).body, [&](const Expr& node) -> Expr {
+                const auto* r = as<Read>(node);
+                if (!r || !set_.count(r->array) || outputs_.count(r->array) || definition(r->array).reduce) return node;
+                // Where a map would be repeated over more axes than its own, it is shared instead of inlined (share.hpp).
+                const bool widened = definition(id).reduce || d_.array(id).axes.size() > d_.array(r->array).axes.size();
+                if (on_stream(r->array) && traversal(r->array) == 0) {
+                    if (is_expensive(body_[r->array]) && (uses[r->array] > 1 || widened)) return node;
+                    return body_[r->array];
+                }
+                // What depends on a result of the stream is recomputed from it in the loop that needs it.
+                if (on_stream(r->array)) return body_[r->array];
+                if (is_expensive(body_[r->array]) && (uses[r->array] > 1 || widened)) return node;
+                return traversal(r->array) == traversal(id) && !on_stream(id) && !is_state(id) ? body_[r->array] : node;
+            });
+        }
+    }
+
+    /// After which traversal the array can be computed (states: by which).
+    [[nodiscard]] int traversal(ArrayId id) const {
+        if (const auto s = a_.states.find(id); s != a_.states.end()) return s->second.traversal;
+        if (!set_.count(id)) return 0;
+        int latest = 0;
+        for (const ArrayId r : read_arrays(definition(id).body)) latest = std::max(latest, traversal(r));
+        return latest;
+    }
+    /// The traversal in which an array on the stream is computed when it must be stored.
+    [[nodiscard]] int storing_traversal(ArrayId id) const { return traversal(id) + 1; }
+
+    [[nodiscard]] int last_traversal() const {
+        int last = 0;
+        for (const ArrayId id : needed_) {
+            if (is_state(id)) last = std::max(last, a_.states.at(id).traversal);
+            if (on_stream(id) && outputs_.count(id)) last = std::max(last, storing_traversal(id));
+        }
+        return last;
+    }
+
+    void find_needed() {
+        std::vector<ArrayId> work(outputs_.begin(), outputs_.end());
+        while (!work.empty()) {
+            const ArrayId id = work.back();
+            work.pop_back();
+            if (!set_.count(id) || !needed_.insert(id).second) continue;
+            for (const ArrayId r : read_arrays(body_[id])) work.push_back(r);
+            if (const auto s = a_.states.find(id); s != a_.states.end()) {
+                for (const ArrayId lower : s->second.lower_moments)
+                    if (lower >= 0) work.push_back(lower);
+                if (s->second.centre >= 0) work.push_back(s->second.centre);
+                // The running values of what it reads come from the states behind them.
+                for (const ArrayId r : read_arrays(definition(id).body)) work.push_back(r);
+            }
+        }
+    }
+
+    static void append(Kernel& kernel, std::vector<Statement> statements) {
+        if (statements.empty()) return;
+        if (!kernel.stages.empty())
+            if (auto* last = std::get_if<Block>(&kernel.stages.back())) {
+                for (auto& s : statements) last->statements.push_back(std::move(s));
+                return;
+            }
+        kernel.stages.emplace_back(Block{std::move(statements)});
+    }
+
+    Statement statement(ArrayId id) const {
+        const Equation& e = definition(id);
+        return {id, e.reduce, e.reduce_axes, body_.at(id), nullptr, e.range};
+    }
+
+    /// Arrays that do not lie on the stream and are final after the traversal, in order of definition.
+    std::vector<Statement> block(int after) {
+        std::vector<Statement> out;
+        for (const ArrayId id : order_)
+            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == after) out.push_back(statement(id));
+        share(d_, out, [](const Expr&) { return false; }, nullptr);
+        return out;
+    }
+
+    // --- running values -------------------------------------------------------------------------------------------
+
+    /// The value before the step of a state of this traversal.
+    ArrayId old_of(ArrayId state) {
+        const auto known = old_.find(state);
+        if (known != old_.end()) return known->second;
+        const Array array = d_.array(state);
+        return old_[state] = add_array(d_, array.name + "_old", array.axes, array.type, ArrayRole::temporary);
+    }
+
+    /// A running maximum that saw nothing finite yet is replaced by 0: exp(-inf − 0) = 0, where exp(-inf − -inf) is undefined.
+    Expr guarded(ArrayId state) const {
+        const Expr value = read_self(d_, state);
+        const ReduceOp op = *definition(state).reduce;
+        if (op != ReduceOp::max && op != ReduceOp::min) return value;
+        return select(binary(BinaryOp::eq, value, constant(identity(op))), constant(0), value);
+    }
+
+    /// The expression over final results, at the states' current (guarded) or old values of this traversal.
+    Expr running(const Expr& e, int t, bool old) {
+        return transform(e, [&](const Expr& node) -> Expr {
+            const auto* r = as<Read>(node);
+            if (!r || !set_.count(r->array) || traversal(r->array) != t) return node;
+            if (is_state(r->array)) return old ? read_self(d_, old_of(r->array)) : guarded(r->array);
+            if (on_stream(r->array) || definition(r->array).reduce) return node;
+            return running(definition(r->array).body, t, old);
+        });
+    }
+
+    /// exp(B(ν) − B(ν′)), with the positive terms first.
+    Expr correction(const Expr& log_kept, int t) {
+        std::vector<std::pair<bool, Expr>> terms;
+        const std::function<void(const Expr&, bool, bool)> walk = [&](const Expr& e, bool negative, bool old) {
+            if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) return walk(u->a, !negative, old);
+            if (const auto* b = as<Binary>(e); b && (b->op == BinaryOp::add || b->op == BinaryOp::sub)) {
+                walk(b->a, negative, old);
+                return walk(b->b, negative != (b->op == BinaryOp::sub), old);
+            }
+            terms.emplace_back(negative, e);
+        };
+        walk(running(log_kept, t, true), true, true);
+        walk(running(log_kept, t, false), false, false);
+        Expr sum;
+        for (const bool negative : {false, true})
+            for (const auto& [is_negative, e] : terms) {
+                if (is_negative != negative) continue;
+                sum = !sum ? (negative ? unary(UnaryOp::neg, e) : e) : binary(negative ? BinaryOp::sub : BinaryOp::add, sum, e);
+            }
+        return unary(UnaryOp::exp, simplify(sum));
+    }
+
+    /// Before the first finite value an old maximum is -inf. exp(-inf − μ) = 0 is right; where the sign is the other way
+    /// (or hidden in a product), 0 is put there by hand, since what it multiplies is 0 but the exponential would be infinite.
+    Expr safe_correction(const Expr& log_kept, int t) {
+        Expr ratio = correction(log_kept, t);
+        for (const ArrayId id : read_arrays(running(log_kept, t, true))) {
+            for (const auto& [state, old] : old_) {
+                if (old != id) continue;
+                const ReduceOp op = *definition(state).reduce;
+                if (op != ReduceOp::max && op != ReduceOp::min) continue;
+                if (vanishes_at_start(log_kept, state, op)) continue;
+                ratio = select(binary(BinaryOp::eq, read_self(d_, old), constant(identity(op))), constant(0), ratio);
+            }
+        }
+        return ratio;
+    }
+    bool vanishes_at_start(const Expr& log_kept, ArrayId state, ReduceOp op) const {
+        const auto* u = as<Unary>(log_kept);
+        const Expr& inner = u && u->op == UnaryOp::neg ? u->a : log_kept;
+        const auto* r = as<Read>(inner);
+        const bool negated = u && u->op == UnaryOp::neg;
+        return r && r->array == state && negated == (op == ReduceOp::max);
+    }
+
+    /// κ(ν)/κ(ν′) of a factor that is kept whole (auxiliary form); 1/z gives z′/z.
+    Expr kept_ratio(const Expr& kept, int t) {
+        if (const auto* b = as<Binary>(kept); b && b->op == BinaryOp::div) {
+            if (const auto* one = as<Constant>(b->a); one && one->value == 1)
+                return binary(BinaryOp::div, running(b->b, t, true), nonzero(running(b->b, t, false)));
+        }
+        return binary(BinaryOp::div, running(kept, t, false), running(kept, t, true));
+    }
+    static Expr nonzero(const Expr& e) { return select(binary(BinaryOp::eq, e, constant(0)), constant(1), e); }
+
+    /// The body at running values; a kept 1/z is guarded while z is still 0.
+    Expr running_body(ArrayId id, int t) {
+        const StateInfo& info = a_.states.at(id);
+        Expr body = body_.at(id);
+        if (info.kept) {
+            const auto* b = as<Binary>(info.kept);
+            const Expr safe = b && b->op == BinaryOp::div ? binary(BinaryOp::div, b->a, nonzero(b->b)) : info.kept;
+            body = transform(body, [&](const Expr& node) { return equal(node, info.kept) ? safe : node; });
+        }
+        return running(body, t, false);
+    }
+
+    /// What was accumulated, at the new running values (derived.hpp, FoldState::carry); in old values throughout.
+    Expr carry_of(ArrayId id, const StateInfo& info) {
+        const int t = info.traversal;
+        Expr value = read_self(d_, old_of(id));
+        if (info.power > 0) {
+            // Σ w(A − c)^p = Σ_j C(p,j) (c′ − c)^(p−j) Σ w(A − c′)^j
+            const Expr centre = read_self(d_, info.centre);
+            const Expr shift = binary(BinaryOp::sub, running(centre, t, true), running(centre, t, false));
+            for (int j = 0; j < info.power; ++j) {
+                const ArrayId lower = info.lower_moments[static_cast<std::size_t>(j)];
+                if (lower < 0) continue;
+                Expr term = read_self(d_, old_of(lower));
+                for (int k = 0; k < info.power - j; ++k) term = binary(BinaryOp::mul, term, shift);
+                if (binomial(info.power, j) != 1) term = binary(BinaryOp::mul, constant(binomial(info.power, j)), term);
+                value = binary(BinaryOp::add, value, term);
+            }
+        }
+        if (info.log_kept) value = binary(BinaryOp::mul, value, safe_correction(info.log_kept, t));
+        if (info.kept) value = binary(BinaryOp::mul, value, kept_ratio(info.kept, t));
+        return value;
+    }
+
+    // --- loops ----------------------------------------------------------------------------------------------------
+
+    Loop make_loop(int t, Kernel& kernel, std::vector<Statement>& hoisted) {
+        Loop loop;
+        loop.axis = axis_;
+        Fold fold;
+        fold.axis = axis_;
+        std::optional<std::vector<Affine>> support_forms;
+        for (const ArrayId id : order_) {
+            if (!needed_.count(id) || !is_state(id) || a_.states.at(id).traversal != t) continue;
+            const Equation e = definition(id);
+            FoldState s;
+            s.state = id;
+            s.op = *e.reduce;
+            s.init = identity(s.op);
+            s.reduce_axes = e.reduce_axes;
+            s.body = running_body(id, t);
+            s.carry = carry_of(id, a_.states.at(id));
+            s.old = old_of(id);
+            fold.states.push_back(s);
+            loop.init.emplace_back(id, s.init);
+            const auto forms = support(expanded(s.body), s.op);
+            support_forms = support_forms ? common(*support_forms, forms) : forms;
+        }
+        std::vector<Statement> statements;
+        emit_states(fold, statements);
+        emit_stored(t, statements, support_forms);
+        loop.support = support_forms.value_or(std::vector<Affine>{});
+        insert_chunk_arrays(statements);
+        const auto changes = [&, t](ArrayId id) {
+            return on_stream(id) || (is_state(id) && a_.states.at(id).traversal == t) ||
+                   std::any_of(old_.begin(), old_.end(), [&](const auto& o) { return o.second == id; });
+        };
+        share(d_, statements,
+              [&](const Expr& e) {
+                  if (depends_on_axis(e, axis_)) return false;
+                  for (const ArrayId r : read_arrays(e))
+                      if (changes(r)) return false;
+                  return true;
+              },
+              &hoisted);
+        loop.body = std::move(statements);
+        for (const ArrayId id : order_)
+            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == t) fold.finish.emplace_back(id, definition(id).body);
+        if (!fold.states.empty()) kernel.folds.push_back(std::move(fold));
+        return loop;
+    }
+
+    /// Chunk arrays written out, for what a mask says about them.
+    Expr expanded(const Expr& e) const {
+        return transform(e, [&](const Expr& node) -> Expr {
+            const auto* r = as<Read>(node);
+            if (!r || !set_.count(r->array) || !on_stream(r->array) || definition(r->array).reduce) return node;
+            return expanded(body_.at(r->array));
+        });
+    }
+
+    void emit_states(const Fold& fold, std::vector<Statement>& statements) {
+        // Only old values that another state's carry reads are copied; a carry reads its own array directly.
+        for (const auto& s : fold.states) {
+            const bool used = std::any_of(fold.states.begin(), fold.states.end(), [&](const FoldState& other) {
+                return other.state != s.state && reads_array(other.carry, s.old);
+            });
+            if (used) statements.push_back({s.old, std::nullopt, {}, read_self(d_, s.state), nullptr, definition(s.state).range});
+        }
+        for (const auto& s : fold.states) {
+            const Expr own = read_self(d_, s.state);
+            const Expr carry = transform(s.carry, [&](const Expr& node) {
+                const auto* r = as<Read>(node);
+                return r && r->array == s.old ? own : node;
+            });
+            statements.push_back({s.state, s.op, s.reduce_axes, s.body, carry, definition(s.state).range});
+        }
+    }
+
+    void emit_stored(int t, std::vector<Statement>& statements, std::optional<std::vector<Affine>>& support_forms) {
+        for (const ArrayId id : order_) {
+            if (!needed_.count(id) || !on_stream(id) || !outputs_.count(id) || storing_traversal(id) != t) continue;
+            statements.push_back(statement(id));
+            support_forms = std::vector<Affine>{};  // every point of the stream is stored
+        }
+    }
+
+    /// Arrays on the stream that the statements read are computed in the loop, each before its first use.
+    void insert_chunk_arrays(std::vector<Statement>& statements) {
+        std::vector<Statement> out;
+        std::set<ArrayId> done;
+        std::map<ArrayId, ArrayId> again;  // an output stored by an earlier loop is recomputed under another name
+        std::set<ArrayId> stored_here;
+        for (const auto& s : statements) stored_here.insert(s.target);
+        const std::function<void(Statement)> place = [&](Statement s) {
+            for (const ArrayId r : read_arrays(s.body)) {
+                if (!set_.count(r) || !on_stream(r) || r == s.target || done.count(r) || again.count(r)) continue;
+                Statement chunk = statement(r);
+                if (outputs_.count(r) && !stored_here.count(r)) {
+                    const Array array = d_.array(r);
+                    again[r] = chunk.target = add_array(d_, array.name + "_again", array.axes, array.type, ArrayRole::temporary);
+                }
+                place(chunk);
+            }
+            s.body = transform(s.body, [&](const Expr& node) -> Expr {
+                const auto* r = as<Read>(node);
+                return r && again.count(r->array) ? read_self(d_, again.at(r->array)) : node;
+            });
+            if (!done.insert(s.target).second && !is_state(s.target)) return;
+            out.push_back(std::move(s));
+        };
+        for (auto& s : statements) place(s);
+        statements = std::move(out);
+    }
+
+    // --- the kernel's interface --------------------------------------------------------------------------------------
+
+    template <class F>
+    static void for_each_statement(const Kernel& kernel, F f) {
+        for (const auto& stage : kernel.stages) {
+            const auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements : std::get<Loop>(stage).body;
+            for (const auto& s : list) f(s);
+        }
+    }
+
+    /// Final results whose running values were all that the loops needed.
+    void drop_unread(Kernel& kernel) const {
+        for (bool changed = true; changed;) {
+            std::set<ArrayId> read = outputs_;
+            for_each_statement(kernel, [&](const Statement& s) {
+                for (const auto* e : {&s.body, &s.carry})
+                    if (*e)
+                        for (const ArrayId r : read_arrays(*e)) read.insert(r);
+            });
+            changed = false;
+            for (auto& stage : kernel.stages) {
+                auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements : std::get<Loop>(stage).body;
+                const auto unread = [&](const Statement& s) { return !read.count(s.target) && !is_state(s.target); };
+                const auto end = std::remove_if(list.begin(), list.end(), unread);
+                changed = changed || end != list.end();
+                list.erase(end, list.end());
+            }
+        }
+        std::erase_if(kernel.stages, [](const Stage& stage) {
+            const auto* block = std::get_if<Block>(&stage);
+            return block && block->statements.empty();
+        });
+    }
+
+    void list_inputs(Kernel& kernel) const {
+        std::set<ArrayId> computed, inputs;
+        for_each_statement(kernel, [&](const Statement& s) { computed.insert(s.target); });
+        for_each_statement(kernel, [&](const Statement& s) {
+            for (const ArrayId r : read_arrays(s.body))
+                if (!computed.count(r)) inputs.insert(r);
+            if (s.carry)
+                for (const ArrayId r : read_arrays(s.carry))
+                    if (!computed.count(r)) inputs.insert(r);
+        });
+        kernel.inputs.assign(inputs.begin(), inputs.end());
+    }
+
+    void find_group_axes(Kernel& kernel) const {
+        if (kernel.outputs.empty()) return;
+        for (const AxisId a : d_.array(kernel.outputs.front()).axes) {
+            bool groupable = a != axis_;
+            for (const ArrayId o : kernel.outputs) groupable = groupable && contains(d_.array(o).axes, a);
+            for_each_statement(kernel, [&](const Statement& s) { groupable = groupable && !contains(s.reduce_axes, a); });
+            if (groupable) kernel.group_axes.push_back(a);
+        }
+        for (const AxisId a : kernel.group_axes)
+            if (repeats_work(kernel, a)) kernel.recompute_axes.push_back(a);
+    }
+
+    /// Work that does not carry a is repeated for every group of a. It is harmless where a statement that carries a does at least
+    /// as much for every one of its points.
+    bool repeats_work(const Kernel& kernel, AxisId a) const {
+        bool repeats = false;
+        const auto points = [&](const Statement& s) {
+            std::vector<AxisId> axes = d_.array(s.target).axes;
+            axes.insert(axes.end(), s.reduce_axes.begin(), s.reduce_axes.end());
+            return axes;
+        };
+        for_each_statement(kernel, [&](const Statement& s) {
+            auto axes = points(s);
+            if (contains(axes, a) || read_arrays(s.body).empty() || (!s.reduce && !is_expensive(s.body))) return;
+            axes.push_back(a);
+            bool covered = false;
+            for_each_statement(kernel, [&](const Statement& other) {
+                const auto wider = points(other);
+                covered = covered || std::all_of(axes.begin(), axes.end(), [&](AxisId x) { return contains(wider, x); });
+            });
+            repeats = repeats || !covered;
+        });
+        return repeats;
+    }
+};
+
+}  // namespace
+
+Kernel assemble(Diagram& diagram, const Analysis& analysis, std::optional<AxisId> axis, const std::vector<ArrayId>& outputs) {
+    return Assembler(diagram, analysis, axis.value_or(-1), outputs).run();
+}
+
+}  // namespace napkin

@@ -1,0 +1,166 @@
+#include "derive/support.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace napkin {
+namespace {
+
+using Forms = std::vector<Affine>;
+
+/// What a body is compared with: the identity of the reduction.
+enum class Null { zero, one, minus_infinity, plus_infinity };
+
+Forms united(Forms a, const Forms& b) {
+    for (const auto& f : b)
+        if (std::find(a.begin(), a.end(), f) == a.end()) a.push_back(f);
+    return a;
+}
+
+std::optional<Affine> affine(const Expr& e) {
+    if (const auto* c = as<Constant>(e)) {
+        if (c->value != std::floor(c->value) || std::abs(c->value) > 1e15) return std::nullopt;
+        return Affine{{}, static_cast<std::int64_t>(c->value)};
+    }
+    if (const auto* i = as<AxisIndex>(e)) return Affine::axis(i->axis);
+    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) {
+        const auto a = affine(u->a);
+        return a ? std::optional(*a * -1) : std::nullopt;
+    }
+    if (const auto* b = as<Binary>(e)) {
+        const auto x = affine(b->a);
+        const auto y = affine(b->b);
+        if (!x || !y) return std::nullopt;
+        if (b->op == BinaryOp::add) return *x + *y;
+        if (b->op == BinaryOp::sub) return *x - *y;
+        if (b->op == BinaryOp::mul && x->terms.empty()) return *y * x->constant;
+        if (b->op == BinaryOp::mul && y->terms.empty()) return *x * y->constant;
+    }
+    return std::nullopt;
+}
+
+/// What holds when the condition is true (`truth`) or false.
+Forms implied(const Expr& condition, bool truth) {
+    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not) return implied(u->a, !truth);
+    const auto* b = as<Binary>(condition);
+    if (!b) return {};
+    if ((b->op == BinaryOp::logical_and && truth) || (b->op == BinaryOp::logical_or && !truth))
+        return united(implied(b->a, truth), implied(b->b, truth));
+    const auto x = affine(b->a);
+    const auto y = affine(b->b);
+    if (!x || !y) return {};
+    const Affine difference = *y - *x;  // y − x
+    const auto shifted = [](Affine f, std::int64_t by) {
+        f.constant += by;
+        return f;
+    };
+    const Affine le = difference, lt = shifted(difference, -1), ge = difference * -1, gt = shifted(difference * -1, -1);
+    switch (b->op) {
+        case BinaryOp::le: return {truth ? le : gt};
+        case BinaryOp::lt: return {truth ? lt : ge};
+        case BinaryOp::ge: return {truth ? ge : lt};
+        case BinaryOp::gt: return {truth ? gt : le};
+        case BinaryOp::eq: return truth ? Forms{le, ge} : Forms{};
+        case BinaryOp::ne: return truth ? Forms{} : Forms{le, ge};
+        default: return {};
+    }
+}
+
+bool is_null(const Expr& e, Null null) {
+    const auto* c = as<Constant>(e);
+    if (!c) return false;
+    switch (null) {
+        case Null::zero: return c->value == 0;
+        case Null::one: return c->value == 1;
+        case Null::minus_infinity: return std::isinf(c->value) && c->value < 0;
+        case Null::plus_infinity: return std::isinf(c->value) && c->value > 0;
+    }
+    return false;
+}
+
+Null opposite(Null null) {
+    return null == Null::minus_infinity ? Null::plus_infinity : null == Null::plus_infinity ? Null::minus_infinity : null;
+}
+
+Forms forms(const Expr& e, Null null);
+
+Forms of_binary(const Binary& b, Null null) {
+    const bool infinite = null == Null::minus_infinity || null == Null::plus_infinity;
+    switch (b.op) {
+        case BinaryOp::mul:
+            if (null == Null::zero) return united(forms(b.a, null), forms(b.b, null));
+            if (infinite && is_positive(b.b)) return forms(b.a, null);
+            if (infinite && is_positive(b.a)) return forms(b.b, null);
+            return {};
+        case BinaryOp::div:
+            if (null == Null::zero || (infinite && is_positive(b.b))) return forms(b.a, null);
+            return {};
+        case BinaryOp::add:
+            return infinite ? united(forms(b.a, null), forms(b.b, null))
+                            : null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
+        case BinaryOp::sub:
+            return infinite ? united(forms(b.a, null), forms(b.b, opposite(null)))
+                            : null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
+        case BinaryOp::pow: {
+            const auto* c = as<Constant>(b.b);
+            return null == Null::zero && c && c->value > 0 ? forms(b.a, null) : Forms{};
+        }
+        case BinaryOp::min:
+        case BinaryOp::max: {
+            const bool absorbing = null == (b.op == BinaryOp::min ? Null::minus_infinity : Null::plus_infinity);
+            return absorbing ? united(forms(b.a, null), forms(b.b, null)) : common(forms(b.a, null), forms(b.b, null));
+        }
+        default: return {};
+    }
+}
+
+Forms of_unary(const Unary& u, Null null) {
+    switch (u.op) {
+        case UnaryOp::neg: return forms(u.a, opposite(null));
+        case UnaryOp::exp: return null == Null::zero ? forms(u.a, Null::minus_infinity) : null == Null::one ? forms(u.a, Null::zero) : Forms{};
+        case UnaryOp::log: return null == Null::minus_infinity ? forms(u.a, Null::zero) : Forms{};
+        case UnaryOp::tanh:
+        case UnaryOp::erf:
+        case UnaryOp::sqrt:
+        case UnaryOp::abs:
+        case UnaryOp::sin: return null == Null::zero ? forms(u.a, null) : Forms{};
+        default: return {};
+    }
+}
+
+Forms forms(const Expr& e, Null null) {
+    if (const auto* s = as<Select>(e)) {
+        if (is_null(s->b, null)) return united(implied(s->condition, true), forms(s->a, null));
+        if (is_null(s->a, null)) return united(implied(s->condition, false), forms(s->b, null));
+        return common(forms(s->a, null), forms(s->b, null));
+    }
+    if (const auto* b = as<Binary>(e)) {
+        if (null == Null::zero && b->op >= BinaryOp::lt) return implied(e, true);
+        return of_binary(*b, null);
+    }
+    if (const auto* u = as<Unary>(e)) return of_unary(*u, null);
+    if (const auto* c = as<Cast>(e)) return forms(c->a, null);
+    return {};
+}
+
+}  // namespace
+
+std::vector<Affine> common(const std::vector<Affine>& a, const std::vector<Affine>& b) {
+    Forms out;
+    for (const auto& f : a)
+        if (std::find(b.begin(), b.end(), f) != b.end()) out.push_back(f);
+    return out;
+}
+
+std::vector<Affine> support(const Expr& body, ReduceOp op) {
+    switch (op) {
+        case ReduceOp::sum: return forms(body, Null::zero);
+        case ReduceOp::prod: return forms(body, Null::one);
+        case ReduceOp::max: return forms(body, Null::minus_infinity);
+        case ReduceOp::min: return forms(body, Null::plus_infinity);
+    }
+    return {};
+}
+
+}  // namespace napkin
