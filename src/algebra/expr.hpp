@@ -151,7 +151,8 @@ struct ExprNames {
 /// size(k), a cast as f16(…), a Select as where(…, …, …), min and max of two as calls; logic is `and`, `or`, `not`, power a^b.
 /// Constants print so that they read back bit for bit ("inf", "-inf", "nan" included): -2 is a constant and the negation of 2
 /// prints as -(2). The maximum of two bare axes prints as max((i), j), as max(i, j) is a reduction.
-std::string to_string(const Expr& e, const ExprNames& names);
+/// As a factor, an expression looser than a product goes into parentheses.
+std::string to_string(const Expr& e, const ExprNames& names, bool as_factor = false);
 std::string to_string(const Affine& a, const ExprNames& names);
 
 }  // namespace napkin

@@ -55,8 +55,8 @@ class Printer {
 public:
     explicit Printer(const ExprNames& names) : names_(names) {}
 
-    std::string print(const Expr& e) {
-        expr(e, loosest);
+    std::string print(const Expr& e, int least) {
+        expr(e, least);
         while (!pending_.empty()) {
             const Item item = pending_.back();
             pending_.pop_back();
@@ -149,7 +149,9 @@ private:
 
 }  // namespace
 
-std::string to_string(const Expr& e, const ExprNames& names) { return Printer(names).print(e); }
+std::string to_string(const Expr& e, const ExprNames& names, bool as_factor) {
+    return Printer(names).print(e, as_factor ? p_product : loosest);
+}
 
 std::string to_string(const Affine& a, const ExprNames& names) {
     std::string out;

@@ -12,15 +12,16 @@ namespace napkin {
 using Values = std::vector<std::vector<double>>;
 
 enum class Precision {
-    exact,   ///< double throughout
-    stored,  ///< each equation accumulates in float (double when an array is f64) and rounds its result to the target's type
+    exact,   ///< double throughout: casts and targets of a float type do not round (of i32 they truncate)
+    stored,  ///< each equation computes and accumulates in float (double when an array of it is f64), casts round, and its result is
+             ///< rounded to the target's type once
 };
 
 /// Evaluates all equations. `values` holds the inputs (already representable in their types); on return every array.
 /// Pre: bind_sizes succeeded for `extents` and the diagram verifies. Throws InternalError otherwise.
 void evaluate(const Diagram& diagram, const Extents& extents, Values& values, Precision precision = Precision::exact);
 
-/// Evaluates one expression at a point (coordinate of every axis).
+/// Evaluates one expression at a point (coordinate of every axis) in exact precision.
 double evaluate_at(const Expr& e, const Diagram& diagram, const Extents& extents, const Values& values,
                    const std::vector<std::int64_t>& point);
 

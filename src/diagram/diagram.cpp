@@ -1,0 +1,65 @@
+#include "diagram/diagram.hpp"
+
+#include "support/result.hpp"
+
+namespace napkin {
+
+std::optional<AxisId> Diagram::find_axis(std::string_view wanted) const {
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        if (axes[i].name == wanted) return static_cast<AxisId>(i);
+    }
+    return std::nullopt;
+}
+
+std::optional<ArrayId> Diagram::find_array(std::string_view wanted) const {
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        if (arrays[i].name == wanted) return static_cast<ArrayId>(i);
+    }
+    return std::nullopt;
+}
+
+const Equation* Diagram::definition(ArrayId id) const {
+    for (const Equation& equation : equations) {
+        if (equation.target == id) return &equation;
+    }
+    return nullptr;
+}
+
+ExprNames Diagram::names() const {
+    // A broken id prints as such: the verifier's messages show what is wrong.
+    const auto name_of = [](const auto& list, int id) {
+        const auto at = static_cast<std::size_t>(id);
+        return id >= 0 && at < list.size() ? list[at].name : "#" + std::to_string(id);
+    };
+    return {[this, name_of](AxisId id) { return name_of(axes, id); }, [this, name_of](ArrayId id) { return name_of(arrays, id); }};
+}
+
+ArrayId add_array(Diagram& diagram, std::string wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role) {
+    std::string name = wanted_name;
+    for (int i = 2; diagram.find_array(name) || diagram.find_axis(name); ++i) name = wanted_name + "_" + std::to_string(i);
+    const auto id = static_cast<ArrayId>(diagram.arrays.size());
+    diagram.arrays.push_back({std::move(name), std::move(axes), type, role, {}});
+    return id;
+}
+
+Expr read_self(const Diagram& diagram, ArrayId id) {
+    std::vector<Affine> indices;
+    for (AxisId axis : diagram.array(id).axes) indices.push_back(Affine::axis(axis));
+    return read(id, std::move(indices));
+}
+
+std::string to_string(const Diagram& diagram, const Equation& equation) {
+    const ExprNames names = diagram.names();
+    const auto list = [&](const std::vector<AxisId>& axes) {
+        std::string out;
+        for (AxisId axis : axes) out += (out.empty() ? "" : ", ") + names.axis(axis);
+        return out;
+    };
+    std::string out = names.array(equation.target);
+    if (const auto& axes = diagram.array(equation.target).axes; !axes.empty()) out += "[" + list(axes) + "]";
+    out += " = ";
+    if (equation.reduce) out += std::string(name(*equation.reduce)) + "(" + list(equation.reduce_axes) + ") ";
+    return out + to_string(equation.body, names, equation.reduce.has_value());
+}
+
+}  // namespace napkin

@@ -1,0 +1,248 @@
+#include "diagram/evaluate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <thread>
+
+#include "diagram/row_program.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::int64_t points_per_thread = 1 << 22;  ///< less work than this is done before a thread is started
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// The address of an element, row-major, as an affine form in the axes.
+Operand locate(const Read& element, const Diagram& diagram, const Extents& extents, const Values& values) {
+    const Array& array = diagram.array(element.array);
+    Affine address;
+    std::int64_t stride = 1;
+    for (std::size_t i = array.axes.size(); i-- > 0;) {
+        address = address + element.indices[i] * stride;
+        stride *= extents[at(array.axes[i])];
+    }
+    return {values[at(element.array)].data(), address.constant, address.terms};
+}
+
+/// Reduces in eight interleaved parts, as a vectorised sum does: faster, and the rounding errors of long sums stay small.
+template <class T>
+struct Reducer {
+    static constexpr std::size_t lanes = 8;
+    ReduceOp op;
+    std::array<T, lanes> part;
+
+    explicit Reducer(ReduceOp reduce) : op(reduce) { part.fill(static_cast<T>(identity(op))); }
+
+    template <class F>
+    void add(const T* values, std::int64_t n, F f) {
+        std::int64_t j = 0;
+        for (; j + static_cast<std::int64_t>(lanes) <= n; j += lanes) {
+            for (std::size_t lane = 0; lane < lanes; ++lane) part[lane] = f(part[lane], values[j + static_cast<std::int64_t>(lane)]);
+        }
+        for (; j < n; ++j) part[0] = f(part[0], values[j]);
+    }
+    static T sum(T a, T b) { return a + b; }
+    static T prod(T a, T b) { return a * b; }
+    static T max(T a, T b) { return a != a || a > b ? a : b; }
+    static T min(T a, T b) { return a != a || a < b ? a : b; }
+
+    void add(const T* values, std::int64_t n) {
+        switch (op) {
+            case ReduceOp::sum: return add(values, n, [](T a, T b) { return sum(a, b); });
+            case ReduceOp::prod: return add(values, n, [](T a, T b) { return prod(a, b); });
+            case ReduceOp::max: return add(values, n, [](T a, T b) { return max(a, b); });
+            case ReduceOp::min: return add(values, n, [](T a, T b) { return min(a, b); });
+        }
+    }
+    T result() {
+        for (std::size_t half = lanes / 2; half > 0; half /= 2) {
+            for (std::size_t lane = 0; lane < half; ++lane) {
+                T& a = part[lane];
+                const T b = part[lane + half];
+                a = op == ReduceOp::sum ? sum(a, b) : op == ReduceOp::prod ? prod(a, b) : op == ReduceOp::max ? max(a, b) : min(a, b);
+            }
+        }
+        return part[0];
+    }
+};
+
+/// Steps the coordinates of `axes` in row-major order; false after the last.
+bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
+    for (std::size_t i = axes.size(); i-- > 0;) {
+        if (++point[at(axes[i])] < extents[at(axes[i])]) return true;
+        point[at(axes[i])] = 0;
+    }
+    return false;
+}
+
+std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
+    std::int64_t n = 1;
+    for (AxisId axis : axes) n *= extents[at(axis)];
+    return n;
+}
+
+/// One equation, in parts of its outer loop over the target: whole rows of a map, single points of a reduction.
+template <class T>
+struct EquationRun {
+    const Diagram& diagram;
+    const Extents& extents;
+    const Equation& equation;
+    Precision precision;
+    std::vector<AxisId> outer, inner;  ///< inner: reduced axes but the row's
+    AxisId row_axis = -1;
+    std::vector<double>& target;
+
+    [[nodiscard]] double stored(T value) const {
+        const DType type = diagram.array(equation.target).type;
+        // Whole numbers are what an integer array means, whatever the precision.
+        return precision == Precision::stored || !is_float(type) ? round_to(type, value) : static_cast<double>(value);
+    }
+
+    void part(RowProgram<T> program, std::int64_t begin, std::int64_t end) const {
+        std::vector<std::int64_t> point(extents.size(), 0);
+        std::int64_t rest = begin;
+        for (std::size_t i = outer.size(); i-- > 0;) {
+            point[at(outer[i])] = rest % extents[at(outer[i])];
+            rest /= extents[at(outer[i])];
+        }
+        const std::int64_t length = row_axis < 0 ? 1 : extents[at(row_axis)];
+        const auto for_row = [&](auto&& f) {
+            for (std::int64_t j = 0; j < length; j += RowProgram<T>::max_row) {
+                const std::int64_t n = std::min(RowProgram<T>::max_row, length - j);
+                if (row_axis >= 0) point[at(row_axis)] = j;
+                f(program.run(point, n), j, n);
+            }
+            if (row_axis >= 0) point[at(row_axis)] = 0;
+        };
+        for (std::int64_t i = begin; i < end; ++i) {
+            if (equation.reduce) {
+                Reducer<T> reducer(*equation.reduce);
+                do {
+                    for_row([&](const T* row, std::int64_t, std::int64_t n) { reducer.add(row, n); });
+                } while (next_point(inner, extents, point));
+                target[static_cast<std::size_t>(i)] = stored(reducer.result());
+            } else {
+                for_row([&](const T* row, std::int64_t j, std::int64_t n) {
+                    double* to = target.data() + i * length + j;
+                    for (std::int64_t k = 0; k < n; ++k) to[k] = stored(row[k]);
+                });
+            }
+            next_point(outer, extents, point);
+        }
+    }
+};
+
+template <class T>
+void run_equation(const Diagram& diagram, const Extents& extents, const Equation& equation, Values& values, Precision precision) {
+    const Array& array = diagram.array(equation.target);
+    std::vector<double>& target = values[at(equation.target)];
+    target.assign(static_cast<std::size_t>(count_values(diagram, equation.target, extents)), 0);
+    EquationRun<T> run{diagram, extents, equation, precision, array.axes, equation.reduce_axes, -1, target};
+    std::vector<AxisId>& rows = equation.reduce ? run.inner : run.outer;
+    if (!rows.empty()) {
+        run.row_axis = rows.back();
+        rows.pop_back();
+    }
+    const RowProgram<T> program(
+        equation.body, run.row_axis, extents, [&](const Read& r) { return locate(r, diagram, extents, values); },
+        precision == Precision::stored);
+
+    const std::int64_t total = product(run.outer, extents);
+    const double points = static_cast<double>(product(array.axes, extents)) * static_cast<double>(product(equation.reduce_axes, extents));
+    const double wanted = std::min<double>(std::max(1U, std::thread::hardware_concurrency()), points / points_per_thread);
+    const std::int64_t parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, total);
+    std::vector<std::thread> threads;
+    for (std::int64_t p = 1; p < parts; ++p) {
+        threads.emplace_back([&run, &program, begin = total * p / parts, end = total * (p + 1) / parts] { run.part(program, begin, end); });
+    }
+    run.part(program, 0, total / parts);
+    for (std::thread& thread : threads) thread.join();
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+struct Random {
+    std::uint64_t state;
+    std::uint64_t next() {
+        std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+        return z ^ (z >> 31);
+    }
+    double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
+};
+
+}  // namespace
+
+void evaluate(const Diagram& diagram, const Extents& extents, Values& values, Precision precision) {
+    internal_check(extents.size() == diagram.axes.size(), "evaluate: an extent for every axis is needed");
+    values.resize(diagram.arrays.size());
+    for (ArrayId id : diagram.inputs) {
+        internal_check(values[at(id)].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),
+                       "evaluate: an input has not the number of values that its axes say");
+    }
+    for (const Equation& equation : diagram.equations) {
+        bool wide = precision == Precision::exact || diagram.array(equation.target).type == DType::f64;
+        for (ArrayId id : read_arrays(equation.body)) {
+            internal_check(values[at(id)].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),
+                           "evaluate: an equation reads an array that is not there yet");
+            wide = wide || diagram.array(id).type == DType::f64;
+        }
+        if (wide) {
+            run_equation<double>(diagram, extents, equation, values, precision);
+        } else {
+            run_equation<float>(diagram, extents, equation, values, precision);
+        }
+    }
+}
+
+double evaluate_at(const Expr& e, const Diagram& diagram, const Extents& extents, const Values& values,
+                   const std::vector<std::int64_t>& point) {
+    const auto value = [&](const Expr& child) { return evaluate_at(child, diagram, extents, values, point); };
+    if (const auto* n = as<Constant>(e)) return n->value;
+    if (const auto* n = as<AxisIndex>(e)) return static_cast<double>(point.at(at(n->axis)));
+    if (const auto* n = as<AxisSize>(e)) return static_cast<double>(extents.at(at(n->axis)));
+    if (const auto* n = as<Unary>(e)) return apply(n->op, value(n->a));
+    if (const auto* n = as<Binary>(e)) return apply(n->op, value(n->a), value(n->b));
+    if (const auto* n = as<Select>(e)) return value(n->condition) != 0 ? value(n->a) : value(n->b);
+    if (const auto* n = as<Cast>(e)) return is_float(n->type) ? value(n->a) : round_to(n->type, value(n->a));
+    const auto& element = std::get<Read>(e->v);
+    const Array& array = diagram.array(element.array);
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < array.axes.size(); ++i) {
+        const Affine& index = element.indices[i];
+        std::int64_t coordinate = index.constant;
+        for (const auto& [axis, factor] : index.terms) coordinate += factor * point[at(axis)];
+        offset = offset * extents[at(array.axes[i])] + coordinate;
+    }
+    return values[at(element.array)].at(static_cast<std::size_t>(offset));
+}
+
+Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64_t seed) {
+    Values values(diagram.arrays.size());
+    for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
+        const ArrayId id = diagram.inputs[i];
+        const DType type = diagram.array(id).type;
+        Random random{seed * 0x9E3779B97F4A7C15ULL + i};
+        random.state = random.next();  // seeds and inputs that are neighbours have streams that are not
+        auto& data = values[at(id)];
+        data.resize(static_cast<std::size_t>(count_values(diagram, id, extents)));
+        for (std::size_t j = 0; j < data.size(); ++j) {
+            if (!is_float(type)) {
+                data[j] = static_cast<double>(random.next() % 9) - 4;
+                continue;
+            }
+            // Box and Muller: two values from two.
+            const double radius = std::sqrt(-2 * std::log(random.uniform()));
+            const double angle = 2 * std::numbers::pi * random.uniform();
+            data[j] = round_to(type, radius * std::cos(angle));
+            if (j + 1 < data.size()) data[++j] = round_to(type, radius * std::sin(angle));
+        }
+    }
+    return values;
+}
+
+}  // namespace napkin

@@ -1,0 +1,305 @@
+#include "diagram/sizes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "support/limits.hpp"
+
+namespace napkin {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Where the `dimension`th index of a read stands in the text of its equation, when it can be told; else the equation.
+SourceRange index_range(const SourceRange& equation, const std::string& array, std::size_t dimension, const std::string& index) {
+    if (!equation.source || equation.end > equation.source->text.size() || equation.begin >= equation.end) return equation;
+    const std::string_view text = std::string_view(equation.source->text).substr(equation.begin, equation.end - equation.begin);
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); };
+    const auto squeezed = [](std::string_view what) {
+        std::string out;
+        std::copy_if(what.begin(), what.end(), std::back_inserter(out), [](char c) { return c != ' ' && c != '\t'; });
+        return out;
+    };
+    for (std::size_t found = text.find(array); found != std::string_view::npos; found = text.find(array, found + 1)) {
+        std::size_t i = found + array.size();
+        if ((found > 0 && is_word(text[found - 1])) || i >= text.size() || text[i] != '[') continue;
+        std::size_t which = 0, begin = ++i;
+        for (; i < text.size() && which <= dimension; ++i) {
+            if (text[i] != ',' && text[i] != ']') continue;
+            if (which == dimension && squeezed(text.substr(begin, i - begin)) == squeezed(index)) {
+                while (begin < i && text[begin] == ' ') ++begin;
+                return {equation.source, static_cast<std::uint32_t>(equation.begin + begin), static_cast<std::uint32_t>(equation.begin + i)};
+            }
+            if (text[i] == ']') break;
+            ++which;
+            begin = i + 1;
+        }
+    }
+    return equation;
+}
+
+class Binder {
+public:
+    Binder(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides)
+        : d_(diagram), overrides_(overrides), extents_(diagram.axes.size(), 0), states_(diagram.axes.size(), State::open) {}
+
+    Result<Extents> run() {
+        check_overrides();
+        for (std::size_t i = 0; i < d_.axes.size(); ++i) bind(static_cast<AxisId>(i));
+        report_missing();
+        if (errors_.empty()) check_products();
+        if (errors_.empty()) check_reads();
+        if (!errors_.empty()) return std::move(errors_);
+        return std::move(extents_);
+    }
+
+private:
+    enum class State : std::uint8_t { open, busy, bound, missing, failed };
+
+    void error(Diagnostic diagnostic) {
+        if (errors_.size() < limits::max_errors) errors_.push_back(std::move(diagnostic));
+    }
+
+    [[nodiscard]] std::vector<std::string> axis_names() const {
+        std::vector<std::string> names;
+        for (const Axis& axis : d_.axes) names.push_back(axis.name);
+        return names;
+    }
+    [[nodiscard]] Diagnostic unknown_axis(const std::string& name, SourceRange range, const std::string& message) const {
+        const std::string near = nearest_name(name, axis_names());
+        return {"unknown-axis", std::move(range), message, fmt::format("one of {}", fmt::join(axis_names(), ", ")),
+                near.empty() ? "" : fmt::format("did you mean {}?", near), {}};
+    }
+
+    void check_overrides() {
+        for (const auto& [name, value] : overrides_) {
+            if (!d_.find_axis(name)) {
+                error(unknown_axis(name, {}, fmt::format("a size is given for {}, but {} has no such axis", name, d_.name)));
+            } else if (value < 1) {
+                error({"bad-size", {}, fmt::format("the size of {} is given as {}", name, value), "at least 1", "", {}});
+            }
+        }
+    }
+
+    /// Binds the axis and first those that its size depends on.
+    State bind(AxisId id) {
+        State& state = states_[at(id)];
+        if (state == State::busy) {
+            report_cycle(id);
+            return state = State::failed;
+        }
+        if (state != State::open) return state;
+        const Axis& axis = d_.axis(id);
+        if (const auto given = overrides_.find(axis.name); given != overrides_.end()) {
+            extents_[at(id)] = std::max<std::int64_t>(1, given->second);
+            return state = State::bound;
+        }
+        if (!axis.size) return state = State::missing;
+        state = State::busy;
+        path_.push_back(id);
+        State needed = State::bound;
+        for (const std::string& symbol : axis.size->symbols()) {
+            const auto other = d_.find_axis(symbol);
+            if (!other) {
+                error(unknown_axis(symbol, axis.range, fmt::format("the size of {} is given by {}, which is no axis", axis.name, symbol)));
+                needed = State::failed;
+                continue;
+            }
+            const State found = bind(*other);
+            if (found == State::failed || needed == State::failed) {
+                needed = State::failed;
+            } else if (found == State::missing) {
+                needed = State::missing;
+                derived_from_missing_.insert(id);
+            }
+        }
+        path_.pop_back();
+        // A cycle through this axis has marked it.
+        if (states_[at(id)] == State::failed) return State::failed;
+        return states_[at(id)] = needed == State::bound ? compute(id) : needed;
+    }
+
+    void report_cycle(AxisId id) {
+        const auto from = std::find(path_.begin(), path_.end(), id);
+        std::vector<std::string> names;
+        for (auto i = from; i != path_.end(); ++i) names.push_back(d_.axis(*i).name);
+        names.push_back(d_.axis(id).name);
+        error({"size-cycle", d_.axis(id).range, fmt::format("the size of {} depends on itself: {}", d_.axis(id).name, fmt::join(names, " → ")),
+               "a number, or sizes that are known without it", fmt::format("--set {}=…", d_.axis(id).name), {}});
+        for (auto i = from; i != path_.end(); ++i) states_[at(*i)] = State::failed;
+    }
+
+    State compute(AxisId id) {
+        const Axis& axis = d_.axis(id);
+        long double value = 0;  // 64 bits of mantissa: whole numbers up to the limit are exact
+        for (const auto& [monomial, coefficient] : axis.size->terms()) {
+            long double term = static_cast<long double>(coefficient.numerator());
+            for (const auto& [symbol, exponent] : monomial) {
+                const auto base = static_cast<long double>(extents_[at(*d_.find_axis(symbol))]);
+                term *= std::pow(base, static_cast<long double>(exponent.numerator()) / exponent.denominator());
+            }
+            value += term / coefficient.denominator();
+        }
+        const auto shown = [&] {
+            const std::string formula = to_string(*axis.size, true);
+            if (axis.size->as_constant()) return formula;
+            std::vector<std::string> with;
+            for (const auto& s : axis.size->symbols()) with.push_back(fmt::format("{} = {}", s, extents_[at(*d_.find_axis(s))]));
+            return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), fmt::join(with, ", "));
+        };
+        if (value > static_cast<long double>(limits::max_size_product)) {
+            error({"size-overflow", axis.range, fmt::format("the size of {} is {}", axis.name, shown()), "at most 2^62", "", {}});
+            return State::failed;
+        }
+        const long double whole = std::round(value);
+        if (!(std::fabs(value - whole) < 1e-6L) || whole < 1) {
+            error({"bad-size", axis.range, fmt::format("the size of {} is {}", axis.name, shown()), "a whole number, at least 1", "", {}});
+            return State::failed;
+        }
+        extents_[at(id)] = static_cast<std::int64_t>(whole);
+        return State::bound;
+    }
+
+    /// Axes that something runs over or asks the size of. Inlining may leave others behind, which need no number.
+    [[nodiscard]] std::set<AxisId> used_axes() const {
+        std::set<AxisId> used;
+        for (const Array& array : d_.arrays) used.insert(array.axes.begin(), array.axes.end());
+        for (const Equation& equation : d_.equations) {
+            used.insert(equation.reduce_axes.begin(), equation.reduce_axes.end());
+            visit(equation.body, [&](const Expr& node) {
+                if (const auto* size = as<AxisSize>(node)) used.insert(size->axis);
+            });
+        }
+        for (std::size_t i = 0; i < d_.axes.size(); ++i) {
+            if (!d_.axes[i].size || overrides_.contains(d_.axes[i].name)) continue;
+            for (const std::string& symbol : d_.axes[i].size->symbols()) {
+                if (const auto id = d_.find_axis(symbol)) used.insert(*id);
+            }
+        }
+        return used;
+    }
+
+    void report_missing() {
+        std::vector<AxisId> missing;
+        const std::set<AxisId> used = used_axes();
+        for (std::size_t i = 0; i < d_.axes.size(); ++i) {
+            const auto id = static_cast<AxisId>(i);
+            if (states_[i] != State::missing || derived_from_missing_.contains(id)) continue;
+            if (used.contains(id)) {
+                missing.push_back(id);
+            } else {
+                extents_[i] = 1;
+            }
+        }
+        if (missing.empty()) return;
+        std::vector<std::string> names, settings;
+        std::vector<Note> notes;
+        for (AxisId id : missing) {
+            const Axis& axis = d_.axis(id);
+            names.push_back(axis.name);
+            settings.push_back(fmt::format("--set {}=…", axis.name));
+            if (notes.size() < 10 && id != missing.front()) notes.push_back({axis.range, fmt::format("{} first stands here", axis.name)});
+        }
+        error({"missing-size", d_.axis(missing.front()).range,
+               fmt::format("{} of {} not known: {}", d_.name.empty() ? "the diagram" : d_.name,
+                           missing.size() == 1 ? "one size is" : "some sizes are", fmt::join(names, ", ")),
+               fmt::format("a number for {}", fmt::join(names, ", ")), fmt::format("{}", fmt::join(settings, " ")), std::move(notes)});
+    }
+
+    void check_product(const std::vector<AxisId>& axes, const SourceRange& range, const std::string& what) {
+        std::int64_t product = 1;
+        for (AxisId axis : axes) {
+            const auto next = checked_product(product, extents_[at(axis)]);
+            if (!next) {
+                std::vector<std::string> factors;
+                for (AxisId a : axes) factors.push_back(fmt::format("{}={}", d_.axis(a).name, extents_[at(a)]));
+                error({"size-overflow", range, fmt::format("{} has more than 2^62 points: {}", what, fmt::join(factors, ", ")),
+                       "a product of sizes of at most 2^62", "", {}});
+                return;
+            }
+            product = *next;
+        }
+    }
+
+    void check_products() {
+        for (const Array& array : d_.arrays) check_product(array.axes, array.range, fmt::format("the array {}", array.name));
+        for (const Equation& equation : d_.equations) {
+            if (equation.reduce_axes.empty()) continue;
+            std::vector<AxisId> axes = d_.array(equation.target).axes;
+            axes.insert(axes.end(), equation.reduce_axes.begin(), equation.reduce_axes.end());
+            check_product(axes, equation.range, fmt::format("the equation of {}", d_.array(equation.target).name));
+        }
+    }
+
+    void check_reads() {
+        const std::vector<std::int64_t> begin(extents_.size(), 0);
+        for (const Equation& equation : d_.equations) {
+            std::set<std::tuple<ArrayId, std::size_t, std::string>> seen;
+            visit(equation.body, [&](const Expr& node) {
+                const auto* r = as<Read>(node);
+                if (!r) return;
+                const Array& array = d_.array(r->array);
+                for (std::size_t i = 0; i < array.axes.size(); ++i) {
+                    const Affine& index = r->indices[i];
+                    if (index.is_axis(array.axes[i])) continue;
+                    const Interval reach = range_of(index, begin, extents_);
+                    const std::int64_t extent = extents_[at(array.axes[i])];
+                    if (reach.low >= 0 && reach.high < extent) continue;
+                    const std::string text = to_string(index, d_.names());
+                    if (seen.insert({r->array, i, text}).second) report_read(equation, array, i, text, reach, extent);
+                }
+            });
+        }
+    }
+
+    void report_read(const Equation& equation, const Array& array, std::size_t dimension, const std::string& index, Interval reach,
+                     std::int64_t extent) {
+        const std::string& axis = d_.axis(array.axes[dimension]).name;
+        std::string hint;
+        if (reach.low < 0) {
+            hint = fmt::format("add {} to the index, and shift what is read accordingly", -reach.low);
+        } else {
+            hint = fmt::format("--set {}={}, or make {} shorter", axis, reach.high + 1, index);
+        }
+        error({"index-out-of-range", index_range(equation.range, array.name, dimension, index),
+               fmt::format("the index {} of {} runs from {} to {}, but {} has {} {}", index, array.name, reach.low, reach.high, axis, extent,
+                           extent == 1 ? "value" : "values"),
+               fmt::format("indices from 0 to {}", extent - 1), std::move(hint), {}});
+    }
+
+    const Diagram& d_;
+    const std::map<std::string, std::int64_t>& overrides_;
+    Extents extents_;
+    std::vector<State> states_;
+    std::vector<AxisId> path_;                ///< axes being bound, each because of the one before it
+    std::set<AxisId> derived_from_missing_;
+    std::vector<Diagnostic> errors_;
+};
+
+}  // namespace
+
+Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides) {
+    return Binder(diagram, overrides).run();
+}
+
+Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
+    __int128 low = index.constant, high = index.constant;
+    for (const auto& [axis, factor] : index.terms) {
+        const __int128 first = begin[at(axis)], last = first + count[at(axis)] - 1;
+        low += factor * (factor > 0 ? first : last);
+        high += factor * (factor > 0 ? last : first);
+    }
+    constexpr __int128 bound = limits::max_size_product;
+    return {static_cast<std::int64_t>(std::clamp(low, -bound, bound)), static_cast<std::int64_t>(std::clamp(high, -bound, bound))};
+}
+
+std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents) {
+    std::int64_t count = 1;
+    for (AxisId axis : diagram.array(array).axes) count *= extents[at(axis)];
+    return count;
+}
+
+}  // namespace napkin
