@@ -147,6 +147,7 @@ private:
         options.keep_tails = form_ == Form::auxiliary;
         std::size_t at = i;
         options.make_centre = [&](const Expr& of) { return make_centre(at, eq, of, traversal); };
+        options.positive = [&](const Expr& e) { return is_positive(positive_marked(e)); };
         auto out = factor(*eq.reduce, body, leaves, options);
         if (std::holds_alternative<FactorFailure>(out)) {
             d_ = saved;
@@ -154,6 +155,15 @@ private:
             states_ = saved_states;
         }
         return out;
+    }
+
+    /// Reductions of positive bodies are positive; they are marked for is_positive() by an exponential.
+    [[nodiscard]] Expr positive_marked(const Expr& e) const {
+        return transform(e, [&](const Expr& node) -> Expr {
+            const auto* r = as<Read>(node);
+            if (!r || !states_.count(r->array)) return node;
+            return is_positive(positive_marked(d_.definition(r->array)->body)) ? unary(UnaryOp::exp, node) : node;
+        });
     }
 
     /// The array of an equal reduction that is already a plain state of this traversal, or -1.

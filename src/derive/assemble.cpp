@@ -258,6 +258,12 @@ private:
         }
         if (info.log_kept) value = binary(BinaryOp::mul, value, safe_correction(info.log_kept, t));
         if (info.kept) value = binary(BinaryOp::mul, value, kept_ratio(info.kept, t));
+        // An extremum that saw nothing yet is infinite, and stays so: infinity times a correction of 0 would be undefined.
+        const ReduceOp op = *definition(id).reduce;
+        if ((op == ReduceOp::max || op == ReduceOp::min) && (info.log_kept || info.kept)) {
+            const Expr own = read_self(d_, old_of(id));
+            value = select(binary(BinaryOp::eq, own, constant(identity(op))), own, value);
+        }
         return value;
     }
 
@@ -304,7 +310,7 @@ private:
               &hoisted);
         loop.body = std::move(statements);
         for (const ArrayId id : order_)
-            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == t) fold.finish.emplace_back(id, definition(id).body);
+            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == t) fold.finish.emplace_back(id, body_.at(id));
         if (!fold.states.empty()) kernel.folds.push_back(std::move(fold));
         return loop;
     }

@@ -220,7 +220,7 @@ private:
         if (terms->size() != 1 || (*terms)[0].power != 0) return fail("a fractional or negative power of a sum does not separate", whole);
         Term t = (*terms)[0];
         if (exponent != std::floor(exponent)) {
-            if (t.tail && !is_positive(t.tail)) return fail("a root of a product needs a factor that is provably positive", t.tail);
+            if (t.tail && !options_.positive(t.tail)) return fail("a root of a product needs a factor that is provably positive", t.tail);
             note("a root of a product is the product of roots, its running factor being positive");
         }
         const auto raise = [&](const Expr& x) { return x ? simplify(binary(BinaryOp::pow, x, constant(exponent))) : x; };
@@ -358,7 +358,7 @@ private:
     }
 };
 
-std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f, const Expr& body) {
+std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f, const Expr& body, const FactorOptions& options) {
     if (const auto sum = f.separate(body)) {
         Factored out;
         Term t;
@@ -374,7 +374,7 @@ std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f,
     auto terms = f.split(body);
     if (!terms || terms->size() != 1 || (*terms)[0].power != 0) return additive;
     const Term& t = (*terms)[0];
-    if (t.tail && !is_positive(t.tail)) return FactorFailure{"a factor under max or min must be provably positive", t.tail};
+    if (t.tail && !options.positive(t.tail)) return FactorFailure{"a factor under max or min must be provably positive", t.tail};
     Factored out;
     out.terms = *terms;
     if (!out.terms[0].body) out.terms[0].body = constant(1);
@@ -396,7 +396,7 @@ std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, cons
         out.power_tail = op == ReduceOp::prod;
         return out;
     }
-    if (op == ReduceOp::max || op == ReduceOp::min) return factor_additive(op, f, body);
+    if (op == ReduceOp::max || op == ReduceOp::min) return factor_additive(op, f, body, options);
 
     auto terms = f.split(body);
     if (!terms) return f.failure;

@@ -67,22 +67,70 @@ const char* name_for(const Expr& e, bool carry) {
     if (carry) return "delta";
     if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return "weight";
     if (as<Select>(e)) return "guarded";
+    if (const auto* b = as<Binary>(e)) {
+        if (b->op == BinaryOp::mul) return "product";
+        if (b->op == BinaryOp::sub) return "difference";
+        if (b->op == BinaryOp::div) return "quotient";
+    }
     return "shared";
+}
+
+bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) {
+    return std::includes(outer.begin(), outer.end(), inner.begin(), inner.end());
+}
+
+/// Under a sum, factors that vary over no more axes than another are multiplied with that one first, so that they can be shared:
+/// Σ_x (w[q, x] · V[x, d]) · c[q] becomes Σ_x (w · c)[q, x] · V[x, d].
+Expr grouped_product(const Expr& body) {
+    std::vector<Expr> factors;
+    const std::function<void(const Expr&)> flatten = [&](const Expr& e) {
+        if (const auto* b = as<Binary>(e); b && b->op == BinaryOp::mul) {
+            flatten(b->a);
+            flatten(b->b);
+        } else {
+            factors.push_back(e);
+        }
+    };
+    flatten(body);
+    if (factors.size() < 3) return body;
+    for (std::size_t i = factors.size(); i-- > 0 && factors.size() > 2;) {
+        for (std::size_t j = 0; j < factors.size(); ++j) {
+            if (i == j || !within(free_axes(factors[i]), free_axes(factors[j]))) continue;
+            factors[j] = binary(BinaryOp::mul, factors[j], factors[i]);
+            factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(i));
+            break;
+        }
+    }
+    Expr product = factors[0];
+    for (std::size_t i = 1; i < factors.size(); ++i) product = binary(BinaryOp::mul, product, factors[i]);
+    return product;
+}
+
+bool is_expensive_operation(const Expr& e) {
+    if (free_axes(e).empty() && !reads_anything(e)) return false;  // a constant of the launch
+    if (const auto* u = as<Unary>(e)) return u->op != UnaryOp::neg && u->op != UnaryOp::abs && u->op != UnaryOp::logical_not;
+    if (const auto* b = as<Binary>(e)) {
+        // A division by a constant is a multiplication, and a small integer power a few of them.
+        if (b->op == BinaryOp::div) return reads_anything(b->b) || !free_axes(b->b).empty();
+        if (b->op == BinaryOp::pow) {
+            const auto* c = as<Constant>(b->b);
+            return !c || (c->value != 2 && c->value != 3);
+        }
+    }
+    return false;
+}
+
+/// Counts the statements in which expensive operations occur, outside of what has an array already.
+void count_expensive(const Expr& e, const Table& table, std::unordered_map<Expr, int, ExprHash, ExprEqual>& seen) {
+    if (table.count(e) || is_leaf(e)) return;
+    if (is_expensive_operation(e)) ++seen[e];
+    for (const auto& child : children(e)) count_expensive(child, table, seen);
 }
 
 }  // namespace
 
 bool is_expensive(const Expr& e) {
-    if (free_axes(e).empty() && !reads_anything(e)) return false;  // a constant of the launch
-    if (const auto* u = as<Unary>(e); u && u->op != UnaryOp::neg && u->op != UnaryOp::abs && u->op != UnaryOp::logical_not) return true;
-    if (const auto* b = as<Binary>(e)) {
-        // A division by a constant is a multiplication, and a small integer power a few of them.
-        if (b->op == BinaryOp::div && (reads_anything(b->b) || !free_axes(b->b).empty())) return true;
-        if (b->op == BinaryOp::pow) {
-            const auto* c = as<Constant>(b->b);
-            if (!c || (c->value != 2 && c->value != 3)) return true;
-        }
-    }
+    if (is_expensive_operation(e)) return true;
     const auto parts = children(e);
     return std::any_of(parts.begin(), parts.end(), is_expensive);
 }
@@ -92,20 +140,38 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     // First what is worth an array, the definitions of such arrays included: they may hold something that varies over fewer axes still.
     Table table;
     std::vector<Statement> definitions;
-    const std::function<void(const Statement&)> find = [&](const Statement& s) {
-        for (const auto& [e, from_carry] : candidates(diagram, s)) {
-            if (table.count(e)) continue;
-            Statement definition;
-            definition.range = s.range;
-            definition.body = e;
-            const DType type = diagram.array(s.target).type == DType::f64 ? DType::f64 : DType::f32;
-            definition.target = add_array(diagram, name_for(e, from_carry), axes_of(diagram, s, e), type, ArrayRole::temporary);
-            table[e] = definition.target;
-            definitions.push_back(definition);
-            find(definition);
-        }
+    const auto define = [&](const Statement& s, const Expr& e, bool from_carry) {
+        Statement definition;
+        definition.range = s.range;
+        definition.body = e;
+        const DType type = diagram.array(s.target).type == DType::f64 ? DType::f64 : DType::f32;
+        definition.target = add_array(diagram, name_for(e, from_carry), axes_of(diagram, s, e), type, ArrayRole::temporary);
+        table[e] = definition.target;
+        definitions.push_back(definition);
+        return definition;
     };
+    const std::function<void(const Statement&)> find = [&](const Statement& s) {
+        for (const auto& [e, from_carry] : candidates(diagram, s))
+            if (!table.count(e)) find(define(s, e, from_carry));
+    };
+    for (auto& s : statements)
+        if (s.reduce == ReduceOp::sum) s.body = grouped_product(s.body);
     for (const auto& s : statements) find(s);
+    // And what several statements compute over all of their axes: largest first, so that its parts are not counted again.
+    std::unordered_map<Expr, int, ExprHash, ExprEqual> seen;
+    for (const auto& s : statements) {
+        count_expensive(s.body, table, seen);
+        if (s.carry) count_expensive(s.carry, table, seen);
+    }
+    for (const auto& s : statements) {
+        const std::function<void(const Expr&, bool)> take = [&](const Expr& e, bool from_carry) {
+            if (table.count(e) || is_leaf(e)) return;
+            if (const auto n = seen.find(e); n != seen.end() && n->second > 1) return find(define(s, e, from_carry));
+            for (const auto& child : children(e)) take(child, from_carry);
+        };
+        if (s.carry) take(s.carry, true);
+        take(s.body, false);
+    }
 
     // Then each definition before the first statement in which its expression occurs at all.
     std::vector<Statement> out;
