@@ -133,7 +133,7 @@ double apply(UnaryOp op, double a);
 double apply(BinaryOp op, double a, double b);
 
 /// Identities of the reals with constant folding: x+0, x·1, x/1, --x, 0·finite constant, exp(log x), where(1, …).
-/// Never changes the value at any point where the original is finite.
+/// Never changes the value, but for rounding, at any point where the original is finite and no part of it is NaN.
 Expr simplify(const Expr& e);
 
 /// Provably greater than zero for every finite input (exp(·), squares plus positive constants, sizes, …); used as a side condition.

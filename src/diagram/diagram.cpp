@@ -58,8 +58,11 @@ std::string to_string(const Diagram& diagram, const Equation& equation) {
     std::string out = names.array(equation.target);
     if (const auto& axes = diagram.array(equation.target).axes; !axes.empty()) out += "[" + list(axes) + "]";
     out += " = ";
-    if (equation.reduce) out += std::string(name(*equation.reduce)) + "(" + list(equation.reduce_axes) + ") ";
-    return out + to_string(equation.body, names, equation.reduce.has_value());
+    std::string body = to_string(equation.body, names, equation.reduce.has_value());
+    if (!equation.reduce) return out + body;
+    out += std::string(name(*equation.reduce)) + "(" + list(equation.reduce_axes) + ") ";
+    // max(i, j) -x would read as a difference.
+    return out + (equation.reduce_axes.size() > 1 && body.starts_with('-') ? "(" + body + ")" : body);
 }
 
 }  // namespace napkin

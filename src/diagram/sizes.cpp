@@ -18,9 +18,11 @@ SourceRange index_range(const SourceRange& equation, const std::string& array, s
     if (!equation.source || equation.end > equation.source->text.size() || equation.begin >= equation.end) return equation;
     const std::string_view text = std::string_view(equation.source->text).substr(equation.begin, equation.end - equation.begin);
     const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); };
+    // The terms of an index may stand in any order: compared are its characters, sorted.
     const auto squeezed = [](std::string_view what) {
         std::string out;
         std::copy_if(what.begin(), what.end(), std::back_inserter(out), [](char c) { return c != ' ' && c != '\t'; });
+        std::sort(out.begin(), out.end());
         return out;
     };
     for (std::size_t found = text.find(array); found != std::string_view::npos; found = text.find(array, found + 1)) {

@@ -8,44 +8,12 @@
 #include <limits>
 
 #include "diagram/verifier.hpp"
+#include "diagram_builder.hpp"
 
 namespace napkin {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
-
-/// Builds diagrams without a parser.
-struct Builder {
-    Diagram d;
-    AxisId axis(const std::string& name, std::int64_t size) {
-        d.axes.push_back({name, Size(size), {}});
-        return static_cast<AxisId>(d.axes.size()) - 1;
-    }
-    ArrayId input(const std::string& name, std::vector<AxisId> axes, DType type = DType::f32) {
-        const ArrayId id = add_array(d, name, std::move(axes), type, ArrayRole::input);
-        d.inputs.push_back(id);
-        return id;
-    }
-    ArrayId map(const std::string& name, std::vector<AxisId> axes, Expr body, DType type = DType::f32) {
-        const ArrayId id = add_array(d, name, std::move(axes), type, ArrayRole::output);
-        d.outputs.push_back(id);
-        d.equations.push_back({id, std::nullopt, {}, std::move(body), {}, {}});
-        return id;
-    }
-    ArrayId reduce(const std::string& name, std::vector<AxisId> axes, ReduceOp op, std::vector<AxisId> over, Expr body,
-                   DType type = DType::f32) {
-        const ArrayId id = map(name, std::move(axes), std::move(body), type);
-        d.equations.back().reduce = op;
-        d.equations.back().reduce_axes = std::move(over);
-        return id;
-    }
-    [[nodiscard]] Expr self(ArrayId id) const { return read_self(d, id); }
-};
-
-Expr operator+(const Expr& a, const Expr& b) { return binary(BinaryOp::add, a, b); }
-Expr operator-(const Expr& a, const Expr& b) { return binary(BinaryOp::sub, a, b); }
-Expr operator*(const Expr& a, const Expr& b) { return binary(BinaryOp::mul, a, b); }
-Expr operator/(const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); }
 
 Values run(const Diagram& d, Values inputs, Precision precision = Precision::exact) {
     EXPECT_EQ(verify(d), std::vector<std::string>{});
