@@ -1,0 +1,288 @@
+// Runs kernels by the rules atop derived.hpp. Every array at the core is kept at its full size in absolute coordinates and holds NaN
+// where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of reach shows.
+#include "derive/evaluate_derived.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+struct Tile {
+    std::vector<std::int64_t> begin, count;  ///< of every axis
+
+    void set(AxisId axis, std::int64_t from, std::int64_t size, std::int64_t end) {
+        begin[at(axis)] = from;
+        count[at(axis)] = std::min(size, end - from);
+    }
+};
+
+class KernelEvaluation {
+public:
+    KernelEvaluation(const Derived& derived, const Extents& extents, const PartitionSizes& sizes, const Kernel& kernel,
+                     double split)
+        : diagram_(derived.diagram), extents_(extents), sizes_(sizes), kernel_(kernel), split_(split) {
+        for (const Stage& stage : kernel.stages) {
+            if (const auto* block = std::get_if<Block>(&stage)) {
+                for (const Statement& s : block->statements) computed_.insert(s.target);
+            } else {
+                for (const auto& [state, value] : std::get<Loop>(stage).init) computed_.insert(state);
+                for (const Statement& s : std::get<Loop>(stage).body) computed_.insert(s.target);
+            }
+        }
+        for (const Fold& fold : kernel.folds) {
+            for (const FoldState& s : fold.states)
+                if (s.old >= 0) computed_.insert(s.old);
+            for (const auto& [result, e] : fold.finish) computed_.insert(result);
+        }
+    }
+
+    std::int64_t run(Values& values) {
+        // The core sees memory, except for what the kernel computes itself.
+        std::map<ArrayId, std::vector<double>> hidden;
+        for (const ArrayId a : computed_) hidden[a] = std::move(values[at(a)]);
+        core_ = std::move(values);
+        for (const ArrayId a : kernel_.outputs) stored_[a].assign(size_of(a), nan);
+        run_groups(0, {std::vector<std::int64_t>(extents_.size(), 0), extents_});
+        values = std::move(core_);
+        for (auto& [a, data] : hidden) values[at(a)] = std::move(data);
+        for (auto& [a, data] : stored_) values[at(a)] = std::move(data);
+        return num_merges_;
+    }
+
+private:
+    [[nodiscard]] std::size_t size_of(ArrayId a) const {
+        return static_cast<std::size_t>(count_values(diagram_, a, extents_));
+    }
+    [[nodiscard]] std::int64_t extent(AxisId a) const { return extents_[at(a)]; }
+
+    static std::int64_t size_or(const std::vector<std::int64_t>& sizes, AxisId axis, std::int64_t otherwise) {
+        return at(axis) < sizes.size() && sizes[at(axis)] > 0 ? sizes[at(axis)] : otherwise;
+    }
+
+    void forget(ArrayId a) { core_[at(a)].assign(size_of(a), nan); }
+
+    void run_groups(std::size_t depth, Tile tile) {
+        if (depth == kernel_.group_axes.size()) return run_group(tile);
+        const AxisId axis = kernel_.group_axes[depth];
+        const std::int64_t g = size_or(sizes_.group, axis, extent(axis));
+        for (std::int64_t from = 0; from < extent(axis); from += g) {
+            tile.set(axis, from, g, extent(axis));
+            run_groups(depth + 1, tile);
+        }
+    }
+
+    void run_group(const Tile& tile) {
+        for (const ArrayId a : computed_) forget(a);
+        finished_.clear();
+        for (const Stage& stage : kernel_.stages) {
+            if (const auto* block = std::get_if<Block>(&stage)) {
+                for (const Statement& s : block->statements) {
+                    if (!finished_.contains(s.target)) run_statement(s, tile);
+                    store(s.target, tile);
+                }
+            } else {
+                const Loop& loop = std::get<Loop>(stage);
+                run_loop(loop, tile);
+                for (const auto& [state, value] : loop.init) store(state, tile);
+            }
+        }
+    }
+
+    void run_loop(const Loop& loop, const Tile& tile) {
+        const std::vector<const Fold*> folds = folds_of(loop);
+        const std::int64_t n = extent(loop.axis);
+        if (split_ <= 0 || folds.empty() || n < 2) return run_part(loop, tile, 0, n);
+
+        const std::int64_t cut = std::clamp<std::int64_t>(std::llround(split_ * static_cast<double>(n)), 1, n - 1);
+        run_part(loop, tile, 0, cut);
+        const std::map<ArrayId, std::vector<double>> first = states(loop);
+        run_part(loop, tile, cut, n);
+        const std::map<ArrayId, std::vector<double>> second = states(loop);
+        for (const auto& [state, value] : loop.init) forget(state);
+        for (const Fold* fold : folds) {
+            for (const FoldState& s : fold->states) merge(s, folds, first, second, tile);
+            for (const auto& [result, e] : fold->finish) {
+                write(result, evaluate_tile(result, tile, e), tile);
+                finished_.insert(result);
+            }
+            ++num_merges_;
+        }
+    }
+
+    void run_part(const Loop& loop, Tile tile, std::int64_t begin, std::int64_t end) {
+        std::set<ArrayId> initialised;
+        for (const auto& [state, value] : loop.init) {
+            write(state, std::vector<double>(num_points(diagram_.array(state).axes, tile), value), tile);
+            initialised.insert(state);
+        }
+        const std::int64_t s = size_or(sizes_.stream, loop.axis, extent(loop.axis));
+        for (std::int64_t from = begin; from < end; from += s) {
+            tile.set(loop.axis, from, s, end);
+            const auto is_empty = [&](const Affine& form) { return range_of(form, tile.begin, tile.count).high < 0; };
+            if (std::any_of(loop.support.begin(), loop.support.end(), is_empty)) continue;
+            for (const Statement& statement : loop.body)
+                if (!initialised.contains(statement.target)) forget(statement.target);
+            for (const Statement& statement : loop.body) {
+                run_statement(statement, tile);
+                const std::vector<AxisId>& axes = diagram_.array(statement.target).axes;
+                if (std::find(axes.begin(), axes.end(), loop.axis) != axes.end()) store(statement.target, tile);
+            }
+        }
+    }
+
+    /// The folds whose states the loop runs, when they make up all of them; else none.
+    std::vector<const Fold*> folds_of(const Loop& loop) const {
+        std::set<ArrayId> open;
+        for (const auto& [state, value] : loop.init) open.insert(state);
+        std::vector<const Fold*> folds;
+        for (const Fold& fold : kernel_.folds) {
+            const auto runs = [&](const FoldState& s) { return open.contains(s.state); };
+            if (fold.axis != loop.axis || !std::all_of(fold.states.begin(), fold.states.end(), runs)) continue;
+            for (const FoldState& s : fold.states) open.erase(s.state);
+            folds.push_back(&fold);
+        }
+        return open.empty() ? folds : std::vector<const Fold*>{};
+    }
+
+    std::map<ArrayId, std::vector<double>> states(const Loop& loop) const {
+        std::map<ArrayId, std::vector<double>> result;
+        for (const auto& [state, value] : loop.init) result[state] = core_[at(state)];
+        return result;
+    }
+
+    void merge(const FoldState& s, const std::vector<const Fold*>& folds,
+               const std::map<ArrayId, std::vector<double>>& first,
+               const std::map<ArrayId, std::vector<double>>& second, const Tile& tile) {
+        const auto carried = [&](const std::map<ArrayId, std::vector<double>>& part) {
+            for (const Fold* fold : folds)
+                for (const FoldState& other : fold->states)
+                    if (other.old >= 0) core_[at(other.old)] = part.at(other.state);
+            if (s.carry) return evaluate_tile(s.state, tile, s.carry);
+            const std::vector<double> current = std::move(core_[at(s.state)]);
+            core_[at(s.state)] = part.at(s.state);
+            std::vector<double> result = evaluate_tile(s.state, tile, read_self(diagram_, s.state));
+            core_[at(s.state)] = current;
+            return result;
+        };
+        std::vector<double> merged = carried(first);
+        const std::vector<double> other = carried(second);
+        for (std::size_t i = 0; i < merged.size(); ++i) merged[i] = apply(s.op, merged[i], other[i]);
+        write(s.state, merged, tile);
+    }
+
+    void run_statement(const Statement& s, const Tile& tile) {
+        // All of the target's points are computed before one is written: the statement reads the values from before it.
+        std::vector<double> result = evaluate_tile(s.target, tile, s.body, s.reduce, s.reduce_axes, s.carry);
+        // Whole numbers are what an integer array means; what is carried becomes one when it is stored.
+        if (const DType type = diagram_.array(s.target).type; !is_float(type) && !s.carry)
+            for (double& x : result) x = round_to(type, x);
+        write(s.target, result, tile);
+    }
+
+    static std::size_t num_points(const std::vector<AxisId>& axes, const Tile& tile) {
+        std::size_t n = 1;
+        for (const AxisId a : axes) n *= static_cast<std::size_t>(tile.count[at(a)]);
+        return n;
+    }
+
+    /// Calls f with the point moved over the tile's box of the axes, the last axis fastest.
+    template <class F>
+    static void for_each(const std::vector<AxisId>& axes, std::size_t depth, const Tile& tile,
+                         std::vector<std::int64_t>& point, const F& f) {
+        if (depth == axes.size()) return f();
+        const std::size_t a = at(axes[depth]);
+        for (point[a] = tile.begin[a]; point[a] < tile.begin[a] + tile.count[a]; ++point[a])
+            for_each(axes, depth + 1, tile, point, f);
+    }
+
+    /// carry ⊕ (⊕ over reduce_axes of body) at every point of the tile of `target`.
+    std::vector<double> evaluate_tile(ArrayId target, const Tile& tile, const Expr& body,
+                                      std::optional<ReduceOp> reduce = {}, const std::vector<AxisId>& reduce_axes = {},
+                                      const Expr& carry = nullptr) const {
+        std::vector<double> result;
+        std::vector<std::int64_t> point = tile.begin;
+        for_each(diagram_.array(target).axes, 0, tile, point, [&] {
+            if (!reduce) return result.push_back(evaluate_at(body, diagram_, extents_, core_, point));
+            double total = identity(*reduce);
+            for_each(reduce_axes, 0, tile, point,
+                     [&] { total = apply(*reduce, total, evaluate_at(body, diagram_, extents_, core_, point)); });
+            if (carry) total = apply(*reduce, evaluate_at(carry, diagram_, extents_, core_, point), total);
+            result.push_back(total);
+        });
+        return result;
+    }
+
+    /// Calls f(offset in the whole array) for every point of the tile of an array.
+    template <class F>
+    void for_each_offset(ArrayId a, const Tile& tile, const F& f) const {
+        const std::vector<AxisId>& axes = diagram_.array(a).axes;
+        std::vector<std::int64_t> point = tile.begin;
+        for_each(axes, 0, tile, point, [&] {
+            std::size_t offset = 0;
+            for (const AxisId axis : axes)
+                offset = offset * static_cast<std::size_t>(extent(axis)) + static_cast<std::size_t>(point[at(axis)]);
+            f(offset);
+        });
+    }
+
+    void write(ArrayId a, const std::vector<double>& tile_values, const Tile& tile) {
+        if (core_[at(a)].empty()) forget(a);
+        std::size_t next = 0;
+        for_each_offset(a, tile, [&](std::size_t offset) { core_[at(a)][offset] = tile_values[next++]; });
+    }
+
+    void store(ArrayId a, const Tile& tile) {
+        const auto to = stored_.find(a);
+        if (to == stored_.end()) return;
+        const DType type = diagram_.array(a).type;
+        for_each_offset(a, tile, [&](std::size_t offset) {
+            const double x = core_[at(a)][offset];
+            to->second[offset] = is_float(type) ? x : round_to(type, x);
+        });
+    }
+
+    const Diagram& diagram_;
+    const Extents& extents_;
+    const PartitionSizes& sizes_;
+    const Kernel& kernel_;
+    double split_;  ///< where streams are cut; 0: nowhere
+    std::set<ArrayId> computed_, finished_;
+    Values core_;
+    std::map<ArrayId, std::vector<double>> stored_;
+    std::int64_t num_merges_ = 0;
+};
+
+std::int64_t evaluate_kernels(const Derived& derived, const Extents& extents, const PartitionSizes& sizes, double split,
+                              Values& values) {
+    internal_check(extents.size() == derived.diagram.axes.size(), "evaluate: the extents are those of another diagram");
+    values.resize(derived.diagram.arrays.size());
+    for (std::size_t a = 0; a < values.size(); ++a)
+        if (derived.diagram.arrays[a].role != ArrayRole::input) values[a].clear();
+    std::int64_t num_merges = 0;
+    for (const Kernel& kernel : derived.kernels)
+        num_merges += KernelEvaluation(derived, extents, sizes, kernel, split).run(values);
+    return num_merges;
+}
+
+}  // namespace
+
+void evaluate(const Derived& derived, const Extents& extents, const PartitionSizes& sizes, Values& values) {
+    evaluate_kernels(derived, extents, sizes, 0, values);
+}
+
+std::int64_t evaluate_by_merge(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,
+                               double split, Values& values) {
+    return evaluate_kernels(derived, extents, sizes, split, values);
+}
+
+}  // namespace napkin

@@ -1,0 +1,221 @@
+#include "tile/expand.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "support/result.hpp"
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+bool contains(const std::vector<ArrayId>& ids, ArrayId id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+bool mentions(const std::vector<Affine>& pattern, AxisId axis) {
+    return std::any_of(pattern.begin(), pattern.end(), [&](const Affine& i) { return i.coefficient(axis) != 0; });
+}
+
+/// Ends every lifetime that begins in the list after the last use of the variable; `outer` were alive before it.
+std::vector<TileStatement> with_frees(std::vector<TileStatement> statements, const std::set<VariableId>& outer) {
+    std::vector<TileStatement> reversed;
+    std::set<VariableId> needed = outer;  // by what stands after the current statement
+    for (auto s = statements.rbegin(); s != statements.rend(); ++s) {
+        const std::vector<VariableId> uses = used_variables(*s);
+        for (auto v = uses.rbegin(); v != uses.rend(); ++v)
+            if (needed.insert(*v).second) reversed.push_back(Free{*v});
+        // A definition that does not read its own variable begins a lifetime: nothing before it needs the variable.
+        VariableId defined = -1;
+        if (const auto* load = std::get_if<Load>(&*s)) defined = load->variable;
+        if (const auto* init = std::get_if<Init>(&*s)) defined = init->variable;
+        if (const auto* compute = std::get_if<Compute>(&*s)) {
+            const auto reads = reads_in_order(compute->body, compute->carry);
+            const auto is_own = [&](const Read* r) { return r->array == compute->variable; };
+            if (std::none_of(reads.begin(), reads.end(), is_own)) defined = compute->variable;
+        }
+        if (defined >= 0 && !outer.contains(defined)) needed.erase(defined);
+        reversed.push_back(std::move(*s));
+    }
+    return {std::make_move_iterator(reversed.rbegin()), std::make_move_iterator(reversed.rend())};
+}
+
+/// Everything that one kernel's expansion knows.
+class KernelExpansion {
+public:
+    KernelExpansion(const Derived& derived, const Extents& extents, const Kernel& kernel, const KernelPlan& plan)
+        : diagram_(derived.diagram), extents_(extents), kernel_(kernel), plan_(plan) {
+        for (const Array& a : diagram_.arrays) names_.insert(a.name);
+        for (const Stage& stage : kernel.stages) {
+            if (const auto* block = std::get_if<Block>(&stage)) {
+                for (const Statement& s : block->statements) computed_.insert(s.target);
+            } else {
+                const Loop& loop = std::get<Loop>(stage);
+                for (const auto& [state, value] : loop.init) computed_.insert(state), states_.insert(state);
+                for (const Statement& s : loop.body) computed_.insert(s.target);
+            }
+        }
+    }
+
+    TileKernel run() {
+        out_.name = kernel_.name;
+        for (const AxisId axis : kernel_.group_axes)
+            if (const auto g = plan_.group.find(diagram_.axis(axis).name); g != plan_.group.end())
+                out_.groups.emplace_back(axis, std::min(g->second.value, extent(axis)));
+        std::vector<TileStatement> body;
+        for (const Stage& stage : kernel_.stages) {
+            if (const auto* block = std::get_if<Block>(&stage))
+                for (const Statement& s : block->statements) expand_statement(s, body);
+            else
+                expand_loop(std::get<Loop>(stage), body);
+        }
+        out_.body = with_frees(std::move(body), {});
+        return std::move(out_);
+    }
+
+private:
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+    [[nodiscard]] bool is_loaded(const Read& r) const { return !computed_.contains(r.array); }
+
+    VariableId add_variable(ArrayId array, std::vector<Affine> dims) {
+        const Array& a = diagram_.array(array);
+        std::string name = a.name;
+        for (int k = 2; variable_names_.contains(name) || (name != a.name && names_.contains(name)); ++k)
+            name = a.name + "_" + std::to_string(k);
+        variable_names_.insert(name);
+        out_.variables.push_back({name, array, std::move(dims), a.type, states_.contains(array)});
+        return static_cast<VariableId>(out_.variables.size()) - 1;
+    }
+
+    VariableId computed_variable(ArrayId array) {
+        const auto [it, added] = computed_variables_.try_emplace(array, -1);
+        if (added) {
+            std::vector<Affine> dims;
+            for (const AxisId axis : diagram_.array(array).axes) dims.push_back(Affine::axis(axis));
+            it->second = add_variable(array, std::move(dims));
+        }
+        return it->second;
+    }
+
+    /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two tiles at once.
+    VariableId loaded_variable(const Read& r, bool streamed) {
+        Terms terms;
+        std::vector<std::int64_t> constants;
+        for (const Affine& i : r.indices) terms.push_back(i.terms), constants.push_back(i.constant);
+        const auto [it, added] = loaded_variables_.try_emplace(
+            {r.array, streamed, std::move(terms), std::move(constants)}, -1);
+        if (added) it->second = add_variable(r.array, r.indices);
+        return it->second;
+    }
+
+    /// The variable that stands for a read inside the loop over `loop_axis` (-1: outside of loops).
+    VariableId variable_of(const Read& r, AxisId loop_axis) {
+        if (!is_loaded(r)) return computed_variable(r.array);
+        return loaded_variable(r, loop_axis >= 0 && mentions(r.indices, loop_axis));
+    }
+
+    Expr over_variables(const Expr& e, AxisId loop_axis) {
+        if (!e) return e;
+        return transform(e, [&](const Expr& node) {
+            const Read* r = as<Read>(node);
+            return r ? read(variable_of(*r, loop_axis), r->indices) : node;
+        });
+    }
+
+    Compute compute(const Statement& s, AxisId loop_axis) {
+        Expr body = over_variables(s.body, loop_axis), carry = over_variables(s.carry, loop_axis);
+        return {computed_variable(s.target), s.reduce, s.reduce_axes, std::move(body), std::move(carry)};
+    }
+
+    /// Loads what the statement reads once a group and has not been loaded in this group yet.
+    void load_once(const Statement& s, AxisId loop_axis, std::vector<TileStatement>& body) {
+        for (const Read* r : reads_in_order(s.body, s.carry)) {
+            if (!is_loaded(*r) || (loop_axis >= 0 && mentions(r->indices, loop_axis))) continue;
+            const VariableId v = loaded_variable(*r, false);
+            if (loaded_once_.insert(v).second) body.push_back(Load{v});
+        }
+    }
+
+    void store_if_output(ArrayId array, std::vector<TileStatement>& body) {
+        if (contains(kernel_.outputs, array)) body.push_back(Store{computed_variable(array)});
+    }
+
+    void expand_statement(const Statement& s, std::vector<TileStatement>& body) {
+        load_once(s, -1, body);
+        body.push_back(compute(s, -1));
+        store_if_output(s.target, body);
+    }
+
+    void expand_loop(const Loop& loop, std::vector<TileStatement>& body) {
+        for (const Statement& s : loop.body) load_once(s, loop.axis, body);
+        std::set<VariableId> states;
+        for (const auto& [state, value] : loop.init) {
+            states.insert(computed_variable(state));
+            body.push_back(Init{computed_variable(state), value});
+        }
+
+        TileLoop out;
+        out.axis = loop.axis;
+        out.support = loop.support;
+        const auto s_x = plan_.stream.find(diagram_.axis(loop.axis).name);
+        out.chunk = s_x == plan_.stream.end() ? extent(loop.axis) : std::min(s_x->second.value, extent(loop.axis));
+        std::set<VariableId> loaded;
+        for (const Statement& s : loop.body) {
+            for (const Read* r : reads_in_order(s.body, s.carry)) {
+                if (!is_loaded(*r) || !mentions(r->indices, loop.axis)) continue;
+                const VariableId v = loaded_variable(*r, true);
+                if (loaded.insert(v).second) out.body.push_back(Load{v});
+            }
+            out.body.push_back(compute(s, loop.axis));
+            const VariableId target = computed_variable(s.target);
+            if (!states.contains(target) && contains(diagram_.array(s.target).axes, loop.axis))
+                store_if_output(s.target, out.body);
+        }
+        out.body = with_frees(std::move(out.body), alive_before(out.body, states));
+        body.push_back(std::make_shared<const TileLoop>(std::move(out)));
+
+        for (const auto& [state, value] : loop.init) store_if_output(state, body);
+    }
+
+    /// What a loop body uses but does not define: the states, and whatever is first used otherwise than by being defined.
+    static std::set<VariableId> alive_before(const std::vector<TileStatement>& body, const std::set<VariableId>& states) {
+        std::set<VariableId> outer = states, seen = states;
+        for (const TileStatement& s : body) {
+            if (const auto* load = std::get_if<Load>(&s)) seen.insert(load->variable);
+            if (const auto* compute = std::get_if<Compute>(&s)) {
+                for (const Read* r : reads_in_order(compute->body, compute->carry))
+                    if (seen.insert(r->array).second) outer.insert(r->array);
+                seen.insert(compute->variable);
+            }
+        }
+        return outer;
+    }
+
+    using Terms = std::vector<std::vector<std::pair<AxisId, std::int64_t>>>;
+
+    const Diagram& diagram_;
+    const Extents& extents_;
+    const Kernel& kernel_;
+    const KernelPlan& plan_;
+    std::set<std::string> names_, variable_names_;
+    std::set<ArrayId> computed_, states_;  ///< arrays that the kernel defines; those of them that loops initialise
+    std::map<ArrayId, VariableId> computed_variables_;
+    std::map<std::tuple<ArrayId, bool, Terms, std::vector<std::int64_t>>, VariableId> loaded_variables_;
+    std::set<VariableId> loaded_once_;
+    TileKernel out_;
+};
+
+}  // namespace
+
+TileProgram expand(const Derived& derived, const Extents& extents, const Plan& plan) {
+    internal_check(plan.kernels.size() == derived.kernels.size(), "expand: the plan has another number of kernels");
+    internal_check(extents.size() == derived.diagram.axes.size(), "expand: the extents are those of another diagram");
+    TileProgram program{derived.diagram, extents, {}};
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k)
+        program.kernels.push_back(KernelExpansion(derived, extents, derived.kernels[k], plan.kernels[k]).run());
+    return program;
+}
+
+}  // namespace napkin

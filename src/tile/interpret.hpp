@@ -1,0 +1,28 @@
+#pragma once
+// The counting interpreter: runs a tile program in double precision, tile by tile, with a buffer for every variable, and counts
+// what moves between the levels and what is alive at the core. The counts are what the model's H and M must equal.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "diagram/evaluate.hpp"
+#include "tile/program.hpp"
+
+namespace napkin {
+
+/// Counts of one kernel over all its groups, in values.
+struct KernelCounts {
+    std::int64_t transfers_loaded = 0, transfers_stored = 0;
+    std::int64_t peak_values = 0;  ///< largest sum of the tiles alive at one statement of one group
+    std::int64_t groups = 0;
+    std::int64_t chunks_run = 0, chunks_skipped = 0;
+    std::map<std::string, std::int64_t> by_array;  ///< loads and stores by the array's name
+    friend bool operator==(const KernelCounts&, const KernelCounts&) = default;
+};
+
+/// `values` holds the inputs by ArrayId of program.diagram; on return also every array that a kernel stored.
+/// Pre: the program verifies (verify.hpp). A program that touches what is not there throws InternalError.
+std::vector<KernelCounts> interpret(const TileProgram& program, Values& values);
+
+}  // namespace napkin

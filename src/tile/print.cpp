@@ -1,0 +1,208 @@
+#include "tile/print.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+/// Columns on a terminal: code points, since none of ours is wide.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+    return fmt::format("{}", fmt::join(parts, separator));
+}
+
+/// Rows of equally many cells, in columns two spaces apart; columns in `right` are aligned to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& right,
+                    std::string_view indent) {
+    std::vector<std::size_t> widths(rows.front().size(), 0);
+    for (const auto& row : rows)
+        for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+    std::string out;
+    for (const auto& row : rows) {
+        std::string line(indent);
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            const std::string padding(widths[c] - width(row[c]), ' ');
+            const bool to_right = std::find(right.begin(), right.end(), c) != right.end();
+            line += (c == 0 ? "" : "  ") + (to_right ? padding + row[c] : row[c] + padding);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+    }
+    return out;
+}
+
+class KernelPrinter {
+public:
+    KernelPrinter(const TileProgram& program, const TileKernel& kernel)
+        : diagram_(program.diagram), kernel_(kernel), tile_(program.extents), uses_(kernel.variables.size()) {
+        names_ = diagram_.names();
+        names_.array = [this](VariableId v) { return kernel_.variables[static_cast<std::size_t>(v)].name; };
+    }
+
+    std::string run() {
+        std::vector<std::string> cuts;
+        for (const auto& [axis, size] : kernel_.groups) {
+            cuts.push_back(fmt::format("{} ({} at a time)", diagram_.axis(axis).name, size));
+            tile_[static_cast<std::size_t>(axis)] = size;
+        }
+        add_line(cuts.empty() ? "once:" : fmt::format("for each group of {}:", joined(cuts, ", ")));
+        print_list(kernel_.body);
+
+        std::string out = fmt::format("kernel {}\n", kernel_.name) + variable_table() + "\n";
+        const std::size_t digits = std::to_string(lines_.size()).size();
+        for (std::size_t i = 0; i < lines_.size(); ++i) out += fmt::format("  {:>{}}  {}\n", i + 1, digits, lines_[i]);
+        return out;
+    }
+
+private:
+    /// What the table says about a variable, gathered while the statements are printed.
+    struct Use {
+        std::optional<std::int64_t> values;
+        std::string tile;
+        bool loaded = false, stored = false, alive = false;
+        std::vector<std::pair<std::size_t, std::size_t>> lives;  ///< numbers of the first and last line
+    };
+
+    Use& use(VariableId v) { return uses_[static_cast<std::size_t>(v)]; }
+    std::string name(VariableId v) const { return names_.array(v); }
+
+    void add_line(const std::string& text) { lines_.push_back(std::string(4 * depth_, ' ') + text); }
+
+    void touch(VariableId v) {
+        Use& u = use(v);
+        if (!std::exchange(u.alive, true)) u.lives.emplace_back(lines_.size(), 0);
+        u.lives.back().second = lines_.size();
+        if (u.values) return;
+        const std::vector<std::int64_t> zero(tile_.size(), 0);
+        std::vector<std::string> sizes;
+        u.values = 1;
+        for (const Affine& dim : kernel_.variables[static_cast<std::size_t>(v)].dims) {
+            const Interval range = range_of(dim, zero, tile_);
+            sizes.push_back(std::to_string(range.high - range.low + 1));
+            *u.values *= range.high - range.low + 1;
+        }
+        u.tile = sizes.empty() ? "1" : joined(sizes, "×");
+    }
+
+    void print_list(const std::vector<TileStatement>& list) {
+        ++depth_;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            if (const auto* free = std::get_if<Free>(&list[i])) {
+                // Lifetimes that end together share a line.
+                std::vector<std::string> names;
+                for (; free; free = ++i < list.size() ? std::get_if<Free>(&list[i]) : nullptr) {
+                    names.push_back(name(free->variable));
+                    use(free->variable).alive = false;
+                }
+                --i;
+                add_line("free " + joined(names, ", "));
+                continue;
+            }
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&list[i])) {
+                print_loop(**loop);
+            } else {
+                std::visit([&](const auto& s) { print_one(s); }, list[i]);
+            }
+            for (const VariableId v : used_variables(list[i])) touch(v);
+        }
+        --depth_;
+    }
+
+    void print_loop(const TileLoop& loop) {
+        std::vector<std::string> forms;
+        for (const Affine& form : loop.support) forms.push_back(to_string(form, names_) + " < 0");
+        const std::string skipped = forms.empty() ? "" : ", skipped where " + joined(forms, " or ");
+        add_line(fmt::format("for each chunk of {} ({} at a time){}:", diagram_.axis(loop.axis).name, loop.chunk, skipped));
+        const std::int64_t extent = std::exchange(tile_[static_cast<std::size_t>(loop.axis)], loop.chunk);
+        print_list(loop.body);
+        tile_[static_cast<std::size_t>(loop.axis)] = extent;
+    }
+
+    void print_one(const Load& load) { use(load.variable).loaded = true, add_line("load " + name(load.variable)); }
+    void print_one(const Store& store) { use(store.variable).stored = true, add_line("store " + name(store.variable)); }
+    void print_one(const Init& init) {
+        add_line("init " + name(init.variable) + " = " + to_string(constant(init.value), names_));
+    }
+    void print_one(const Free&) {}
+    void print_one(const std::shared_ptr<const TileLoop>&) {}
+    void print_one(const Compute& compute) { add_line(element(compute.variable) + " = " + right_side(compute)); }
+
+    /// The variable at its own axes: S[q, x].
+    std::string element(VariableId v) const {
+        return to_string(read(v, kernel_.variables[static_cast<std::size_t>(v)].dims), names_);
+    }
+
+    std::string right_side(const Compute& c) const {
+        const std::string body = to_string(c.body, names_);
+        if (!c.reduce) return body;
+        std::vector<std::string> axes;
+        for (const AxisId a : c.reduce_axes) axes.push_back(diagram_.axis(a).name);
+        const std::string reduced = fmt::format("{} over {}: {}", napkin::name(*c.reduce),
+                                                axes.empty() ? "nothing" : joined(axes, ", "), body);
+        if (!c.carry) return reduced;
+        const std::string carry = to_string(c.carry, names_);
+        switch (*c.reduce) {
+            case ReduceOp::sum: return fmt::format("{} + {}", carry, reduced);
+            case ReduceOp::prod: return fmt::format("({}) * {}", carry, reduced);
+            case ReduceOp::max:
+            case ReduceOp::min: return fmt::format("{}({}, {})", napkin::name(*c.reduce), carry, reduced);
+        }
+        throw InternalError("unknown reduction");
+    }
+
+    std::string variable_table() {
+        if (kernel_.variables.empty()) return "";
+        std::vector<std::vector<std::string>> rows{
+            {"variable", "of", "indices", "tile", "values", "type", "level", "alive"}};
+        for (std::size_t i = 0; i < kernel_.variables.size(); ++i) {
+            const Variable& v = kernel_.variables[i];
+            const Use& u = uses_[i];
+            std::vector<std::string> indices;
+            for (const Affine& dim : v.dims) indices.push_back(to_string(dim, names_));
+            std::vector<std::string> lives;
+            for (const auto& [first, last] : u.lives)
+                lives.push_back(first == last ? std::to_string(first) : fmt::format("{}–{}", first, last));
+            rows.push_back({v.name, diagram_.array(v.array).name, "[" + joined(indices, ", ") + "]", u.values ? u.tile : "-",
+                            u.values ? std::to_string(*u.values) : "-", std::string(napkin::name(v.memory_type)),
+                            u.loaded   ? "ℓ0 → ℓ1"
+                            : u.stored ? "ℓ1 → ℓ0"
+                                       : "ℓ1",
+                            u.values ? joined(lives, ", ") : "never"});
+        }
+        return aligned(rows, {4}, "  ");
+    }
+
+    const Diagram& diagram_;
+    const TileKernel& kernel_;
+    std::vector<std::int64_t> tile_;  ///< of every axis where the printer is: group size, chunk, or extent
+    std::vector<Use> uses_;           ///< by variable
+    ExprNames names_;
+    std::vector<std::string> lines_;
+    std::size_t depth_ = 0;
+};
+
+}  // namespace
+
+std::string to_string(const TileProgram& program, const TileKernel& kernel) {
+    return KernelPrinter(program, kernel).run();
+}
+
+std::string to_string(const TileProgram& program) {
+    std::vector<std::string> sizes;
+    for (std::size_t a = 0; a < program.extents.size(); ++a)
+        sizes.push_back(fmt::format("{} = {}", program.diagram.axes[a].name, program.extents[a]));
+    std::string out = fmt::format("tiles of {}\nsizes {}\n", program.diagram.name, joined(sizes, ", "));
+    for (const TileKernel& kernel : program.kernels) out += "\n" + to_string(program, kernel);
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,37 @@
+#pragma once
+// The tile program as text: pseudocode as in the paper (§5), after a table of its variables.
+//
+//   kernel attention
+//     variable  of  indices  tile    values  type  level    alive
+//     Q         Q   [q, k]   192×64   12288  f16   ℓ0 → ℓ1  2–15
+//     …
+//      1  for each group of q (192 at a time):
+//      2      load Q
+//      4      init mu = -inf
+//      5      for each chunk of x (128 at a time), skipped where q - x < 0:
+//      6          load K
+//      8          S[q, x] = sum over k: Q[q, k] * K[x, k]
+//     10          mu[q] = max(mu[q], max over x: S[q, x])
+//     11          z[q] = exp(mu_old[q] - mu[q]) * z[q] + sum over x: P[q, x]
+//     12          free K, S
+//     14      store O
+//
+// A reduction is written `op over axes: body`; a carry stands before it, joined by the reduction's own operator.
+#include <string>
+#include <string_view>
+
+#include "support/result.hpp"
+#include "tile/program.hpp"
+
+namespace napkin {
+
+/// Deterministic; read back by parse_tile.
+std::string to_string(const TileProgram& program);
+std::string to_string(const TileProgram& program, const TileKernel& kernel);
+
+/// Reads what to_string printed. Only the sizes, groups, variables and statements are read; line numbers and the table's derived
+/// columns are not. Arrays and axes are those of derived.diagram.
+/// Errors: tile-syntax (what was expected), unknown-axis, unknown-array, unknown-variable (nearest name).
+Result<TileProgram> parse_tile(std::string_view text, const Derived& derived);
+
+}  // namespace napkin

@@ -1,0 +1,374 @@
+#include "tile/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+using TileSizes = std::vector<std::int64_t>;  ///< of every axis where something stands: group size, chunk, or extent
+
+/// The smallest value, over all tiles of one axis, of (low end of the read's index) - (low end of the variable's dimension), as far
+/// as this axis contributes; with high ends: the same difference taken the other way round.
+struct Slack {
+    std::int64_t low = 0, high = 0;
+};
+
+Slack slack_of_axis(std::int64_t read_coefficient, std::int64_t read_tile, std::int64_t dim_coefficient,
+                    std::int64_t dim_tile, std::int64_t extent) {
+    const auto ends = [](std::int64_t coefficient, std::int64_t begin, std::int64_t count) {
+        const std::int64_t a = coefficient * begin, b = coefficient * (begin + count - 1);
+        return Interval{std::min(a, b), std::max(a, b)};
+    };
+    // Ends are linear in the tile's number while tiles are full: the first, the last full and the ragged one tell all.
+    const std::int64_t last = (extent - 1) / read_tile;
+    bool first = true;
+    Slack slack;
+    for (const std::int64_t tile : {std::int64_t{0}, std::max<std::int64_t>(last - 1, 0), last}) {
+        const std::int64_t begin = tile * read_tile, count = std::min(read_tile, extent - begin);
+        const Interval read = ends(read_coefficient, begin, count);
+        const Interval dim = dim_tile == read_tile ? ends(dim_coefficient, begin, count) : ends(dim_coefficient, 0, extent);
+        const Slack here{read.low - dim.low, dim.high - read.high};
+        slack = first ? here : Slack{std::min(slack.low, here.low), std::min(slack.high, here.high)};
+        first = false;
+    }
+    return slack;
+}
+
+class KernelRules {
+public:
+    KernelRules(const TileProgram& program, const TileKernel& kernel, std::set<ArrayId>& in_memory,
+                std::vector<std::string>& messages)
+        : program_(program),
+          diagram_(program.diagram),
+          kernel_(kernel),
+          in_memory_(in_memory),
+          messages_(messages),
+          tile_(program.extents) {}
+
+    void check() {
+        check_groups();
+        if (!check_variables()) return;
+        check_list(kernel_.body);
+        in_memory_.insert(stored_.begin(), stored_.end());
+    }
+
+private:
+    struct Life {
+        int depth;       ///< loops around the definition
+        TileSizes tile;  ///< at the definition
+        bool loaded, initialised;
+    };
+
+    template <class... Args>
+    void report(fmt::format_string<Args...> format, Args&&... args) {
+        messages_.push_back(fmt::format("kernel {}: ", kernel_.name) + fmt::format(format, std::forward<Args>(args)...));
+    }
+
+    [[nodiscard]] bool is_axis(AxisId a) const { return a >= 0 && static_cast<std::size_t>(a) < diagram_.axes.size(); }
+    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[static_cast<std::size_t>(a)]; }
+    [[nodiscard]] const std::string& axis_name(AxisId a) const { return diagram_.axis(a).name; }
+    [[nodiscard]] const Variable& variable(VariableId v) const {
+        return kernel_.variables[static_cast<std::size_t>(v)];
+    }
+    [[nodiscard]] bool is_grouped(AxisId axis) const {
+        return std::any_of(kernel_.groups.begin(), kernel_.groups.end(), [&](const auto& g) { return g.first == axis; });
+    }
+
+    /// Cuts the axis into tiles of the size, clamped to what the other rules can go on with.
+    void cut(AxisId axis, std::int64_t size, const char* what) {
+        if (size < 1) report("the {} size of {} is {}, below 1", what, axis_name(axis), size);
+        if (size > extent(axis))
+            report("the {} size of {} is {}, past its extent {}", what, axis_name(axis), size, extent(axis));
+        tile_[static_cast<std::size_t>(axis)] = std::clamp<std::int64_t>(size, 1, extent(axis));
+    }
+
+    void check_groups() {
+        std::set<AxisId> seen;
+        for (const auto& [axis, size] : kernel_.groups) {
+            if (!is_axis(axis)) {
+                report("axis {} of its groups does not exist", axis);
+                continue;
+            }
+            if (!seen.insert(axis).second) report("axis {} is grouped twice", axis_name(axis));
+            cut(axis, size, "group");
+        }
+    }
+
+    bool check_variables() {
+        const std::size_t before = messages_.size();
+        std::set<std::string> names;
+        for (const Variable& v : kernel_.variables) {
+            if (!names.insert(v.name).second) report("two variables are called {}", v.name);
+            if (v.array < 0 || static_cast<std::size_t>(v.array) >= diagram_.arrays.size()) {
+                report("variable {} is a tile of array {}, which does not exist", v.name, v.array);
+                continue;
+            }
+            const Array& a = diagram_.array(v.array);
+            if (v.dims.size() != a.axes.size())
+                report("variable {} has {} dimensions, its array {} has {}", v.name, v.dims.size(), a.name, a.axes.size());
+            for (const Affine& dim : v.dims)
+                for (const auto& [axis, coefficient] : dim.terms)
+                    if (!is_axis(axis)) report("variable {} mentions axis {}, which does not exist", v.name, axis);
+        }
+        return messages_.size() == before;
+    }
+
+    void check_list(const std::vector<TileStatement>& list) {
+        const std::map<VariableId, Life> outer = alive_;
+        for (const TileStatement& statement : list) std::visit([&](const auto& s) { check_one(s); }, statement);
+        for (const auto& [v, life] : alive_)
+            if (!outer.contains(v)) report("{} is never freed in the list in which it is defined", variable(v).name);
+        alive_ = outer;
+    }
+
+    bool known(VariableId v) {
+        const bool ok = v >= 0 && static_cast<std::size_t>(v) < kernel_.variables.size();
+        if (!ok) report("variable {} does not exist", v);
+        return ok;
+    }
+
+    void define(VariableId v, bool loaded, bool initialised) {
+        alive_[v] = {static_cast<int>(loops_.size()), tile_, loaded, initialised};
+        freed_.erase(v);
+    }
+
+    /// Whether the variable is alive; says why not.
+    bool check_alive(VariableId v, const char* use) {
+        if (alive_.contains(v)) return true;
+        if (freed_.contains(v))
+            report("{} is {} after it was freed", variable(v).name, use);
+        else
+            report("{} is {} before it is defined", variable(v).name, use);
+        return false;
+    }
+
+    void check_fresh(VariableId v, const char* how) {
+        if (alive_.contains(v)) report("{} is {} while it is still alive", variable(v).name, how);
+    }
+
+    void check_one(const Load& load) {
+        if (!known(load.variable)) return;
+        const Variable& v = variable(load.variable);
+        check_fresh(load.variable, "loaded");
+        if (!in_memory_.contains(v.array))
+            report("{} is loaded, but {} is no input and no earlier kernel stores it", v.name, diagram_.array(v.array).name);
+        const std::vector<std::int64_t> zero(program_.extents.size(), 0);
+        for (std::size_t d = 0; d < v.dims.size(); ++d) {
+            const Interval range = range_of(v.dims[d], zero, program_.extents);
+            const AxisId axis = diagram_.array(v.array).axes[d];
+            if (range.low < 0 || range.high >= extent(axis))
+                report("{} is loaded from index {} to {} of {}, which has {}", v.name, range.low, range.high,
+                       axis_name(axis), extent(axis));
+        }
+        define(load.variable, true, false);
+    }
+
+    void check_one(const Init& init) {
+        if (!known(init.variable)) return;
+        check_fresh(init.variable, "initialised");
+        if (!variable(init.variable).is_state)
+            report("{} is initialised, but is no state", variable(init.variable).name);
+        check_dims(init.variable);
+        define(init.variable, false, true);
+    }
+
+    void check_one(const Store& store) {
+        if (!known(store.variable)) return;
+        const Variable& v = variable(store.variable);
+        if (check_alive(store.variable, "stored")) {
+            const Life& life = alive_.at(store.variable);
+            if (life.loaded) report("{} is stored, but was loaded, not computed", v.name);
+            if (life.depth < static_cast<int>(loops_.size()))
+                report("{} is stored again in every iteration of the loop over {}", v.name, axis_name(loops_.back()->axis));
+        }
+        for (const TileLoop* loop : loops_) {
+            const auto carries = [&](const Affine& dim) { return dim.coefficient(loop->axis) != 0; };
+            if (std::none_of(v.dims.begin(), v.dims.end(), carries))
+                report("{} is stored at the same points in every iteration of the loop over {}", v.name,
+                       axis_name(loop->axis));
+            if (!loop->support.empty())
+                report("{} is stored in the loop over {}, which skips chunks: some points are never stored", v.name,
+                       axis_name(loop->axis));
+        }
+        if (diagram_.array(v.array).role == ArrayRole::input) report("{} is stored over an input", v.name);
+        if (in_memory_.contains(v.array) || !stored_.insert(v.array).second) report("{} is stored twice", v.name);
+    }
+
+    void check_one(const Free& free) {
+        if (!known(free.variable)) return;
+        const auto life = alive_.find(free.variable);
+        if (life == alive_.end())
+            report("{} is freed {}", variable(free.variable).name,
+                   freed_.contains(free.variable) ? "twice" : "before it is defined");
+        else if (life->second.depth < static_cast<int>(loops_.size()))
+            report("{} is freed in the loop over {}, but was defined outside of it", variable(free.variable).name,
+                   axis_name(loops_.back()->axis));
+        else
+            alive_.erase(life), freed_.insert(free.variable);
+    }
+
+    void check_one(const std::shared_ptr<const TileLoop>& loop) {
+        if (!loop || !is_axis(loop->axis)) return report("a loop runs over an axis that does not exist");
+        for (const TileLoop* around : loops_)
+            if (around->axis == loop->axis)
+                return report("the loop over {} stands inside a loop over {}", axis_name(loop->axis), axis_name(loop->axis));
+        if (is_grouped(loop->axis)) report("axis {} is both grouped and streamed", axis_name(loop->axis));
+        for (const Affine& form : loop->support)
+            for (const auto& [axis, coefficient] : form.terms)
+                if (!is_axis(axis))
+                    return report("the support of the loop over {} mentions axis {}, which does not exist",
+                                  axis_name(loop->axis), axis);
+        const TileSizes before = tile_;
+        cut(loop->axis, loop->chunk, "stream");
+        loops_.push_back(loop.get());
+        check_list(loop->body);
+        loops_.pop_back();
+        tile_ = before;
+    }
+
+    void check_one(const Compute& compute) {
+        if (!known(compute.variable)) return;
+        const Variable& v = variable(compute.variable);
+        if (!compute.body) return report("{} is computed from nothing", v.name);
+        check_dims(compute.variable);
+        check_reduction(compute);
+        check_axes(compute);
+        bool reads_itself = false;
+        for (const Read* r : reads_in_order(compute.body, compute.carry)) {
+            if (!known(r->array)) continue;
+            reads_itself = reads_itself || r->array == compute.variable;
+            if (check_alive(r->array, "read")) check_inside(*r, v);
+        }
+        const auto life = alive_.find(compute.variable);
+        if (life == alive_.end()) {
+            if (v.is_state && !reads_itself) report("state {} is computed, but not initialised", v.name);
+            define(compute.variable, false, false);
+            return;
+        }
+        if (!v.is_state && !reads_itself) report("{} is computed while it is still alive", v.name);
+        if (life->second.loaded) report("{} is computed into a tile that was loaded", v.name);
+        if (life->second.initialised && !loops_.empty() && life->second.depth == static_cast<int>(loops_.size()))
+            report("state {} is initialised inside the loop over {} that updates it", v.name,
+                   axis_name(loops_.back()->axis));
+        for (std::size_t d = 0; d < v.dims.size(); ++d)
+            for (const auto& [axis, coefficient] : v.dims[d].terms)
+                if (tile_[static_cast<std::size_t>(axis)] != life->second.tile[static_cast<std::size_t>(axis)])
+                    report("{} was defined over another tile of {} than the one it is computed for", v.name,
+                           axis_name(axis));
+    }
+
+    void check_dims(VariableId id) {
+        const Variable& v = variable(id);
+        const std::vector<AxisId>& axes = diagram_.array(v.array).axes;
+        for (std::size_t d = 0; d < axes.size(); ++d)
+            if (!v.dims[d].is_axis(axes[d]))
+                report("dimension {} of {} is not the axis {} of its array", d, v.name, axis_name(axes[d]));
+    }
+
+    void check_reduction(const Compute& compute) {
+        const std::string& name = variable(compute.variable).name;
+        if (compute.carry && !compute.reduce) report("{} has a carry, but no reduction to join it with", name);
+        if (!compute.reduce && !compute.reduce_axes.empty())
+            report("{} names axes to reduce over, but no reduction", name);
+        if (compute.reduce && compute.reduce_axes.empty() && !compute.carry) report("{} reduces over no axis", name);
+        const std::vector<AxisId>& own = diagram_.array(variable(compute.variable).array).axes;
+        std::set<AxisId> seen;
+        for (const AxisId axis : compute.reduce_axes) {
+            if (!is_axis(axis)) {
+                report("{} reduces over axis {}, which does not exist", name, axis);
+                continue;
+            }
+            if (!seen.insert(axis).second) report("{} reduces over {} twice", name, axis_name(axis));
+            if (is_grouped(axis))
+                report("{} reduces over the grouped axis {}: no group holds all of it", name, axis_name(axis));
+            if (std::find(own.begin(), own.end(), axis) != own.end())
+                report("{} reduces over its own axis {}", name, axis_name(axis));
+            const auto streams = [&](const TileLoop* loop) { return loop->axis == axis; };
+            if (variable(compute.variable).is_state && !compute.carry && std::any_of(loops_.begin(), loops_.end(), streams))
+                report("state {} is reduced over the streamed axis {} without a carry: earlier chunks are lost", name,
+                       axis_name(axis));
+        }
+    }
+
+    void check_axes(const Compute& compute) {
+        const Variable& v = variable(compute.variable);
+        std::set<AxisId> bound(diagram_.array(v.array).axes.begin(), diagram_.array(v.array).axes.end());
+        const auto check = [&](const Expr& e, const char* where) {
+            for (const AxisId axis : free_axes(e)) {
+                if (!is_axis(axis))
+                    report("the {} of {} mentions axis {}, which does not exist", where, v.name, axis);
+                else if (!bound.contains(axis))
+                    report("the {} of {} mentions {}, which is no axis of its target and not reduced there", where,
+                           v.name, axis_name(axis));
+            }
+        };
+        if (compute.carry) check(compute.carry, "carry");
+        bound.insert(compute.reduce_axes.begin(), compute.reduce_axes.end());
+        check(compute.body, "body");
+    }
+
+    /// The read's indices stay in the box of the variable, whatever the tile; each axis can be looked at by itself.
+    void check_inside(const Read& r, const Variable& reader) {
+        const Variable& v = variable(r.array);
+        if (r.indices.size() != v.dims.size())
+            return report("{} is read with {} indices, it has {} dimensions", v.name, r.indices.size(), v.dims.size());
+        for (const Affine& index : r.indices)
+            for (const auto& [axis, coefficient] : index.terms)
+                if (!is_axis(axis)) return;
+        const Life& life = alive_.at(r.array);
+        for (std::size_t d = 0; d < v.dims.size(); ++d) {
+            Slack total{r.indices[d].constant - v.dims[d].constant, v.dims[d].constant - r.indices[d].constant};
+            for (std::size_t axis = 0; axis < tile_.size(); ++axis) {
+                const auto id = static_cast<AxisId>(axis);
+                const Slack s = slack_of_axis(r.indices[d].coefficient(id), tile_[axis], v.dims[d].coefficient(id),
+                                              life.tile[axis], extent(id));
+                total.low += s.low, total.high += s.high;
+            }
+            if (total.low < 0 || total.high < 0)
+                report("{} reads dimension {} of {} at {}, up to {} outside of its tile", reader.name, d, v.name,
+                       to_string(r.indices[d], diagram_.names()), std::max(-total.low, -total.high));
+        }
+    }
+
+    const TileProgram& program_;
+    const Diagram& diagram_;
+    const TileKernel& kernel_;
+    std::set<ArrayId>& in_memory_;
+    std::vector<std::string>& messages_;
+    TileSizes tile_;
+    std::vector<const TileLoop*> loops_;
+    std::map<VariableId, Life> alive_;
+    std::set<VariableId> freed_;
+    std::set<ArrayId> stored_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const TileProgram& program) {
+    std::vector<std::string> messages;
+    const Diagram& diagram = program.diagram;
+    if (program.extents.size() != diagram.axes.size()) {
+        messages.push_back(
+            fmt::format("the program has {} extents for {} axes", program.extents.size(), diagram.axes.size()));
+        return messages;
+    }
+    for (std::size_t a = 0; a < diagram.axes.size(); ++a)
+        if (program.extents[a] < 1) {
+            messages.push_back(fmt::format("axis {} has extent {}", diagram.axes[a].name, program.extents[a]));
+            return messages;
+        }
+    std::set<ArrayId> in_memory(diagram.inputs.begin(), diagram.inputs.end());
+    for (const TileKernel& kernel : program.kernels) KernelRules(program, kernel, in_memory, messages).check();
+    for (const ArrayId output : diagram.outputs)
+        if (!in_memory.contains(output))
+            messages.push_back(fmt::format("output {} is never stored", diagram.array(output).name));
+    return messages;
+}
+
+}  // namespace napkin
