@@ -10,12 +10,14 @@
 namespace napkin {
 namespace {
 
-bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool contains(const std::vector<AxisId>& axes, AxisId axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 class Analyser {
 public:
-    Analyser(Diagram& diagram, const std::vector<ArrayId>& targets, AxisId axis, Form form, std::vector<DerivationStep>& steps,
-             std::vector<Refusal>& refusals)
+    Analyser(Diagram& diagram, const std::vector<ArrayId>& targets, AxisId axis, Form form,
+             std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals)
         : d_(diagram), set_(targets.begin(), targets.end()), axis_(axis), form_(form), steps_(steps), refusals_(refusals) {}
 
     std::variant<Analysis, Refusal> run() {
@@ -39,11 +41,13 @@ private:
     std::set<ArrayId> set_;
     AxisId axis_;
     Form form_;
-    std::vector<DerivationStep>& steps_;
+    std::vector<DerivationStep>* steps_;
     std::vector<Refusal>& refusals_;
     std::map<ArrayId, StateInfo> states_;
 
-    [[nodiscard]] bool streamed_reduction(const Equation& e) const { return axis_ >= 0 && e.reduce && contains(e.reduce_axes, axis_); }
+    [[nodiscard]] bool streamed_reduction(const Equation& e) const {
+        return axis_ >= 0 && e.reduce && contains(e.reduce_axes, axis_);
+    }
     [[nodiscard]] bool in_stream(ArrayId id) const { return axis_ >= 0 && contains(d_.array(id).axes, axis_); }
 
     /// Inside a kernel an array is a tile: it can be read only where it was computed, at its own axes.
@@ -57,10 +61,12 @@ private:
                 const auto& axes = d_.array(r->array).axes;
                 for (std::size_t k = 0; k < axes.size(); ++k) {
                     if (r->indices[k].is_axis(axes[k])) continue;
-                    refusal = Refusal{fmt::format("fuse {} with {}", d_.array(r->array).name, d_.array(e.target).name),
-                                      fmt::format("{} is read at other indices than its own, so a tile of it does not hold what is read",
-                                                  to_string(node, d_.names())),
-                                      e.range};
+                    refusal = Refusal{
+                        fmt::format("fuse {} with {}", d_.array(r->array).name, d_.array(e.target).name),
+                        fmt::format(
+                            "{} is read at other indices than its own, so a tile of it does not hold what is read",
+                            to_string(node, d_.names())),
+                        e.range};
                 }
             });
             if (refusal) return refusal;
@@ -101,8 +107,11 @@ private:
         return traversal;
     }
 
-    void record(const char* rule, const char* inverse, std::string condition, std::string effect, const SourceRange& range, Diagram before) {
-        steps_.push_back({rule, inverse, std::move(condition), std::move(effect), range, std::move(before), d_});
+    [[nodiscard]] Diagram snapshot() const { return steps_ ? d_ : Diagram{}; }
+    void record(const char* rule, const char* inverse, std::string condition, std::string effect,
+                const SourceRange& range, Diagram before) {
+        if (steps_)
+            steps_->push_back({rule, inverse, std::move(condition), std::move(effect), range, std::move(before), d_});
     }
 
     /// Rewrites equation i; returns the index at which it (or its finishing map) now stands.
@@ -110,19 +119,21 @@ private:
         const ArrayId result = d_.equations[i].target;
         const Expr body = inlined(d_.equations[i].body);
         if (!equal(body, d_.equations[i].body)) {
-            Diagram before = d_;
+            Diagram before = snapshot();
             d_.equations[i].body = body;
             record("inline", "outline", "the maps between two reductions over the same axis are pure",
-                   fmt::format("{} is written in the stream's arrays and reductions", d_.array(result).name), d_.equations[i].range,
-                   std::move(before));
+                   fmt::format("{} is written in the stream's arrays and reductions", d_.array(result).name),
+                   d_.equations[i].range, std::move(before));
         }
         int traversal = earliest(body);
+        const Diagram before = snapshot();
         const auto centres_before = d_.equations.size();
         auto factored = try_factor(i, body, traversal);
         i += d_.equations.size() - centres_before;
         if (auto* failure = std::get_if<FactorFailure>(&factored)) {
-            refusals_.push_back({fmt::format("stream {} through {} in one traversal", d_.axis(axis_).name, d_.array(result).name),
-                                 fmt::format("{}: {}", failure->reason, to_string(failure->term, d_.names())), d_.equations[i].range});
+            refusals_.push_back(
+                {fmt::format("stream {} through {} in one traversal", d_.axis(axis_).name, d_.array(result).name),
+                 fmt::format("{}: {}", failure->reason, to_string(failure->term, d_.names())), d_.equations[i].range});
             ++traversal;
             Term plain;
             plain.body = body;
@@ -130,7 +141,7 @@ private:
             whole.terms = {plain};
             factored = whole;
         }
-        return install(i, std::get<Factored>(factored), traversal);
+        return install(i, std::get<Factored>(factored), traversal, before);
     }
 
     std::variant<Factored, FactorFailure> try_factor(std::size_t i, const Expr& body, int traversal) {
@@ -170,13 +181,14 @@ private:
     ArrayId find_state(ReduceOp op, const std::vector<AxisId>& axes, const Expr& body, const StateInfo& info) const {
         for (const auto& e : d_.equations) {
             const auto s = states_.find(e.target);
-            if (s != states_.end() && s->second == info && e.reduce == op && e.reduce_axes == axes && equal(e.body, body)) return e.target;
+            if (s != states_.end() && s->second == info && e.reduce == op && e.reduce_axes == axes && equal(e.body, body))
+                return e.target;
         }
         return -1;
     }
 
-    ArrayId define(std::size_t& at, const std::string& name, std::vector<AxisId> axes, std::optional<ReduceOp> op, std::vector<AxisId> reduce_axes,
-                   const Expr& body, const SourceRange& range) {
+    ArrayId define(std::size_t& at, const std::string& name, std::vector<AxisId> axes, std::optional<ReduceOp> op,
+                   std::vector<AxisId> reduce_axes, const Expr& body, const SourceRange& range) {
         const ArrayId id = add_array(d_, name, std::move(axes), DType::f32, ArrayRole::temporary);
         if (wide()) d_.arrays.back().type = DType::f64;
         Equation e;
@@ -195,8 +207,10 @@ private:
     }
 
     ArrayId define_state(std::size_t& at, const std::string& name, ReduceOp op, const std::vector<AxisId>& axes,
-                         const std::vector<AxisId>& reduce_axes, const Expr& body, const StateInfo& info, const SourceRange& range) {
-        if (const ArrayId same = find_state(op, reduce_axes, body, info); same >= 0 && d_.array(same).axes == axes) return same;
+                         const std::vector<AxisId>& reduce_axes, const Expr& body, const StateInfo& info,
+                         const SourceRange& range) {
+        if (const ArrayId same = find_state(op, reduce_axes, body, info); same >= 0 && d_.array(same).axes == axes)
+            return same;
         const ArrayId id = define(at, name, axes, op, reduce_axes, body, range);
         states_[id] = info;
         return id;
@@ -210,16 +224,18 @@ private:
         StateInfo info;
         info.traversal = traversal;
         const std::string base = d_.array(eq.target).name;
-        const ArrayId count = define_state(at, base + "_count", ReduceOp::sum, {}, eq.reduce_axes, constant(1), info, eq.range);
+        const ArrayId count = define_state(at, base + "_count", ReduceOp::sum, {}, eq.reduce_axes, constant(1), info,
+                                           eq.range);
         const ArrayId total = define_state(at, base + "_total", ReduceOp::sum, axes, eq.reduce_axes, of, info, eq.range);
         // Before the first value the count is 0 and so is the total: any centre will do, 0 does.
-        const Expr mean = binary(BinaryOp::div, read_self(d_, total), binary(BinaryOp::max, read_self(d_, count), constant(1)));
+        const Expr mean = binary(BinaryOp::div, read_self(d_, total),
+                                 binary(BinaryOp::max, read_self(d_, count), constant(1)));
         for (const auto& e : d_.equations)
             if (set_.count(e.target) && !e.reduce && equal(e.body, mean)) return read_self(d_, e.target);
         return read_self(d_, define(at, base + "_centre", axes, std::nullopt, {}, mean, eq.range));
     }
 
-    std::size_t install(std::size_t i, const Factored& f, int traversal) {
+    std::size_t install(std::size_t i, const Factored& f, int traversal, const Diagram& before) {
         const Equation eq = d_.equations[i];
         StateInfo info;
         info.traversal = traversal;
@@ -227,15 +243,13 @@ private:
         if (plain) {
             info.log_kept = f.terms[0].log_kept;
             info.kept = f.terms[0].kept;
-            Diagram before = d_;
             d_.equations[i].body = f.terms[0].body;
             states_[eq.target] = info;
             if (!equal(f.terms[0].body, eq.body))
                 record("factor", "distribute", fmt::format("{}", fmt::join(f.conditions, "; ")),
-                       fmt::format("{} is a state of its own", d_.array(eq.target).name), eq.range, std::move(before));
+                       fmt::format("{} is a state of its own", d_.array(eq.target).name), eq.range, before);
             return i;
         }
-        Diagram before = d_;
         std::size_t at = i;
         Expr finish;
         for (const auto& term : f.terms) {
@@ -251,8 +265,9 @@ private:
         map.body = finish ? simplify(finish) : constant(0);
         d_.equations[at] = map;
         record("factor", "distribute", fmt::format("{}", fmt::join(f.conditions, "; ")),
-               fmt::format("what does not depend on {} moves behind the reduction of {}", d_.axis(axis_).name, d_.array(eq.target).name), eq.range,
-               std::move(before));
+               fmt::format("what does not depend on {} moves behind the reduction of {}", d_.axis(axis_).name,
+                           d_.array(eq.target).name),
+               eq.range, before);
         return at;
     }
 
@@ -278,19 +293,22 @@ private:
         const Expr of = term.power > 0 ? f.centres[static_cast<std::size_t>(term.centre)].of : nullptr;
         for (const AxisId a : d_.array(eq.target).axes)
             if (carries(term.body, a) || carries(of, a)) axes.push_back(a);
-        if (term.power == 0) return define_state(at, base + "_acc", *eq.reduce, axes, eq.reduce_axes, term.body, info, eq.range);
+        if (term.power == 0)
+            return define_state(at, base + "_acc", *eq.reduce, axes, eq.reduce_axes, term.body, info, eq.range);
         return moment(at, eq, f.centres[static_cast<std::size_t>(term.centre)], term, info, axes);
     }
 
     /// Σ w·(A − c)^p, with the lower moments that following a moving centre needs. Σ (A − c) alone is zero: c is the mean.
-    ArrayId moment(std::size_t& at, const Equation& eq, const Centre& centre, const Term& term, StateInfo info, const std::vector<AxisId>& axes) {
+    ArrayId moment(std::size_t& at, const Equation& eq, const Centre& centre, const Term& term, StateInfo info,
+                   const std::vector<AxisId>& axes) {
         const auto* weight = as<Constant>(term.body);
         const bool unweighted = weight && !term.log_kept && !term.kept;
         std::vector<ArrayId> lower;
         ArrayId id = -1;
         for (int p = 0; p <= term.power; ++p) {
             Expr body = term.body;
-            for (int k = 0; k < p; ++k) body = simplify(binary(BinaryOp::mul, body, binary(BinaryOp::sub, centre.of, centre.placeholder)));
+            for (int k = 0; k < p; ++k)
+                body = simplify(binary(BinaryOp::mul, body, binary(BinaryOp::sub, centre.of, centre.placeholder)));
             StateInfo moment_info = info;
             if (p > 0) {
                 moment_info.power = p;
@@ -304,7 +322,8 @@ private:
                 id = -1;
             } else {
                 const std::string suffix = p == 0 ? "_weight" : fmt::format("_moment{}", p);
-                id = define_state(at, d_.array(eq.target).name + suffix, ReduceOp::sum, moment_axes, eq.reduce_axes, body, moment_info, eq.range);
+                id = define_state(at, d_.array(eq.target).name + suffix, ReduceOp::sum, moment_axes, eq.reduce_axes,
+                                  body, moment_info, eq.range);
             }
             lower.push_back(id);
         }
@@ -314,8 +333,8 @@ private:
 
 }  // namespace
 
-std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis, Form form,
-                                        std::vector<DerivationStep>& steps, std::vector<Refusal>& refusals) {
+std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis,
+                                        Form form, std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals) {
     return Analyser(diagram, targets, axis.value_or(-1), form, steps, refusals).run();
 }
 

@@ -13,9 +13,9 @@ namespace napkin {
 
 /// What streaming needs to know of one reduction that became a state.
 struct StateInfo {
-    int traversal = 1;   ///< the 1-based traversal of the stream that computes it
-    Expr log_kept;       ///< B(ν) of a kept factor exp(B(ν)) in the body; null: none
-    Expr kept;           ///< a kept factor (auxiliary form); null: none
+    int traversal = 1;  ///< the 1-based traversal of the stream that computes it
+    Expr log_kept;      ///< B(ν) of a kept factor exp(B(ν)) in the body; null: none
+    Expr kept;          ///< a kept factor (auxiliary form); null: none
     // Centred moment Σ w·(A − c)^power: the ids of the moments of lower power (-1: identically zero) and the centre's array.
     int power = 0;
     std::vector<ArrayId> lower_moments;
@@ -24,15 +24,15 @@ struct StateInfo {
 };
 
 struct Analysis {
-    std::vector<ArrayId> targets;          ///< every array of the set after rewriting, in order of definition
-    std::map<ArrayId, StateInfo> states;   ///< the reductions over the streamed axis
+    std::vector<ArrayId> targets;         ///< every array of the set after rewriting, in order of definition
+    std::map<ArrayId, StateInfo> states;  ///< the reductions over the streamed axis
     int num_traversals = 0;
 };
 
-/// Rewrites `diagram` in place (appending arrays, replacing equations) and records every rewrite in `steps`; what cannot be
+/// Rewrites `diagram` in place (appending arrays, replacing equations) and records every rewrite in `steps` (null: not wanted); what cannot be
 /// computed in the same traversal as its operands is moved to the next and noted in `refusals`. A Refusal is returned, and `diagram`
 /// left as it was, when the set cannot be one kernel streamed over `axis` at all.
-std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis, Form form,
-                                        std::vector<DerivationStep>& steps, std::vector<Refusal>& refusals);
+std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis,
+                                        Form form, std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals);
 
 }  // namespace napkin

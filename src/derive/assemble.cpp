@@ -10,7 +10,9 @@
 namespace napkin {
 namespace {
 
-bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool contains(const std::vector<AxisId>& axes, AxisId axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 double binomial(int n, int k) {
     double value = 1;
@@ -21,7 +23,11 @@ double binomial(int n, int k) {
 class Assembler {
 public:
     Assembler(Diagram& diagram, const Analysis& analysis, AxisId axis, const std::vector<ArrayId>& outputs)
-        : d_(diagram), a_(analysis), axis_(axis), outputs_(outputs.begin(), outputs.end()), set_(a_.targets.begin(), a_.targets.end()) {
+        : d_(diagram),
+          a_(analysis),
+          axis_(axis),
+          outputs_(outputs.begin(), outputs.end()),
+          set_(a_.targets.begin(), a_.targets.end()) {
         for (const ArrayId id : a_.targets) order_.push_back(id);
         inline_cheap_maps();
     }
@@ -138,7 +144,8 @@ private:
     std::vector<Statement> block(int after) {
         std::vector<Statement> out;
         for (const ArrayId id : order_)
-            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == after) out.push_back(statement(id));
+            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == after)
+                out.push_back(statement(id));
         share(d_, out, [](const Expr&) { return false; }, nullptr);
         return out;
     }
@@ -189,7 +196,8 @@ private:
         for (const bool negative : {false, true})
             for (const auto& [is_negative, e] : terms) {
                 if (is_negative != negative) continue;
-                sum = !sum ? (negative ? unary(UnaryOp::neg, e) : e) : binary(negative ? BinaryOp::sub : BinaryOp::add, sum, e);
+                sum = !sum ? (negative ? unary(UnaryOp::neg, e) : e)
+                           : binary(negative ? BinaryOp::sub : BinaryOp::add, sum, e);
             }
         return unary(UnaryOp::exp, simplify(sum));
     }
@@ -300,17 +308,19 @@ private:
             return on_stream(id) || (is_state(id) && a_.states.at(id).traversal == t) ||
                    std::any_of(old_.begin(), old_.end(), [&](const auto& o) { return o.second == id; });
         };
-        share(d_, statements,
-              [&](const Expr& e) {
-                  if (depends_on_axis(e, axis_)) return false;
-                  for (const ArrayId r : read_arrays(e))
-                      if (changes(r)) return false;
-                  return true;
-              },
-              &hoisted);
+        share(
+            d_, statements,
+            [&](const Expr& e) {
+                if (depends_on_axis(e, axis_)) return false;
+                for (const ArrayId r : read_arrays(e))
+                    if (changes(r)) return false;
+                return true;
+            },
+            &hoisted);
         loop.body = std::move(statements);
         for (const ArrayId id : order_)
-            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == t) fold.finish.emplace_back(id, body_.at(id));
+            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == t)
+                fold.finish.emplace_back(id, body_.at(id));
         if (!fold.states.empty()) kernel.folds.push_back(std::move(fold));
         return loop;
     }
@@ -330,7 +340,8 @@ private:
             const bool used = std::any_of(fold.states.begin(), fold.states.end(), [&](const FoldState& other) {
                 return other.state != s.state && reads_array(other.carry, s.old);
             });
-            if (used) statements.push_back({s.old, std::nullopt, {}, read_self(d_, s.state), nullptr, definition(s.state).range});
+            if (used)
+                statements.push_back({s.old, std::nullopt, {}, read_self(d_, s.state), nullptr, definition(s.state).range});
         }
         for (const auto& s : fold.states) {
             const Expr own = read_self(d_, s.state);
@@ -363,7 +374,8 @@ private:
                 Statement chunk = statement(r);
                 if (outputs_.count(r) && !stored_here.count(r)) {
                     const Array array = d_.array(r);
-                    again[r] = chunk.target = add_array(d_, array.name + "_again", array.axes, array.type, ArrayRole::temporary);
+                    again[r] = chunk.target = add_array(d_, array.name + "_again", array.axes, array.type,
+                                                        ArrayRole::temporary);
                 }
                 place(chunk);
             }
@@ -383,7 +395,8 @@ private:
     template <class F>
     static void for_each_statement(const Kernel& kernel, F f) {
         for (const auto& stage : kernel.stages) {
-            const auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements : std::get<Loop>(stage).body;
+            const auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements
+                                                                    : std::get<Loop>(stage).body;
             for (const auto& s : list) f(s);
         }
     }
@@ -399,7 +412,8 @@ private:
             });
             changed = false;
             for (auto& stage : kernel.stages) {
-                auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements : std::get<Loop>(stage).body;
+                auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements
+                                                                  : std::get<Loop>(stage).body;
                 const auto unread = [&](const Statement& s) { return !read.count(s.target) && !is_state(s.target); };
                 const auto end = std::remove_if(list.begin(), list.end(), unread);
                 changed = changed || end != list.end();

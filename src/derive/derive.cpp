@@ -18,7 +18,9 @@ struct Part {
 };
 using Partition = std::vector<Part>;
 
-bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool contains(const std::vector<AxisId>& axes, AxisId axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 class Deriver {
 public:
@@ -28,7 +30,7 @@ public:
     Derived run() {
         Partition best = initial();
         if (options_.kernels.empty() && options_.fuse && options_.cost) best = improved(std::move(best));
-        auto derived = build(best);
+        auto derived = build(best, true);
         internal_check(derived.has_value(), "a partition that was found legal cannot be built");
         describe(*derived, best);
         return std::move(*derived);
@@ -71,7 +73,8 @@ private:
         for (const auto& names : options_.kernels) {
             std::vector<ArrayId> targets;
             for (const auto& e : d_.equations)
-                if (std::find(names.begin(), names.end(), d_.array(e.target).name) != names.end() && placed.insert(e.target).second)
+                if (std::find(names.begin(), names.end(), d_.array(e.target).name) != names.end() &&
+                    placed.insert(e.target).second)
                     targets.push_back(e.target);
             if (!targets.empty()) parts.push_back(with_axis(targets));
         }
@@ -112,9 +115,8 @@ private:
 
     std::optional<Kernel> try_part(const Part& part) {
         Diagram copy = d_;
-        std::vector<DerivationStep> steps;
         std::vector<Refusal> refusals;
-        auto analysis = analyse(copy, part.targets, part.axis, form_, steps, refusals);
+        auto analysis = analyse(copy, part.targets, part.axis, form_, nullptr, refusals);
         if (std::holds_alternative<Refusal>(analysis)) return std::nullopt;
         return assemble(copy, std::get<Analysis>(analysis), part.axis, outputs_of(part.targets));
     }
@@ -153,9 +155,8 @@ private:
             int reductions = 0;
             for (const ArrayId t : targets) reductions += contains(d_.definition(t)->reduce_axes, a) ? 1 : 0;
             Diagram copy = d_;
-            std::vector<DerivationStep> steps;
             std::vector<Refusal> refusals;
-            const auto analysis = analyse(copy, targets, a, form_, steps, refusals);
+            const auto analysis = analyse(copy, targets, a, form_, nullptr, refusals);
             if (std::holds_alternative<Refusal>(analysis)) continue;
             const std::pair<int, int> score{reductions, -std::get<Analysis>(analysis).num_traversals};
             if (score >= best_score) {
@@ -168,13 +169,14 @@ private:
 
     // --- building and comparing -----------------------------------------------------------------------------------
 
-    std::optional<Derived> build(const Partition& partition) {
+    std::optional<Derived> build(const Partition& partition, bool record) {
         Derived out;
         out.source = d_;
         out.diagram = d_;
         std::vector<Analysis> analyses;
         for (const auto& part : partition) {
-            auto analysis = analyse(out.diagram, part.targets, part.axis, form_, out.steps, out.refusals);
+            auto analysis = analyse(out.diagram, part.targets, part.axis, form_, record ? &out.steps : nullptr,
+                                    out.refusals);
             if (std::holds_alternative<Refusal>(analysis)) return std::nullopt;
             analyses.push_back(std::get<Analysis>(std::move(analysis)));
         }
@@ -188,7 +190,7 @@ private:
     /// Cuts kernels at reductions, and changes streamed axes, as long as the model says that it pays.
     Partition improved(Partition best) {
         const auto cost_of = [&](const Partition& p) {
-            const auto derived = build(p);
+            const auto derived = build(p, false);
             return derived ? options_.cost(*derived) : std::numeric_limits<double>::infinity();
         };
         double best_cost = cost_of(best);
@@ -233,7 +235,9 @@ private:
     }
 
     /// Before a reduction: a map alone has no reason to leave the kernel of its operands.
-    [[nodiscard]] bool worth_cutting(const Part& part, std::size_t cut) const { return d_.definition(part.targets[cut])->reduce.has_value(); }
+    [[nodiscard]] bool worth_cutting(const Part& part, std::size_t cut) const {
+        return d_.definition(part.targets[cut])->reduce.has_value();
+    }
 
     // --- the record ---------------------------------------------------------------------------------------------
 
@@ -242,8 +246,9 @@ private:
             const Kernel& k = derived.kernels[i];
             const auto& part = partition[i];
             const auto step = [&](const char* rule, const char* inverse, std::string condition, std::string effect) {
-                derived.steps.push_back({rule, inverse, std::move(condition), std::move(effect), d_.definition(part.targets.back())->range,
-                                         derived.diagram_without_kernel_arrays(), derived.diagram_without_kernel_arrays()});
+                derived.steps.push_back(
+                    {rule, inverse, std::move(condition), std::move(effect), d_.definition(part.targets.back())->range,
+                     derived.diagram_without_kernel_arrays(), derived.diagram_without_kernel_arrays()});
             };
             const auto names = [&](const std::vector<ArrayId>& ids) {
                 std::vector<std::string> out;
@@ -251,15 +256,17 @@ private:
                 return fmt::format("{}", fmt::join(out, ", "));
             };
             if (part.targets.size() > 1)
-                step("fuse", "split", "Theorem 1: no array between these equations is read at other indices than its own",
+                step("fuse", "split",
+                     "Theorem 1: no array between these equations is read at other indices than its own",
                      fmt::format("{} are one kernel", names(part.targets)));
             if (part.axis && !k.folds.empty()) {
                 std::vector<std::string> states;
                 for (const auto& f : k.folds)
                     for (const auto& s : f.states) states.push_back(derived.diagram.array(s.state).name);
-                step("stream partition", "whole axis", "every state has an accumulator: carry ⊕ the chunk's own reduction",
-                     fmt::format("{} arrives in chunks of s_{}; kept between chunks: {}", d_.axis(*part.axis).name, d_.axis(*part.axis).name,
-                                 fmt::join(states, ", ")));
+                step("stream partition", "whole axis",
+                     "every state has an accumulator: carry ⊕ the chunk's own reduction",
+                     fmt::format("{} arrives in chunks of s_{}; kept between chunks: {}", d_.axis(*part.axis).name,
+                                 d_.axis(*part.axis).name, fmt::join(states, ", ")));
             }
             for (const AxisId a : k.group_axes)
                 if (!contains(k.recompute_axes, a))
@@ -289,7 +296,8 @@ std::vector<std::string> axis_names(const Diagram& diagram) {
 
 Diagram Derived::diagram_without_kernel_arrays() const {
     Diagram out = diagram;
-    while (!out.arrays.empty() && out.arrays.back().role != ArrayRole::input && !out.definition(static_cast<ArrayId>(out.arrays.size()) - 1))
+    while (!out.arrays.empty() && out.arrays.back().role != ArrayRole::input &&
+           !out.definition(static_cast<ArrayId>(out.arrays.size()) - 1))
         out.arrays.pop_back();
     return out;
 }
@@ -302,8 +310,8 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
         const auto axis = diagram.find_axis(axis_name);
         if (!axis) {
             const std::string near = nearest_name(axis_name, axis_names(diagram));
-            errors.push_back(problem("unknown-axis", range, fmt::format("no axis '{}' in {}", axis_name, diagram.name), "an axis to stream",
-                                     near.empty() ? "" : fmt::format("did you mean '{}'?", near)));
+            errors.push_back(problem("unknown-axis", range, fmt::format("no axis '{}' in {}", axis_name, diagram.name),
+                                     "an axis to stream", near.empty() ? "" : fmt::format("did you mean '{}'?", near)));
             return;
         }
         const bool reduced = std::any_of(diagram.equations.begin(), diagram.equations.end(),
@@ -312,9 +320,11 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
             std::vector<std::string> reducible;
             for (const auto& e : diagram.equations)
                 for (const AxisId a : e.reduce_axes)
-                    if (const auto& n = diagram.axis(a).name; std::find(reducible.begin(), reducible.end(), n) == reducible.end())
+                    if (const auto& n = diagram.axis(a).name;
+                        std::find(reducible.begin(), reducible.end(), n) == reducible.end())
                         reducible.push_back(n);
-            errors.push_back(problem("not-streamable", range, fmt::format("'{}' cannot be streamed: no reduction consumes it", axis_name),
+            errors.push_back(problem("not-streamable", range,
+                                     fmt::format("'{}' cannot be streamed: no reduction consumes it", axis_name),
                                      "an axis under a reduction", fmt::format("{}", fmt::join(reducible, ", "))));
             return;
         }
@@ -327,7 +337,8 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
             if (item.word == "auxiliary") {
                 form = Form::auxiliary;
             } else if (item.word != "unscaled") {
-                errors.push_back(problem("unknown-form", item.range, fmt::format("no form '{}'", item.word), "unscaled or auxiliary", ""));
+                errors.push_back(problem("unknown-form", item.range, fmt::format("no form '{}'", item.word),
+                                         "unscaled or auxiliary", ""));
             }
         }
     }

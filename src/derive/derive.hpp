@@ -18,9 +18,9 @@ enum class Form {
 
 struct DeriveOptions {
     Form form = Form::unscaled;
-    bool fuse = true;                          ///< false: every equation is a kernel of its own
+    bool fuse = true;                               ///< false: every equation is a kernel of its own
     std::vector<std::vector<std::string>> kernels;  ///< fixes the partition: target names of each kernel; empty: derived
-    std::vector<std::string> stream;           ///< axes that must be streamed where they are reduced; refused when they cannot be
+    std::vector<std::string> stream;  ///< axes that must be streamed where they are reduced; refused when they cannot be
     /// Says whether one kernel is better than two (total cost of the candidates); null: fewer transfers at the default sizes.
     std::function<double(const Derived&)> cost;
 };

@@ -60,25 +60,25 @@ struct FoldState {
     double init = 0;
     std::vector<AxisId> reduce_axes;  ///< contains the fold's axis
     Expr body;                        ///< in inputs, chunk arrays and the current states
-    Expr carry;                       ///< reads `old` ids for values before the step and `state` ids for values after it
-    ArrayId old = -1;                 ///< the id that carries use for this state's value before the step
+    Expr carry;        ///< reads `old` ids for values before the step and `state` ids for values after it
+    ArrayId old = -1;  ///< the id that carries use for this state's value before the step
 };
 
 /// (state, init, step, finish, merge) over an axis: merge(a, b) computes each state in order as carry(a) ⊕ carry(b), the old ids
 /// standing for a's and then b's values.
 struct Fold {
     AxisId axis = -1;
-    std::vector<FoldState> states;                  ///< in dependency order
-    std::vector<std::pair<ArrayId, Expr>> finish;   ///< reduction results, in order, from states and earlier results
+    std::vector<FoldState> states;                 ///< in dependency order
+    std::vector<std::pair<ArrayId, Expr>> finish;  ///< reduction results, in order, from states and earlier results
 };
 
 struct Kernel {
     std::string name;
-    std::vector<AxisId> group_axes;      ///< axes that may be grouped, outermost output axis first
+    std::vector<AxisId> group_axes;  ///< axes that may be grouped, outermost output axis first
     std::vector<AxisId> recompute_axes;  ///< those of them that some intermediate does not carry: grouping them repeats its work
     std::vector<Stage> stages;
-    std::vector<ArrayId> inputs;         ///< arrays in memory that it reads
-    std::vector<ArrayId> outputs;        ///< arrays in memory that it writes
+    std::vector<ArrayId> inputs;   ///< arrays in memory that it reads
+    std::vector<ArrayId> outputs;  ///< arrays in memory that it writes
     std::vector<Fold> folds;
 };
 
@@ -89,7 +89,7 @@ struct DerivationStep {
     std::string side_condition;  ///< and why it holds here
     std::string effect;          ///< one line: what changed
     SourceRange range;
-    Diagram before, after;       ///< equal over the reals
+    Diagram before, after;  ///< equal over the reals
 };
 
 /// Why something could not be streamed or fused: the rule that fails and the term at which it fails.
@@ -100,8 +100,8 @@ struct Refusal {
 };
 
 struct Derived {
-    Diagram diagram;              ///< the arrays and axes that all ids refer to (states and chunk arrays added); its equations are the
-                                  ///< rewritten definitions after the last step
+    Diagram diagram;  ///< the arrays and axes that all ids refer to (states and chunk arrays added); its equations are the
+                      ///< rewritten definitions after the last step
     Diagram source;               ///< as it came in
     std::vector<Kernel> kernels;  ///< in execution order
     std::vector<DerivationStep> steps;

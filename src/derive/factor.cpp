@@ -148,7 +148,8 @@ private:
                 if (!x) return std::nullopt;
                 const auto y = split(b.b);
                 if (!y) return std::nullopt;
-                if (y->size() != 1 || (*y)[0].power != 0) return fail("a sum of stream and running result stands in a denominator", b.b);
+                if (y->size() != 1 || (*y)[0].power != 0)
+                    return fail("a sum of stream and running result stands in a denominator", b.b);
                 Term d = (*y)[0];
                 d.body = inverse(d.body);
                 d.tail = inverse(d.tail);
@@ -158,7 +159,10 @@ private:
             case BinaryOp::add:
             case BinaryOp::sub: return split_sum(e, b);
             case BinaryOp::pow: return split_power(e, b);
-            default: return fail(std::string("'") + std::string(name(b.op)) + "' of the stream and a running result does not separate", e);
+            default:
+                return fail(std::string("'") + std::string(name(b.op)) +
+                                "' of the stream and a running result does not separate",
+                            e);
         }
     }
 
@@ -217,10 +221,12 @@ private:
             }
             return out;
         }
-        if (terms->size() != 1 || (*terms)[0].power != 0) return fail("a fractional or negative power of a sum does not separate", whole);
+        if (terms->size() != 1 || (*terms)[0].power != 0)
+            return fail("a fractional or negative power of a sum does not separate", whole);
         Term t = (*terms)[0];
         if (exponent != std::floor(exponent)) {
-            if (t.tail && !options_.positive(t.tail)) return fail("a root of a product needs a factor that is provably positive", t.tail);
+            if (t.tail && !options_.positive(t.tail))
+                return fail("a root of a product needs a factor that is provably positive", t.tail);
             note("a root of a product is the product of roots, its running factor being positive");
         }
         const auto raise = [&](const Expr& x) { return x ? simplify(binary(BinaryOp::pow, x, constant(exponent))) : x; };
@@ -244,21 +250,25 @@ private:
             case UnaryOp::abs: {
                 auto terms = split(u.a);
                 if (!terms) return std::nullopt;
-                if (terms->size() != 1 || (*terms)[0].power != 0) return fail("the absolute value of a sum does not separate", e);
+                if (terms->size() != 1 || (*terms)[0].power != 0)
+                    return fail("the absolute value of a sum does not separate", e);
                 Term& t = (*terms)[0];
                 if (t.body) t.body = simplify(unary(UnaryOp::abs, t.body));
                 if (t.tail) t.tail = simplify(unary(UnaryOp::abs, t.tail));
                 return terms;
             }
             default:
-                return fail(std::string("no operation distributes over '") + std::string(name(u.op)) + "' of the stream and a running result", e);
+                return fail(std::string("no operation distributes over '") + std::string(name(u.op)) +
+                                "' of the stream and a running result",
+                            e);
         }
     }
 
     /// exp(A(x) + B(ν)): kept whole, with exp(B(ν) − B(ν′)) as its correction; a logarithm in B is a power and joins the tail.
     std::optional<std::vector<Term>> split_exp(const Expr& whole, const Expr& exponent) {
         const auto sum = separate(exponent);
-        if (!sum) return fail("the exponent is not a sum of a part of the stream and a part of the running results", whole);
+        if (!sum)
+            return fail("the exponent is not a sum of a part of the stream and a part of the running results", whole);
         Term t;
         Expr kept;
         for (const auto& [sign, part] : addends(sum->b)) {
@@ -313,7 +323,9 @@ private:
             if (!runs(factor) && !streams(factor)) {
                 const auto inner = separate(left ? b.b : b.a);
                 if (!inner) return std::nullopt;
-                const auto scale = [&](const Expr& p) { return p ? simplify(binary(b.op, left ? factor : p, left ? p : factor)) : p; };
+                const auto scale = [&](const Expr& p) {
+                    return p ? simplify(binary(b.op, left ? factor : p, left ? p : factor)) : p;
+                };
                 return Sum{scale(inner->a), scale(inner->b)};
             }
         }
@@ -350,7 +362,8 @@ private:
         if (!is_float(c.type)) return fail("a cast to an integer does not distribute", e);
         auto terms = split(c.a);
         if (!terms) return std::nullopt;
-        if (terms->size() != 1 || (*terms)[0].power != 0) return fail("a cast of a sum of stream and running result does not distribute", e);
+        if (terms->size() != 1 || (*terms)[0].power != 0)
+            return fail("a cast of a sum of stream and running result does not distribute", e);
         note("a cast commutes with a factor up to one rounding");
         Term& t = (*terms)[0];
         if (t.body) t.body = cast(c.type, t.body);
@@ -358,7 +371,8 @@ private:
     }
 };
 
-std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f, const Expr& body, const FactorOptions& options) {
+std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f, const Expr& body,
+                                                      const FactorOptions& options) {
     if (const auto sum = f.separate(body)) {
         Factored out;
         Term t;
@@ -374,7 +388,8 @@ std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f,
     auto terms = f.split(body);
     if (!terms || terms->size() != 1 || (*terms)[0].power != 0) return additive;
     const Term& t = (*terms)[0];
-    if (t.tail && !options.positive(t.tail)) return FactorFailure{"a factor under max or min must be provably positive", t.tail};
+    if (t.tail && !options.positive(t.tail))
+        return FactorFailure{"a factor under max or min must be provably positive", t.tail};
     Factored out;
     out.terms = *terms;
     if (!out.terms[0].body) out.terms[0].body = constant(1);
@@ -385,7 +400,8 @@ std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f,
 
 }  // namespace
 
-std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Leaves& leaves, const FactorOptions& options) {
+std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Leaves& leaves,
+                                             const FactorOptions& options) {
     Factoring f(leaves, options);
     Factored out;
     if (!f.runs(body) && op != ReduceOp::sum) {

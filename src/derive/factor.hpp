@@ -55,11 +55,12 @@ struct FactorFailure {
 };
 
 struct FactorOptions {
-    bool keep_tails = false;                             ///< auxiliary form
-    std::function<Expr(const Expr& of)> make_centre;     ///< the placeholder for a centre of `of`
-    std::function<bool(const Expr&)> positive;           ///< provably > 0, knowing what the reads were computed from
+    bool keep_tails = false;                          ///< auxiliary form
+    std::function<Expr(const Expr& of)> make_centre;  ///< the placeholder for a centre of `of`
+    std::function<bool(const Expr&)> positive;        ///< provably > 0, knowing what the reads were computed from
 };
 
-std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Leaves& leaves, const FactorOptions& options);
+std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Leaves& leaves,
+                                             const FactorOptions& options);
 
 }  // namespace napkin

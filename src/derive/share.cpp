@@ -108,7 +108,8 @@ Expr grouped_product(const Expr& body) {
 
 bool is_expensive_operation(const Expr& e) {
     if (free_axes(e).empty() && !reads_anything(e)) return false;  // a constant of the launch
-    if (const auto* u = as<Unary>(e)) return u->op != UnaryOp::neg && u->op != UnaryOp::abs && u->op != UnaryOp::logical_not;
+    if (const auto* u = as<Unary>(e))
+        return u->op != UnaryOp::neg && u->op != UnaryOp::abs && u->op != UnaryOp::logical_not;
     if (const auto* b = as<Binary>(e)) {
         // A division by a constant is a multiplication, and a small integer power a few of them.
         if (b->op == BinaryOp::div) return reads_anything(b->b) || !free_axes(b->b).empty();
@@ -179,7 +180,8 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     const std::function<void(Statement, std::vector<Statement>&)> place = [&](Statement s, std::vector<Statement>& into) {
         const auto define_parts = [&](const std::vector<ArrayId>& arrays) {
             for (const auto& d : definitions) {
-                if (std::find(arrays.begin(), arrays.end(), d.target) == arrays.end() || !placed.insert(d.target).second) continue;
+                if (std::find(arrays.begin(), arrays.end(), d.target) == arrays.end() || !placed.insert(d.target).second)
+                    continue;
                 place(d, hoisted && hoistable(d.body) ? *hoisted : into);
             }
         };

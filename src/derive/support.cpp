@@ -80,7 +80,9 @@ bool is_null(const Expr& e, Null null) {
 }
 
 Null opposite(Null null) {
-    return null == Null::minus_infinity ? Null::plus_infinity : null == Null::plus_infinity ? Null::minus_infinity : null;
+    return null == Null::minus_infinity  ? Null::plus_infinity
+           : null == Null::plus_infinity ? Null::minus_infinity
+                                         : null;
 }
 
 Forms forms(const Expr& e, Null null);
@@ -97,11 +99,13 @@ Forms of_binary(const Binary& b, Null null) {
             if (null == Null::zero || (infinite && is_positive(b.b))) return forms(b.a, null);
             return {};
         case BinaryOp::add:
-            return infinite ? united(forms(b.a, null), forms(b.b, null))
-                            : null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
+            return infinite             ? united(forms(b.a, null), forms(b.b, null))
+                   : null == Null::zero ? common(forms(b.a, null), forms(b.b, null))
+                                        : Forms{};
         case BinaryOp::sub:
-            return infinite ? united(forms(b.a, null), forms(b.b, opposite(null)))
-                            : null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
+            return infinite             ? united(forms(b.a, null), forms(b.b, opposite(null)))
+                   : null == Null::zero ? common(forms(b.a, null), forms(b.b, null))
+                                        : Forms{};
         case BinaryOp::pow: {
             const auto* c = as<Constant>(b.b);
             return null == Null::zero && c && c->value > 0 ? forms(b.a, null) : Forms{};
@@ -118,7 +122,10 @@ Forms of_binary(const Binary& b, Null null) {
 Forms of_unary(const Unary& u, Null null) {
     switch (u.op) {
         case UnaryOp::neg: return forms(u.a, opposite(null));
-        case UnaryOp::exp: return null == Null::zero ? forms(u.a, Null::minus_infinity) : null == Null::one ? forms(u.a, Null::zero) : Forms{};
+        case UnaryOp::exp:
+            return null == Null::zero  ? forms(u.a, Null::minus_infinity)
+                   : null == Null::one ? forms(u.a, Null::zero)
+                                       : Forms{};
         case UnaryOp::log: return null == Null::minus_infinity ? forms(u.a, Null::zero) : Forms{};
         case UnaryOp::tanh:
         case UnaryOp::erf:
