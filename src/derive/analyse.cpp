@@ -333,6 +333,12 @@ private:
 
 }  // namespace
 
+bool operator==(const StateInfo& a, const StateInfo& b) {
+    const auto same = [](const Expr& x, const Expr& y) { return x && y ? equal(x, y) : !x && !y; };
+    return a.traversal == b.traversal && same(a.log_kept, b.log_kept) && same(a.kept, b.kept) && a.power == b.power &&
+           a.lower_moments == b.lower_moments && a.centre == b.centre;
+}
+
 std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis,
                                         Form form, std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals) {
     return Analyser(diagram, targets, axis.value_or(-1), form, steps, refusals).run();

@@ -20,7 +20,7 @@ struct StateInfo {
     int power = 0;
     std::vector<ArrayId> lower_moments;
     ArrayId centre = -1;
-    friend bool operator==(const StateInfo&, const StateInfo&) = default;
+    friend bool operator==(const StateInfo& a, const StateInfo& b);
 };
 
 struct Analysis {

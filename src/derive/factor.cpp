@@ -58,6 +58,7 @@ public:
             if (!inner) return std::nullopt;
             return Sum{negated(inner->a), negated(inner->b)};
         }
+        if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::log) return separate_log(u->a);
         if (const auto* s = as<Select>(e); s && !runs(s->condition)) {
             // A masked side is absorbing: where(c, a + b, -inf) = where(c, a, -inf) + b.
             const bool first = is_infinite_constant(s->b);
@@ -167,15 +168,7 @@ private:
     }
 
     std::optional<std::vector<Term>> split_sum(const Expr& e, const Binary& b) {
-        // A(x) + B(ν): expanded around a running centre of A, so that powers of it do not cancel.
-        if (const auto sum = quiet_separate(e); sum && sum->a && sum->b && streams(sum->a) && options_.make_centre) {
-            const int centre = centre_of(sum->a);
-            Term shifted;
-            shifted.centre = centre;
-            shifted.power = 1;
-            note("a sum under a product is expanded around the running mean of its streamed part");
-            return std::vector<Term>{shifted, tail_of(plus(centres[static_cast<std::size_t>(centre)].placeholder, sum->b))};
-        }
+        if (auto shifted = split_around_centre(e)) return shifted;
         auto x = split(b.a);
         if (!x) return std::nullopt;
         auto y = split(b.b);
@@ -186,6 +179,18 @@ private:
             x->push_back(t);
         }
         return x;
+    }
+
+    /// A(x) + B(ν) as (A − c) + (c + B), c a running centre of A, so that powers of it do not cancel.
+    std::optional<std::vector<Term>> split_around_centre(const Expr& e) {
+        const auto sum = quiet_separate(e);
+        if (!sum || !sum->a || !sum->b || !streams(sum->a)) return std::nullopt;
+        const int centre = centre_of(sum->a);
+        Term shifted;
+        shifted.centre = centre;
+        shifted.power = 1;
+        note("a sum under a product is expanded around the running mean of its streamed part");
+        return std::vector<Term>{shifted, tail_of(plus(centres[static_cast<std::size_t>(centre)].placeholder, sum->b))};
     }
 
     std::optional<Sum> quiet_separate(const Expr& e) {
@@ -257,6 +262,9 @@ private:
                 if (t.tail) t.tail = simplify(unary(UnaryOp::abs, t.tail));
                 return terms;
             }
+            case UnaryOp::log:
+                if (auto shifted = split_around_centre(e)) return shifted;
+                return fail("the logarithm is not of a product of positive factors", e);
             default:
                 return fail(std::string("no operation distributes over '") + std::string(name(u.op)) +
                                 "' of the stream and a running result",
@@ -300,6 +308,35 @@ private:
         };
         walk(e, 1);
         return out;
+    }
+
+    /// log(a·b) = log a + log b where the factor without the stream is provably positive.
+    std::optional<Sum> separate_log(const Expr& e) {
+        const Expr logarithm = unary(UnaryOp::log, e);
+        if (!runs(e)) return Sum{logarithm, nullptr};
+        if (!streams(e)) {
+            if (options_.positive(e)) return Sum{nullptr, logarithm};
+            fail("the logarithm of a product needs a running factor that is provably positive", e);
+            return std::nullopt;
+        }
+        if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return separate(u->a);
+        const auto* b = as<Binary>(e);
+        if (b && (b->op == BinaryOp::mul || b->op == BinaryOp::div)) {
+            const auto x = separate_log(b->a);
+            if (!x) return std::nullopt;
+            auto y = separate_log(b->b);
+            if (!y) return std::nullopt;
+            if (b->op == BinaryOp::div) y = Sum{negated(y->a), negated(y->b)};
+            return Sum{plus(x->a, y->a), plus(x->b, y->b)};
+        }
+        if (const auto* c = b && b->op == BinaryOp::pow ? as<Constant>(b->b) : nullptr) {
+            const auto inner = separate_log(b->a);
+            if (!inner) return std::nullopt;
+            const auto scale = [&](const Expr& p) { return p ? times(constant(c->value), p) : p; };
+            return Sum{scale(inner->a), scale(inner->b)};
+        }
+        fail("the logarithm is not of a product of positive factors", logarithm);
+        return std::nullopt;
     }
 
     std::optional<Sum> separate_binary(const Expr& e, const Binary& b) {
