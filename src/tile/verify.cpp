@@ -187,6 +187,11 @@ private:
             if (life.depth < static_cast<int>(loops_.size()))
                 report("{} is stored again in every iteration of the loop over {}", v.name, axis_name(loops_.back()->axis));
         }
+        for (const auto& [axis, size] : kernel_.groups) {
+            const auto& axes = diagram_.array(v.array).axes;
+            if (is_axis(axis) && std::find(axes.begin(), axes.end(), axis) == axes.end())
+                report("{} is stored at the same points by every group of {}", v.name, axis_name(axis));
+        }
         for (const TileLoop* loop : loops_) {
             const auto carries = [&](const Affine& dim) { return dim.coefficient(loop->axis) != 0; };
             if (std::none_of(v.dims.begin(), v.dims.end(), carries))

@@ -18,7 +18,7 @@ namespace napkin {
 ///  - reads stay inside the tile that was loaded or computed; every axis of a body is a target axis or reduced;
 ///  - reductions: none over a grouped axis; a carry only beside a reduction; a state reduced over its loop's axis is carried;
 ///  - memory: what is loaded is an input or was stored by an earlier kernel; what is stored was computed; every output is stored
-///    exactly once at each point by a group.
+///    exactly once at each point, by one group.
 std::vector<std::string> verify(const TileProgram& program);
 
 }  // namespace napkin

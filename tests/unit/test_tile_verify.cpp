@@ -248,6 +248,8 @@ const Rule rules[] = {
          edit_loop(p, [&](TileLoop& l) { l.body.push_back(store); });
      },
      "C is stored at the same points in every iteration of the loop over b"},
+    {"StoredByGroupsOfAnotherAxis", convolution, [](P& p) { kernel(p).groups.emplace_back(2, 3); },
+     "Y is stored at the same points by every group of n"},
     {"StoredWhereChunksAreSkipped", two_loops,
      [](P& p) {
          auto& second = get<std::shared_ptr<const TileLoop>>(body(p), 1);
