@@ -1,0 +1,69 @@
+#include "syntax/codes.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "support/limits.hpp"
+
+namespace napkin {
+
+std::string name(Code code) {
+    static constexpr std::array names{
+#define NAPKIN_CODE(name) #name,
+        NAPKIN_SYNTAX_CODES(NAPKIN_CODE)
+#undef NAPKIN_CODE
+    };
+    std::string text = names[static_cast<std::size_t>(code)];
+    std::replace(text.begin(), text.end(), '_', '-');
+    return text;
+}
+
+std::span<const Code> all_codes() {
+    static constexpr std::array codes{
+#define NAPKIN_CODE(name) Code::name,
+        NAPKIN_SYNTAX_CODES(NAPKIN_CODE)
+#undef NAPKIN_CODE
+    };
+    return codes;
+}
+
+Diagnostic& Diagnostics::error(Code code, SourceRange range, std::string message, std::string expected, std::string hint) {
+    ++count_;
+    // What starts where an error stands already is most often its consequence.
+    const bool again = std::any_of(errors_.begin(), errors_.end(), [&](const Diagnostic& d) {
+        return d.range.source == range.source && d.range.begin == range.begin && d.range.end == range.end;
+    });
+    if (again || errors_.size() >= limits::max_errors) return dummy_ = Diagnostic{};
+    errors_.push_back({name(code), std::move(range), std::move(message), std::move(expected), std::move(hint), {}, ExitCode::bad_input});
+    return errors_.back();
+}
+
+std::vector<Diagnostic> Diagnostics::take() {
+    std::vector<const Source*> order;
+    const auto place = [&](const Diagnostic& d) {
+        const auto at = std::find(order.begin(), order.end(), d.range.source.get());
+        if (at != order.end()) return at - order.begin();
+        order.push_back(d.range.source.get());
+        return static_cast<std::ptrdiff_t>(order.size()) - 1;
+    };
+    for (const Diagnostic& error : errors_) place(error);
+    std::stable_sort(errors_.begin(), errors_.end(), [&](const Diagnostic& a, const Diagnostic& b) {
+        const auto first = place(a), second = place(b);
+        return first != second ? first < second : a.range.begin < b.range.begin;
+    });
+    count_ = 0;
+    return std::move(errors_);
+}
+
+std::string counted(std::size_t n, const std::string& what) {
+    if (n == 1) return "1 " + what;
+    if (what == "axis") return std::to_string(n) + " axes";
+    return std::to_string(n) + " " + (what == "index" ? "indices" : what + "s");
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates, std::string otherwise) {
+    const std::string near = nearest_name(name, candidates);
+    return near.empty() ? std::move(otherwise) : "did you mean " + near + "?";
+}
+
+}  // namespace napkin

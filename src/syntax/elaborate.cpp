@@ -1,0 +1,443 @@
+// A definition and its equations; the library of definitions.
+#include "syntax/elaborate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/limits.hpp"
+#include "support/result.hpp"
+#include "syntax/elaborator.hpp"
+
+namespace napkin {
+namespace {
+
+/// Calls f on the node and on everything below it.
+void walk(const AstNode& node, const std::function<void(const AstNode&)>& f) {
+    f(node);
+    const auto below = [&](const std::vector<AstNode>& nodes) {
+        for (const AstNode& child : nodes) walk(child, f);
+    };
+    if (const auto* n = std::get_if<AstIndexed>(&node.v)) below(n->indices);
+    if (const auto* n = std::get_if<AstCall>(&node.v)) below(n->arguments);
+    if (const auto* n = std::get_if<AstPrefix>(&node.v)) below(n->operands);
+    if (const auto* n = std::get_if<AstUnary>(&node.v)) below(n->operand);
+    if (const auto* n = std::get_if<AstBinary>(&node.v)) below(n->operands);
+}
+
+}  // namespace
+
+// ---- the library -----------------------------------------------------------------------------------------------------------
+
+Library::Library(const Module& module, Library* parent, Diagnostics& diagnostics, Budget& budget)
+    : module_(module), parent_(parent), diagnostics_(diagnostics), budget_(budget) {
+    for (const AstDefinition& d : module.definitions) {
+        if (d.name.text.empty()) continue;
+        if (is_builtin(d.name.text)) {
+            diagnostics.error(Code::builtin_redefined, d.name.range, fmt::format("{} is a function of the language", d.name.text), "another name");
+        }
+        Entry entry;
+        entry.definition = &d;
+        const auto [at, added] = entries_.try_emplace(d.name.text, std::move(entry));
+        if (added) continue;
+        diagnostics.error(Code::duplicate_definition, d.name.range, fmt::format("{} is defined twice", d.name.text), "one definition of a name")
+            .notes.push_back({at->second.definition->name.range, "the first stands here"});
+    }
+}
+
+Library::State Library::state(const std::string& name) const {
+    const auto at = entries_.find(name);
+    if (at != entries_.end()) return at->second.state;
+    return parent_ ? parent_->state(name) : State::unknown;
+}
+
+const Template* Library::find(const std::string& name) {
+    const auto at = entries_.find(name);
+    if (at == entries_.end()) return parent_ ? parent_->find(name) : nullptr;
+    Entry& entry = at->second;
+    if (entry.state == State::running) return nullptr;
+    if (entry.state == State::unknown) {
+        entry.state = State::running;
+        entry.result = elaborate(*entry.definition, *this);
+        entry.state = State::done;
+    }
+    return &entry.result;
+}
+
+std::vector<std::string> Library::names() const {
+    std::vector<std::string> out = parent_ ? parent_->names() : std::vector<std::string>{};
+    for (const auto& [name, entry] : entries_) out.push_back(name);
+    return out;
+}
+
+std::set<std::string> axis_like_names(const AstDefinition& definition) {
+    std::set<std::string> names;
+    const auto words = [&](const std::vector<AstWord>& all) {
+        for (const AstWord& word : all) names.insert(word.text);
+    };
+    for (const AstArray& a : definition.arguments) words(a.axes);
+    for (const AstArray& a : definition.results) words(a.axes);
+    for (const AstEquation& e : definition.equations) {
+        for (const AstArray& a : e.targets) words(a.axes);
+        if (!e.body) continue;
+        walk(*e.body, [&](const AstNode& node) {
+            if (const auto* n = std::get_if<AstName>(&node.v)) names.insert(n->name);
+            if (const auto* n = std::get_if<AstPrefix>(&node.v)) words(n->axes);
+        });
+    }
+    return names;
+}
+
+// ---- one definition --------------------------------------------------------------------------------------------------------
+
+Elaborator::Elaborator(const AstDefinition& definition, Library& library)
+    : ast_(definition), library_(library), diagnostics_(library.diagnostics()), d_(out_.diagram) {}
+
+Template elaborate(const AstDefinition& definition, Library& library) {
+    if (definition.broken) return {};
+    return Elaborator(definition, library).run();
+}
+
+Template Elaborator::run() {
+    const std::size_t before = errors();
+    out_.ok = true;
+    d_.name = ast_.name.text;
+    d_.range = ast_.range;
+    collect_names();
+    signature();
+    for (const AstEquation& e : ast_.equations) equation(e);
+    if (ast_.equations.empty()) {
+        error(Code::empty_definition, ast_.name.range, fmt::format("{} has no equations", d_.name), "an equation for each result, indented below");
+    } else {
+        check_outputs();
+    }
+    finish();
+    if (errors() > before) out_.ok = false;
+    return std::move(out_);
+}
+
+void Elaborator::collect_names() {
+    const auto axes = [&](const std::vector<AstWord>& words) {
+        for (const AstWord& word : words) {
+            axis_names_.insert(word.text);
+            taken_.insert(word.text);
+        }
+    };
+    for (const AstArray& a : ast_.arguments) axes(a.axes), taken_.insert(a.name.text);
+    for (const AstArray& a : ast_.results) axes(a.axes), taken_.insert(a.name.text);
+    for (const AstEquation& e : ast_.equations) {
+        if (!e.body) some_equation_lost_ = true;
+        for (const AstArray& a : e.targets) {
+            axes(a.axes);
+            taken_.insert(a.name.text);
+            targets_.try_emplace(a.name.text, a.name.range);
+        }
+        if (!e.body) continue;
+        walk(*e.body, [&](const AstNode& node) {
+            if (const auto* n = std::get_if<AstName>(&node.v)) taken_.insert(n->name);
+            if (const auto* n = std::get_if<AstPrefix>(&node.v)) axes(n->axes);
+        });
+    }
+    for (const AstSize& s : ast_.sizes) axes(s.names);
+    for (const AstSize& s : library_.module().sizes) {
+        for (const AstWord& word : s.names) {
+            if (axis_names_.insert(word.text).second) out_.globals.insert(word.text);
+            taken_.insert(word.text);
+        }
+    }
+}
+
+void Elaborator::signature() {
+    const auto declare = [&](const AstArray& a, ArrayRole role) {
+        const std::string what = role == ArrayRole::input ? "argument" : "result";
+        if (const auto at = arrays_.find(a.name.text); at != arrays_.end()) {
+            diagnostics_
+                .error(Code::duplicate_argument, a.name.range, fmt::format("{} {} stands twice in the signature", what, a.name.text), "another name")
+                .notes.push_back({d_.array(at->second.id).range, "the first stands here"});
+            return;
+        }
+        if (axis_names_.contains(a.name.text) && !out_.globals.contains(a.name.text)) {
+            error(Code::name_clash, a.name.range, fmt::format("{} is the name of an array and of an axis", a.name.text), "names that differ");
+        }
+        std::vector<AxisId> axes;
+        for (const AstWord& word : a.axes) {
+            const AxisId id = axis(word.text);
+            if (!d_.axes[static_cast<std::size_t>(id)].range.source) d_.axes[static_cast<std::size_t>(id)].range = word.range;
+            if (std::find(axes.begin(), axes.end(), id) != axes.end()) {
+                error(Code::duplicate_axis, word.range, fmt::format("{} stands twice among the axes of {}", word.text, a.name.text),
+                      "a name of its own for each axis",
+                      fmt::format("two axes of one size have two names, and sizes {}_2 = {}", word.text, word.text));
+                continue;
+            }
+            axes.push_back(id);
+        }
+        const ArrayId id = add(a.name.text, std::move(axes), a.type, role, a.name.range);
+        arrays_[a.name.text] = {id, true};
+        (role == ArrayRole::input ? d_.inputs : d_.outputs).push_back(id);
+        if (role == ArrayRole::input) {
+            defined_.insert(a.name.text);
+            out_.defaults.push_back(a.default_value ? std::optional(std::get<AstNumber>(a.default_value->v).value) : std::nullopt);
+        }
+    };
+    for (const AstArray& a : ast_.arguments) declare(a, ArrayRole::input);
+    for (const AstArray& a : ast_.results) declare(a, ArrayRole::output);
+}
+
+std::vector<AxisId> Elaborator::target_axes(const AstArray& target) {
+    std::vector<AxisId> out;
+    for (const AstWord& word : target.axes) {
+        if (arrays_.contains(word.text) || targets_.contains(word.text)) {
+            error(Code::name_clash, word.range, fmt::format("{} is the name of an array and of an axis", word.text), "names that differ");
+        }
+        const AxisId id = axis(word.text);
+        if (!d_.axes[static_cast<std::size_t>(id)].range.source) d_.axes[static_cast<std::size_t>(id)].range = word.range;
+        if (std::find(out.begin(), out.end(), id) != out.end()) {
+            error(Code::duplicate_axis, word.range, fmt::format("{} stands twice among the indices of {}", word.text, target.name.text),
+                  "each index once");
+            continue;
+        }
+        out.push_back(id);
+    }
+    return out;
+}
+
+/// Checks the target against what is known and adds it where it is a temporary. -1: it cannot be defined here.
+ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
+    const std::string& name = target.name.text;
+    const auto at = arrays_.find(name);
+    const bool declared = at != arrays_.end();
+    if (declared && d_.array(at->second.id).role == ArrayRole::input) {
+        error(Code::assigned_input, target.name.range, fmt::format("{} is an argument and cannot be defined again", name), "a name of its own");
+        return -1;
+    }
+    if (defined_.contains(name)) {
+        diagnostics_.error(Code::defined_twice, target.name.range, fmt::format("{} is defined twice", name), "one equation for each array")
+            .notes.push_back({targets_[name], "the first stands here"});
+        return -1;
+    }
+    std::vector<AxisId> axes = target_axes(target);
+    if (!declared) {
+        if (axis_names_.contains(name) && !out_.globals.contains(name)) {
+            error(Code::name_clash, target.name.range, fmt::format("{} is the name of an array and of an axis", name), "names that differ");
+        }
+        const ArrayId id = add(name, std::move(axes), target.type, ArrayRole::temporary, target.name.range);
+        arrays_[name] = {id, !target.broken};
+        return id;
+    }
+    const ArrayId id = at->second.id;
+    const Array& array = d_.array(id);
+    if (target.type && out_.typed[static_cast<std::size_t>(id)] && *target.type != array.type) {
+        diagnostics_
+            .error(Code::type_conflict, target.type_range, fmt::format("{} is {} here", name, napkin::name(*target.type)),
+                   fmt::format("{}, as in the signature", napkin::name(array.type)))
+            .notes.push_back({array.range, "declared here"});
+    } else if (target.type) {
+        d_.arrays[static_cast<std::size_t>(id)].type = *target.type;
+        out_.typed[static_cast<std::size_t>(id)] = true;
+    }
+    const bool implied = infer_axes && !target.indexed;  // O = f(Q): O's own axes
+    if (!implied && !target.broken && axes != array.axes) {
+        diagnostics_
+            .error(Code::target_mismatch, target.range, fmt::format("{} does not have the axes of its declaration", name),
+                   fmt::format("{}, as in the signature", array_text(id)), axes.size() == array.axes.size() ? "" : fmt::format("{} here, {} there", counted(axes.size(), "index"), counted(array.axes.size(), "axis")))
+            .notes.push_back({array.range, "declared here"});
+        return -1;
+    }
+    return id;
+}
+
+void Elaborator::equation(const AstEquation& e) {
+    if (over_limit_) return;
+    const std::size_t before = errors();
+    const bool is_call = e.body && (std::holds_alternative<AstCall>(e.body->v) || std::holds_alternative<AstPrefix>(e.body->v));
+    const auto* call = e.body ? std::get_if<AstCall>(&e.body->v) : nullptr;
+    const bool infer = call && (!is_builtin(call->name.text) || call->name.text == "einsum" || call->name.text == "rearrange" || call->name.text == "reduce");
+
+    std::vector<ArrayId> targets;
+    for (const AstArray& target : e.targets) targets.push_back(declare_target(target, infer));
+    const bool targets_good = std::find(targets.begin(), targets.end(), -1) == targets.end();
+    const ArrayId first = targets[0];
+
+    Frame frame{{}, e.targets[0].name.text, e.range};
+    if (first >= 0) frame.bound = d_.array(first).axes;
+    if (!targets_good && first < 0) {
+        for (const AstWord& word : e.targets[0].axes) {
+            const AxisId id = axis(word.text);
+            if (std::find(frame.bound.begin(), frame.bound.end(), id) == frame.bound.end()) frame.bound.push_back(id);
+        }
+    }
+    for (std::size_t i = 1; i < targets.size(); ++i) {
+        if (targets[i] < 0) continue;
+        for (const AxisId id : d_.array(targets[i]).axes) {
+            if (std::find(frame.bound.begin(), frame.bound.end(), id) == frame.bound.end()) frame.bound.push_back(id);
+        }
+    }
+
+    // A target whose axes come from the right-hand side.
+    const bool open = infer && first >= 0 && !e.targets[0].indexed && d_.array(first).role == ArrayRole::temporary;
+    bool done = !e.body;
+    if (!done && is_call && call_equation(e, frame, targets)) done = true;
+    if (!done && targets.size() > 1) {
+        error(Code::result_count, e.targets[1].name.range, "several arrays on the left of an equation that gives one value", "one array",
+              "only the call of a diagram with several results gives several");
+        done = true;
+    }
+    if (!done && call && infer && is_builtin(call->name.text)) {
+        std::vector<AxisId> inferred;
+        const std::vector<AxisId>* axes = open || first < 0 ? nullptr : &d_.array(first).axes;
+        const auto body = lower_string_call(*call, *e.body, frame, axes, open ? &inferred : nullptr);
+        if (body && errors() == before && first >= 0) {
+            if (open) d_.arrays[static_cast<std::size_t>(first)].axes = inferred;
+            define(e, frame, first, *body);
+        }
+        done = true;
+    }
+    if (!done) {
+        const Body body = lower_body(*e.body, frame);
+        if (errors() == before && first >= 0) define(e, frame, first, body);
+    }
+    for (std::size_t i = 0; i < e.targets.size(); ++i) {
+        const std::string& name = e.targets[i].name.text;
+        defined_.insert(name);
+        const auto at = arrays_.find(name);
+        // Without its right-hand side the axes of such a target are not known.
+        if (at != arrays_.end() && errors() > before && infer && !e.targets[i].indexed && d_.array(at->second.id).role == ArrayRole::temporary) {
+            at->second.shape_known = false;
+        }
+        if (at != arrays_.end() && !e.body && !e.targets[i].indexed && d_.array(at->second.id).role == ArrayRole::temporary) {
+            at->second.shape_known = false;
+        }
+    }
+}
+
+void Elaborator::define(const AstEquation& e, const Frame&, ArrayId target, const Body& body) {
+    Array& array = d_.arrays[static_cast<std::size_t>(target)];
+    if (!out_.typed[static_cast<std::size_t>(target)] && array.role == ArrayRole::temporary) array.type = infer_type(body.expr);
+    add_equation({target, body.reduce, body.reduce_axes, body.expr, e.range, {}});
+}
+
+/// An equation that is the call of a diagram. False: it is none, or one that counts as an expression.
+bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const std::vector<ArrayId>& targets) {
+    const auto* call = std::get_if<AstCall>(&e.body->v);
+    const auto* prefix = std::get_if<AstPrefix>(&e.body->v);
+    const AstWord& name = call ? call->name : prefix->name;
+    if (is_builtin(name.text)) return false;
+    if (arrays_.contains(name.text) || targets_.contains(name.text)) return false;  // reported as an expression
+    const std::size_t before = errors();
+    const Template* callee = find_callee(name, frame);
+    if (!callee) return true;
+    const std::size_t results = callee->diagram.outputs.size();
+    if (results != targets.size()) {
+        error(Code::result_count, results > targets.size() ? name.range : e.targets[results].name.range,
+              fmt::format("{} gives {}, and {} on the left", name.text, counted(results, "result"),
+                          targets.size() == 1 ? "one array stands" : fmt::format("{} arrays stand", targets.size())),
+              counted(results, "array"));
+        return true;
+    }
+    if (callee->elementwise && call) return false;
+    if (std::find(targets.begin(), targets.end(), -1) != targets.end()) return true;
+
+    Binding b;
+    b.callee = callee;
+    b.name = name;
+    b.range = e.body->range;
+    std::vector<ArrayId> open;  // targets whose axes come from the call
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (!e.targets[i].indexed && d_.array(targets[i]).role == ArrayRole::temporary && call) open.push_back(targets[i]);
+    }
+    const bool good = call ? bind_call(*call, *e.body, frame, open.empty() ? &targets : nullptr, b) : bind_prefix(*prefix, *e.body, frame, b);
+    if (!good || errors() > before) return true;
+
+    const std::vector<std::set<AxisId>> axes = result_axes(b);
+    std::vector<ArrayId> direct(targets.size(), -1);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        Array& array = d_.arrays[static_cast<std::size_t>(targets[i])];
+        if (std::find(open.begin(), open.end(), targets[i]) != open.end()) {
+            const Array& result = callee->diagram.array(callee->diagram.outputs[i]);
+            for (const AxisId a : result.axes) array.axes.push_back(map_axis(b, a));
+        }
+        const std::set<AxisId> own(array.axes.begin(), array.axes.end());
+        for (const AxisId a : axes[i]) {
+            if (own.contains(a)) continue;
+            error(Code::unbound_index, b.range, fmt::format("the result of {} has the axis {}, which is no index of {}", name.text, d_.axis(a).name, array.name),
+                  fmt::format("{} among the indices of {}", d_.axis(a).name, array.name));
+        }
+        const ArrayId output = callee->diagram.outputs[i];
+        const bool other_type = out_.typed[static_cast<std::size_t>(targets[i])] && callee->typed[static_cast<std::size_t>(output)] &&
+                                callee->diagram.array(output).type != array.type;
+        if (own == axes[i] && !other_type) direct[i] = targets[i];
+    }
+    if (errors() > before) return true;
+    const std::vector<ArrayId> arrays = instantiate(b, frame, direct);
+    // A result that is stored in another type, or spread over more axes, is copied.
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (direct[i] >= 0 || errors() > before) continue;
+        Body copy;
+        copy.expr = read_self(d_, arrays[i]);
+        define(e, frame, targets[i], copy);
+    }
+    return true;
+}
+
+void Elaborator::check_outputs() {
+    for (const ArrayId id : d_.outputs) {
+        const Array& array = d_.array(id);
+        if (defined_.contains(array.name) || some_equation_lost_ || over_limit_) continue;
+        std::vector<std::string> others;
+        for (const auto& [name, range] : targets_) {
+            if (d_.array(arrays_[name].id).role == ArrayRole::temporary) others.push_back(name);
+        }
+        error(Code::never_defined, array.range, fmt::format("no equation defines the result {}", array.name),
+              fmt::format("an equation {} = …", array_text(id)), did_you_mean(array.name, others));
+    }
+}
+
+void Elaborator::check_schedule() {
+    // Axis names of a schedule are checked against the main diagram only, by parse_diagram.
+    d_.schedule = ast_.schedule;
+}
+
+void Elaborator::finish() {
+    apply_sizes();
+    check_size_agreement();
+    check_schedule();
+    const auto scalar = [&](const Array& a) { return a.axes.empty(); };
+    const auto map = [](const Equation& e) { return !e.reduce; };
+    out_.elementwise = d_.outputs.size() == 1 && std::all_of(d_.arrays.begin(), d_.arrays.end(), scalar) &&
+                       std::all_of(d_.equations.begin(), d_.equations.end(), map) && d_.axes.empty() &&
+                       std::none_of(out_.typed.begin(), out_.typed.end(), [](bool typed) { return typed; });
+    if (over_limit_) out_.ok = false;
+}
+
+void apply_defaults(Template& t) {
+    Diagram& d = t.diagram;
+    std::vector<ArrayId> renumbered(d.arrays.size());
+    std::vector<Array> kept;
+    std::map<ArrayId, double> values;
+    for (std::size_t i = 0; i < d.inputs.size(); ++i) {
+        if (t.defaults[i]) values[d.inputs[i]] = *t.defaults[i];
+    }
+    if (values.empty()) return;
+    for (std::size_t i = 0; i < d.arrays.size(); ++i) {
+        if (values.contains(static_cast<ArrayId>(i))) continue;
+        renumbered[i] = static_cast<ArrayId>(kept.size());
+        kept.push_back(std::move(d.arrays[i]));
+    }
+    d.arrays = std::move(kept);
+    std::erase_if(d.inputs, [&](ArrayId id) { return values.contains(id); });
+    for (ArrayId& id : d.inputs) id = renumbered[static_cast<std::size_t>(id)];
+    for (ArrayId& id : d.outputs) id = renumbered[static_cast<std::size_t>(id)];
+    for (Equation& e : d.equations) {
+        e.target = renumbered[static_cast<std::size_t>(e.target)];
+        e.body = transform(e.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            if (!r) return node;
+            if (const auto at = values.find(r->array); at != values.end()) return constant(at->second);
+            return read(renumbered[static_cast<std::size_t>(r->array)], r->indices);
+        });
+    }
+    t.typed.clear();
+    t.defaults.assign(d.inputs.size(), std::nullopt);
+}
+
+}  // namespace napkin

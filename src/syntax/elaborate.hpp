@@ -1,0 +1,75 @@
+// AST to diagrams: names are resolved, calls inlined, every reduction made an equation of its own.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "syntax/ast.hpp"
+#include "syntax/codes.hpp"
+
+namespace napkin {
+
+/// A definition that was elaborated once, for its own errors, and is instantiated by every call.
+struct Template {
+    Diagram diagram;
+    std::vector<bool> typed;                        ///< by ArrayId: the type stands in the text; others follow the caller's arrays
+    std::vector<std::optional<double>> defaults;    ///< by position among the inputs
+    std::set<std::string> globals;                  ///< axes known only from the file's `sizes`: the caller's axes of that name
+    bool elementwise = false;                       ///< scalars and maps only: a call is an expression
+    bool ok = false;                                ///< else its errors are reported, and calls of it give none
+    int call_depth = 1;
+};
+
+/// What the elaboration of one text may use up in all, whatever calls what.
+struct Budget {
+    std::size_t equations = 32768;
+    std::size_t nodes = 2'000'000;
+};
+
+/// The definitions of a text by name; what it does not define is looked up in its parent.
+class Library {
+public:
+    Library(const Module& module, Library* parent, Diagnostics& diagnostics, Budget& budget);
+
+    enum class State { unknown, running, done };
+    [[nodiscard]] State state(const std::string& name) const;
+    /// The definition, elaborated now if it was not yet; null where there is none or where its elaboration is under way.
+    const Template* find(const std::string& name);
+    [[nodiscard]] std::vector<std::string> names() const;
+
+    [[nodiscard]] const Module& module() const { return module_; }
+    [[nodiscard]] Diagnostics& diagnostics() const { return diagnostics_; }
+    [[nodiscard]] Budget& budget() const { return budget_; }
+
+private:
+    struct Entry {
+        const AstDefinition* definition = nullptr;
+        State state = State::unknown;
+        Template result;
+    };
+    const Module& module_;
+    Library* parent_;
+    Diagnostics& diagnostics_;
+    Budget& budget_;
+    std::map<std::string, Entry> entries_;
+};
+
+/// Elaborates one definition. Errors go to the library's diagnostics; the result is then not ok.
+Template elaborate(const AstDefinition& definition, Library& library);
+
+/// Puts defaults in place of the scalars that have one.
+void apply_defaults(Template& t);
+
+/// The functions that are part of the language: exp, where, f16, einsum, sum, ….
+bool is_builtin(const std::string& name);
+std::vector<std::string> builtin_names();
+
+/// Every name that a definition uses as or like an axis: for telling mistyped names in `sizes`.
+std::set<std::string> axis_like_names(const AstDefinition& definition);
+
+}  // namespace napkin

@@ -1,0 +1,166 @@
+// The inside of elaborate(): one definition's scope, shared by the files that lower expressions, calls and strings.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "syntax/elaborate.hpp"
+
+namespace napkin {
+
+/// What stands around an expression.
+struct Frame {
+    std::vector<AxisId> bound;  ///< the target's axes, then those of the enclosing reductions and calls
+    std::string base;           ///< the name that fresh temporaries begin with
+    SourceRange equation;
+};
+
+/// The right-hand side of an equation before it has a target.
+struct Body {
+    std::optional<ReduceOp> reduce;
+    std::vector<AxisId> reduce_axes;
+    Expr expr;
+};
+
+/// X[b, h, ..] as an operand of a call or an einsum: `expr` reads the array at its written indices and, on its open dimensions, at
+/// axes that are yet to be chosen.
+struct ArrayOperand {
+    ArrayId array = -1;
+    std::vector<std::optional<Affine>> indices;  ///< by dimension; none: open
+    std::vector<AstWord> names;                  ///< by dimension: a plain axis that was written, else empty
+    std::vector<std::size_t> open;               ///< the callee's dimensions, in order
+    SourceRange range;
+};
+
+class Elaborator {
+public:
+    Elaborator(const AstDefinition& definition, Library& library);
+    Template run();
+
+private:
+    // elaborate.cpp: the definition and its equations
+    void signature();
+    void collect_names();
+    void equation(const AstEquation& e);
+    void define(const AstEquation& e, const Frame& frame, ArrayId target, const Body& body);
+    bool call_equation(const AstEquation& e, const Frame& frame, const std::vector<ArrayId>& targets);
+    ArrayId declare_target(const AstArray& target, bool infer_axes);
+    std::vector<AxisId> target_axes(const AstArray& target);
+    void check_outputs();
+    void check_schedule();
+    void finish();
+
+    // lower.cpp: expressions
+    Expr lower(const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstNumber& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstString& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstName& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstIndexed& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstEllipsis& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstCall& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstPrefix& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstUnary& n, const AstNode& node, const Frame& frame);
+    Expr lower_node(const AstBinary& n, const AstNode& node, const Frame& frame);
+    Expr lower_builtin(const AstCall& n, const AstNode& node, const Frame& frame);
+    Expr lower_size(const AstCall& n, const AstNode& node);
+    Body lower_reduction(const AstPrefix& n, const Frame& frame);
+    /// The whole right-hand side: a reduction or a string's product stays in the equation itself.
+    Body lower_body(const AstNode& node, const Frame& frame);
+    Expr store(const Body& body, const Frame& frame, const std::string& suffix);  ///< in a temporary; the read of it
+    Affine lower_index(const AstNode& node, const Frame& frame);
+    void check_condition(const AstNode& node);
+    void unknown_name(const std::string& name, const SourceRange& range, const Frame& frame);
+    bool array_usable(const AstWord& name);
+    std::vector<AxisId> bind(const std::vector<AstWord>& names, const Frame& frame, bool bound_allowed);
+
+    // call.cpp: calls of diagrams
+    struct Parameter {
+        Expr expr;                ///< what a read of the parameter at its own axes is
+        std::vector<AxisId> own;  ///< the axes in `expr` that stand for the parameter's dimensions
+    };
+    struct Binding {
+        const Template* callee = nullptr;
+        AstWord name;
+        std::vector<AxisId> axes;       ///< by the callee's AxisId; -1: not chosen yet
+        std::vector<Parameter> parameters;
+        std::set<AxisId> woven;
+        SourceRange range;
+        std::size_t errors_before = 0;
+    };
+    const Template* find_callee(const AstWord& name, const Frame& frame);
+    bool bind_call(const AstCall& call, const AstNode& node, const Frame& frame, const std::vector<ArrayId>* targets, Binding& b);
+    bool bind_prefix(const AstPrefix& call, const AstNode& node, const Frame& frame, Binding& b);
+    bool bind_operands(Binding& b, const std::vector<const AstNode*>& arguments, const Frame& frame);
+    bool bind_targets(Binding& b, const std::vector<ArrayId>& targets);
+    bool bind_open_axes(Binding& b, const std::vector<std::optional<ArrayOperand>>& operands, const Frame& frame);
+    bool check_binding(Binding& b, const Frame& frame);
+    Parameter scalar_argument(const Binding& b, std::size_t parameter, const AstNode& argument, const Frame& frame);
+    Parameter stored_argument(const Binding& b, std::size_t parameter, Expr e, const std::vector<AxisId>& own, const Frame& frame);
+    bool check_argument_type(const Binding& b, std::size_t parameter, const Expr& e, const SourceRange& range);
+    bool result_stays(const Binding& b, AxisId callee_axis) const;
+    std::vector<AxisId> woven_axes(const Binding& b, const Expr& e, const Frame& frame) const;
+    /// Adds the callee's equations. `targets` by result: the array to define, or -1 for a temporary. Returns the arrays.
+    std::vector<ArrayId> instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets);
+    std::vector<std::set<AxisId>> result_axes(Binding& b);
+    Expr inline_elementwise(Binding& b, const Frame& frame);
+    AxisId map_axis(Binding& b, AxisId callee_axis);
+    Expr map_parameter(Binding& b, const Parameter& p, const std::vector<Affine>& indices);
+    Affine map_index(Binding& b, const Affine& index);
+    bool array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame, ArrayOperand& out);
+    std::string call_text(const Binding& b) const;
+
+    // strings.cpp: einsum, rearrange, reduce
+    std::optional<Body> lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame, const std::vector<AxisId>* target,
+                                          std::vector<AxisId>* infer);
+
+    // sizes.cpp
+    void apply_sizes();
+    std::optional<Size> lower_size_expression(const AstNode& node);
+    void suggest_size(AxisId axis, Size size);
+    void check_size_agreement();
+
+    // scope.cpp: names, arrays, axes, types
+    AxisId axis(const std::string& name);
+    AxisId fresh_axis(const std::string& wanted);
+    std::string unique_name(const std::string& wanted);
+    ArrayId add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role, SourceRange range);
+    void add_equation(Equation e);
+    DType infer_type(const Expr& e) const;
+    [[nodiscard]] std::string axis_list(const std::vector<AxisId>& axes) const;
+    [[nodiscard]] std::string array_text(ArrayId id) const;
+    [[nodiscard]] std::vector<std::string> array_names() const;
+    [[nodiscard]] std::vector<std::string> axis_names() const;
+    void error(Code code, const SourceRange& range, std::string message, std::string expected = {}, std::string hint = {});
+    [[nodiscard]] std::size_t errors() const { return diagnostics_.count(); }
+
+    const AstDefinition& ast_;
+    Library& library_;
+    Diagnostics& diagnostics_;
+    Template out_;
+    Diagram& d_;
+
+    struct Known {
+        ArrayId id = -1;
+        bool shape_known = true;
+    };
+    std::map<std::string, AxisId> axes_;
+    std::map<std::string, Known> arrays_;            ///< inputs, results, and what was defined so far
+    std::set<std::string> defined_;                  ///< arrays that may be read
+    std::map<std::string, SourceRange> targets_;     ///< everything that some equation defines, and where
+    std::set<std::string> axis_names_;               ///< of the whole definition
+    std::set<std::string> taken_;                    ///< every name in the text, and those made here
+    std::vector<std::pair<AxisId, Size>> suggested_sizes_;
+    struct PlainIndex {
+        AxisId axis, dimension;
+        SourceRange range;
+        ArrayId array;
+    };
+    std::vector<PlainIndex> plain_indices_;          ///< an axis that indexes a dimension of another axis
+    bool some_equation_lost_ = false;
+    bool over_limit_ = false;
+};
+
+}  // namespace napkin

@@ -1,0 +1,385 @@
+#include "syntax/lexer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "support/limits.hpp"
+
+namespace napkin {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Characters that people paste, with what the language has for them.
+struct Lookalike {
+    std::string_view text, use;
+};
+constexpr Lookalike lookalikes[] = {
+    {"×", "*"},  {"·", "*"},  {"⋅", "*"},  {"∗", "*"},  {"÷", "/"},    {"−", "-"},   {"–", "-"},   {"≤", "<="},  {"≥", ">="},
+    {"≠", "!="}, {"→", "->"}, {"∑", "sum"}, {"Σ", "sum"}, {"∏", "prod"}, {"√", "sqrt"}, {"∞", "inf"}, {"…", ".."}, {"“", "\""},
+    {"”", "\""}, {"²", "^2"}, {"³", "^3"}, {"∧", "and"}, {"∨", "or"},  {"¬", "not"},
+};
+
+/// Length of the UTF-8 sequence at `at`, 0 where there is none.
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+    const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U; };
+    const unsigned first = byte(0);
+    if (first < 0x80) return 1;
+    const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xC0U) != 0x80) return 0;
+    }
+    if (first == 0xE0 && byte(1) < 0xA0) return 0;  // overlong
+    if (first == 0xED && byte(1) > 0x9F) return 0;  // surrogate
+    if (first == 0xF0 && byte(1) < 0x90) return 0;
+    if (first == 0xF4 && byte(1) > 0x8F) return 0;
+    return length;
+}
+
+bool is_operator(std::string_view s) {
+    static constexpr std::array<std::string_view, 17> operators{"+", "-",  "*",  "/",  "^",  "<",  ">",   "<=", ">=",
+                                                                "==", "!=", "=",  "->", ":",  "and", "or", ","};
+    return std::find(operators.begin(), operators.end(), s) != operators.end();
+}
+bool is_operator(const Token& t) {
+    return (t.kind == TokenKind::symbol || t.kind == TokenKind::name) && is_operator(t.text);
+}
+bool is_symbol(const Token& t, std::string_view s) { return t.kind == TokenKind::symbol && t.text == s; }
+bool is_opening(const Token& t) { return is_symbol(t, "(") || is_symbol(t, "["); }
+bool is_closing(const Token& t) { return is_symbol(t, ")") || is_symbol(t, "]"); }
+
+/// Whether the line, although a bracket is open before it, begins a statement of its own: the bracket was forgotten then. `deeper`: the
+/// line is indented more than the statement before it.
+bool begins_statement(const std::vector<Token>& line, bool deeper) {
+    if (line.empty() || line[0].kind != TokenKind::name) return false;
+    if (!deeper && (line[0].text == "sizes" || line[0].text == "schedule")) return true;
+    std::size_t at = 1;
+    if (deeper) {
+        // X[q, k]: f16 = …; an argument with a default value has no brackets.
+        if (at >= line.size() || !is_symbol(line[at], "[")) return false;
+        while (at < line.size() && !is_symbol(line[at], "]")) ++at;
+        ++at;
+        if (at + 1 < line.size() && is_symbol(line[at], ":")) at += 2;
+        return at < line.size() && is_symbol(line[at], "=");
+    }
+    int depth = 0;
+    for (const Token& t : line) {
+        if (is_opening(t)) ++depth;
+        if (is_closing(t)) --depth;
+        if (depth < 0) return false;
+        if (depth == 0 && (is_symbol(t, "=") || is_symbol(t, "->"))) return true;
+    }
+    return false;
+}
+
+class Lexer {
+public:
+    Lexer(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics)
+        : source_(source), text_(source->text), diagnostics_(diagnostics) {}
+
+    std::vector<LogicalLine> run() {
+        if (text_.substr(0, 3) == "\xEF\xBB\xBF") at_ = 3;  // byte order mark
+        while (at_ < text_.size()) physical_line();
+        finish();
+        return std::move(lines_);
+    }
+
+private:
+    SourceRange range(std::size_t begin, std::size_t end) const {
+        return {source_, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+    }
+    SourceRange range(const Token& t) const { return range(t.begin, t.end); }
+
+    void physical_line() {
+        const std::size_t begin = at_;
+        const std::uint32_t indent = indentation();
+        std::vector<Token> tokens;
+        while (at_ < text_.size() && text_[at_] != '\n') token(tokens);
+        if (at_ < text_.size()) ++at_;
+        if (tokens.empty()) return;
+        if (has_tab_) {
+            if (!tab_reported_) {
+                diagnostics_.error(Code::tab_indentation, range(begin, tokens[0].begin), "a tab in the indentation",
+                                   "spaces; a tab has no width that everybody agrees on");
+            }
+            tab_reported_ = true;
+        }
+        if (!continues(tokens, indent)) {
+            finish();
+            current_.indent = indent;
+        }
+        // What is open now decides about the next line.
+        for (const Token& t : tokens) open_ = is_opening(t) ? open_ + 1 : is_closing(t) ? std::max(0, open_ - 1) : open_;
+        current_.tokens.insert(current_.tokens.end(), tokens.begin(), tokens.end());
+    }
+
+    std::uint32_t indentation() {
+        std::uint32_t indent = 0;
+        has_tab_ = false;
+        for (; at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t'); ++at_) {
+            has_tab_ |= text_[at_] == '\t';
+            indent += text_[at_] == '\t' ? 4 : 1;
+        }
+        return indent;
+    }
+
+    bool continues(const std::vector<Token>& tokens, std::uint32_t indent) const {
+        if (current_.tokens.empty()) return false;
+        const bool deeper = indent > current_.indent;
+        if (open_ > 0) return !begins_statement(tokens, deeper);
+        if (is_operator(tokens[0]) || is_closing(tokens[0])) return true;
+        return is_operator(current_.tokens.back()) && !begins_statement(tokens, deeper);
+    }
+
+    /// Closes the statement: matches its brackets.
+    void finish() {
+        std::vector<Token>& tokens = current_.tokens;
+        if (tokens.empty()) return;
+        std::vector<std::size_t> open;
+        std::vector<Token> kept;
+        for (Token& t : tokens) {
+            if (is_closing(t)) {
+                const std::string_view wanted = t.text == ")" ? "(" : "[";
+                if (open.empty() || kept[open.back()].text != wanted) {
+                    // With the matching one further out, the inner ones were forgotten; else this one is too many.
+                    const bool further = std::any_of(open.begin(), open.end(), [&](std::size_t i) { return kept[i].text == wanted; });
+                    if (!further) {
+                        diagnostics_.error(Code::unmatched_bracket, range(t), fmt::format("'{}' closes nothing", t.text));
+                        continue;
+                    }
+                    while (kept[open.back()].text != wanted) close(kept, open, t.begin);
+                }
+                kept[open.back()].match = static_cast<std::uint32_t>(kept.size());
+                t.match = static_cast<std::uint32_t>(open.back());
+                open.pop_back();
+            } else if (is_opening(t)) {
+                if (open.size() >= 4 * limits::max_nesting) {
+                    diagnostics_.error(Code::nesting_too_deep, range(t), "brackets are nested too deep",
+                                       fmt::format("at most {} levels", limits::max_nesting));
+                    break;
+                }
+                open.push_back(kept.size());
+            } else if (is_symbol(t, ",") && !open.empty()) {
+                kept[open.back()].comma_inside = true;
+            }
+            kept.push_back(t);
+        }
+        const std::uint32_t end = kept.empty() ? tokens.back().end : kept.back().end;
+        while (!open.empty()) close(kept, open, end);
+        tokens.clear();
+        if (!kept.empty()) {
+            kept.push_back({TokenKind::end, {}, end, end, 0, false, 0, false});
+            lines_.push_back({current_.indent, std::move(kept)});
+        }
+        open_ = 0;
+    }
+
+    /// Reports the innermost open bracket and closes it where it should have been.
+    void close(std::vector<Token>& kept, std::vector<std::size_t>& open, std::uint32_t where) {
+        Token& t = kept[open.back()];
+        const char closing = t.text == "(" ? ')' : ']';
+        diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text), fmt::format("'{}'", closing));
+        t.match = static_cast<std::uint32_t>(kept.size());
+        const auto index = static_cast<std::uint32_t>(open.back());
+        kept.push_back({TokenKind::symbol, closing == ')' ? ")" : "]", where, where, 0, false, index, false});
+        open.pop_back();
+    }
+
+    void token(std::vector<Token>& out) {
+        const char c = text_[at_];
+        const std::size_t begin = at_;
+        if (c == ' ' || c == '\t' || c == '\r') {
+            ++at_;
+        } else if (c == '#') {
+            comment();
+        } else if (is_letter(c)) {
+            while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+            push(out, TokenKind::name, begin);
+        } else if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) {
+            number(out);
+        } else if (c == '"') {
+            string(out);
+        } else {
+            symbol(out);
+        }
+    }
+
+    void push(std::vector<Token>& out, TokenKind kind, std::size_t begin) {
+        out.push_back({kind, text_.substr(begin, at_ - begin), static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at_), 0, false,
+                       0, false});
+    }
+
+    void comment() {
+        while (at_ < text_.size() && text_[at_] != '\n') check_byte();
+    }
+
+    /// Steps over one character of free text; reports what is no text.
+    void check_byte() {
+        const std::size_t length = utf8_length(text_, at_);
+        if (length == 0) {
+            not_utf8();
+        } else if (static_cast<unsigned char>(text_[at_]) < 0x20 && text_[at_] != '\t' && text_[at_] != '\r') {
+            control();
+        } else {
+            at_ += length;
+        }
+    }
+
+    void not_utf8() {
+        if (!utf8_reported_) {
+            diagnostics_.error(Code::not_utf8, range(at_, at_ + 1),
+                               fmt::format("byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(text_[at_])), "a text file in UTF-8");
+        }
+        utf8_reported_ = true;
+        ++at_;
+    }
+
+    void control() {
+        if (!control_reported_) {
+            diagnostics_.error(Code::control_character, range(at_, at_ + 1),
+                               fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text_[at_])), "a text file");
+        }
+        control_reported_ = true;
+        ++at_;
+    }
+
+    void number(std::vector<Token>& out) {
+        const std::size_t begin = at_;
+        const auto digits = [&] {
+            const std::size_t from = at_;
+            while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+            return at_ > from;
+        };
+        bool integer = true, good = true;
+        digits();
+        // Two points are the rest of an array's indices, not a fraction.
+        if (at_ < text_.size() && text_[at_] == '.' && !(at_ + 1 < text_.size() && text_[at_ + 1] == '.')) {
+            integer = false;
+            ++at_;
+            digits();
+        }
+        if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
+            integer = false;
+            ++at_;
+            if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
+            good = digits();
+        }
+        while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) ||
+                                      (text_[at_] == '.' && !(at_ + 1 < text_.size() && text_[at_ + 1] == '.')))) {
+            good = false;
+            ++at_;
+        }
+        push(out, TokenKind::number, begin);
+        Token& t = out.back();
+        t.integer = integer;
+        if (!good) {
+            const std::size_t letters = std::min(t.text.find_first_not_of("0123456789."), t.text.size());
+            const bool factor = letters > 0 && letters < t.text.size() && t.text[letters] != 'e' && t.text[letters] != 'E' && t.text[letters] != 'x';
+            diagnostics_.error(Code::bad_number, range(t), fmt::format("'{}' is not a number", t.text), "a number such as 4, 0.5 or 1e-5",
+                               factor ? fmt::format("a product needs its operator: {}*{}", t.text.substr(0, letters), t.text.substr(letters)) : "");
+            return;
+        }
+        const auto result = std::from_chars(t.text.data(), t.text.data() + t.text.size(), t.number);
+        if (result.ec == std::errc::result_out_of_range) {
+            // Too small for a double is 0 to within what a double can say; too large is a mistake.
+            const bool tiny = t.text.find('-') != std::string_view::npos || t.text[0] == '0' || t.text[0] == '.';
+            t.number = 0;
+            if (!tiny) {
+                diagnostics_.error(Code::number_out_of_range, range(t), fmt::format("{} is too large", t.text), "at most 1.8e308",
+                                   "infinity is written inf");
+            }
+        }
+    }
+
+    void string(std::vector<Token>& out) {
+        const std::size_t begin = at_++;
+        while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n') check_byte();
+        const bool closed = at_ < text_.size() && text_[at_] == '"';
+        const std::size_t end = at_;
+        if (closed) ++at_;
+        push(out, TokenKind::string, begin);
+        out.back().text = text_.substr(begin + 1, end - begin - 1);
+        if (!closed) diagnostics_.error(Code::unterminated_string, range(begin, at_), "the string does not end on its line", "'\"'");
+    }
+
+    void symbol(std::vector<Token>& out) {
+        const std::size_t begin = at_;
+        const std::string_view rest = text_.substr(at_);
+        for (const std::string_view two : {"->", "<=", ">=", "==", "!=", ".."}) {
+            if (rest.starts_with(two)) {
+                at_ += 2;
+                if (two == ".." && at_ < text_.size() && text_[at_] == '.') ++at_;  // "..." as Python has it
+                push(out, TokenKind::symbol, begin);
+                out.back().text = out.back().text.substr(0, 2);
+                return;
+            }
+        }
+        if (rest.starts_with("**")) {
+            at_ += 2;
+            push(out, TokenKind::symbol, begin);
+            out.back().text = "^";
+            diagnostics_.error(Code::bad_character, range(begin, at_), "'**' has no meaning here", "", "a power is written ^");
+            return;
+        }
+        if (std::string_view("()[],:=+-*/^<>").find(rest[0]) != std::string_view::npos) {
+            ++at_;
+            push(out, TokenKind::symbol, begin);
+            return;
+        }
+        bad_character(rest);
+    }
+
+    void bad_character(std::string_view rest) {
+        const std::size_t length = utf8_length(text_, at_);
+        if (length == 0) return not_utf8();
+        const auto byte = static_cast<unsigned char>(rest[0]);
+        if (byte < 0x20 || byte == 0x7F) return control();
+        std::string hint;
+        for (const Lookalike& l : lookalikes) {
+            if (rest.starts_with(l.text)) hint = fmt::format("write {}", l.use);
+        }
+        if (rest[0] == '\'') hint = "names have letters, digits and _; strings stand in double quotes";
+        if (rest[0] == '@') hint = "a product of matrices is written sum(k) A[i, k] * B[k, j]";
+        if (rest[0] == '{' || rest[0] == '}') hint = "the equations of a definition are indented, without braces";
+        if (rest[0] == '&') hint = "write and";
+        if (rest[0] == '|') hint = "write or, or abs(x)";
+        if (rest[0] == '!') hint = "write not";
+        if (rest[0] == ';') hint = "one equation a line";
+        diagnostics_.error(Code::bad_character, range(at_, at_ + length), fmt::format("'{}' has no meaning here", rest.substr(0, length)), "",
+                           std::move(hint));
+        // One error for a run of them.
+        at_ += length;
+        while (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) >= 0x80) {
+            const std::size_t next = utf8_length(text_, at_);
+            if (next == 0) break;
+            at_ += next;
+        }
+    }
+
+    std::shared_ptr<const Source> source_;
+    std::string_view text_;
+    Diagnostics& diagnostics_;
+    std::size_t at_ = 0;
+    std::vector<LogicalLine> lines_;
+    LogicalLine current_;
+    int open_ = 0;
+    bool has_tab_ = false, tab_reported_ = false, utf8_reported_ = false, control_reported_ = false;
+};
+
+}  // namespace
+
+std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
+    if (source->text.size() > limits::max_file_bytes) {
+        diagnostics.error(Code::file_too_large, {source, 0, 0}, fmt::format("the file has {} bytes", source->text.size()),
+                          fmt::format("at most {}", limits::max_file_bytes));
+        return {};
+    }
+    return Lexer(source, diagnostics).run();
+}
+
+}  // namespace napkin

@@ -1,0 +1,42 @@
+// Text to tokens, tokens to logical lines. A statement is a line; it goes on while a bracket is open, after a line that ends in an
+// operator or a comma, and before a line that begins with an operator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "support/source.hpp"
+#include "syntax/codes.hpp"
+
+namespace napkin {
+
+enum class TokenKind : std::uint8_t {
+    name,      ///< identifier or word (and, or, not, sizes, …)
+    number,
+    string,    ///< between double quotes, on one line
+    symbol,    ///< one of ( ) [ ] , : = + - * / ^ < > <= >= == != -> ..
+    end,       ///< closes every logical line
+};
+
+struct Token {
+    TokenKind kind = TokenKind::end;
+    std::string_view text;    ///< in the source; without quotes for a string
+    std::uint32_t begin = 0, end = 0;
+    double number = 0;
+    bool integer = false;     ///< a number written without point and exponent
+    std::uint32_t match = 0;  ///< index in the line of the bracket that belongs to this one; 0: none
+    bool comma_inside = false;  ///< an opening bracket with a comma directly inside
+};
+
+/// One statement. The last token is of kind end.
+struct LogicalLine {
+    std::uint32_t indent = 0;
+    std::vector<Token> tokens;
+};
+
+/// Never fails: what cannot be read is reported and left out.
+std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics);
+
+}  // namespace napkin

@@ -1,0 +1,146 @@
+#include "syntax/parse.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "syntax/elaborate.hpp"
+#include "syntax/parser.hpp"
+#include "syntax/print.hpp"
+#include "syntax/std_library.hpp"
+
+namespace napkin {
+namespace {
+
+/// The standard library, read once. It is part of napkin, so an error in it is napkin's.
+const Module& standard_module() {
+    static const Module module = [] {
+        const auto source = std::make_shared<const Source>(Source{"<std>", std::string(std_library_text())});
+        Diagnostics diagnostics;
+        if (source->text.empty()) return Module{source, {}, {}, {}};
+        Module result = parse_module(source, diagnostics);
+        if (!diagnostics.empty()) throw InternalError("lib/std.nk: " + render(diagnostics.take()));
+        return result;
+    }();
+    return module;
+}
+
+/// Entries of `sizes` beside the definitions must name axes of some definition.
+void check_size_names(const Module& module, const Diagram& main, Diagnostics& diagnostics) {
+    std::set<std::string> names;
+    for (const AstDefinition& d : module.definitions) {
+        names.merge(axis_like_names(d));
+        for (const AstSize& s : d.sizes) {
+            for (const AstWord& word : s.names) names.insert(word.text);
+        }
+        if (d.broken) return;
+    }
+    for (const Axis& axis : main.axes) names.insert(axis.name);
+    const auto check = [&](const std::vector<AstSize>& entries) {
+        std::set<std::string> seen;
+        for (const AstSize& entry : entries) {
+            for (const AstWord& word : entry.names) {
+                if (!seen.insert(word.text).second && &entries == &module.sizes) {
+                    diagnostics.error(Code::duplicate_size, word.range, fmt::format("{} is given a size twice", word.text), "one size for each axis");
+                }
+                if (names.contains(word.text) || !entry.value) continue;
+                diagnostics.error(Code::unknown_size_axis, word.range, fmt::format("there is no axis {}", word.text), "an axis of the diagram",
+                                  did_you_mean(word.text, {names.begin(), names.end()}));
+            }
+        }
+    };
+    // What a size is made of may stand in other sizes only.
+    std::vector<const AstNode*> values;
+    for (const AstSize& entry : module.sizes) {
+        if (entry.value) values.push_back(&*entry.value);
+    }
+    while (!values.empty()) {
+        const AstNode& node = *values.back();
+        values.pop_back();
+        if (const auto* n = std::get_if<AstName>(&node.v)) names.insert(n->name);
+        if (const auto* n = std::get_if<AstUnary>(&node.v)) values.push_back(&n->operand[0]);
+        if (const auto* n = std::get_if<AstBinary>(&node.v)) {
+            for (const AstNode& operand : n->operands) values.push_back(&operand);
+        }
+    }
+    check(module.sizes);
+}
+
+void check_schedule_axes(const Diagram& d, Diagnostics& diagnostics) {
+    static constexpr std::array<std::string_view, 3> kinds{"group", "stream", "subloop"};
+    std::vector<std::string> names;
+    for (const Axis& axis : d.axes) names.push_back(axis.name);
+    for (const ScheduleItem& item : d.schedule) {
+        if (std::find(kinds.begin(), kinds.end(), item.kind) == kinds.end()) continue;
+        if (item.axis.empty() || std::find(names.begin(), names.end(), item.axis) != names.end()) continue;
+        diagnostics.error(Code::unknown_schedule_axis, item.range, fmt::format("{} has no axis {}", d.name, item.axis), fmt::format("an axis of {}", d.name),
+                          did_you_mean(item.axis, names));
+    }
+}
+
+/// Items of the command line first; one of the text for the same choice is left out.
+void add_schedule(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
+    for (const ScheduleItem& item : items) {
+        const bool again = std::any_of(out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
+        if (!again) out.push_back(item);
+    }
+}
+
+}  // namespace
+
+Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const ParseOptions& options) {
+    Diagnostics diagnostics;
+    Diagnostics standard_diagnostics;
+    Budget budget;
+    const Module module = parse_module(source, diagnostics);
+
+    Library standard(standard_module(), nullptr, standard_diagnostics, budget);
+    Library library(module, &standard, diagnostics, budget);
+    for (const AstDefinition& d : module.definitions) (void)library.find(d.name.text);
+    if (!standard_diagnostics.empty() && budget.equations > 0 && budget.nodes > 0) {
+        throw InternalError("lib/std.nk: " + render(standard_diagnostics.take()));
+    }
+
+    const AstDefinition* main = nullptr;
+    std::vector<std::string> names;
+    for (const AstDefinition& d : module.definitions) {
+        names.push_back(d.name.text);
+        if (options.diagram.empty() || d.name.text == options.diagram) main = &d;
+    }
+    if (!main && diagnostics.empty()) {
+        std::string all;
+        for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+        diagnostics.error(Code::unknown_diagram, {source, 0, 0}, fmt::format("there is no diagram {} in {}", options.diagram, source->name), "one of " + all,
+                          did_you_mean(options.diagram, names));
+    }
+    std::vector<ScheduleItem> schedule;
+    for (const std::string& item : options.schedule) {
+        const auto text = std::make_shared<const Source>(Source{"<command line>", item});
+        add_schedule(schedule, parse_schedule(text, diagnostics));
+    }
+    if (!main) return diagnostics.take();
+
+    const Template* result = library.find(main->name.text);
+    Template chosen = result ? *result : Template{};
+    add_schedule(schedule, module.schedule);
+    add_schedule(schedule, chosen.diagram.schedule);
+    chosen.diagram.schedule = std::move(schedule);
+    check_size_names(module, chosen.diagram, diagnostics);
+    if (chosen.ok) check_schedule_axes(chosen.diagram, diagnostics);
+    if (!diagnostics.empty()) return diagnostics.take();
+    internal_check(chosen.ok, "a definition failed without an error");
+    apply_defaults(chosen);
+    return canonical(chosen.diagram);
+}
+
+Result<std::vector<std::string>> list_diagrams(const std::shared_ptr<const Source>& source) {
+    Diagnostics diagnostics;
+    const Module module = parse_module(source, diagnostics);
+    if (!diagnostics.empty()) return diagnostics.take();
+    std::vector<std::string> names;
+    for (const AstDefinition& d : module.definitions) names.push_back(d.name.text);
+    return names;
+}
+
+}  // namespace napkin

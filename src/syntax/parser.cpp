@@ -1,0 +1,390 @@
+#include "syntax/parser.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "support/limits.hpp"
+
+namespace napkin {
+namespace {
+
+/// The value of an expression in numbers only.
+std::optional<double> constant_value(const AstNode& node) {
+    if (const auto* n = std::get_if<AstNumber>(&node.v)) return n->value;
+    if (const auto* n = std::get_if<AstUnary>(&node.v)) {
+        const auto a = constant_value(n->operand[0]);
+        return a && n->op == UnaryOp::neg ? std::optional(-*a) : std::nullopt;
+    }
+    if (const auto* n = std::get_if<AstBinary>(&node.v)) {
+        const auto a = constant_value(n->operands[0]), b = constant_value(n->operands[1]);
+        return a && b ? std::optional(apply(n->op, *a, *b)) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+std::string type_names() {
+    std::string out;
+    for (const DType type : all_dtypes) out += (out.empty() ? "" : ", ") + std::string(name(type));
+    return out;
+}
+
+std::string nearest_type(const std::string& word) {
+    static const std::map<std::string, std::string> aliases{
+        {"half", "f16"},    {"float16", "f16"},   {"fp16", "f16"},   {"float", "f32"},     {"float32", "f32"}, {"fp32", "f32"},
+        {"single", "f32"},  {"double", "f64"},    {"float64", "f64"}, {"fp64", "f64"},     {"bfloat16", "bf16"}, {"bfloat", "bf16"},
+        {"fp8", "e4m3"},    {"f8", "e4m3"},       {"float8_e4m3", "e4m3"}, {"float8_e5m2", "e5m2"}, {"int", "i32"}, {"int32", "i32"}};
+    if (const auto at = aliases.find(word); at != aliases.end()) return "did you mean " + at->second + "?";
+    std::vector<std::string> names;
+    for (const DType type : all_dtypes) names.emplace_back(name(type));
+    return did_you_mean(word, names);
+}
+
+class ModuleParser {
+public:
+    ModuleParser(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
+        module_.source = source;
+    }
+
+    Module run() {
+        const std::vector<LogicalLine> lines = lex(module_.source, diagnostics_);
+        if (!lines.empty()) margin_ = lines[0].indent;
+        for (const LogicalLine& line : lines) statement(line);
+        if (module_.definitions.empty() && diagnostics_.empty()) {
+            diagnostics_.error(Code::empty_file, {module_.source, 0, 0}, "the text defines no diagram", "a definition such as f(X[i]) -> Y[i]");
+        }
+        return std::move(module_);
+    }
+
+private:
+    enum class Block { none, sizes, schedule };
+
+    void statement(const LogicalLine& line) {
+        LineParser parser(module_.source, line, diagnostics_);
+        const bool top = line.indent <= margin_;
+        if (block_ != Block::none && line.indent > block_indent_) {
+            block_ == Block::sizes ? sizes(parser) : schedule(parser);
+            return;
+        }
+        block_ = Block::none;
+        const bool keyword = parser.is_word("sizes") || parser.is_word("schedule");
+        if (keyword) {
+            in_definition_ = !top && !module_.definitions.empty();
+            block_ = parser.is_word("sizes") ? Block::sizes : Block::schedule;
+            block_indent_ = line.indent;
+            const SourceRange word = parser.range(parser.next());
+            if (parser.at_end()) return;
+            if (parser.is("=") || parser.is("[") || parser.is("(")) {
+                parser.fail(Code::reserved_name, word, "this word begins a block and cannot name anything", "a name");
+                return;
+            }
+            block_ == Block::sizes ? sizes(parser) : schedule(parser);
+            return;
+        }
+        if (has_arrow(line)) {
+            if (!top) {
+                diagnostics_.error(Code::bad_indentation, parser.range(parser.peek()), "a definition begins at the left margin",
+                                   "no indentation; definitions do not nest");
+            }
+            definition(parser);
+            return;
+        }
+        if (parser.peek().kind == TokenKind::name && parser.is("(", 1) && !has_symbol(line, "=")) {
+            if (top) {
+                missing_results(parser, line);
+                return;
+            }
+        }
+        equation_line(parser, line, top);
+    }
+
+    void equation_line(LineParser& parser, const LogicalLine& line, bool top) {
+        const Token& first = parser.peek();
+        if (module_.definitions.empty()) {
+            if (!stray_reported_) {
+                diagnostics_.error(Code::expected_definition, parser.range(first), "a statement outside of a definition",
+                                   "a definition first: name(X[i, j], …) -> Y[i]", "its equations stand below it, indented");
+            }
+            stray_reported_ = true;
+            return;
+        }
+        if (top) {
+            diagnostics_.error(Code::bad_indentation, parser.range(first), "an equation at the left margin",
+                               fmt::format("indentation below {}", module_.definitions.back().name.text));
+        } else if (body_indent_ < 0) {
+            body_indent_ = static_cast<std::int64_t>(line.indent);
+        } else if (body_indent_ != static_cast<std::int64_t>(line.indent)) {
+            diagnostics_.error(Code::bad_indentation, parser.range(first), "indented unlike the equation before it",
+                               fmt::format("{} spaces", body_indent_),
+                               "an expression that goes on over lines stands in parentheses, or its lines end in an operator");
+        }
+        equation(parser);
+    }
+
+    static bool has_symbol(const LogicalLine& line, std::string_view symbol) {
+        int depth = 0;
+        for (const Token& t : line.tokens) {
+            if (t.kind != TokenKind::symbol) continue;
+            if (t.text == "(" || t.text == "[") ++depth;
+            if (t.text == ")" || t.text == "]") --depth;
+            if (depth == 0 && t.text == symbol) return true;
+        }
+        return false;
+    }
+    static bool has_arrow(const LogicalLine& line) { return has_symbol(line, "->"); }
+
+    /// At the left margin, name(…) without an arrow: a signature that lacks its results.
+    void missing_results(LineParser& parser, const LogicalLine& line) {
+        const Token& end = line.tokens.back();
+        AstDefinition d;
+        d.name = {std::string(parser.peek().text), parser.range(parser.peek())};
+        d.range = d.name.range;
+        d.broken = true;
+        parser.fail(Code::missing_results, parser.range(end), fmt::format("the signature of {} does not say what it gives", d.name.text),
+                    "-> and the results: f(X[i]) -> Y[i]");
+        begin(std::move(d));
+    }
+
+    void begin(AstDefinition d) {
+        module_.definitions.push_back(std::move(d));
+        body_indent_ = -1;
+    }
+
+    void definition(LineParser& parser) {
+        AstDefinition d;
+        const std::uint32_t start = parser.peek().begin;
+        d.name = parser.name("the name of a diagram");
+        if (!parser.failed()) signature(parser, d);
+        d.range = parser.failed() ? d.name.range : parser.range_from(start);
+        parser.finish();
+        d.broken = parser.failed();
+        begin(std::move(d));
+    }
+
+    void signature(LineParser& parser, AstDefinition& d) {
+        parser.expect("(", fmt::format("after {}", d.name.text));
+        while (!parser.failed() && !parser.is(")")) {
+            d.arguments.push_back(array(parser, "an argument", true));
+            if (!parser.accept(",")) break;
+        }
+        parser.expect(")", "in the signature");
+        parser.expect("->", "in the signature");
+        if (parser.failed()) return;
+        if (parser.at_end()) {
+            parser.fail(Code::no_results, parser.range(parser.peek()), fmt::format("{} gives nothing", d.name.text), "a result such as Y[i]");
+            return;
+        }
+        const bool parentheses = parser.accept("(");
+        do {
+            if (parser.at_end()) break;
+            d.results.push_back(array(parser, "a result", false));
+        } while (!parser.failed() && parser.accept(","));
+        if (parentheses) parser.expect(")", "among the results");
+    }
+
+    AstArray array(LineParser& parser, const std::string& what, bool may_have_default) {
+        AstArray a;
+        const std::uint32_t begin = parser.peek().begin;
+        a.name = parser.name(what);
+        if (parser.failed()) {
+            a.broken = true;
+            return a;
+        }
+        if (parser.accept("[")) {
+            a.indexed = true;
+            while (!parser.failed() && !parser.is("]")) {
+                a.axes.push_back(axis(parser));
+                if (!parser.accept(",")) break;
+            }
+            if (!parser.failed() && !parser.is("]")) {
+                parser.fail(Code::bad_target, parser.range(parser.peek()), fmt::format("'{}' among the axes of {}", parser.peek().text, a.name.text),
+                            "the names of axes", "computed indices are for reading; shift the axis on the right-hand side");
+            }
+            parser.accept("]");
+        }
+        if (!parser.failed() && parser.accept(":")) type(parser, a);
+        if (!parser.failed() && may_have_default && parser.accept("=")) {
+            a.default_value = parser.expression();
+            default_value(parser, a);
+        }
+        a.broken = parser.failed();
+        a.range = parser.range_from(begin);
+        return a;
+    }
+
+    static AstWord axis(LineParser& parser) {
+        const Token& t = parser.peek();
+        if (t.kind == TokenKind::number || parser.is("..") || parser.is("-")) {
+            parser.fail(Code::bad_target, parser.range(t), fmt::format("'{}' where the name of an axis should stand", t.text), "the name of an axis",
+                        t.kind == TokenKind::number ? "sizes are given by name: sizes q = 4096" : "");
+            return {"", parser.range(t)};
+        }
+        return parser.name("the name of an axis");
+    }
+
+    void type(LineParser& parser, AstArray& a) {
+        const Token& t = parser.peek();
+        a.type_range = parser.range(t);
+        if (t.kind != TokenKind::name) {
+            parser.fail(Code::expected_type, parser.range(t), fmt::format("the type of {} is missing", a.name.text), "one of " + type_names());
+            return;
+        }
+        parser.next();
+        a.type = dtype_from_name(t.text);
+        if (a.type) return;
+        diagnostics_.error(Code::unknown_type, parser.range(t), fmt::format("there is no type {}", t.text), "one of " + type_names(),
+                           nearest_type(std::string(t.text)));
+        a.type = DType::f32;
+    }
+
+    void default_value(LineParser& parser, AstArray& a) {
+        if (parser.failed()) return;
+        const SourceRange where = a.default_value->range;
+        if (!a.axes.empty()) {
+            diagnostics_.error(Code::bad_default, where, fmt::format("{} has axes; only a scalar can have a default value", a.name.text), "no default value");
+            a.default_value.reset();
+            return;
+        }
+        const auto value = constant_value(*a.default_value);
+        if (!value) {
+            diagnostics_.error(Code::bad_default, where, fmt::format("the default value of {} is not a number", a.name.text), "a number such as 1e-5");
+        }
+        a.default_value->v = AstNumber{value.value_or(0), false};
+    }
+
+    void equation(LineParser& parser) {
+        AstDefinition& d = module_.definitions.back();
+        AstEquation e;
+        const std::uint32_t begin = parser.peek().begin;
+        const Token first = parser.peek();
+        do {
+            e.targets.push_back(array(parser, "the array that the equation defines", false));
+        } while (!parser.failed() && parser.accept(","));
+        if (!parser.failed() && !parser.is("=") && parser.is("(") && e.targets.size() == 1 && !e.targets[0].indexed) {
+            parser.fail(Code::bad_target, parser.range(first), "a call on the left-hand side", "the array that the equation defines: Y[i] = …",
+                        "indices stand in brackets");
+        }
+        parser.expect("=", "in an equation");
+        if (!parser.failed()) {
+            AstNode body = parser.expression();
+            parser.finish();
+            if (!parser.failed()) e.body = std::move(body);
+        }
+        e.range = parser.failed() ? parser.range(first) : parser.range_from(begin);
+        // A target whose name could be read stays known, so that its uses are no errors.
+        std::erase_if(e.targets, [](const AstArray& a) { return a.name.text.empty(); });
+        if (e.targets.empty()) {
+            d.broken = true;
+            return;
+        }
+        d.equations.push_back(std::move(e));
+    }
+
+    void sizes(LineParser& parser) {
+        std::vector<AstSize>& out = in_definition_ ? module_.definitions.back().sizes : module_.sizes;
+        do {
+            if (parser.at_end()) break;
+            AstSize entry;
+            entry.names.push_back(parser.name("the name of an axis"));
+            while (!parser.failed() && parser.accept("=")) {
+                const bool chained = parser.peek().kind == TokenKind::name && parser.is("=", 1);
+                if (chained) {
+                    entry.names.push_back(parser.name("the name of an axis"));
+                } else {
+                    entry.value = parser.expression();
+                }
+            }
+            if (parser.failed()) return;
+            out.push_back(std::move(entry));
+        } while (parser.accept(","));
+        parser.finish();
+    }
+
+    void schedule(LineParser& parser);
+
+    Diagnostics& diagnostics_;
+    Module module_;
+    std::uint32_t margin_ = 0;
+    std::int64_t body_indent_ = -1;
+    Block block_ = Block::none;
+    std::uint32_t block_indent_ = 0;
+    bool in_definition_ = false;
+    bool stray_reported_ = false;
+};
+
+/// kind [axis] [= value]
+ScheduleItem schedule_item(LineParser& parser, Diagnostics& diagnostics) {
+    ScheduleItem item;
+    const std::uint32_t begin = parser.peek().begin;
+    item.kind = parser.name("a kind of choice such as group or stream").text;
+    if (parser.failed()) return item;
+    if (parser.peek().kind == TokenKind::name) item.axis = parser.name("the name of an axis").text;
+    if (!parser.failed() && parser.accept("=")) {
+        const bool negative = parser.accept("-");
+        const Token& t = parser.peek();
+        if (t.kind == TokenKind::name && !negative) {
+            item.word = std::string(t.text);
+            parser.next();
+        } else if (t.kind == TokenKind::number) {
+            parser.next();
+            if (!t.integer || t.number > 9e15) {
+                diagnostics.error(Code::bad_schedule_value, parser.range(t), fmt::format("{} is not a whole number", t.text), "a whole number or a word");
+            } else {
+                item.value = static_cast<std::int64_t>(negative ? -t.number : t.number);
+            }
+        } else {
+            parser.fail(Code::bad_schedule, parser.range(t), "the value is missing", "a whole number or a word");
+        }
+    }
+    item.range = parser.range_from(begin);
+    const bool sized = item.kind == "group" || item.kind == "stream" || item.kind == "subloop" || item.kind == "threads";
+    if (!parser.failed() && sized && item.value && *item.value < 1) {
+        diagnostics.error(Code::bad_schedule_value, item.range, fmt::format("{} cannot be {}", item.kind, *item.value), "at least 1");
+    }
+    if (!parser.failed() && (item.kind == "group" || item.kind == "stream") && item.axis.empty()) {
+        diagnostics.error(Code::bad_schedule, item.range, fmt::format("{} of which axis?", item.kind), fmt::format("{} and an axis: {} q = 128", item.kind, item.kind));
+    }
+    return item;
+}
+
+void schedule_items(LineParser& parser, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
+    do {
+        if (parser.at_end()) break;
+        ScheduleItem item = schedule_item(parser, diagnostics);
+        if (parser.failed()) return;
+        const bool again = std::any_of(out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
+        if (again) {
+            diagnostics.error(Code::duplicate_schedule, item.range, fmt::format("{}{}{} is fixed twice", item.kind, item.axis.empty() ? "" : " ", item.axis),
+                              "one choice of a kind");
+            continue;
+        }
+        out.push_back(std::move(item));
+    } while (parser.accept(","));
+    if (!parser.failed() && !parser.at_end()) {
+        parser.fail(Code::bad_schedule, parser.range(parser.peek()), fmt::format("'{}' after a choice", parser.peek().text),
+                    "kind axis = value, as in group q = 192");
+    }
+}
+
+void ModuleParser::schedule(LineParser& parser) {
+    schedule_items(parser, in_definition_ ? module_.definitions.back().schedule : module_.schedule, diagnostics_);
+}
+
+}  // namespace
+
+Module parse_module(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
+    return ModuleParser(source, diagnostics).run();
+}
+
+std::vector<ScheduleItem> parse_schedule(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
+    std::vector<ScheduleItem> items;
+    for (const LogicalLine& line : lex(source, diagnostics)) {
+        LineParser parser(source, line, diagnostics);
+        schedule_items(parser, items, diagnostics);
+    }
+    return items;
+}
+
+}  // namespace napkin

@@ -1,0 +1,200 @@
+#include "syntax/print.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+/// New numbers for old ones, given out on first sight.
+struct Numbering {
+    std::vector<int> number;
+    std::vector<int> order;
+
+    explicit Numbering(std::size_t count) : number(count, -1) {}
+    void see(int old) {
+        int& n = number[static_cast<std::size_t>(old)];
+        if (n >= 0) return;
+        n = static_cast<int>(order.size());
+        order.push_back(old);
+    }
+    [[nodiscard]] int operator()(int old) const { return number[static_cast<std::size_t>(old)]; }
+};
+
+void see_axes(const Expr& e, Numbering& axes) {
+    visit(e, [&](const Expr& node) {
+        if (const auto* n = as<AxisIndex>(node)) axes.see(n->axis);
+        if (const auto* n = as<AxisSize>(node)) axes.see(n->axis);
+        if (const auto* n = as<Read>(node)) {
+            for (const Affine& index : n->indices) {
+                for (const auto& [axis, factor] : index.terms) axes.see(axis);
+            }
+        }
+    });
+}
+
+Affine renumbered(const Affine& index, const Numbering& axes) {
+    Affine out;
+    out.constant = index.constant;
+    for (const auto& [axis, factor] : index.terms) out.add(axes(axis), factor);
+    return out;
+}
+
+std::string signature_list(const Diagram& d, const std::vector<ArrayId>& ids) {
+    std::string out;
+    for (const ArrayId id : ids) {
+        const Array& array = d.array(id);
+        out += out.empty() ? "" : ", ";
+        out += array.name;
+        for (std::size_t i = 0; i < array.axes.size(); ++i) out += (i == 0 ? "[" : ", ") + d.axis(array.axes[i]).name;
+        out += fmt::format("{}: {}", array.axes.empty() ? "" : "]", name(array.type));
+    }
+    return out;
+}
+
+/// A plain index into a dimension of another number of elements reads a part of the array, and says so by an offset of 0. Such axes
+/// stand in the expression under numbers past the diagram's, whose names carry the offset.
+Expr with_offsets(const Diagram& d, const Expr& e) {
+    const auto number = [&](AxisId id) { return d.axis(id).size ? d.axis(id).size->as_constant() : std::nullopt; };
+    return transform(e, [&](const Expr& node) {
+        const auto* r = as<Read>(node);
+        if (!r) return node;
+        std::vector<Affine> indices = r->indices;
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+            const AxisId plain = indices[i].single_axis();
+            if (plain < 0) continue;
+            const auto given = number(plain), wanted = number(d.array(r->array).axes[i]);
+            if (given && wanted && *given != *wanted) indices[i] = Affine::axis(plain + static_cast<AxisId>(d.axes.size()));
+        }
+        return read(r->array, std::move(indices));
+    });
+}
+
+std::string equation_text(const Diagram& d, const Equation& e) {
+    const auto num_axes = static_cast<AxisId>(d.axes.size());
+    ExprNames names;
+    names.axis = [&](AxisId id) { return id < num_axes ? d.axis(id).name : d.axis(id - num_axes).name + " + 0"; };
+    names.array = [&](ArrayId id) { return d.array(id).name; };
+    const Array& target = d.array(e.target);
+    std::string out = target.name;
+    for (std::size_t i = 0; i < target.axes.size(); ++i) out += (i == 0 ? "[" : ", ") + d.axis(target.axes[i]).name;
+    out += fmt::format("{}: {} = ", target.axes.empty() ? "" : "]", name(target.type));
+    std::string body = to_string(with_offsets(d, e.body), names);
+    if (!e.reduce) return out + body;
+    out += std::string(name(*e.reduce)) + "(";
+    for (std::size_t i = 0; i < e.reduce_axes.size(); ++i) out += (i == 0 ? "" : ", ") + d.axis(e.reduce_axes[i]).name;
+    // max(i) -x would read as a difference, and a comma would make operands of the body's parts.
+    return out + ") " + (body.starts_with('-') ? "(" + body + ")" : body);
+}
+
+}  // namespace
+
+Diagram canonical(const Diagram& d) {
+    Numbering arrays(d.arrays.size()), axes(d.axes.size());
+    for (const ArrayId id : d.inputs) arrays.see(id);
+    for (const ArrayId id : d.outputs) arrays.see(id);
+    for (const Equation& e : d.equations) arrays.see(e.target);
+    for (std::size_t i = 0; i < d.arrays.size(); ++i) arrays.see(static_cast<ArrayId>(i));
+
+    for (const int id : arrays.order) {
+        if (d.array(id).role != ArrayRole::input && d.array(id).role != ArrayRole::output) continue;
+        for (const AxisId a : d.array(id).axes) axes.see(a);
+    }
+    for (const Equation& e : d.equations) {
+        for (const AxisId a : d.array(e.target).axes) axes.see(a);
+        for (const AxisId a : e.reduce_axes) axes.see(a);
+        see_axes(e.body, axes);
+    }
+    for (const int id : arrays.order) {
+        for (const AxisId a : d.array(id).axes) axes.see(a);
+    }
+    // Axes that other sizes are made of, in the order of those.
+    for (std::size_t i = 0; i < axes.order.size(); ++i) {
+        const auto& size = d.axis(axes.order[i]).size;
+        if (!size) continue;
+        for (const std::string& symbol : size->symbols()) {
+            if (const auto id = d.find_axis(symbol)) axes.see(*id);
+        }
+    }
+
+    Diagram out;
+    out.name = d.name;
+    out.schedule = d.schedule;
+    out.range = d.range;
+    for (const int id : axes.order) out.axes.push_back(d.axis(id));
+    for (const int id : arrays.order) {
+        out.arrays.push_back(d.array(id));
+        for (AxisId& a : out.arrays.back().axes) a = axes(a);
+    }
+    for (const ArrayId id : d.inputs) out.inputs.push_back(arrays(id));
+    for (const ArrayId id : d.outputs) out.outputs.push_back(arrays(id));
+    for (Equation e : d.equations) {
+        e.target = arrays(e.target);
+        for (AxisId& a : e.reduce_axes) a = axes(a);
+        std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
+        e.body = transform(e.body, [&](const Expr& node) -> Expr {
+            if (const auto* n = as<AxisIndex>(node)) return axis_index(axes(n->axis));
+            if (const auto* n = as<AxisSize>(node)) return axis_size(axes(n->axis));
+            const auto* r = as<Read>(node);
+            if (!r) return node;
+            std::vector<Affine> indices;
+            for (const Affine& index : r->indices) indices.push_back(renumbered(index, axes));
+            return read(arrays(r->array), std::move(indices));
+        });
+        out.equations.push_back(std::move(e));
+    }
+    return out;
+}
+
+std::string print(const Diagram& d) {
+    std::string out = fmt::format("{}({}) -> {}\n", d.name, signature_list(d, d.inputs), signature_list(d, d.outputs));
+    for (const Equation& e : d.equations) out += "    " + equation_text(d, e) + "\n";
+
+    // Axes that the equations and the signature do not show as axes must be declared.
+    std::vector<bool> shown(d.axes.size(), false);
+    for (const Array& array : d.arrays) {
+        for (const AxisId a : array.axes) shown[static_cast<std::size_t>(a)] = true;
+    }
+    for (const Equation& e : d.equations) {
+        for (const AxisId a : e.reduce_axes) shown[static_cast<std::size_t>(a)] = true;
+    }
+    // One that indexes another axis' dimension would take its size.
+    for (const Equation& e : d.equations) {
+        visit(e.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            for (std::size_t i = 0; r && i < r->indices.size(); ++i) {
+                const AxisId plain = r->indices[i].single_axis();
+                if (plain >= 0 && plain != d.array(r->array).axes[i]) shown[static_cast<std::size_t>(plain)] = false;
+            }
+        });
+    }
+    for (const ArrayId id : d.inputs) {
+        for (const AxisId a : d.array(id).axes) shown[static_cast<std::size_t>(a)] = true;
+    }
+    std::string sizes;
+    for (std::size_t i = 0; i < d.axes.size(); ++i) {
+        const Axis& axis = d.axes[i];
+        if (!axis.size && shown[i]) continue;
+        sizes += (sizes.empty() ? "sizes " : ", ") + axis.name;
+        if (axis.size) sizes += " = " + to_string(*axis.size, true);
+    }
+    if (!sizes.empty()) out += sizes + "\n";
+
+    if (!d.schedule.empty()) out += "schedule\n";
+    for (const ScheduleItem& item : d.schedule) {
+        out += "    " + item.kind;
+        if (!item.axis.empty()) out += " " + item.axis;
+        if (item.value) {
+            out += fmt::format(" = {}", *item.value);
+        } else if (!item.word.empty()) {
+            out += " = " + item.word;
+        }
+        out += "\n";
+    }
+    return out;
+}
+
+}  // namespace napkin

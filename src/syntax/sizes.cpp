@@ -1,0 +1,187 @@
+// Sizes: the text's `sizes`, those that axes take from the dimensions they index, and whether they agree.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/limits.hpp"
+#include "support/result.hpp"
+#include "syntax/elaborator.hpp"
+
+namespace napkin {
+namespace {
+
+/// More terms than this in one size are a mistake, and would take long.
+constexpr std::size_t max_terms = 64;
+
+bool leads_to(const std::vector<Axis>& axes, const std::map<std::string, AxisId>& names, const Size& from, const std::string& wanted,
+              std::set<std::string>& seen) {
+    for (const std::string& symbol : from.symbols()) {
+        if (symbol == wanted) return true;
+        if (!seen.insert(symbol).second) continue;
+        const auto at = names.find(symbol);
+        if (at == names.end()) continue;
+        const auto& size = axes[static_cast<std::size_t>(at->second)].size;
+        if (size && leads_to(axes, names, *size, wanted, seen)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
+    if (const auto* n = std::get_if<AstNumber>(&node.v)) {
+        if (n->value != std::floor(n->value)) {
+            error(Code::size_not_integer, node.range, fmt::format("the size {} is not a whole number", n->value), "a whole number");
+            return std::nullopt;
+        }
+        if (std::abs(n->value) > static_cast<double>(limits::max_size_product)) {
+            error(Code::size_too_large, node.range, fmt::format("the size {} is too large", n->value), fmt::format("at most {}", limits::max_size_product));
+            return std::nullopt;
+        }
+        return Size(static_cast<std::int64_t>(n->value));
+    }
+    const auto* name = std::get_if<AstName>(&node.v);
+    std::string axis_name = name ? name->name : "";
+    if (const auto* call = std::get_if<AstCall>(&node.v); call && call->name.text == "size" && call->arguments.size() == 1) {
+        if (const auto* word = std::get_if<AstName>(&call->arguments[0].v)) axis_name = word->name;
+    }
+    if (!axis_name.empty()) {
+        if (!axis_names_.contains(axis_name)) {
+            error(Code::unknown_size_axis, node.range, fmt::format("there is no axis {}", axis_name), fmt::format("an axis of {}", d_.name),
+                  did_you_mean(axis_name, axis_names()));
+            return std::nullopt;
+        }
+        (void)axis(axis_name);
+        return Size::symbol(axis_name);
+    }
+    if (const auto* n = std::get_if<AstUnary>(&node.v); n && n->op == UnaryOp::neg) {
+        const auto a = lower_size_expression(n->operand[0]);
+        return a ? std::optional(Size(std::int64_t{0}) - *a) : std::nullopt;
+    }
+    if (const auto* n = std::get_if<AstBinary>(&node.v)) {
+        const auto a = lower_size_expression(n->operands[0]);
+        const auto b = lower_size_expression(n->operands[1]);
+        if (!a || !b) return std::nullopt;
+        try {
+            switch (n->op) {
+                case BinaryOp::add: return *a + *b;
+                case BinaryOp::sub: return *a - *b;
+                case BinaryOp::mul:
+                    if (a->terms().size() * b->terms().size() <= max_terms) return *a * *b;
+                    break;
+                case BinaryOp::div:
+                    if (b->terms().size() == 1) return *a / *b;
+                    break;
+                case BinaryOp::pow:
+                    if (const auto exponent = b->as_constant(); exponent && exponent->is_integer() && std::abs(exponent->to_double()) <= 62 &&
+                                                                (a->terms().size() <= 1 || std::abs(exponent->to_double()) <= 3)) {
+                        if (a->is_zero() && exponent->numerator() < 0) break;
+                        if (const auto power = a->pow(*exponent)) return *power;
+                    }
+                    break;
+                default: break;
+            }
+        } catch (const InternalError&) {
+            // The exact arithmetic of sizes gives up past 64 bits; here it is the text that asks for that.
+            error(Code::size_too_large, node.range, "the size is too large", fmt::format("at most {}", limits::max_size_product));
+            return std::nullopt;
+        }
+    }
+    error(Code::bad_size_expression, node.range, "this cannot be a size", "whole numbers and axes with + - * and ^, such as n - w + 1");
+    return std::nullopt;
+}
+
+void Elaborator::suggest_size(AxisId axis, Size size) { suggested_sizes_.emplace_back(axis, std::move(size)); }
+
+void Elaborator::apply_sizes() {
+    // The text's own entries; those beside the definition stand before the definition's own.
+    std::map<std::string, SourceRange> given;
+    const auto apply = [&](const std::vector<AstSize>& entries, bool outer) {
+        std::set<std::string> here;
+        for (const AstSize& entry : entries) {
+            // Entries beside the definitions are for the main diagram and may name axes that this one does not have.
+            const bool ours = std::any_of(entry.names.begin(), entry.names.end(), [&](const AstWord& word) { return axes_.contains(word.text); });
+            if (outer && !ours) continue;
+            std::optional<Size> size;
+            if (entry.value) {
+                size = lower_size_expression(*entry.value);
+                if (!size) {
+                    for (const AstWord& word : entry.names) given.try_emplace(word.text, word.range);
+                    continue;
+                }
+                if (const auto number = size->as_constant()) {
+                    if (!number->is_integer()) {
+                        error(Code::size_not_integer, entry.value->range, fmt::format("the size {} is not a whole number", to_string(*number)), "a whole number");
+                        continue;
+                    }
+                    if (number->numerator() < 1) {
+                        error(Code::bad_size, entry.value->range, fmt::format("the size of {} cannot be {}", entry.names[0].text, number->numerator()), "at least 1");
+                        continue;
+                    }
+                    if (number->numerator() > limits::max_size_product) {
+                        error(Code::size_too_large, entry.value->range, fmt::format("the size of {} is too large", entry.names[0].text),
+                              fmt::format("at most {}", limits::max_size_product));
+                        continue;
+                    }
+                }
+            }
+            for (const AstWord& word : entry.names) {
+                if (outer && !axes_.contains(word.text)) continue;
+                if (!here.insert(word.text).second) {
+                    if (!outer) {
+                        diagnostics_.error(Code::duplicate_size, word.range, fmt::format("{} is given a size twice", word.text), "one size for each axis")
+                            .notes.push_back({given[word.text], "the first stands here"});
+                    }
+                    continue;
+                }
+                if (!given.try_emplace(word.text, word.range).second) continue;
+                Axis& target = d_.axes[static_cast<std::size_t>(axis(word.text))];
+                if (!size) continue;
+                std::set<std::string> seen;
+                if (leads_to(d_.axes, axes_, *size, word.text, seen)) {
+                    error(Code::size_cycle, word.range, fmt::format("the size of {} depends on itself", word.text), "a number, or axes whose sizes are given");
+                    continue;
+                }
+                target.size = size;
+            }
+        }
+    };
+    apply(library_.module().sizes, true);
+    apply(ast_.sizes, false);
+
+    // An axis without a size of its own takes that of the dimension it indexes; then what called definitions say.
+    std::set<AxisId> of_inputs;
+    for (const ArrayId id : d_.inputs) of_inputs.insert(d_.array(id).axes.begin(), d_.array(id).axes.end());
+    const auto take = [&](AxisId id, const Size& size) {
+        Axis& target = d_.axes[static_cast<std::size_t>(id)];
+        std::set<std::string> seen;
+        if (target.size || given.contains(target.name) || leads_to(d_.axes, axes_, size, target.name, seen)) return;
+        target.size = size;
+    };
+    for (const PlainIndex& p : plain_indices_) {
+        if (!of_inputs.contains(p.axis)) take(p.axis, Size::symbol(d_.axis(p.dimension).name));
+    }
+    for (const auto& [id, size] : suggested_sizes_) take(id, size);
+}
+
+/// A plain index whose axis has another size than the dimension is most likely the wrong axis; a part of an array is read with an offset.
+void Elaborator::check_size_agreement() {
+    const auto number = [&](AxisId id) -> std::optional<std::int64_t> {
+        const auto& size = d_.axis(id).size;
+        const auto value = size ? size->as_constant() : std::nullopt;
+        return value && value->is_integer() ? std::optional(value->numerator()) : std::nullopt;
+    };
+    std::set<std::pair<AxisId, AxisId>> reported;
+    for (const PlainIndex& p : plain_indices_) {
+        const auto given = number(p.axis), wanted = number(p.dimension);
+        if (!given || !wanted || *given == *wanted || !reported.insert({p.axis, p.dimension}).second) continue;
+        const std::string& axis = d_.axis(p.axis).name;
+        diagnostics_
+            .error(Code::size_mismatch, p.range, fmt::format("{} has the size {}, and this dimension of {} is {} = {}", axis, *given, d_.array(p.array).name, d_.axis(p.dimension).name, *wanted),
+                   fmt::format("an axis of size {}", *wanted), *given < *wanted ? fmt::format("to read only the first {}, write {} + 0", *given, axis) : "")
+            .notes.push_back({d_.array(p.array).range, fmt::format("{} is declared here", d_.array(p.array).name)});
+    }
+}
+
+}  // namespace napkin
