@@ -37,7 +37,8 @@ std::int64_t Affine::coefficient(AxisId id) const {
 
 void Affine::add(AxisId id, std::int64_t coefficient) {
     if (coefficient == 0) return;
-    auto at = std::lower_bound(terms.begin(), terms.end(), id, [](const auto& term, AxisId axis) { return term.first < axis; });
+    auto at = std::lower_bound(terms.begin(), terms.end(), id,
+                               [](const auto& term, AxisId axis) { return term.first < axis; });
     if (at == terms.end() || at->first != id) {
         terms.insert(at, {id, coefficient});
         return;

@@ -42,7 +42,23 @@ Affine operator-(const Affine& a, const Affine& b);
 Affine operator*(const Affine& a, std::int64_t factor);
 
 enum class UnaryOp : std::uint8_t { neg, exp, log, tanh, erf, sqrt, rsqrt, abs, logical_not, sin, cos, floor };
-enum class BinaryOp : std::uint8_t { add, sub, mul, div, pow, min, max, lt, le, gt, ge, eq, ne, logical_and, logical_or };
+enum class BinaryOp : std::uint8_t {
+    add,
+    sub,
+    mul,
+    div,
+    pow,
+    min,
+    max,
+    lt,
+    le,
+    gt,
+    ge,
+    eq,
+    ne,
+    logical_and,
+    logical_or
+};
 
 struct ExprNode;
 /// Never null once built by the functions below.

@@ -77,13 +77,15 @@ public:
 private:
     struct Item {
         const ExprNode* node;
-        int least;          ///< looser expressions go into parentheses
-        bool parentheses;   ///< whatever it is
+        int least;         ///< looser expressions go into parentheses
+        bool parentheses;  ///< whatever it is
         std::string text;
     };
 
     void text(std::string_view what) { pending_.push_back({nullptr, 0, false, std::string(what)}); }
-    void expr(const Expr& e, int least, bool parentheses = false) { pending_.push_back({e.get(), least, parentheses, {}}); }
+    void expr(const Expr& e, int least, bool parentheses = false) {
+        pending_.push_back({e.get(), least, parentheses, {}});
+    }
     void call(std::string_view function, std::initializer_list<const Expr*> arguments) {
         text(function);
         text("(");

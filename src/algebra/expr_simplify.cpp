@@ -195,8 +195,7 @@ Sign sign_of_binary(const Binary& n, Sign a, Sign b) {
     switch (n.op) {
         case BinaryOp::add:
             return {(a.positive && b.not_negative) || (a.not_negative && b.positive), a.not_negative && b.not_negative};
-        case BinaryOp::mul:
-            return {a.positive && b.positive, (a.not_negative && b.not_negative) || equal(n.a, n.b)};
+        case BinaryOp::mul: return {a.positive && b.positive, (a.not_negative && b.not_negative) || equal(n.a, n.b)};
         case BinaryOp::div: return {a.positive && b.positive, a.not_negative && b.positive};
         case BinaryOp::pow: {
             const auto* exponent = as<Constant>(n.b);

@@ -38,7 +38,8 @@ Rational reduced(Wide numerator, Wide denominator) {
 /// The n-th root when it is whole.
 std::optional<std::int64_t> whole_root(std::int64_t value, std::int64_t n) {
     if (value < 0) return std::nullopt;
-    const auto guess = static_cast<std::int64_t>(std::llround(std::pow(static_cast<double>(value), 1.0 / static_cast<double>(n))));
+    const auto guess = static_cast<std::int64_t>(
+        std::llround(std::pow(static_cast<double>(value), 1.0 / static_cast<double>(n))));
     if (value <= 1) return value;
     for (std::int64_t root = std::max<std::int64_t>(2, guess - 1); root <= guess + 1; ++root) {
         Wide power = 1;
@@ -53,7 +54,8 @@ Rational integer_power(Rational base, std::int64_t exponent) {
     Rational result = 1;
     if (base == Rational(0) || base == Rational(1)) return exponent == 0 ? Rational(1) : base;
     if (base == Rational(-1)) return exponent % 2 == 0 ? Rational(1) : base;
-    for (std::int64_t i = 0; i < exponent; ++i) result = result * base;  // ends within 64 steps: by then it has overflowed
+    for (std::int64_t i = 0; i < exponent; ++i)
+        result = result * base;  // ends within 64 steps: by then it has overflowed
     return result;
 }
 
@@ -86,7 +88,9 @@ Rational::Rational(std::int64_t numerator, std::int64_t denominator) : n_(numera
 
 std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
     const Wide left = static_cast<Wide>(a.n_) * b.d_, right = static_cast<Wide>(b.n_) * a.d_;
-    return left < right ? std::strong_ordering::less : left > right ? std::strong_ordering::greater : std::strong_ordering::equal;
+    return left < right   ? std::strong_ordering::less
+           : left > right ? std::strong_ordering::greater
+                          : std::strong_ordering::equal;
 }
 
 Rational operator+(Rational a, Rational b) {
@@ -238,7 +242,8 @@ namespace {
 std::string superscript(std::int64_t number) {
     static constexpr std::array<std::string_view, 10> digits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     std::string out;
-    for (char c : std::to_string(number)) out += c == '-' ? std::string_view("⁻") : digits[static_cast<std::size_t>(c - '0')];
+    for (char c : std::to_string(number))
+        out += c == '-' ? std::string_view("⁻") : digits[static_cast<std::size_t>(c - '0')];
     return out;
 }
 
@@ -252,7 +257,9 @@ std::string print_power(const std::string& symbol, Rational exponent, bool ascii
 /// head size, which comes last.
 std::string print_monomial(const Monomial& monomial, bool ascii) {
     std::vector<std::pair<std::string, Rational>> factors(monomial.begin(), monomial.end());
-    const auto rank = [](const auto& factor) { return std::pair(factor.second < Rational(0), factor.first.ends_with("d")); };
+    const auto rank = [](const auto& factor) {
+        return std::pair(factor.second < Rational(0), factor.first.ends_with("d"));
+    };
     std::stable_sort(factors.begin(), factors.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     std::string out;
     for (const auto& [symbol, exponent] : factors) {
@@ -270,7 +277,8 @@ std::string to_string(const Size& size, bool ascii) {
     std::vector<std::pair<Monomial, Rational>> terms(size.terms().begin(), size.terms().end());
     const auto rank = [](const auto& term) {
         std::int64_t symbols = 0;
-        for (const auto& entry : term.first) symbols += entry.second.is_integer() ? std::abs(entry.second.numerator()) : 1;
+        for (const auto& entry : term.first)
+            symbols += entry.second.is_integer() ? std::abs(entry.second.numerator()) : 1;
         return std::tuple(term.first.empty(), term.second < Rational(0), symbols);
     };
     std::stable_sort(terms.begin(), terms.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });

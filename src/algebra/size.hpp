@@ -36,9 +36,9 @@ using Monomial = std::map<std::string, Rational>;
 
 class Size {
 public:
-    Size() = default;                       ///< 0
-    Size(std::int64_t constant);            // NOLINT: a number is a size
-    Size(Rational constant);                // NOLINT
+    Size() = default;             ///< 0
+    Size(std::int64_t constant);  // NOLINT: a number is a size
+    Size(Rational constant);      // NOLINT
     static Size symbol(const std::string& name, Rational exponent = 1);
 
     [[nodiscard]] const std::map<Monomial, Rational>& terms() const { return terms_; }  ///< coefficients non-zero

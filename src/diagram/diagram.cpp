@@ -31,12 +31,14 @@ ExprNames Diagram::names() const {
         const auto at = static_cast<std::size_t>(id);
         return id >= 0 && at < list.size() ? list[at].name : "#" + std::to_string(id);
     };
-    return {[this, name_of](AxisId id) { return name_of(axes, id); }, [this, name_of](ArrayId id) { return name_of(arrays, id); }};
+    return {[this, name_of](AxisId id) { return name_of(axes, id); },
+            [this, name_of](ArrayId id) { return name_of(arrays, id); }};
 }
 
 ArrayId add_array(Diagram& diagram, std::string wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role) {
     std::string name = wanted_name;
-    for (int i = 2; diagram.find_array(name) || diagram.find_axis(name); ++i) name = wanted_name + "_" + std::to_string(i);
+    for (int i = 2; diagram.find_array(name) || diagram.find_axis(name); ++i)
+        name = wanted_name + "_" + std::to_string(i);
     const auto id = static_cast<ArrayId>(diagram.arrays.size());
     diagram.arrays.push_back({std::move(name), std::move(axes), type, role, {}});
     return id;

@@ -42,11 +42,11 @@ struct Array {
 
 struct Equation {
     ArrayId target = -1;
-    std::optional<ReduceOp> reduce;      ///< none: a map
-    std::vector<AxisId> reduce_axes;     ///< non-empty exactly when reduce is set; ascending
+    std::optional<ReduceOp> reduce;   ///< none: a map
+    std::vector<AxisId> reduce_axes;  ///< non-empty exactly when reduce is set; ascending
     Expr body;
-    SourceRange range;                   ///< the equation in the user's text
-    std::vector<std::string> inlined;    ///< the diagrams it was inlined from, outermost first
+    SourceRange range;                 ///< the equation in the user's text
+    std::vector<std::string> inlined;  ///< the diagrams it was inlined from, outermost first
     friend bool operator==(const Equation& a, const Equation& b) {
         return a.target == b.target && a.reduce == b.reduce && a.reduce_axes == b.reduce_axes && equal(a.body, b.body);
     }
@@ -54,10 +54,10 @@ struct Equation {
 
 /// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`.
 struct ScheduleItem {
-    std::string kind;                    ///< "group", "stream", "subloop", "threads", "form", …: checked by the pass that owns it
-    std::string axis;                    ///< or the value's name where no axis is meant
+    std::string kind;  ///< "group", "stream", "subloop", "threads", "form", …: checked by the pass that owns it
+    std::string axis;  ///< or the value's name where no axis is meant
     std::optional<std::int64_t> value;
-    std::string word;                    ///< a non-numeric value, e.g. form=auxiliary
+    std::string word;  ///< a non-numeric value, e.g. form=auxiliary
     SourceRange range;
     friend bool operator==(const ScheduleItem&, const ScheduleItem&) = default;
 };

@@ -41,7 +41,8 @@ struct Reducer {
     void add(const T* values, std::int64_t n, F f) {
         std::int64_t j = 0;
         for (; j + static_cast<std::int64_t>(lanes) <= n; j += lanes) {
-            for (std::size_t lane = 0; lane < lanes; ++lane) part[lane] = f(part[lane], values[j + static_cast<std::int64_t>(lane)]);
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+                part[lane] = f(part[lane], values[j + static_cast<std::int64_t>(lane)]);
         }
         for (; j < n; ++j) part[0] = f(part[0], values[j]);
     }
@@ -63,7 +64,10 @@ struct Reducer {
             for (std::size_t lane = 0; lane < half; ++lane) {
                 T& a = part[lane];
                 const T b = part[lane + half];
-                a = op == ReduceOp::sum ? sum(a, b) : op == ReduceOp::prod ? prod(a, b) : op == ReduceOp::max ? max(a, b) : min(a, b);
+                a = op == ReduceOp::sum    ? sum(a, b)
+                    : op == ReduceOp::prod ? prod(a, b)
+                    : op == ReduceOp::max  ? max(a, b)
+                                           : min(a, b);
             }
         }
         return part[0];
@@ -137,7 +141,8 @@ struct EquationRun {
 };
 
 template <class T>
-void run_equation(const Diagram& diagram, const Extents& extents, const Equation& equation, Values& values, Precision precision) {
+void run_equation(const Diagram& diagram, const Extents& extents, const Equation& equation, Values& values,
+                  Precision precision) {
     const Array& array = diagram.array(equation.target);
     std::vector<double>& target = values[at(equation.target)];
     target.assign(static_cast<std::size_t>(count_values(diagram, equation.target, extents)), 0);
@@ -152,12 +157,15 @@ void run_equation(const Diagram& diagram, const Extents& extents, const Equation
         precision == Precision::stored);
 
     const std::int64_t total = product(run.outer, extents);
-    const double points = static_cast<double>(product(array.axes, extents)) * static_cast<double>(product(equation.reduce_axes, extents));
+    const double points = static_cast<double>(product(array.axes, extents)) *
+                          static_cast<double>(product(equation.reduce_axes, extents));
     const double wanted = std::min<double>(std::max(1U, std::thread::hardware_concurrency()), points / points_per_thread);
     const std::int64_t parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, total);
     std::vector<std::thread> threads;
     for (std::int64_t p = 1; p < parts; ++p) {
-        threads.emplace_back([&run, &program, begin = total * p / parts, end = total * (p + 1) / parts] { run.part(program, begin, end); });
+        threads.emplace_back([&run, &program, begin = total * p / parts, end = total * (p + 1) / parts] {
+            run.part(program, begin, end);
+        });
     }
     run.part(program, 0, total / parts);
     for (std::thread& thread : threads) thread.join();

@@ -12,9 +12,9 @@ namespace napkin {
 using Values = std::vector<std::vector<double>>;
 
 enum class Precision {
-    exact,   ///< double throughout: casts and targets of a float type do not round (of i32 they truncate)
+    exact,  ///< double throughout: casts and targets of a float type do not round (of i32 they truncate)
     stored,  ///< each equation computes and accumulates in float (double when an array of it is f64), casts round, and its result is
-             ///< rounded to the target's type once
+    ///< rounded to the target's type once
 };
 
 /// Evaluates all equations. `values` holds the inputs (already representable in their types); on return every array.

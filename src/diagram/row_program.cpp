@@ -76,8 +76,8 @@ void run_binary(BinaryOp op, T* out, const T* a, std::size_t sa, const T* b, std
 }  // namespace
 
 template <class T>
-RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents, const std::function<Operand(const Read&)>& locate,
-                          bool round_casts)
+RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents,
+                          const std::function<Operand(const Read&)>& locate, bool round_casts)
     : row_axis_(row_axis) {
     std::unordered_map<Expr, std::size_t, ExprHash, ExprEqual> registers;
     std::vector<bool> uniform;
@@ -186,7 +186,8 @@ void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_
             return;
         }
         case Instruction::Kind::cast:
-            for (std::int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(round_to(static_cast<DType>(in.op), at_[in.a][j]));
+            for (std::int64_t j = 0; j < n; ++j)
+                to[j] = static_cast<T>(round_to(static_cast<DType>(in.op), at_[in.a][j]));
             return;
     }
 }

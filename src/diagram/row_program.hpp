@@ -26,8 +26,8 @@ public:
     static constexpr std::int64_t max_row = 256;  ///< points in one run
 
     /// `row_axis` may be -1: every run is one point. Casts to a float type round only when `round_casts` is set.
-    RowProgram(const Expr& e, AxisId row_axis, const Extents& extents, const std::function<Operand(const Read&)>& locate,
-               bool round_casts);
+    RowProgram(const Expr& e, AxisId row_axis, const Extents& extents,
+               const std::function<Operand(const Read&)>& locate, bool round_casts);
 
     /// The values at `point` and the n - 1 points after it along the row's axis, n ≤ max_row. Valid until the next run.
     const T* run(const std::vector<std::int64_t>& point, std::int64_t n);
@@ -35,8 +35,8 @@ public:
 private:
     struct Instruction {
         enum class Kind : std::uint8_t { index, read, unary, binary, select, cast } kind;
-        std::uint8_t op = 0;         ///< UnaryOp, BinaryOp or DType
-        bool uniform = false;        ///< one value for the whole row
+        std::uint8_t op = 0;              ///< UnaryOp, BinaryOp or DType
+        bool uniform = false;             ///< one value for the whole row
         std::size_t a = 0, b = 0, c = 0;  ///< registers; for index the axis, for read the operand
         std::size_t out = 0;
     };
@@ -48,7 +48,7 @@ private:
     std::vector<Operand> operands_;
     std::vector<std::int64_t> row_strides_;  ///< of each operand
     std::vector<std::pair<std::size_t, T>> constants_;
-    std::int64_t row_length_ = max_row;      ///< points that a register holds
+    std::int64_t row_length_ = max_row;  ///< points that a register holds
     AxisId row_axis_;
     std::size_t result_ = 0;
 

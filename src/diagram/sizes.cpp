@@ -14,8 +14,10 @@ namespace {
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// Where the `dimension`th index of a read stands in the text of its equation, when it can be told; else the equation.
-SourceRange index_range(const SourceRange& equation, const std::string& array, std::size_t dimension, const std::string& index) {
-    if (!equation.source || equation.end > equation.source->text.size() || equation.begin >= equation.end) return equation;
+SourceRange index_range(const SourceRange& equation, const std::string& array, std::size_t dimension,
+                        const std::string& index) {
+    if (!equation.source || equation.end > equation.source->text.size() || equation.begin >= equation.end)
+        return equation;
     const std::string_view text = std::string_view(equation.source->text).substr(equation.begin, equation.end - equation.begin);
     const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); };
     // The terms of an index may stand in any order: compared are its characters, sorted.
@@ -33,7 +35,8 @@ SourceRange index_range(const SourceRange& equation, const std::string& array, s
             if (text[i] != ',' && text[i] != ']') continue;
             if (which == dimension && squeezed(text.substr(begin, i - begin)) == squeezed(index)) {
                 while (begin < i && text[begin] == ' ') ++begin;
-                return {equation.source, static_cast<std::uint32_t>(equation.begin + begin), static_cast<std::uint32_t>(equation.begin + i)};
+                return {equation.source, static_cast<std::uint32_t>(equation.begin + begin),
+                        static_cast<std::uint32_t>(equation.begin + i)};
             }
             if (text[i] == ']') break;
             ++which;
@@ -72,8 +75,12 @@ private:
     }
     [[nodiscard]] Diagnostic unknown_axis(const std::string& name, SourceRange range, const std::string& message) const {
         const std::string near = nearest_name(name, axis_names());
-        return {"unknown-axis", std::move(range), message, fmt::format("one of {}", fmt::join(axis_names(), ", ")),
-                near.empty() ? "" : fmt::format("did you mean {}?", near), {}};
+        return {"unknown-axis",
+                std::move(range),
+                message,
+                fmt::format("one of {}", fmt::join(axis_names(), ", ")),
+                near.empty() ? "" : fmt::format("did you mean {}?", near),
+                {}};
     }
 
     void check_overrides() {
@@ -106,7 +113,8 @@ private:
         for (const std::string& symbol : axis.size->symbols()) {
             const auto other = d_.find_axis(symbol);
             if (!other) {
-                error(unknown_axis(symbol, axis.range, fmt::format("the size of {} is given by {}, which is no axis", axis.name, symbol)));
+                error(unknown_axis(symbol, axis.range,
+                                   fmt::format("the size of {} is given by {}, which is no axis", axis.name, symbol)));
                 needed = State::failed;
                 continue;
             }
@@ -129,8 +137,12 @@ private:
         std::vector<std::string> names;
         for (auto i = from; i != path_.end(); ++i) names.push_back(d_.axis(*i).name);
         names.push_back(d_.axis(id).name);
-        error({"size-cycle", d_.axis(id).range, fmt::format("the size of {} depends on itself: {}", d_.axis(id).name, fmt::join(names, " → ")),
-               "a number, or sizes that are known without it", fmt::format("--set {}=…", d_.axis(id).name), {}});
+        error({"size-cycle",
+               d_.axis(id).range,
+               fmt::format("the size of {} depends on itself: {}", d_.axis(id).name, fmt::join(names, " → ")),
+               "a number, or sizes that are known without it",
+               fmt::format("--set {}=…", d_.axis(id).name),
+               {}});
         for (auto i = from; i != path_.end(); ++i) states_[at(*i)] = State::failed;
     }
 
@@ -149,16 +161,27 @@ private:
             const std::string formula = to_string(*axis.size, true);
             if (axis.size->as_constant()) return formula;
             std::vector<std::string> with;
-            for (const auto& s : axis.size->symbols()) with.push_back(fmt::format("{} = {}", s, extents_[at(*d_.find_axis(s))]));
+            for (const auto& s : axis.size->symbols())
+                with.push_back(fmt::format("{} = {}", s, extents_[at(*d_.find_axis(s))]));
             return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), fmt::join(with, ", "));
         };
         if (value > static_cast<long double>(limits::max_size_product)) {
-            error({"size-overflow", axis.range, fmt::format("the size of {} is {}", axis.name, shown()), "at most 2^62", "", {}});
+            error({"size-overflow",
+                   axis.range,
+                   fmt::format("the size of {} is {}", axis.name, shown()),
+                   "at most 2^62",
+                   "",
+                   {}});
             return State::failed;
         }
         const long double whole = std::round(value);
         if (!(std::fabs(value - whole) < 1e-6L) || whole < 1) {
-            error({"bad-size", axis.range, fmt::format("the size of {} is {}", axis.name, shown()), "a whole number, at least 1", "", {}});
+            error({"bad-size",
+                   axis.range,
+                   fmt::format("the size of {} is {}", axis.name, shown()),
+                   "a whole number, at least 1",
+                   "",
+                   {}});
             return State::failed;
         }
         extents_[at(id)] = static_cast<std::int64_t>(whole);
@@ -203,12 +226,14 @@ private:
             const Axis& axis = d_.axis(id);
             names.push_back(axis.name);
             settings.push_back(fmt::format("--set {}=…", axis.name));
-            if (notes.size() < 10 && id != missing.front()) notes.push_back({axis.range, fmt::format("{} first stands here", axis.name)});
+            if (notes.size() < 10 && id != missing.front())
+                notes.push_back({axis.range, fmt::format("{} first stands here", axis.name)});
         }
         error({"missing-size", d_.axis(missing.front()).range,
                fmt::format("{} of {} not known: {}", d_.name.empty() ? "the diagram" : d_.name,
                            missing.size() == 1 ? "one size is" : "some sizes are", fmt::join(names, ", ")),
-               fmt::format("a number for {}", fmt::join(names, ", ")), fmt::format("{}", fmt::join(settings, " ")), std::move(notes)});
+               fmt::format("a number for {}", fmt::join(names, ", ")), fmt::format("{}", fmt::join(settings, " ")),
+               std::move(notes)});
     }
 
     void check_product(const std::vector<AxisId>& axes, const SourceRange& range, const std::string& what) {
@@ -218,8 +243,12 @@ private:
             if (!next) {
                 std::vector<std::string> factors;
                 for (AxisId a : axes) factors.push_back(fmt::format("{}={}", d_.axis(a).name, extents_[at(a)]));
-                error({"size-overflow", range, fmt::format("{} has more than 2^62 points: {}", what, fmt::join(factors, ", ")),
-                       "a product of sizes of at most 2^62", "", {}});
+                error({"size-overflow",
+                       range,
+                       fmt::format("{} has more than 2^62 points: {}", what, fmt::join(factors, ", ")),
+                       "a product of sizes of at most 2^62",
+                       "",
+                       {}});
                 return;
             }
             product = *next;
@@ -227,7 +256,8 @@ private:
     }
 
     void check_products() {
-        for (const Array& array : d_.arrays) check_product(array.axes, array.range, fmt::format("the array {}", array.name));
+        for (const Array& array : d_.arrays)
+            check_product(array.axes, array.range, fmt::format("the array {}", array.name));
         for (const Equation& equation : d_.equations) {
             if (equation.reduce_axes.empty()) continue;
             std::vector<AxisId> axes = d_.array(equation.target).axes;
@@ -257,8 +287,8 @@ private:
         }
     }
 
-    void report_read(const Equation& equation, const Array& array, std::size_t dimension, const std::string& index, Interval reach,
-                     std::int64_t extent) {
+    void report_read(const Equation& equation, const Array& array, std::size_t dimension, const std::string& index,
+                     Interval reach, std::int64_t extent) {
         const std::string& axis = d_.axis(array.axes[dimension]).name;
         std::string hint;
         if (reach.low < 0) {
@@ -266,17 +296,20 @@ private:
         } else {
             hint = fmt::format("--set {}={}, or make {} shorter", axis, reach.high + 1, index);
         }
-        error({"index-out-of-range", index_range(equation.range, array.name, dimension, index),
-               fmt::format("the index {} of {} runs from {} to {}, but {} has {} {}", index, array.name, reach.low, reach.high, axis, extent,
-                           extent == 1 ? "value" : "values"),
-               fmt::format("indices from 0 to {}", extent - 1), std::move(hint), {}});
+        error({"index-out-of-range",
+               index_range(equation.range, array.name, dimension, index),
+               fmt::format("the index {} of {} runs from {} to {}, but {} has {} {}", index, array.name, reach.low,
+                           reach.high, axis, extent, extent == 1 ? "value" : "values"),
+               fmt::format("indices from 0 to {}", extent - 1),
+               std::move(hint),
+               {}});
     }
 
     const Diagram& d_;
     const std::map<std::string, std::int64_t>& overrides_;
     Extents extents_;
     std::vector<State> states_;
-    std::vector<AxisId> path_;                ///< axes being bound, each because of the one before it
+    std::vector<AxisId> path_;  ///< axes being bound, each because of the one before it
     std::set<AxisId> derived_from_missing_;
     std::vector<Diagnostic> errors_;
 };
@@ -295,7 +328,8 @@ Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, c
         high += factor * (factor > 0 ? last : first);
     }
     constexpr __int128 bound = limits::max_size_product;
-    return {static_cast<std::int64_t>(std::clamp(low, -bound, bound)), static_cast<std::int64_t>(std::clamp(high, -bound, bound))};
+    return {static_cast<std::int64_t>(std::clamp(low, -bound, bound)),
+            static_cast<std::int64_t>(std::clamp(high, -bound, bound))};
 }
 
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents) {

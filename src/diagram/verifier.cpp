@@ -11,7 +11,9 @@ namespace napkin {
 namespace {
 
 bool is_identifier(const std::string& name) {
-    const auto letter = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80; };
+    const auto letter = [](unsigned char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
+    };
     const auto digit = [](unsigned char c) { return c >= '0' && c <= '9'; };
     return !name.empty() && letter(static_cast<unsigned char>(name[0])) &&
            std::all_of(name.begin(), name.end(), [&](char c) {
@@ -21,7 +23,8 @@ bool is_identifier(const std::string& name) {
 
 class Verifier {
 public:
-    explicit Verifier(const Diagram& diagram) : d_(diagram), names_(diagram.names()), defined_(diagram.arrays.size(), false) {}
+    explicit Verifier(const Diagram& diagram)
+        : d_(diagram), names_(diagram.names()), defined_(diagram.arrays.size(), false) {}
 
     std::vector<std::string> run() {
         check_names();
@@ -101,7 +104,8 @@ private:
             return;
         }
         if (equation.reduce.has_value() == equation.reduce_axes.empty()) {
-            error("the equation of {} has {}", target.name, equation.reduce ? "a reduction over no axis" : "reduced axes and no reduction");
+            error("the equation of {} has {}", target.name,
+                  equation.reduce ? "a reduction over no axis" : "reduced axes and no reduction");
         }
         if (!std::is_sorted(equation.reduce_axes.begin(), equation.reduce_axes.end(), std::less_equal<>())) {
             error("the reduced axes of {} are not ascending", target.name);
@@ -109,7 +113,8 @@ private:
         std::set<AxisId> axes(target.axes.begin(), target.axes.end());
         for (AxisId axis : equation.reduce_axes) {
             if (!is_axis(axis)) error("the equation of {} reduces the unknown axis #{}", target.name, axis);
-            if (!axes.insert(axis).second) error("the equation of {} reduces {}, which stays in the result", target.name, names_.axis(axis));
+            if (!axes.insert(axis).second)
+                error("the equation of {} reduces {}, which stays in the result", target.name, names_.axis(axis));
         }
         visit(equation.body, [&](const Expr& node) { check_node(target, axes, node); });
         if (target.role == ArrayRole::input) {
@@ -134,16 +139,18 @@ private:
             return;
         }
         const Array& array = d_.array(r->array);
-        if (!defined_[static_cast<std::size_t>(r->array)]) error("the equation of {} reads {} before its definition", target.name, array.name);
+        if (!defined_[static_cast<std::size_t>(r->array)])
+            error("the equation of {} reads {} before its definition", target.name, array.name);
         if (r->indices.size() != array.axes.size()) {
-            error("the equation of {} reads {} with {} indices, which has {} axes", target.name, array.name, r->indices.size(),
-                  array.axes.size());
+            error("the equation of {} reads {} with {} indices, which has {} axes", target.name, array.name,
+                  r->indices.size(), array.axes.size());
         }
         for (const Affine& index : r->indices) {
             for (std::size_t i = 0; i < index.terms.size(); ++i) {
                 const auto [axis, factor] = index.terms[i];
                 if (!axes.contains(axis)) {
-                    error("the equation of {} reads {} at the axis {}, over which it does not run", target.name, array.name, names_.axis(axis));
+                    error("the equation of {} reads {} at the axis {}, over which it does not run", target.name,
+                          array.name, names_.axis(axis));
                 }
                 if (factor == 0 || (i > 0 && index.terms[i - 1].first >= axis)) {
                     error("the equation of {} reads {} at an index that is not in normal form", target.name, array.name);

@@ -185,7 +185,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         next[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
             next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) next[j] = std::min(next[j], before[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                next[j] = std::min(next[j], before[j - 2] + 1);
         }
         before.swap(row);
         row.swap(next);
@@ -203,8 +204,8 @@ LineColumn line_column(const Source& source, std::uint32_t offset) {
 
 std::string render(const Diagnostic& diagnostic, bool color) {
     const Style& style = color ? ansi : plain;
-    std::string out = fmt::format("{}{}{}error:{} {}{}{}", style.bold, position(diagnostic.range), style.error, style.off, style.bold,
-                                  printable(diagnostic.message), style.off);
+    std::string out = fmt::format("{}{}{}error:{} {}{}{}", style.bold, position(diagnostic.range), style.error,
+                                  style.off, style.bold, printable(diagnostic.message), style.off);
     if (!diagnostic.code.empty()) out += fmt::format(" [{}]", diagnostic.code);
     out += '\n';
     append_excerpt(out, diagnostic.range, style);

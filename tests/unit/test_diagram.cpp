@@ -21,7 +21,8 @@ struct Scores : Builder {
 };
 
 bool mentions(const std::vector<std::string>& lines, const std::string& part) {
-    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.find(part) != std::string::npos; });
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
 }
 
 // ---- structure -------------------------------------------------------------------------------------------------------------
@@ -51,11 +52,15 @@ TEST(Diagram, EquationsPrintInTheLanguage) {
     const auto print = [&](ArrayId id) { return to_string(s.d, *s.d.definition(id)); };
     EXPECT_EQ(print(s.S), "S[q, x] = sum(k) Q[q, k] * K[x, k]");
     EXPECT_EQ(print(s.m), "m = max(q, x) S[q, x]");
-    EXPECT_EQ(print(s.reduce("v", {s.q}, ReduceOp::sum, {s.x}, s.self(s.S) - s.self(s.m))), "v[q] = sum(x) (S[q, x] - m)");
-    EXPECT_EQ(print(s.map("P", {s.q, s.x}, unary(UnaryOp::exp, s.self(s.S) - s.self(s.m)))), "P[q, x] = exp(S[q, x] - m)");
+    EXPECT_EQ(print(s.reduce("v", {s.q}, ReduceOp::sum, {s.x}, s.self(s.S) - s.self(s.m))),
+              "v[q] = sum(x) (S[q, x] - m)");
+    EXPECT_EQ(print(s.map("P", {s.q, s.x}, unary(UnaryOp::exp, s.self(s.S) - s.self(s.m)))),
+              "P[q, x] = exp(S[q, x] - m)");
     EXPECT_EQ(print(s.map("t", {}, s.self(s.m) + constant(1))), "t = m + 1");
-    EXPECT_EQ(print(s.reduce("n", {s.q}, ReduceOp::max, {s.x}, unary(UnaryOp::neg, s.self(s.S)))), "n[q] = max(x) -S[q, x]");
-    EXPECT_EQ(print(s.reduce("o", {}, ReduceOp::max, {s.q, s.x}, unary(UnaryOp::neg, s.self(s.S)))), "o = max(q, x) (-S[q, x])");
+    EXPECT_EQ(print(s.reduce("n", {s.q}, ReduceOp::max, {s.x}, unary(UnaryOp::neg, s.self(s.S)))),
+              "n[q] = max(x) -S[q, x]");
+    EXPECT_EQ(print(s.reduce("o", {}, ReduceOp::max, {s.q, s.x}, unary(UnaryOp::neg, s.self(s.S)))),
+              "o = max(q, x) (-S[q, x])");
 }
 
 TEST(Diagram, EqualityDoesNotLookAtPositions) {
@@ -102,13 +107,17 @@ TEST(Verifier, RefusesEveryBrokenInvariant) {
     breaks([](Scores& s) { s.d.equations[1].reduce_axes = {0, 0}; }, "are not ascending");
     breaks([](Scores& s) { s.d.equations[0].reduce_axes = {1}; }, "reduces x, which stays in the result");
     breaks([](Scores& s) { s.d.equations[0].reduce_axes = {9}; }, "reduces the unknown axis #9");
-    breaks([](Scores& s) { s.d.equations[0].reduce_axes = {s.axis("w", Size(2))}; }, "reads Q at the axis k, over which it does not run");
+    breaks([](Scores& s) { s.d.equations[0].reduce_axes = {s.axis("w", Size(2))}; },
+           "reads Q at the axis k, over which it does not run");
     breaks([](Scores& s) { s.d.equations[1].body = axis_index(s.k); }, "uses the axis k, over which it does not run");
     breaks([](Scores& s) { s.d.equations[1].body = axis_size(40); }, "the size of the unknown axis #40");
     breaks([](Scores& s) { s.d.equations[1].body = read(77, {}); }, "reads the unknown array #77");
-    breaks([](Scores& s) { s.d.equations[1].body = read(s.Q, {Affine::axis(s.q)}); }, "reads Q with 1 indices, which has 2 axes");
-    breaks([](Scores& s) { s.d.equations[1].body = read(s.S, {Affine{{{s.q, 0}}, 0}, Affine{}}); }, "not in normal form");
-    breaks([](Scores& s) { s.d.equations[1].body = read(s.S, {Affine{{{s.x, 1}, {s.q, 1}}, 0}, Affine{}}); }, "not in normal form");
+    breaks([](Scores& s) { s.d.equations[1].body = read(s.Q, {Affine::axis(s.q)}); },
+           "reads Q with 1 indices, which has 2 axes");
+    breaks([](Scores& s) { s.d.equations[1].body = read(s.S, {Affine{{{s.q, 0}}, 0}, Affine{}}); },
+           "not in normal form");
+    breaks([](Scores& s) { s.d.equations[1].body = read(s.S, {Affine{{{s.x, 1}, {s.q, 1}}, 0}, Affine{}}); },
+           "not in normal form");
 }
 
 // ---- sizes -----------------------------------------------------------------------------------------------------------------
@@ -119,7 +128,8 @@ Size sym(const std::string& name) { return Size::symbol(name); }
 struct Windows : Builder {
     AxisId n = axis("n", Size(10)), w = axis("w", Size(3)), i;
     ArrayId X = input("X", {n}), Y;
-    explicit Windows(std::optional<Size> size_of_i = sym("n") - sym("w") + 1, const Affine& index = Affine::axis(2) + Affine::axis(1))
+    explicit Windows(std::optional<Size> size_of_i = sym("n") - sym("w") + 1,
+                     const Affine& index = Affine::axis(2) + Affine::axis(1))
         : i(axis("i", std::move(size_of_i))), Y(reduce("Y", {i}, ReduceOp::sum, {w}, read(X, {index}))) {}
 };
 
@@ -217,7 +227,8 @@ TEST(BindSizes, ProductsPastTwoToThe62) {
     EXPECT_EQ(e[0].code, "size-overflow");
     EXPECT_NE(e[0].message.find("the equation of S"), std::string::npos);
     EXPECT_EQ(errors(s.d, {{"q", std::int64_t{1} << 40}, {"k", std::int64_t{1} << 40}}).size(), 2U);  // Q too
-    EXPECT_EQ(errors(Windows(sym("n") * sym("n") * sym("n")).d, {{"n", std::int64_t{1} << 40}})[0].code, "size-overflow");
+    EXPECT_EQ(errors(Windows(sym("n") * sym("n") * sym("n")).d, {{"n", std::int64_t{1} << 40}})[0].code,
+              "size-overflow");
 }
 
 TEST(BindSizes, ReadsOutOfRangeBothWays) {

@@ -57,7 +57,9 @@ double expected(const Table& table, double x) {
     return std::copysign(result, x);
 }
 
-bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+bool same(double a, double b) {
+    return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
 TEST(DType, RangesOfTheFormats) {
     const auto all = tables();
@@ -73,7 +75,8 @@ TEST(DType, EveryValueAndEveryMiddleRoundsAsTheTableSays) {
             const double x = table.values[i];
             const double next = i + 1 < table.values.size() ? table.values[i + 1] : 2 * x - table.values[i - 1];
             const double middle = x + (next - x) / 2;
-            for (double probe : {x, middle, std::nextafter(middle, 0.0), std::nextafter(middle, inf), std::nextafter(next, 0.0)}) {
+            for (double probe :
+                 {x, middle, std::nextafter(middle, 0.0), std::nextafter(middle, inf), std::nextafter(next, 0.0)}) {
                 for (double signed_probe : {probe, -probe}) {
                     ASSERT_TRUE(same(round_to(table.type, signed_probe), expected(table, signed_probe)))
                         << name(table.type) << " of " << signed_probe << " gives " << round_to(table.type, signed_probe);

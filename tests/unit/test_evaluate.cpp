@@ -40,7 +40,7 @@ TEST(Evaluate, EveryReductionOverOneAndTwoAxes) {
         const ArrayId x = b.input("X", {i, j});
         const ArrayId r = b.reduce("R", {i}, op, {j}, b.self(x));
         const ArrayId s = b.reduce("S", {}, op, {i, j}, b.self(x));
-        const std::vector<double> data = op == ReduceOp::sum   ? std::vector<double>{-1, 0, 4, 6, 4, 1}
+        const std::vector<double> data = op == ReduceOp::sum    ? std::vector<double>{-1, 0, 4, 6, 4, 1}
                                          : op == ReduceOp::prod ? std::vector<double>{-1, 1, 4, 6, 4, 1}
                                                                 : std::vector<double>{-1, 0, 4, 6, 4, 1};
         const Values v = run(b.d, {data, {}, {}});
@@ -170,7 +170,8 @@ TEST(Evaluate, OnePointAgreesWithTheWhole) {
     evaluate(b.d, extents, v);
     for (std::int64_t i = 0; i < 5; ++i) {
         for (std::int64_t j = 0; j < 300; ++j) {
-            EXPECT_EQ(v[static_cast<std::size_t>(z)][static_cast<std::size_t>(i * 300 + j)], evaluate_at(body, b.d, extents, v, {i, j}));
+            EXPECT_EQ(v[static_cast<std::size_t>(z)][static_cast<std::size_t>(i * 300 + j)],
+                      evaluate_at(body, b.d, extents, v, {i, j}));
         }
     }
 }

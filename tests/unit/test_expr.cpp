@@ -70,7 +70,8 @@ TEST(Expr, EqualityIsStructural) {
 }
 
 TEST(Expr, Questions) {
-    const Expr e = select(binary(BinaryOp::le, axis_index(3), num(2)), b * axis_size(4), read(5, {Affine::axis(2) + Affine::axis(0)}));
+    const Expr e = select(binary(BinaryOp::le, axis_index(3), num(2)), b * axis_size(4),
+                          read(5, {Affine::axis(2) + Affine::axis(0)}));
     EXPECT_EQ(free_axes(e), (std::vector<AxisId>{0, 1, 2, 3}));
     EXPECT_EQ(read_arrays(e), (std::vector<ArrayId>{1, 5}));
     EXPECT_TRUE(depends_on_axis(e, 2));
@@ -183,8 +184,10 @@ TEST(ExprPrint, FewestParenthesesThatKeepTheTree) {
 TEST(ExprPrint, ComparisonsLogicCallsAndCasts) {
     const Expr le = binary(BinaryOp::le, j, i), lt = binary(BinaryOp::lt, i, num(3));
     EXPECT_EQ(text(select(le, a, num(-inf))), "where(j <= i, A[i], -inf)");
-    EXPECT_EQ(text(binary(BinaryOp::logical_or, binary(BinaryOp::logical_and, le, lt), lt)), "j <= i and i < 3 or i < 3");
-    EXPECT_EQ(text(binary(BinaryOp::logical_and, le, binary(BinaryOp::logical_or, lt, lt))), "j <= i and (i < 3 or i < 3)");
+    EXPECT_EQ(text(binary(BinaryOp::logical_or, binary(BinaryOp::logical_and, le, lt), lt)),
+              "j <= i and i < 3 or i < 3");
+    EXPECT_EQ(text(binary(BinaryOp::logical_and, le, binary(BinaryOp::logical_or, lt, lt))),
+              "j <= i and (i < 3 or i < 3)");
     EXPECT_EQ(text(unary(UnaryOp::logical_not, le)), "not j <= i");
     EXPECT_EQ(text(unary(UnaryOp::logical_not, binary(BinaryOp::logical_and, le, lt))), "not (j <= i and i < 3)");
     EXPECT_EQ(text(unary(UnaryOp::logical_not, le) + a), "(not j <= i) + A[i]");
@@ -307,7 +310,9 @@ struct Field {
         d.inputs = {0, 1};
         values = random_inputs(d, extents, 5);
     }
-    [[nodiscard]] double at(const Expr& e, std::int64_t x, std::int64_t y) const { return evaluate_at(e, d, extents, values, {x, y}); }
+    [[nodiscard]] double at(const Expr& e, std::int64_t x, std::int64_t y) const {
+        return evaluate_at(e, d, extents, values, {x, y});
+    }
 };
 
 TEST(Simplify, KeepsEveryFiniteValueOfRandomExpressions) {
@@ -329,7 +334,8 @@ TEST(Simplify, KeepsEveryFiniteValueOfRandomExpressions) {
                 });
                 if (!tame) continue;
                 ++finite;
-                ASSERT_NEAR(was, is, 1e-6 * std::max(1.0, std::fabs(was))) << "seed " << seed << ": " << text(e) << " gives " << text(s);
+                ASSERT_NEAR(was, is, 1e-6 * std::max(1.0, std::fabs(was)))
+                    << "seed " << seed << ": " << text(e) << " gives " << text(s);
             }
         }
     }

@@ -45,7 +45,8 @@ TEST(Size, PrintsWithThePapersLook) {
     const Size attention = Size(2) * s("q") * s("d") + Size(4) * s("q") * s("x") * s("d", 2) * s("M", -1);
     EXPECT_EQ(to_string(attention), "2·q·d + 4·q·x·d²·M⁻¹");
     EXPECT_EQ(to_string(attention, true), "2*q*d + 4*q*x*d^2*M^-1");
-    EXPECT_EQ(to_string(Size(2) * s("a") * s("b") * s("c") * s("M", Rational(-1, 2)) + s("a") * s("c")), "a·c + 2·a·b·c·M^(-1/2)");
+    EXPECT_EQ(to_string(Size(2) * s("a") * s("b") * s("c") * s("M", Rational(-1, 2)) + s("a") * s("c")),
+              "a·c + 2·a·b·c·M^(-1/2)");
     EXPECT_EQ(to_string(s("n") - s("w") + 1), "n - w + 1");
     EXPECT_EQ(to_string(s("n") - s("w") + 1, true), "n - w + 1");
     EXPECT_EQ(to_string(Size()), "0");
@@ -90,7 +91,8 @@ TEST(Size, Powers) {
 TEST(Size, Substitution) {
     EXPECT_EQ((s("i") * s("q") + s("i", 2)).substitute("i", s("n") - s("w")),
               s("n") * s("q") - s("w") * s("q") + s("n", 2) - Size(2) * s("n") * s("w") + s("w", 2));
-    EXPECT_EQ(s("g", Rational(1, 2)).substitute("g", s("M") * s("d", -1)), s("M", Rational(1, 2)) * s("d", Rational(-1, 2)));
+    EXPECT_EQ(s("g", Rational(1, 2)).substitute("g", s("M") * s("d", -1)),
+              s("M", Rational(1, 2)) * s("d", Rational(-1, 2)));
     EXPECT_EQ(s("q").substitute("x", Size(3)), s("q"));
     EXPECT_THROW((void)s("g", -1).substitute("g", s("a") + s("b")), std::logic_error);
 }
@@ -116,7 +118,8 @@ Size random_size(std::mt19937_64& random, bool one_term = false) {
         Size term = Rational(static_cast<std::int64_t>(random() % 9) - 4, static_cast<std::int64_t>(random() % 3) + 1);
         if (one_term && term.is_zero()) term = 1;
         for (const char* name : symbols) {
-            if (random() % 3 == 0) term *= s(name, Rational(static_cast<std::int64_t>(random() % 7) - 3, random() % 2 ? 1 : 2));
+            if (random() % 3 == 0)
+                term *= s(name, Rational(static_cast<std::int64_t>(random() % 7) - 3, random() % 2 ? 1 : 2));
         }
         sum += term;
     }
@@ -139,12 +142,16 @@ TEST(Size, LawsOfTheRingHoldForRandomSizes) {
         ASSERT_EQ(a.pow(2), a * a) << seed;
         ASSERT_EQ(t.pow(-1).value() * t, Size(1)) << seed;
         const double va = a.evaluate(values).value(), vb = b.evaluate(values).value(), vt = t.evaluate(values).value();
-        const auto near = [&](double x, double y) { return std::fabs(x - y) <= 1e-9 * (1 + std::fabs(x) + std::fabs(va * vb)); };
+        const auto near = [&](double x, double y) {
+            return std::fabs(x - y) <= 1e-9 * (1 + std::fabs(x) + std::fabs(va * vb));
+        };
         ASSERT_TRUE(near((a + b).evaluate(values).value(), va + vb)) << seed;
         ASSERT_TRUE(near((a * b).evaluate(values).value(), va * vb)) << seed;
         ASSERT_TRUE(near((a / t).evaluate(values).value(), va / vt)) << seed;
         ASSERT_EQ(a.substitute("q", s("q")), a) << seed;
-        ASSERT_EQ((a * b).substitute("q", s("y") * s("M")), a.substitute("q", s("y") * s("M")) * b.substitute("q", s("y") * s("M"))) << seed;
+        ASSERT_EQ((a * b).substitute("q", s("y") * s("M")),
+                  a.substitute("q", s("y") * s("M")) * b.substitute("q", s("y") * s("M")))
+            << seed;
     }
 }
 
@@ -153,7 +160,8 @@ TEST(CheckedProduct, StopsAtTwoToThe62) {
     EXPECT_EQ(checked_product(0, 4), 0);
     EXPECT_EQ(checked_product(std::int64_t{1} << 31, std::int64_t{1} << 31), std::int64_t{1} << 62);
     EXPECT_EQ(checked_product((std::int64_t{1} << 31) + 1, std::int64_t{1} << 31), std::nullopt);
-    EXPECT_EQ(checked_product(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()), std::nullopt);
+    EXPECT_EQ(checked_product(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()),
+              std::nullopt);
     EXPECT_EQ(checked_product(-1, 4), std::nullopt);
 }
 

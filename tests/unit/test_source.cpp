@@ -49,7 +49,8 @@ TEST(Source, RendersPositionLineCaretExpectedHintAndNotes) {
 }
 
 TEST(Source, WithoutAPlaceOnlyTheMessageStands) {
-    EXPECT_EQ(render(Diagnostic{"bad-size", {}, "q is 0", "at least 1", "", {}}), "error: q is 0 [bad-size]\n      = expected: at least 1\n");
+    EXPECT_EQ(render(Diagnostic{"bad-size", {}, "q is 0", "at least 1", "", {}}),
+              "error: q is 0 [bad-size]\n      = expected: at least 1\n");
 }
 
 TEST(Source, ColoursOnlyWhenAsked) {
@@ -60,7 +61,8 @@ TEST(Source, ColoursOnlyWhenAsked) {
 
 TEST(Source, CaretsStandUnderMultiByteTextTabsAndWideLetters) {
     EXPECT_EQ(rendered("α = βγ + x", "βγ"), "a.nk:1:6: error: message [code]\n    1 | α = βγ + x\n      |     ^~\n");
-    EXPECT_EQ(rendered("α = βγ + x", "x"), "a.nk:1:13: error: message [code]\n    1 | α = βγ + x\n      |          ^\n");
+    EXPECT_EQ(rendered("α = βγ + x", "x"),
+              "a.nk:1:13: error: message [code]\n    1 | α = βγ + x\n      |          ^\n");
     EXPECT_EQ(rendered("\t\tx", "x"), "a.nk:1:3: error: message [code]\n    1 |         x\n      |         ^\n");
     EXPECT_EQ(rendered("漢字 x", "x"), "a.nk:1:8: error: message [code]\n    1 | 漢字 x\n      |      ^\n");
     EXPECT_EQ(rendered("a 漢字", "漢字"), "a.nk:1:3: error: message [code]\n    1 | a 漢字\n      |   ^~~~\n");
@@ -80,10 +82,12 @@ TEST(Source, EmptyRangesAndTheEndOfTheFile) {
     SourceRange end = range_of("abc\n", "abc");
     end.begin = 4;
     end.end = 9;
-    EXPECT_EQ(render(Diagnostic{"code", end, "message", "", "", {}}), "a.nk:2:1: error: message [code]\n    2 | \n      | ^\n");
+    EXPECT_EQ(render(Diagnostic{"code", end, "message", "", "", {}}),
+              "a.nk:2:1: error: message [code]\n    2 | \n      | ^\n");
     end.begin = 70;
     end.end = 3;
-    EXPECT_EQ(render(Diagnostic{"code", end, "message", "", "", {}}), "a.nk:2:1: error: message [code]\n    2 | \n      | ^\n");
+    EXPECT_EQ(render(Diagnostic{"code", end, "message", "", "", {}}),
+              "a.nk:2:1: error: message [code]\n    2 | \n      | ^\n");
 }
 
 TEST(Source, ControlCharactersAndBrokenTextAreNotPassedToTheTerminal) {
