@@ -93,8 +93,7 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
     const auto* bare = std::get_if<AstName>(&node.v);
     const auto* indexed = std::get_if<AstIndexed>(&node.v);
     const AstWord name = bare ? AstWord{bare->name, node.range} : indexed ? indexed->name : AstWord{};
-    const bool is_array = arrays_.contains(name.text) || targets_.contains(name.text);
-    if (!is_array) {
+    if (!is_array(name.text)) {
         if (bare || indexed) {
             if (axis_names_.contains(name.text)) {
                 error(Code::array_expected, node.range, fmt::format("{} is an axis", name.text), fmt::format("an array for {}", what));
@@ -168,7 +167,7 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
             }
             if (!axis_names_.contains(word->name)) {
                 // An axis that only this call uses.
-                if (is_array && (arrays_.contains(word->name) || targets_.contains(word->name))) {
+                if (is_array(word->name)) {
                     error(Code::array_as_index, index.range, fmt::format("{} is an array; an index is made of axes", word->name), "an axis");
                     return false;
                 }
@@ -559,6 +558,8 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
                   fmt::format("arguments that depend on {}", d_.axis(a).name));
             return {};
         }
+        visit(body, [&](const Expr& node) { check_coordinates(node, b.range); });
+        if (errors() > before) return {};
         const Array& own = c.array(e.target);
         std::vector<AxisId> own_axes;
         for (const AxisId a : own.axes) own_axes.push_back(map_axis(b, a));
@@ -578,7 +579,12 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
                 if (b.woven.contains(a) && !contains(axes, a)) axes.push_back(a);
             }
             axes.insert(axes.end(), own_axes.begin(), own_axes.end());
-            const std::string suffix = result >= 0 && c.outputs.size() == 1 ? b.name.text : own.name;
+            // What the callee named after its result is named after the caller's.
+            std::string suffix = result >= 0 && c.outputs.size() == 1 ? b.name.text : own.name;
+            for (const ArrayId id : c.outputs) {
+                const std::string& prefix = c.array(id).name;
+                if (suffix.size() > prefix.size() + 1 && suffix.starts_with(prefix + "_")) suffix = suffix.substr(prefix.size() + 1);
+            }
             const bool typed = b.callee->typed[static_cast<std::size_t>(e.target)];
             image.id = add(unique_name(frame.base + "_" + suffix), std::move(axes), typed ? std::optional(own.type) : std::nullopt, ArrayRole::temporary, frame.equation);
         }
@@ -659,6 +665,7 @@ Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
         if (is_result) result = body;
         values[e.target] = std::move(body);
     }
+    visit(result, [&](const Expr& node) { check_coordinates(node, b.range); });
     if (depth_of(result) > limits::max_nesting / 2) {
         Body inner;
         inner.expr = std::move(result);

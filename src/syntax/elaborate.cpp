@@ -322,7 +322,7 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
     const auto* prefix = std::get_if<AstPrefix>(&e.body->v);
     const AstWord& name = call ? call->name : prefix->name;
     if (is_builtin(name.text)) return false;
-    if (arrays_.contains(name.text) || targets_.contains(name.text)) return false;  // reported as an expression
+    if (is_array(name.text) && !is_function(name.text)) return false;  // reported as an expression
     const std::size_t before = errors();
     const Template* callee = find_callee(name, frame);
     if (!callee) return true;
@@ -403,9 +403,15 @@ void Elaborator::finish() {
     check_schedule();
     const auto scalar = [&](const Array& a) { return a.axes.empty(); };
     const auto map = [](const Equation& e) { return !e.reduce; };
+    // The type of a number that may be left out says how precise it is, not what the result is.
+    const auto untyped = [&](const Array& a) {
+        const auto id = static_cast<std::size_t>(&a - d_.arrays.data());
+        const auto input = std::find(d_.inputs.begin(), d_.inputs.end(), static_cast<ArrayId>(id));
+        return !out_.typed[id] || (input != d_.inputs.end() && out_.defaults[static_cast<std::size_t>(input - d_.inputs.begin())]);
+    };
     out_.elementwise = d_.outputs.size() == 1 && std::all_of(d_.arrays.begin(), d_.arrays.end(), scalar) &&
                        std::all_of(d_.equations.begin(), d_.equations.end(), map) && d_.axes.empty() &&
-                       std::none_of(out_.typed.begin(), out_.typed.end(), [](bool typed) { return typed; });
+                       std::all_of(d_.arrays.begin(), d_.arrays.end(), untyped);
     if (over_limit_) out_.ok = false;
 }
 

@@ -72,6 +72,7 @@ private:
     Expr store(const Body& body, const Frame& frame, const std::string& suffix);  ///< in a temporary; the read of it
     Affine lower_index(const AstNode& node, const Frame& frame);
     void check_condition(const AstNode& node);
+    void check_coordinates(const Expr& e, const SourceRange& range);
     void unknown_name(const std::string& name, const SourceRange& range, const Frame& frame);
     bool array_usable(const AstWord& name);
     std::vector<AxisId> bind(const std::vector<AstWord>& names, const Frame& frame, bool bound_allowed);
@@ -123,6 +124,8 @@ private:
     void check_size_agreement();
 
     // scope.cpp: names, arrays, axes, types
+    [[nodiscard]] bool is_array(const std::string& name) const { return arrays_.contains(name) || targets_.contains(name); }
+    bool is_function(const std::string& name) { return library_.find(name) || library_.state(name) == Library::State::running; }
     AxisId axis(const std::string& name);
     AxisId fresh_axis(const std::string& wanted);
     std::string unique_name(const std::string& wanted);

@@ -87,7 +87,7 @@ void Elaborator::unknown_name(const std::string& name, const SourceRange& range,
 }
 
 Expr Elaborator::lower_node(const AstName& n, const AstNode& node, const Frame& frame) {
-    if (arrays_.contains(n.name) || targets_.contains(n.name)) {
+    if (is_array(n.name)) {
         if (!array_usable({n.name, node.range})) return constant(0);
         const auto known = arrays_[n.name];
         const Array& array = d_.array(known.id);
@@ -103,7 +103,7 @@ Expr Elaborator::lower_node(const AstName& n, const AstNode& node, const Frame& 
         const AxisId id = axis(n.name);
         return contains(frame.bound, id) ? axis_index(id) : axis_size(id);
     }
-    if (is_builtin(n.name) || library_.find(n.name) || library_.state(n.name) == Library::State::running) {
+    if (is_builtin(n.name) || is_function(n.name)) {
         error(Code::function_as_value, node.range, fmt::format("{} is a function and stands without arguments", n.name), fmt::format("{}(…)", n.name));
         return constant(0);
     }
@@ -113,10 +113,10 @@ Expr Elaborator::lower_node(const AstName& n, const AstNode& node, const Frame& 
 
 Expr Elaborator::lower_node(const AstIndexed& n, const AstNode& node, const Frame& frame) {
     const std::string& name = n.name.text;
-    if (!arrays_.contains(name) && !targets_.contains(name)) {
+    if (!is_array(name)) {
         if (axis_names_.contains(name)) {
             error(Code::not_an_array, n.name.range, fmt::format("{} is an axis and has no elements", name), "an array");
-        } else if (is_builtin(name) || library_.find(name)) {
+        } else if (is_builtin(name) || is_function(name)) {
             error(Code::function_as_value, n.name.range, fmt::format("{} is a function; its arguments stand in parentheses", name), fmt::format("{}(…)", name));
         } else {
             std::vector<std::string> candidates = array_names();
@@ -171,7 +171,7 @@ Affine Elaborator::lower_index(const AstNode& node, const Frame& frame) {
     std::function<Linear(const AstNode&)> walk = [&](const AstNode& e) -> Linear {
         if (const auto* n = std::get_if<AstNumber>(&e.v)) return {{}, n->value, true};
         if (const auto* n = std::get_if<AstName>(&e.v)) {
-            if (arrays_.contains(n->name) || targets_.contains(n->name)) {
+            if (is_array(n->name)) {
                 error(Code::array_as_index, e.range, fmt::format("{} is an array; an index is made of axes", n->name), "an axis, or a sum of axes and whole numbers");
             } else if (!axis_names_.contains(n->name)) {
                 std::vector<std::string> bound;
@@ -275,7 +275,45 @@ Expr Elaborator::lower_node(const AstBinary& n, const AstNode&, const Frame& fra
     }
     Expr a = lower(n.operands[0], frame);
     Expr b = lower(n.operands[1], frame);
-    return binary(n.op, std::move(a), std::move(b));
+    Expr e = binary(n.op, std::move(a), std::move(b));
+    check_coordinates(e, n.op == BinaryOp::pow ? n.operands[0].range : n.operands[1].range);
+    return e;
+}
+
+namespace {
+
+/// Zero where the coordinate in it is.
+bool vanishes_at_origin(const Expr& e) {
+    if (as<AxisIndex>(e)) return true;
+    if (const auto* n = as<Unary>(e)) return n->op == UnaryOp::sqrt && vanishes_at_origin(n->a);
+    if (const auto* n = as<Binary>(e); n && n->op == BinaryOp::pow) {
+        const auto* exponent = as<Constant>(n->b);
+        return exponent && exponent->value > 0 && vanishes_at_origin(n->a);
+    }
+    return false;
+}
+
+/// The axis by whose coordinate the node divides, or -1.
+AxisId coordinate_divisor(const Expr& e) {
+    const Expr* divisor = nullptr;
+    if (const auto* n = as<Binary>(e)) {
+        if (n->op == BinaryOp::div) divisor = &n->b;
+        const auto* exponent = n->op == BinaryOp::pow ? as<Constant>(n->b) : nullptr;
+        if (exponent && exponent->value < 0) divisor = &n->a;
+    }
+    if (const auto* n = as<Unary>(e); n && n->op == UnaryOp::rsqrt) divisor = &n->a;
+    return divisor && vanishes_at_origin(*divisor) ? free_axes(*divisor)[0] : -1;
+}
+
+}  // namespace
+
+/// A coordinate begins at 0, so who divides by one means the size.
+void Elaborator::check_coordinates(const Expr& e, const SourceRange& range) {
+    const AxisId divisor = coordinate_divisor(e);
+    if (divisor < 0) return;
+    const std::string& axis = d_.axis(divisor).name;
+    error(Code::coordinate_as_divisor, range, fmt::format("{} is bound here, so this divides by its coordinate, which begins at 0", axis), "something that is not 0",
+          fmt::format("the size of the axis is size({})", axis));
 }
 
 Expr Elaborator::lower_size(const AstCall& n, const AstNode& node) {
@@ -328,15 +366,23 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
     if (name == "where") check_condition(n.arguments[0]);
     for (const AstNode& argument : n.arguments) a.push_back(lower(argument, frame));
     if (name == "where") return select(a[0], a[1], a[2]);
-    if (binary_function) return binary(binary_functions().find(name)->second, a[0], a[1]);
-    if (const auto at = unary_functions().find(name); at != unary_functions().end()) return unary(at->second, a[0]);
+    if (binary_function) {
+        Expr e = binary(binary_functions().find(name)->second, a[0], a[1]);
+        check_coordinates(e, n.arguments[0].range);
+        return e;
+    }
+    if (const auto at = unary_functions().find(name); at != unary_functions().end()) {
+        Expr e = unary(at->second, a[0]);
+        check_coordinates(e, n.arguments[0].range);
+        return e;
+    }
     return cast(*dtype_from_name(name), a[0]);
 }
 
 Expr Elaborator::lower_node(const AstCall& n, const AstNode& node, const Frame& frame) {
     const std::string& name = n.name.text;
     if (is_builtin(name)) return lower_builtin(n, node, frame);
-    if (arrays_.contains(name) || targets_.contains(name)) {
+    if (is_array(name) && !is_function(name)) {
         error(Code::array_called, node.range, fmt::format("{} is an array; its indices stand in brackets", name), fmt::format("{}[…]", name));
         return constant(0);
     }
@@ -368,7 +414,7 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
         const Body body = lower_reduction(n, frame);
         return errors() > before ? constant(0) : store(body, frame, name);
     }
-    if (is_builtin(name) || arrays_.contains(name) || targets_.contains(name)) {
+    if (is_builtin(name) || (is_array(name) && !is_function(name))) {
         error(Code::missing_operator, n.operands[0].range, fmt::format("an operator is missing after {}(…)", name), "an operator",
               "only reductions and diagrams stand before an operand");
         return constant(0);
@@ -402,7 +448,7 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
 std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Frame& frame, bool bound_allowed) {
     std::vector<AxisId> out;
     for (const AstWord& word : names) {
-        if (arrays_.contains(word.text) || targets_.contains(word.text)) {
+        if (is_array(word.text)) {
             error(Code::name_clash, word.range, fmt::format("{} is an array, not an axis", word.text), "an axis");
             continue;
         }
