@@ -1,0 +1,192 @@
+#include "property/pipeline_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "cost/exact.hpp"
+#include "derive/evaluate_derived.hpp"
+#include "derive/verify.hpp"
+#include "property/random_diagram.hpp"
+#include "tile/expand.hpp"
+#include "tile/interpret.hpp"
+#include "tile/print.hpp"
+#include "tile/verify.hpp"
+
+namespace napkin::pipeline {
+namespace {
+
+/// How the outputs of `diagram` differ from the reference of `source`, or "". Where the definition is not finite nothing is
+/// promised. Sums of thousands of values in another order differ in their last digits, relative to the largest of them.
+std::string difference(const Diagram& source, const Values& reference, const Diagram& diagram, const Values& values) {
+    for (const ArrayId id : source.outputs) {
+        const std::string& name = source.array(id).name;
+        const auto other = diagram.find_array(name);
+        if (!other) return fmt::format("{} is gone", name);
+        const auto& want = reference[static_cast<std::size_t>(id)];
+        const auto& have = values[static_cast<std::size_t>(*other)];
+        if (want.size() != have.size())
+            return fmt::format("{} has {} values in place of {}", name, have.size(), want.size());
+        double scale = 1;
+        for (const double w : want)
+            if (std::isfinite(w)) scale = std::max(scale, std::abs(w));
+        for (std::size_t i = 0; i < want.size(); ++i)
+            if (std::isfinite(want[i]) && !(std::abs(want[i] - have[i]) <= 1e-8 * scale))
+                return fmt::format("{} at {} is {} in place of {}", name, i, have[i], want[i]);
+    }
+    return "";
+}
+
+/// Inputs of the case for a diagram with the same inputs, by name.
+Values inputs_for(const Diagram& diagram, const Diagram& source, const Values& given) {
+    Values values(diagram.arrays.size());
+    for (const ArrayId id : source.inputs)
+        if (const auto other = diagram.find_array(source.array(id).name))
+            values[static_cast<std::size_t>(*other)] = given[static_cast<std::size_t>(id)];
+    return values;
+}
+
+Plan plan_of(const Case& c, const Derived& derived) {
+    Plan plan;
+    for (const Kernel& kernel : derived.kernels) {
+        KernelPlan k;
+        k.kernel = kernel.name;
+        for (const AxisId a : kernel.group_axes)
+            if (const std::int64_t g = c.sizes.group[static_cast<std::size_t>(a)]; g > 0)
+                k.group[derived.diagram.axis(a).name] = {g, "", true};
+        for (std::size_t a = 0; a < c.sizes.stream.size(); ++a)
+            if (c.sizes.stream[a] > 0) k.stream[derived.diagram.axes[a].name] = {c.sizes.stream[a], "", true};
+        plan.kernels.push_back(std::move(k));
+    }
+    return plan;
+}
+
+std::string differences(const Diagram& diagram, const KernelCounts& counted, const ExactCosts& model) {
+    const auto differ = [](const char* what, std::int64_t a, std::int64_t b) {
+        return a == b ? "" : fmt::format("{} counted {}, model {}; ", what, a, b);
+    };
+    std::string out = differ("loaded", counted.transfers_loaded, model.loaded) +
+                      differ("stored", counted.transfers_stored, model.stored) +
+                      differ("peak", counted.peak_values, model.peak_memory) +
+                      differ("groups", counted.groups, model.groups) +
+                      differ("chunks run", counted.chunks_run, model.chunks_run) +
+                      differ("chunks skipped", counted.chunks_skipped, model.chunks_skipped);
+    std::map<std::string, std::int64_t> by_array;
+    for (const ArrayCount& a : model.arrays) by_array[diagram.array(a.array).name] += a.loaded + a.stored;
+    std::erase_if(by_array, [](const auto& entry) { return entry.second == 0; });
+    auto counted_by_array = counted.by_array;
+    std::erase_if(counted_by_array, [](const auto& entry) { return entry.second == 0; });
+    if (by_array != counted_by_array) out += "the counts of the arrays differ; ";
+    return out;
+}
+
+std::string check(const Case& c, Coverage& seen) {
+    const Values given = random_inputs(c.diagram, c.extents, c.seed);
+    Values reference = given;
+    evaluate(c.diagram, c.extents, reference);
+
+    DeriveOptions options;
+    options.form = c.form;
+    options.fuse = c.fuse;
+    const auto result = derive(c.diagram, options);
+    if (!result.ok()) return "derive: " + render(result.errors());
+    const Derived& derived = *result;
+    if (const auto faults = verify(derived); !faults.empty())
+        return fmt::format("derived: {}", fmt::join(faults, "; "));
+    if (derived.diagram.axes.size() != c.extents.size()) return "derive: the axes changed";
+
+    for (const DerivationStep& step : derived.steps) {
+        Values values = inputs_for(step.after, c.diagram, given);
+        evaluate(step.after, c.extents, values);
+        if (const auto d = difference(c.diagram, reference, step.after, values); !d.empty())
+            return fmt::format("step {}: {}", step.rule, d);
+        ++seen.steps;
+    }
+
+    const auto fresh = [&] { return inputs_for(derived.diagram, c.diagram, given); };
+    Values values = fresh();
+    evaluate(derived, c.extents, c.sizes, values);
+    if (const auto d = difference(c.diagram, reference, derived.diagram, values); !d.empty())
+        return "derived form: " + d;
+    for (const double split : {0.3, 0.7}) {
+        values = fresh();
+        seen.merges += evaluate_by_merge(derived, c.extents, c.sizes, split, values);
+        if (const auto d = difference(c.diagram, reference, derived.diagram, values); !d.empty())
+            return fmt::format("merge at {}: {}", split, d);
+    }
+
+    const Plan plan = plan_of(c, derived);
+    const TileProgram program = expand(derived, c.extents, plan);
+    if (const auto faults = verify(program); !faults.empty())
+        return fmt::format("tile program: {}", fmt::join(faults, "; "));
+    values = fresh();
+    const auto counts = interpret(program, values);
+    if (const auto d = difference(c.diagram, reference, derived.diagram, values); !d.empty())
+        return "interpreter: " + d;
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+        const ExactCosts costs = exact_costs(derived, derived.kernels[k], c.extents, plan.kernels[k]);
+        if (const auto d = differences(derived.diagram, counts[k], costs); !d.empty())
+            return fmt::format("counts of {}: {}", derived.kernels[k].name, d);
+        seen.chunks_skipped += counts[k].chunks_skipped;
+    }
+
+    const std::string text = to_string(program);
+    const auto parsed = parse_tile(text, derived);
+    if (!parsed.ok()) return "parse: " + render(parsed.errors());
+    if (to_string(*parsed) != text) return "parse: the text read back prints otherwise";
+
+    for (const Kernel& kernel : derived.kernels) {
+        std::size_t statements = 0;
+        for (const Stage& stage : kernel.stages)
+            if (const auto* loop = std::get_if<Loop>(&stage))
+                ++seen.loops, seen.states += static_cast<std::int64_t>(loop->init.size()), statements += loop->body.size();
+            else
+                statements += std::get<Block>(stage).statements.size();
+        ++seen.kernels;
+        seen.fused_kernels += statements > 1;
+    }
+    for (const TileKernel& kernel : program.kernels)
+        for (const Variable& v : kernel.variables)
+            seen.halos += std::any_of(v.dims.begin(), v.dims.end(), [](const Affine& d) { return d.terms.size() > 1; });
+    return "";
+}
+
+}  // namespace
+
+Case make_case(const Diagram& diagram, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto pick = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
+    Case c;
+    c.diagram = diagram;
+    c.extents = random_extents(diagram, seed);
+    c.seed = seed;
+    for (const std::int64_t extent : c.extents) {
+        c.sizes.group.push_back(pick(4) == 0 ? 0 : 1 + pick(extent));
+        c.sizes.stream.push_back(pick(4) == 0 ? 0 : 1 + pick(extent));
+    }
+    c.form = pick(4) == 0 ? Form::auxiliary : Form::unscaled;
+    c.fuse = pick(8) != 0;
+    return c;
+}
+
+std::string describe(const Case& c) {
+    std::string out = napkin::describe(c.diagram);
+    for (std::size_t a = 0; a < c.extents.size(); ++a)
+        out += fmt::format("{} = {}, group {}, stream {}\n", c.diagram.axes[a].name, c.extents[a], c.sizes.group[a],
+                           c.sizes.stream[a]);
+    return out + fmt::format("form {}, fuse {}, seed {}\n", c.form == Form::auxiliary ? "auxiliary" : "unscaled",
+                             c.fuse, c.seed);
+}
+
+std::string failure_of(const Case& c, Coverage& seen) {
+    try {
+        return check(c, seen);
+    } catch (const std::exception& e) {
+        return fmt::format("thrown: {}", e.what());
+    }
+}
+
+}  // namespace napkin::pipeline
