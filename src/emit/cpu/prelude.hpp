@@ -1,0 +1,15 @@
+#pragma once
+// The text that every emitted CPU kernel begins with: vectors, their mathematics, and the storage types. It stands in prelude_vectors.inc, prelude_math.inc and prelude_types.inc.
+#include <string_view>
+
+namespace napkin::cpu {
+
+/// All of it, in namespace napkin_cpu. It includes nothing, so compiling it takes a few milliseconds.
+std::string_view prelude_text();
+
+/// Bytes of the prelude's vectors when it is compiled for this processor: 64, 32 or 16.
+int native_vector_bytes();
+/// Vector registers that go with them: 32 or 16.
+int native_vector_registers();
+
+}  // namespace napkin::cpu

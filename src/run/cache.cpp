@@ -1,0 +1,292 @@
+#include "run/cache.hpp"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <sstream>
+
+#include "run/files.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr const char* manifest_name = "manifest";
+constexpr const char* manifest_magic = "napkin-cache 1";
+constexpr std::string_view temporary_prefix = "tmp-";
+constexpr std::int64_t stale_seconds = 3600;  ///< a temporary directory this old was left by a process that died
+
+struct ManifestFile {
+    std::string name;
+    std::int64_t bytes = 0;
+    std::string sha;
+};
+struct Manifest {
+    std::string key, note;
+    std::int64_t created = 0;
+    std::vector<ManifestFile> files;
+};
+
+/// Lines of "word rest", closed by the checksum of all before it.
+std::string print_manifest(const Manifest& manifest) {
+    std::string text = std::string(manifest_magic) + "\nkey " + manifest.key + "\ncreated " + std::to_string(manifest.created) + "\nnote ";
+    for (const char c : manifest.note) text += c == '\n' || c == '\r' ? ' ' : c;
+    text += '\n';
+    for (const ManifestFile& f : manifest.files) text += "file " + std::to_string(f.bytes) + " " + f.sha + " " + f.name + "\n";
+    return text + "end " + sha256(text) + "\n";
+}
+
+std::optional<Manifest> parse_manifest(const std::string& text) {
+    const std::size_t end = text.rfind("\nend ");
+    if (end == std::string::npos) return std::nullopt;
+    const std::string body = text.substr(0, end + 1);
+    if (text.substr(end + 1) != "end " + sha256(body) + "\n") return std::nullopt;
+    // The checksum holds, so the lines are as they were written.
+    std::istringstream lines(body);
+    std::string line;
+    if (!std::getline(lines, line) || line != manifest_magic) return std::nullopt;
+    Manifest manifest;
+    while (std::getline(lines, line)) {
+        const std::size_t space = line.find(' ');
+        if (space == std::string::npos) return std::nullopt;
+        const std::string word = line.substr(0, space), rest = line.substr(space + 1);
+        if (word == "key") manifest.key = rest;
+        if (word == "note") manifest.note = rest;
+        if (word == "created") std::from_chars(rest.data(), rest.data() + rest.size(), manifest.created);
+        if (word == "file") {
+            std::istringstream fields(rest);
+            ManifestFile file;
+            if (!(fields >> file.bytes >> file.sha >> file.name) || file.name.find('/') != std::string::npos) return std::nullopt;
+            manifest.files.push_back(std::move(file));
+        }
+    }
+    return manifest;
+}
+
+std::optional<Manifest> read_manifest(const std::string& entry) {
+    const std::optional<std::string> text = read_file(entry + "/" + manifest_name, 1 << 20);
+    return text ? parse_manifest(*text) : std::nullopt;
+}
+
+/// Bytes of a file, or -1 when it is not a regular file.
+std::int64_t file_bytes(const std::string& path) {
+    struct stat info{};
+    return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? static_cast<std::int64_t>(info.st_size) : -1;
+}
+
+std::int64_t changed(const std::string& path) {
+    struct stat info{};
+    return ::lstat(path.c_str(), &info) == 0 ? static_cast<std::int64_t>(info.st_mtime) : 0;
+}
+
+bool sizes_agree(const std::string& entry, const Manifest& manifest) {
+    return std::all_of(manifest.files.begin(), manifest.files.end(),
+                       [&](const ManifestFile& f) { return file_bytes(entry + "/" + f.name) == f.bytes; });
+}
+
+bool contents_agree(const std::string& entry, const Manifest& manifest) {
+    return std::all_of(manifest.files.begin(), manifest.files.end(), [&](const ManifestFile& f) {
+        const std::optional<std::string> content = read_file(entry + "/" + f.name);
+        return content && sha256(*content) == f.sha;
+    });
+}
+
+std::int64_t tree_bytes(const std::string& entry) {
+    std::int64_t total = 0;
+    for (const std::string& name : directory_names(entry)) total += std::max<std::int64_t>(0, file_bytes(entry + "/" + name));
+    return total;
+}
+
+/// Takes an entry out of sight in one step, then removes it.
+void remove_entry(const std::string& directory, const std::string& key) {
+    const std::string away = make_temporary_directory(directory + "/" + std::string(temporary_prefix));
+    const std::string entry = directory + "/" + key;
+    if (!away.empty() && ::rename(entry.c_str(), (away + "/entry").c_str()) == 0) {
+        remove_tree(away);
+    } else {
+        remove_tree(entry);
+        if (!away.empty()) remove_tree(away);
+    }
+}
+
+Diagnostic not_private(const std::string& directory, const std::string& why, const std::string& hint) {
+    Diagnostic error;
+    error.code = "cache-not-private";
+    error.message = "the kernel cache " + directory + " " + why + ": code in it could be somebody else's";
+    error.expected = "a directory of your own that nobody else can write to (mode 0700)";
+    error.hint = hint;
+    error.exit_code = ExitCode::machine_lacks;
+    return error;
+}
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+std::string usual_directory() {
+    if (const std::string chosen = variable("NAPKIN_CACHE_DIR"); !chosen.empty()) return chosen;
+    // The XDG base directory specification has relative paths ignored.
+    if (const std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/')) return base + "/napkin";
+    if (const std::string home = variable("HOME"); home.starts_with('/')) return home + "/.cache/napkin";
+    const passwd* user = ::getpwuid(::geteuid());
+    return user != nullptr && user->pw_dir != nullptr ? std::string(user->pw_dir) + "/.cache/napkin" : "";
+}
+
+}  // namespace
+
+Result<Cache> Cache::open() {
+    const std::string directory = usual_directory();
+    if (directory.empty()) return file_error(ENOENT, "cache-unwritable", "there is no home directory for the kernel cache");
+    std::int64_t cap = default_cache_cap_bytes;
+    const std::string mib = variable("NAPKIN_CACHE_MIB");
+    std::int64_t number = 0;
+    if (std::from_chars(mib.data(), mib.data() + mib.size(), number).ec == std::errc() && number > 0 && number < (std::int64_t{1} << 40)) {
+        cap = number << 20;
+    }
+    return open(directory, cap);
+}
+
+Result<Cache> Cache::open(const std::string& directory, std::int64_t cap_bytes) {
+    Cache cache;
+    cache.directory_ = directory;
+    cache.cap_bytes_ = cap_bytes;
+    if (!cache.directory_.starts_with('/')) {
+        char* here = ::getcwd(nullptr, 0);
+        if (here == nullptr) return file_error(errno, "cache-unwritable", "the current directory cannot be read");
+        cache.directory_ = std::string(here) + "/" + directory;
+        std::free(here);
+    }
+    while (cache.directory_.size() > 1 && cache.directory_.back() == '/') cache.directory_.pop_back();
+
+    struct stat info{};
+    if (::lstat(cache.directory_.c_str(), &info) != 0) {
+        const int why = make_directories(cache.directory_);
+        if (why != 0) return file_error(why, "cache-unwritable", "cannot create the kernel cache " + cache.directory_);
+        if (::lstat(cache.directory_.c_str(), &info) != 0) return file_error(errno, "cache-unwritable", "cannot open the kernel cache " + cache.directory_);
+    }
+    const std::string elsewhere = "set NAPKIN_CACHE_DIR to a directory of your own";
+    if (S_ISLNK(info.st_mode)) return not_private(cache.directory_, "is a symbolic link", "set NAPKIN_CACHE_DIR to what it points to");
+    if (!S_ISDIR(info.st_mode)) return file_error(ENOTDIR, "cache-unwritable", "cannot open the kernel cache " + cache.directory_);
+    if (info.st_uid != ::geteuid()) return not_private(cache.directory_, "belongs to another user", elsewhere);
+    if ((info.st_mode & 022) != 0) return not_private(cache.directory_, "can be written to by others", "clear and close it: chmod 700 " + cache.directory_);
+    if (::access(cache.directory_.c_str(), W_OK | X_OK) != 0) return file_error(errno, "cache-unwritable", "cannot write to the kernel cache " + cache.directory_);
+    return cache;
+}
+
+std::optional<std::string> Cache::find(const std::string& key) const {
+    const std::string entry = directory_ + "/" + key;
+    struct stat info{};
+    if (::lstat(entry.c_str(), &info) != 0) return std::nullopt;
+    const std::optional<Manifest> manifest = S_ISDIR(info.st_mode) ? read_manifest(entry) : std::nullopt;
+    if (!manifest || manifest->key != key || !sizes_agree(entry, *manifest) || !contents_agree(entry, *manifest)) {
+        remove_entry(directory_, key);
+        return std::nullopt;
+    }
+    ::utimensat(AT_FDCWD, (entry + "/" + manifest_name).c_str(), nullptr, 0);
+    return entry;
+}
+
+Result<std::string> Cache::begin() const {
+    const std::string path = make_temporary_directory(directory_ + "/" + std::string(temporary_prefix));
+    if (path.empty()) return file_error(errno, "cache-unwritable", "cannot write to the kernel cache " + directory_);
+    return path;
+}
+
+Result<std::string> Cache::commit(const std::string& temporary, const std::string& key, const std::string& note) const {
+    const auto failed = [&](int why) {
+        abandon(temporary);
+        return file_error(why, "cache-unwritable", "cannot keep a kernel in " + directory_);
+    };
+    Manifest manifest{key, note, static_cast<std::int64_t>(std::time(nullptr)), {}};
+    for (const std::string& name : directory_names(temporary)) {
+        const std::optional<std::string> content = read_file(temporary + "/" + name);
+        if (!content) return failed(EIO);
+        if (const int why = sync_path(temporary + "/" + name); why != 0) return failed(why);
+        manifest.files.push_back({name, static_cast<std::int64_t>(content->size()), sha256(*content)});
+    }
+    if (const int why = write_new_file(temporary + "/" + manifest_name, print_manifest(manifest)); why != 0) return failed(why);
+    if (const int why = sync_path(temporary); why != 0) return failed(why);
+
+    const std::string entry = directory_ + "/" + key;
+    // Another process may have put its entry there first. It is as good as ours, unless it is broken: find() removes it then.
+    for (int attempt = 0; ::rename(temporary.c_str(), entry.c_str()) != 0; ++attempt) {
+        const int why = errno;
+        if ((why != EEXIST && why != ENOTEMPTY && why != ENOTDIR) || attempt == 3) return failed(why);
+        if (const auto present = find(key)) {
+            abandon(temporary);
+            return *present;
+        }
+    }
+    sync_path(directory_);
+    trim(key);
+    return entry;
+}
+
+void Cache::abandon(const std::string& temporary) const { remove_tree(temporary); }
+
+void Cache::remove(const std::string& key) const { remove_entry(directory_, key); }
+
+std::vector<CacheEntry> Cache::list() const {
+    std::vector<CacheEntry> entries;
+    for (const std::string& name : directory_names(directory_)) {
+        const std::string path = directory_ + "/" + name;
+        struct stat info{};
+        if (name.starts_with(temporary_prefix) || ::lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+        CacheEntry entry;
+        entry.key = name;
+        entry.bytes = tree_bytes(path);
+        const std::optional<Manifest> manifest = read_manifest(path);
+        entry.intact = manifest && manifest->key == name && sizes_agree(path, *manifest);
+        if (manifest) entry.note = manifest->note, entry.created = manifest->created;
+        entry.used = changed(path + "/" + manifest_name);
+        entries.push_back(std::move(entry));
+    }
+    std::stable_sort(entries.begin(), entries.end(), [](const CacheEntry& a, const CacheEntry& b) { return a.used > b.used; });
+    return entries;
+}
+
+CacheStats Cache::stats() const {
+    CacheStats stats{directory_, 0, 0, 0, cap_bytes_};
+    for (const CacheEntry& entry : list()) {
+        ++stats.entries;
+        stats.broken += entry.intact ? 0 : 1;
+        stats.bytes += entry.bytes;
+    }
+    return stats;
+}
+
+std::int64_t Cache::clear() const {
+    std::int64_t freed = 0;
+    for (const CacheEntry& entry : list()) {
+        freed += entry.bytes;
+        remove_entry(directory_, entry.key);
+    }
+    trim();
+    return freed;
+}
+
+void Cache::trim(const std::string& keep_key) const {
+    const auto now = static_cast<std::int64_t>(std::time(nullptr));
+    for (const std::string& name : directory_names(directory_)) {
+        const std::string path = directory_ + "/" + name;
+        if (name.starts_with(temporary_prefix) && now - changed(path) > stale_seconds) remove_tree(path);
+    }
+    std::int64_t total = 0;
+    for (const CacheEntry& entry : list()) {
+        total += entry.bytes;
+        if (total > cap_bytes_ && entry.key != keep_key) {
+            total -= entry.bytes;
+            remove_entry(directory_, entry.key);
+        }
+    }
+}
+
+}  // namespace napkin

@@ -1,0 +1,72 @@
+#pragma once
+// The kernel cache: a private directory of compiled kernels, kept from one process to the next.
+//
+// An entry is a directory named by its key. It is written beside the others under a temporary name, synced and renamed, so that it
+// is either absent or whole; its manifest holds the size and SHA-256 of every file, and what does not agree with it is
+// removed, never used. A hit renews the entry's time, and the entries used longest ago leave when the cap is passed.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/result.hpp"
+
+namespace napkin {
+
+inline constexpr std::int64_t default_cache_cap_bytes = std::int64_t{512} << 20;
+
+struct CacheEntry {
+    std::string key;
+    std::string note;  ///< one line by whoever made it, e.g. the compiler
+    std::int64_t bytes = 0;
+    std::int64_t created = 0, used = 0;  ///< seconds since 1970
+    bool intact = true;                  ///< manifest readable and every file there with its size; contents are checked on use
+};
+
+struct CacheStats {
+    std::string directory;
+    std::int64_t entries = 0, broken = 0, bytes = 0, cap_bytes = 0;
+};
+
+/// An open cache directory. Several processes and threads may use one directory at a time.
+class Cache {
+public:
+    /// NAPKIN_CACHE_DIR, else $XDG_CACHE_HOME/napkin, else ~/.cache/napkin; created with mode 0700. Errors (machine_lacks):
+    /// cache-not-private when the directory is a link, another user's, or writable for others; cache-unwritable.
+    static Result<Cache> open();
+    /// The same for a given directory.
+    static Result<Cache> open(const std::string& directory, std::int64_t cap_bytes = default_cache_cap_bytes);
+
+    [[nodiscard]] const std::string& directory() const { return directory_; }
+
+    /// The entry's directory when it is whole; a broken entry is removed. Renews the time of use.
+    [[nodiscard]] std::optional<std::string> find(const std::string& key) const;
+
+    /// A new private directory to write an entry's files into. Error: cache-unwritable, disk-full.
+    [[nodiscard]] Result<std::string> begin() const;
+    /// Seals what begin() gave and puts it in place under the key; where another process was faster, its entry stays. Gives the
+    /// entry's directory. Errors: disk-full, cache-unwritable.
+    [[nodiscard]] Result<std::string> commit(const std::string& temporary, const std::string& key, const std::string& note) const;
+    /// Removes what begin() gave.
+    void abandon(const std::string& temporary) const;
+
+    /// Removes one entry.
+    void remove(const std::string& key) const;
+
+    [[nodiscard]] std::vector<CacheEntry> list() const;  ///< used last first
+    [[nodiscard]] CacheStats stats() const;
+    /// Removes every entry and left-over; returns the bytes that this freed.
+    std::int64_t clear() const;
+    /// Removes the entries used longest ago until at most the cap remains; the one just made stays.
+    void trim(const std::string& keep_key = "") const;
+
+private:
+    std::string directory_;
+    std::int64_t cap_bytes_ = default_cache_cap_bytes;
+};
+
+/// Lower-case hexadecimal SHA-256 (FIPS 180-4).
+std::string sha256(std::string_view data);
+
+}  // namespace napkin

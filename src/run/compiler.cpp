@@ -1,0 +1,106 @@
+// Which C++ compiler the kernels are compiled with, and what a cache key says about it and about the processor.
+#include "run/compiler.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "run/files.hpp"
+#include "run/process.hpp"
+
+namespace napkin {
+namespace {
+
+bool executable(const std::string& path) {
+    struct stat info{};
+    return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+/// The file that a command's name stands for, "" when there is none.
+std::string find_on_path(const std::string& name) {
+    if (name.find('/') != std::string::npos) return executable(name) ? name : "";
+    const char* path = std::getenv("PATH");
+    std::istringstream directories(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+    std::string directory;
+    while (std::getline(directories, directory, ':')) {
+        if (directory.empty()) directory = ".";
+        if (const std::string file = directory + "/" + name; executable(file)) return file;
+    }
+    return "";
+}
+
+/// Path, size and time of change of the executable behind all links.
+std::string identity_of(const std::string& path) {
+    char* resolved = ::realpath(path.c_str(), nullptr);
+    const std::string real = resolved == nullptr ? path : resolved;
+    std::free(resolved);
+    struct stat info{};
+    if (::stat(real.c_str(), &info) != 0) return real;
+    return fmt::format("{} {} {}.{:09}", real, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+Diagnostic no_compiler(const std::string& message) {
+    Diagnostic error;
+    error.code = "no-compiler";
+    error.message = message;
+    error.expected = "g++ 12 or later, or clang++ 14 or later";
+    error.hint = "Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; or set CXX to a compiler";
+    error.exit_code = ExitCode::machine_lacks;
+    return error;
+}
+
+}  // namespace
+
+Result<Compiler> find_compiler(const JitOptions& options) {
+    std::string wanted = options.compiler;
+    const char* from_environment = std::getenv("CXX");
+    const bool is_from_environment = wanted.empty() && from_environment != nullptr && *from_environment != 0;
+    if (is_from_environment) wanted = from_environment;
+
+    std::istringstream words(wanted);
+    std::string name;
+    if (words >> name) {
+        Compiler compiler;
+        compiler.path = find_on_path(name);
+        if (compiler.path.empty()) {
+            return no_compiler(fmt::format("there is no compiler \"{}\"{}", name, is_from_environment ? ", which CXX names" : ""));
+        }
+        for (std::string argument; words >> argument;) compiler.arguments.push_back(argument);
+        compiler.identity = identity_of(compiler.path);
+        return compiler;
+    }
+    for (const char* usual : {"c++", "g++", "clang++"}) {
+        if (const std::string path = find_on_path(usual); !path.empty()) return Compiler{path, {}, identity_of(path)};
+    }
+    return no_compiler("kernels are compiled by a C++ compiler, and there is none: looked for CXX, c++, g++ and clang++ on PATH");
+}
+
+std::string compiler_version(const Compiler& compiler) {
+    std::vector<std::string> command{compiler.path};
+    command.insert(command.end(), compiler.arguments.begin(), compiler.arguments.end());
+    command.emplace_back("--version");
+    const ProcessResult answer = run_process(command);
+    return answer.ok() ? answer.output.substr(0, answer.output.find('\n')) : "";
+}
+
+std::string processor_identity() {
+    utsname system{};
+    ::uname(&system);
+    std::string identity = system.machine;
+    // The lines of the first processor that decide what -march=native means.
+    std::istringstream lines(read_file("/proc/cpuinfo").value_or(""));
+    std::string line;
+    while (std::getline(lines, line) && !line.empty()) {
+        for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU implementer", "CPU architecture", "CPU variant",
+                                "CPU part", "Features", "isa"}) {
+            if (line.starts_with(key)) identity += "\n" + line;
+        }
+    }
+    return identity;
+}
+
+}  // namespace napkin

@@ -1,0 +1,122 @@
+#include "run/files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace napkin {
+namespace {
+
+/// Closes on every way out.
+struct Descriptor {
+    explicit Descriptor(int number) : fd(number) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+        if (fd >= 0) ::close(fd);
+    }
+    int fd;
+};
+
+int write_all(int fd, std::string_view content) {
+    while (!content.empty()) {
+        const ssize_t n = ::write(fd, content.data(), content.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return errno;
+        content.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return 0;
+}
+
+}  // namespace
+
+std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info{};
+    if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || S_ISDIR(info.st_mode)) return std::nullopt;
+    std::string content;
+    if (S_ISREG(info.st_mode) && static_cast<std::size_t>(info.st_size) <= max_bytes) content.reserve(static_cast<std::size_t>(info.st_size));
+    // Read to the end whatever fstat says: files under /proc have no size.
+    char buffer[1 << 16];
+    for (;;) {
+        const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::nullopt;
+        if (n == 0) return content;
+        if (content.size() + static_cast<std::size_t>(n) > max_bytes) return std::nullopt;
+        content.append(buffer, static_cast<std::size_t>(n));
+    }
+}
+
+int write_new_file(const std::string& path, std::string_view content, unsigned mode) {
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (file.fd < 0) return errno;
+    if (const int why = write_all(file.fd, content); why != 0) return why;
+    return ::fsync(file.fd) == 0 ? 0 : errno;
+}
+
+int write_special_file(const std::string& path, std::string_view content) {
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    return file.fd < 0 ? errno : write_all(file.fd, content);
+}
+
+int sync_path(const std::string& path) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.fd < 0) return errno;
+    // Some file systems do not sync directories and say so.
+    return ::fsync(file.fd) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+int make_directories(const std::string& path) {
+    for (std::size_t at = 1; at <= path.size(); ++at) {
+        if (at != path.size() && path[at] != '/') continue;
+        if (::mkdir(path.substr(0, at).c_str(), 0700) == 0) continue;
+        const int why = errno;
+        struct stat info{};
+        if (::stat(path.substr(0, at).c_str(), &info) != 0) return why;
+        if (!S_ISDIR(info.st_mode)) return ENOTDIR;
+    }
+    return 0;
+}
+
+std::vector<std::string> directory_names(const std::string& path) {
+    std::vector<std::string> names;
+    DIR* directory = ::opendir(path.c_str());
+    if (directory == nullptr) return names;
+    while (const dirent* entry = ::readdir(directory)) {
+        const std::string name = entry->d_name;
+        if (name != "." && name != "..") names.push_back(name);
+    }
+    ::closedir(directory);
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+void remove_tree(const std::string& path) {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+}
+
+std::string make_temporary_directory(const std::string& prefix) {
+    std::string path = prefix + "XXXXXX";
+    return ::mkdtemp(path.data()) == nullptr ? "" : path;
+}
+
+Diagnostic file_error(int error_number, const std::string& otherwise, const std::string& what) {
+    const bool full = error_number == ENOSPC || error_number == EDQUOT;
+    Diagnostic error;
+    error.code = full ? "disk-full" : otherwise;
+    error.message = what + ": " + std::strerror(error_number);
+    if (full) error.hint = "free some space, or set NAPKIN_CACHE_DIR (kernels) or TMPDIR (compilation) to a directory on another disk";
+    error.exit_code = ExitCode::machine_lacks;
+    return error;
+}
+
+}  // namespace napkin

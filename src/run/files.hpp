@@ -1,0 +1,38 @@
+#pragma once
+// Small files and directories with the error numbers that the caller needs; no exceptions.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// The whole file, or nothing when it cannot be read or is larger than the limit.
+std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30);
+
+/// Writes and syncs a file that must not exist yet. 0 or errno.
+int write_new_file(const std::string& path, std::string_view content, unsigned mode = 0600);
+/// Writes what exists already and is no regular file, e.g. /dev/stdout. 0 or errno.
+int write_special_file(const std::string& path, std::string_view content);
+
+/// Syncs a file or directory. 0 or errno.
+int sync_path(const std::string& path);
+
+/// Creates a directory and its missing parents, all with mode 0700. 0 or errno.
+int make_directories(const std::string& path);
+
+/// Names in a directory, without . and .., sorted; empty when it cannot be read.
+std::vector<std::string> directory_names(const std::string& path);
+
+/// A file or a directory with all it holds; does not follow links.
+void remove_tree(const std::string& path);
+
+/// A new directory with mode 0700 and a name that starts with the prefix; "" with errno set when there is none to be had.
+std::string make_temporary_directory(const std::string& prefix);
+
+/// "disk-full" when that is what errno says, else `otherwise`; exit code 3.
+Diagnostic file_error(int error_number, const std::string& otherwise, const std::string& what);
+
+}  // namespace napkin

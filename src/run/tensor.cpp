@@ -1,0 +1,223 @@
+#include "run/tensor.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <numbers>
+#include <thread>
+
+#include "support/limits.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::size_t alignment_bytes = 64;
+constexpr std::size_t huge_page_bytes = std::size_t{1} << 21;
+
+/// A small float's layout: stored mantissa bits and exponent bias; e4m3 keeps its highest exponent for numbers.
+struct SmallFloat {
+    int mantissa, bias, bits;
+    bool has_infinity;
+};
+constexpr SmallFloat f16_layout{10, 15, 16, true}, bf16_layout{7, 127, 16, true}, e4m3_layout{3, 7, 8, false}, e5m2_layout{2, 15, 8, true};
+
+std::uint32_t pack(const SmallFloat& f, double x) {
+    const std::uint32_t sign = std::signbit(x) ? 1U << (f.bits - 1) : 0U;
+    const std::uint32_t top = (1U << (f.bits - 1)) - (1U << f.mantissa);  // exponent all ones
+    if (x != x) return sign | (f.has_infinity ? top | (1U << (f.mantissa - 1)) : (1U << (f.bits - 1)) - 1);
+    if (std::isinf(x)) return sign | top;
+    const double size = std::fabs(x);
+    if (size < std::ldexp(1.0, 1 - f.bias)) return sign | static_cast<std::uint32_t>(std::ldexp(size, f.bias - 1 + f.mantissa));
+    const int exponent = std::ilogb(size);
+    const auto fraction = static_cast<std::uint32_t>(std::ldexp(size, f.mantissa - exponent)) - (1U << f.mantissa);
+    return sign | static_cast<std::uint32_t>(exponent + f.bias) << f.mantissa | fraction;
+}
+
+double unpack(const SmallFloat& f, std::uint32_t raw) {
+    const std::uint32_t magnitude = raw & ((1U << (f.bits - 1)) - 1), fraction = magnitude & ((1U << f.mantissa) - 1);
+    const int exponent = static_cast<int>(magnitude >> f.mantissa), highest = (1 << (f.bits - 1 - f.mantissa)) - 1;
+    double size;
+    if (exponent == 0) {
+        size = std::ldexp(fraction, 1 - f.bias - f.mantissa);
+    } else if (exponent == highest && (f.has_infinity || fraction == (1U << f.mantissa) - 1)) {
+        size = fraction == 0 ? HUGE_VAL : std::nan("");
+    } else {
+        size = std::ldexp(fraction + (1U << f.mantissa), exponent - f.bias - f.mantissa);
+    }
+    return (raw >> (f.bits - 1)) != 0 ? -size : size;
+}
+
+const SmallFloat* small_layout(DType type) {
+    switch (type) {
+        case DType::f16: return &f16_layout;
+        case DType::bf16: return &bf16_layout;
+        case DType::e4m3: return &e4m3_layout;
+        case DType::e5m2: return &e5m2_layout;
+        default: return nullptr;
+    }
+}
+
+/// Calls f(begin, end) over runs of [0, count), on several threads when there is much to do.
+template <class F>
+void in_parallel(std::int64_t count, F f) {
+    constexpr std::int64_t enough = 1 << 16;
+    const std::int64_t threads = std::min<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()), count / enough);
+    if (threads <= 1) return f(std::int64_t{0}, count);
+    std::vector<std::thread> others;
+    for (std::int64_t t = 1; t < threads; ++t) others.emplace_back(f, count * t / threads, count * (t + 1) / threads);
+    f(std::int64_t{0}, count / threads);
+    for (std::thread& other : others) other.join();
+}
+
+/// SplitMix64's output function: one well-mixed 64-bit number for each counter value.
+std::uint64_t mix(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+Diagnostic too_little_memory(const std::vector<std::int64_t>& sizes, std::int64_t bytes_wanted) {
+    Diagnostic error;
+    error.code = "too-little-memory";
+    error.message = fmt::format("there is no memory for an array of {} ({:.1f} GB)", fmt::join(sizes, "×"), static_cast<double>(bytes_wanted) / 1e9);
+    error.exit_code = ExitCode::machine_lacks;
+    return error;
+}
+
+}  // namespace
+
+void encode(DType type, double value, void* to) {
+    const auto put = [to](auto stored) { std::memcpy(to, &stored, sizeof stored); };
+    switch (type) {
+        case DType::f64: return put(value);
+        case DType::f32: return put(static_cast<float>(value));
+        case DType::i32: return put(static_cast<std::int32_t>(round_to(DType::i32, value)));
+        case DType::f16:
+        case DType::bf16: return put(static_cast<std::uint16_t>(pack(*small_layout(type), round_to(type, value))));
+        case DType::e4m3:
+        case DType::e5m2: return put(static_cast<std::uint8_t>(pack(*small_layout(type), round_to(type, value))));
+    }
+    throw InternalError("unknown number format");
+}
+
+double decode(DType type, const void* from) {
+    const auto get = [from]<class T>(T stored) {
+        std::memcpy(&stored, from, sizeof stored);
+        return stored;
+    };
+    switch (type) {
+        case DType::f64: return get(double{});
+        case DType::f32: return static_cast<double>(get(float{}));
+        case DType::i32: return get(std::int32_t{});
+        case DType::f16:
+        case DType::bf16: return unpack(*small_layout(type), get(std::uint16_t{}));
+        case DType::e4m3:
+        case DType::e5m2: return unpack(*small_layout(type), get(std::uint8_t{}));
+    }
+    throw InternalError("unknown number format");
+}
+
+void Tensor::Release::operator()(void* p) const { std::free(p); }
+
+Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {
+    std::int64_t count = 1;
+    bool too_large = false;
+    for (const std::int64_t size : sizes) {
+        if (size < 0) {
+            Diagnostic error;
+            error.code = "bad-sizes";
+            error.message = fmt::format("an array cannot have {} values along an axis", size);
+            error.expected = "sizes of at least 0";
+            return error;
+        }
+        too_large |= size > 0 && count > limits::max_size_product / 8 / size;
+        if (!too_large) count *= size;
+    }
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
+        count = 0;
+    } else if (too_large) {
+        return too_little_memory(sizes, limits::max_size_product);
+    }
+
+    // The system hands out more than it has and kills later, so what exceeds the machine's memory is refused here.
+    const std::int64_t bytes_wanted = count * bytes(type), pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0 && bytes_wanted / page > pages) return too_little_memory(sizes, bytes_wanted);
+    const auto wanted = static_cast<std::size_t>(bytes_wanted);
+    const std::size_t unit = wanted >= huge_page_bytes ? huge_page_bytes : alignment_bytes;
+    const std::size_t rounded = std::max(unit, (wanted + unit - 1) / unit * unit);
+    Tensor tensor;
+    tensor.data_.reset(std::aligned_alloc(unit, rounded));
+    if (!tensor.data_) return too_little_memory(sizes, bytes_wanted);
+    if (unit == huge_page_bytes) ::madvise(tensor.data_.get(), rounded, MADV_HUGEPAGE);
+    std::memset(tensor.data_.get(), 0, rounded);
+    tensor.type_ = type;
+    tensor.sizes_ = std::move(sizes);
+    tensor.count_ = count;
+    return tensor;
+}
+
+Result<Tensor> Tensor::from_doubles(DType type, std::vector<std::int64_t> sizes, const std::vector<double>& values) {
+    Result<Tensor> tensor = make(type, std::move(sizes));
+    if (!tensor.ok()) return tensor;
+    internal_check(static_cast<std::int64_t>(values.size()) == tensor->count(), "as many values as the sizes say");
+    in_parallel(tensor->count(), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) tensor->set(i, values[static_cast<std::size_t>(i)]);
+    });
+    return tensor;
+}
+
+Result<Tensor> Tensor::copy() const {
+    Result<Tensor> tensor = make(type_, sizes_);
+    if (tensor.ok() && count_ > 0) std::memcpy(tensor->data(), data(), static_cast<std::size_t>(size_bytes()));
+    return tensor;
+}
+
+Result<Tensor> Tensor::to(DType type) const {
+    if (type == type_) return copy();
+    Result<Tensor> tensor = make(type, sizes_);
+    if (!tensor.ok()) return tensor;
+    in_parallel(count_, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) tensor->set(i, at(i));
+    });
+    return tensor;
+}
+
+double Tensor::at(std::int64_t i) const { return decode(type_, static_cast<const char*>(data()) + i * bytes(type_)); }
+void Tensor::set(std::int64_t i, double value) { encode(type_, value, static_cast<char*>(data()) + i * bytes(type_)); }
+
+std::vector<double> Tensor::to_doubles() const {
+    std::vector<double> values(static_cast<std::size_t>(count_));
+    in_parallel(count_, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) values[static_cast<std::size_t>(i)] = at(i);
+    });
+    return values;
+}
+
+double normal_number(std::uint64_t seed, std::uint64_t i) {
+    // Box and Muller: a pair of uniform numbers gives a pair of normal ones, the cosine's for even i and the sine's for odd.
+    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+    const std::uint64_t base = mix(seed + golden), pair = i / 2;
+    const auto a = static_cast<double>((mix(base + (2 * pair + 1) * golden) >> 11) + 1) * 0x1p-53;  // in (0, 1]
+    const auto b = static_cast<double>(mix(base + (2 * pair + 2) * golden) >> 11) * 0x1p-53;
+    const double radius = std::sqrt(-2.0 * std::log(a)), angle = 2.0 * std::numbers::pi * b;
+    return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
+}
+
+void Tensor::fill_normal(std::uint64_t seed, double mean, double deviation) {
+    in_parallel(count_, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) set(i, mean + deviation * normal_number(seed, static_cast<std::uint64_t>(i)));
+    });
+}
+
+void Tensor::fill(double value) {
+    for (std::int64_t i = 0; i < count_; ++i) set(i, value);
+}
+
+}  // namespace napkin
