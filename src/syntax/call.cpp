@@ -140,7 +140,7 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
             error(Code::rank_mismatch, node.range, fmt::format("{} is read with {} of {} indices", array.name, written, total), array_text(known.id),
                   fmt::format("the callee's own axes can be left out with '..': {}[…, ..]", array.name));
         } else {
-            error(Code::argument_rank, node.range, fmt::format("{}, of which {} are left for {}", has, indexed && !points ? total : open, what),
+            error(Code::argument_rank, node.range, indexed ? fmt::format("{}, and {} left for {}", has, open == 1 ? "1 is" : fmt::format("{} are", open), what) : fmt::format("{}, all of them for {}", has, what),
                   counted(rank, "axis"), total > rank ? fmt::format("write the indices that are woven, and '..' for the rest: {}[…, ..]", array.name) : "");
         }
         return false;
@@ -192,8 +192,8 @@ bool Elaborator::check_argument_type(const Binding& b, std::size_t parameter, co
     if (!r || !b.callee->typed[static_cast<std::size_t>(id)] || d_.array(r->array).type == wanted.type) return true;
     const Array& given = d_.array(r->array);
     error(Code::type_mismatch, range, fmt::format("{} is {}", given.name, name(given.type)), fmt::format("{} for {} of {}", name(wanted.type), wanted.name, b.callee->diagram.name),
-          fmt::format("convert it first: {}_{} = {}({}), or leave the type out of {}'s signature to take any", array_text(r->array), name(wanted.type),
-                      name(wanted.type), array_text(r->array), b.callee->diagram.name));
+          fmt::format("convert it first: {0}_{1}{2} = {1}({0}{2}), or leave the type out of {3}'s signature to take any", given.name, name(wanted.type),
+                      given.axes.empty() ? "" : axis_list(given.axes), b.callee->diagram.name));
     return false;
 }
 
@@ -353,7 +353,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             image = id;
         }
     }
-    if (errors() > before) return false;
+    if (errors() > before || !check_binding(b, frame)) return false;
     if (targets && !bind_targets(b, *targets)) return false;
     bind_open_axes(b, operands, frame);
     for (std::size_t p = 0; p < arguments.size(); ++p) {

@@ -60,6 +60,9 @@ public:
     /// Returns the error for adding notes, or a dummy when it is not kept.
     Diagnostic& error(Code code, SourceRange range, std::string message, std::string expected = {}, std::string hint = {});
 
+    /// Counts an error that is not shown because its like is.
+    void again() { ++count_; }
+
     [[nodiscard]] std::size_t count() const { return count_; }
     [[nodiscard]] bool empty() const { return count_ == 0; }
     /// In order of place within each source, sources in order of their first error.

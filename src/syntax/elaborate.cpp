@@ -157,9 +157,10 @@ void Elaborator::signature() {
             return;
         }
         if (axis_names_.contains(a.name.text) && !out_.globals.contains(a.name.text)) {
-            error(Code::name_clash, a.name.range, fmt::format("{} is the name of an array and of an axis", a.name.text), "names that differ");
+            clash(a.name);
         }
         std::vector<AxisId> axes;
+        bool shape_known = true;
         for (const AstWord& word : a.axes) {
             const AxisId id = axis(word.text);
             if (!d_.axes[static_cast<std::size_t>(id)].range.source) d_.axes[static_cast<std::size_t>(id)].range = word.range;
@@ -167,12 +168,14 @@ void Elaborator::signature() {
                 error(Code::duplicate_axis, word.range, fmt::format("{} stands twice among the axes of {}", word.text, a.name.text),
                       "a name of its own for each axis",
                       fmt::format("two axes of one size have two names, and sizes {}_2 = {}", word.text, word.text));
+                shape_known = false;
                 continue;
             }
             axes.push_back(id);
         }
+        shape_known = shape_known && axes.size() <= limits::max_axes_per_array;
         const ArrayId id = add(a.name.text, std::move(axes), a.type, role, a.name.range);
-        arrays_[a.name.text] = {id, true};
+        arrays_[a.name.text] = {id, shape_known};
         (role == ArrayRole::input ? d_.inputs : d_.outputs).push_back(id);
         if (role == ArrayRole::input) {
             defined_.insert(a.name.text);
@@ -186,9 +189,7 @@ void Elaborator::signature() {
 std::vector<AxisId> Elaborator::target_axes(const AstArray& target) {
     std::vector<AxisId> out;
     for (const AstWord& word : target.axes) {
-        if (arrays_.contains(word.text) || targets_.contains(word.text)) {
-            error(Code::name_clash, word.range, fmt::format("{} is the name of an array and of an axis", word.text), "names that differ");
-        }
+        if (is_array(word.text)) clash(word);
         const AxisId id = axis(word.text);
         if (!d_.axes[static_cast<std::size_t>(id)].range.source) d_.axes[static_cast<std::size_t>(id)].range = word.range;
         if (std::find(out.begin(), out.end(), id) != out.end()) {
@@ -218,7 +219,7 @@ ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
     std::vector<AxisId> axes = target_axes(target);
     if (!declared) {
         if (axis_names_.contains(name) && !out_.globals.contains(name)) {
-            error(Code::name_clash, target.name.range, fmt::format("{} is the name of an array and of an axis", name), "names that differ");
+            clash(target.name);
         }
         const ArrayId id = add(name, std::move(axes), target.type, ArrayRole::temporary, target.name.range);
         arrays_[name] = {id, !target.broken};
@@ -236,7 +237,7 @@ ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
         out_.typed[static_cast<std::size_t>(id)] = true;
     }
     const bool implied = infer_axes && !target.indexed;  // O = f(Q): O's own axes
-    if (!implied && !target.broken && axes != array.axes) {
+    if (!implied && !target.broken && at->second.shape_known && axes != array.axes) {
         diagnostics_
             .error(Code::target_mismatch, target.range, fmt::format("{} does not have the axes of its declaration", name),
                    fmt::format("{}, as in the signature", array_text(id)), axes.size() == array.axes.size() ? "" : fmt::format("{} here, {} there", counted(axes.size(), "index"), counted(array.axes.size(), "axis")))
@@ -249,12 +250,13 @@ ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
 void Elaborator::equation(const AstEquation& e) {
     if (over_limit_) return;
     const std::size_t before = errors();
+    unbound_.clear();
     const bool is_call = e.body && (std::holds_alternative<AstCall>(e.body->v) || std::holds_alternative<AstPrefix>(e.body->v));
     const auto* call = e.body ? std::get_if<AstCall>(&e.body->v) : nullptr;
     const bool infer = call && (!is_builtin(call->name.text) || call->name.text == "einsum" || call->name.text == "rearrange" || call->name.text == "reduce");
 
     std::vector<ArrayId> targets;
-    for (const AstArray& target : e.targets) targets.push_back(declare_target(target, infer));
+    for (const AstArray& target : e.targets) targets.push_back(declare_target(target, infer || !e.body));
     const bool targets_good = std::find(targets.begin(), targets.end(), -1) == targets.end();
     const ArrayId first = targets[0];
 
@@ -301,10 +303,7 @@ void Elaborator::equation(const AstEquation& e) {
         defined_.insert(name);
         const auto at = arrays_.find(name);
         // Without its right-hand side the axes of such a target are not known.
-        if (at != arrays_.end() && errors() > before && infer && !e.targets[i].indexed && d_.array(at->second.id).role == ArrayRole::temporary) {
-            at->second.shape_known = false;
-        }
-        if (at != arrays_.end() && !e.body && !e.targets[i].indexed && d_.array(at->second.id).role == ArrayRole::temporary) {
+        if (at != arrays_.end() && (errors() > before || !e.body) && !e.targets[i].indexed && d_.array(at->second.id).role == ArrayRole::temporary) {
             at->second.shape_known = false;
         }
     }

@@ -124,7 +124,10 @@ private:
     void check_size_agreement();
 
     // scope.cpp: names, arrays, axes, types
-    [[nodiscard]] bool is_array(const std::string& name) const { return arrays_.contains(name) || targets_.contains(name); }
+    [[nodiscard]] bool is_array(const std::string& name) const {
+        return !clashes_.contains(name) && (arrays_.contains(name) || targets_.contains(name));
+    }
+    void clash(const AstWord& name);
     bool is_function(const std::string& name) { return library_.find(name) || library_.state(name) == Library::State::running; }
     AxisId axis(const std::string& name);
     AxisId fresh_axis(const std::string& wanted);
@@ -154,6 +157,8 @@ private:
     std::set<std::string> defined_;                  ///< arrays that may be read
     std::map<std::string, SourceRange> targets_;     ///< everything that some equation defines, and where
     std::set<std::string> axis_names_;               ///< of the whole definition
+    std::set<std::string> clashes_;                  ///< names of arrays and axes both, reported: axes from then on
+    std::set<AxisId> unbound_;                       ///< reported for the equation at hand
     std::set<std::string> taken_;                    ///< every name in the text, and those made here
     std::vector<std::pair<AxisId, Size>> suggested_sizes_;
     struct PlainIndex {

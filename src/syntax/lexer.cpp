@@ -99,7 +99,9 @@ private:
         const std::size_t begin = at_;
         const std::uint32_t indent = indentation();
         std::vector<Token> tokens;
+        const std::size_t before = diagnostics_.count();
         while (at_ < text_.size() && text_[at_] != '\n') token(tokens);
+        const bool broken = diagnostics_.count() > before;
         if (at_ < text_.size()) ++at_;
         if (tokens.empty()) return;
         if (has_tab_) {
@@ -112,7 +114,9 @@ private:
         if (!continues(tokens, indent)) {
             finish();
             current_.indent = indent;
+            current_.broken = false;
         }
+        current_.broken |= broken;
         // What is open now decides about the next line.
         for (const Token& t : tokens) open_ = is_opening(t) ? open_ + 1 : is_closing(t) ? std::max(0, open_ - 1) : open_;
         current_.tokens.insert(current_.tokens.end(), tokens.begin(), tokens.end());
@@ -140,6 +144,7 @@ private:
     void finish() {
         std::vector<Token>& tokens = current_.tokens;
         if (tokens.empty()) return;
+        const std::size_t before = diagnostics_.count();
         std::vector<std::size_t> open;
         std::vector<Token> kept;
         for (Token& t : tokens) {
@@ -171,10 +176,11 @@ private:
         }
         const std::uint32_t end = kept.empty() ? tokens.back().end : kept.back().end;
         while (!open.empty()) close(kept, open, end);
+        current_.broken |= diagnostics_.count() > before;
         tokens.clear();
         if (!kept.empty()) {
             kept.push_back({TokenKind::end, {}, end, end, 0, false, 0, false});
-            lines_.push_back({current_.indent, std::move(kept)});
+            lines_.push_back({current_.indent, current_.broken, std::move(kept)});
         }
         open_ = 0;
     }
@@ -183,7 +189,7 @@ private:
     void close(std::vector<Token>& kept, std::vector<std::size_t>& open, std::uint32_t where) {
         Token& t = kept[open.back()];
         const char closing = t.text == "(" ? ')' : ']';
-        diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text), fmt::format("'{}'", closing));
+        if (!current_.broken) diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text), fmt::format("'{}'", closing));
         t.match = static_cast<std::uint32_t>(kept.size());
         const auto index = static_cast<std::uint32_t>(open.back());
         kept.push_back({TokenKind::symbol, closing == ')' ? ")" : "]", where, where, 0, false, index, false});
@@ -349,6 +355,7 @@ private:
         if (rest[0] == '&') hint = "write and";
         if (rest[0] == '|') hint = "write or, or abs(x)";
         if (rest[0] == '!') hint = "write not";
+        if (rest[0] == '.') hint = "there are no members; a sum over j is written sum(j) X[i, j]";
         if (rest[0] == ';') hint = "one equation a line";
         diagnostics_.error(Code::bad_character, range(at_, at_ + length), fmt::format("'{}' has no meaning here", rest.substr(0, length)), "",
                            std::move(hint));

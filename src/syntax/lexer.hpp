@@ -33,6 +33,7 @@ struct Token {
 /// One statement. The last token is of kind end.
 struct LogicalLine {
     std::uint32_t indent = 0;
+    bool broken = false;  ///< part of it could not be read and is reported
     std::vector<Token> tokens;
 };
 

@@ -181,6 +181,10 @@ Affine Elaborator::lower_index(const AstNode& node, const Frame& frame) {
             } else {
                 const AxisId id = axis(n->name);
                 if (contains(frame.bound, id)) return {{{id, 1}}, 0, true};
+                if (!unbound_.insert(id).second) {
+                    diagnostics_.again();
+                    return {{}, 0, false};
+                }
                 std::string bound;
                 for (const AxisId b : frame.bound) bound += (bound.empty() ? "" : ", ") + d_.axis(b).name;
                 error(Code::unbound_index, e.range, fmt::format("the index {} is bound by nothing", n->name),
@@ -473,6 +477,7 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
     body.reduce = find_reduction(n.name.text);
     if (n.axes.empty()) {
         error(Code::reduction_without_axes, n.head, fmt::format("{} over no axis", n.name.text), fmt::format("the axes that are consumed: {}(k) …", n.name.text));
+        return body;
     }
     body.reduce_axes = bind(n.axes, frame, false);
     if (n.operands.size() != 1) {

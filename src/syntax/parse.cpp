@@ -67,14 +67,16 @@ void check_size_names(const Module& module, const Diagram& main, Diagnostics& di
     check(module.sizes);
 }
 
-void check_schedule_axes(const Diagram& d, Diagnostics& diagnostics) {
+void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diagnostics& diagnostics) {
     static constexpr std::array<std::string_view, 3> kinds{"group", "stream", "subloop"};
-    std::vector<std::string> names;
+    if (definition.broken) return;
+    const std::set<std::string> like_axes = axis_like_names(definition);
+    std::vector<std::string> names(like_axes.begin(), like_axes.end());
     for (const Axis& axis : d.axes) names.push_back(axis.name);
     for (const ScheduleItem& item : d.schedule) {
         if (std::find(kinds.begin(), kinds.end(), item.kind) == kinds.end()) continue;
         if (item.axis.empty() || std::find(names.begin(), names.end(), item.axis) != names.end()) continue;
-        diagnostics.error(Code::unknown_schedule_axis, item.range, fmt::format("{} has no axis {}", d.name, item.axis), fmt::format("an axis of {}", d.name),
+        diagnostics.error(Code::unknown_schedule_axis, item.range, fmt::format("{} has no axis {}", definition.name.text, item.axis), fmt::format("an axis of {}", definition.name.text),
                           did_you_mean(item.axis, names));
     }
 }
@@ -127,7 +129,7 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
     add_schedule(schedule, chosen.diagram.schedule);
     chosen.diagram.schedule = std::move(schedule);
     check_size_names(module, chosen.diagram, diagnostics);
-    if (chosen.ok) check_schedule_axes(chosen.diagram, diagnostics);
+    check_schedule_axes(chosen.diagram, *main, diagnostics);
     if (!diagnostics.empty()) return diagnostics.take();
     internal_check(chosen.ok, "a definition failed without an error");
     apply_defaults(chosen);

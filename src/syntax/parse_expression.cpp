@@ -67,7 +67,7 @@ bool LineParser::accept(std::string_view symbol) {
 }
 
 void LineParser::fail(Code code, SourceRange where, std::string message, std::string expected, std::string hint) {
-    if (!failed_) diagnostics_.error(code, std::move(where), std::move(message), std::move(expected), std::move(hint));
+    if (!failed_ && !quiet_) diagnostics_.error(code, std::move(where), std::move(message), std::move(expected), std::move(hint));
     failed_ = true;
     at_ = tokens_.size() - 1;
 }
@@ -77,7 +77,7 @@ std::string LineParser::what_stands_here() const {
     return t.kind == TokenKind::end ? "the end of the line" : t.kind == TokenKind::string ? "a string" : fmt::format("'{}'", t.text);
 }
 
-bool LineParser::expect(std::string_view symbol, const std::string& context) {
+bool LineParser::expect(std::string_view symbol) {
     if (accept(symbol)) return true;
     if (failed_) return false;
     if ((symbol == ")" || symbol == "]") && begins_operand()) {
@@ -88,7 +88,9 @@ bool LineParser::expect(std::string_view symbol, const std::string& context) {
     std::string hint;
     if (symbol == "=" && is("==")) hint = "an equation has one =; == compares";
     if (symbol == "=" && (is("+") || is("*")) && is("=", 1)) hint = "there is no assignment; a sum over k is written sum(k) …";
-    fail(Code::expected_token, range(peek()), fmt::format("{} {}", what_stands_here(), context), fmt::format("'{}'", symbol), hint);
+    if (symbol == "=" && at_ > 0 && tokens_[0].text == "return") hint = "results are defined by their names: Y[i] = …";
+    if (symbol == "(" && at_ > 0 && tokens_[0].text == "def") hint = "a definition begins with its name, without def";
+    fail(Code::expected_token, range(peek()), fmt::format("{} where '{}' should stand", what_stands_here(), symbol), fmt::format("'{}'", symbol), hint);
     return false;
 }
 
@@ -230,7 +232,7 @@ AstNode LineParser::operand() {
             fail(Code::misplaced_tuple, range(peek()), "a comma between parentheses that belong to no call", "')'",
                  "indices stand in brackets: X[i, j]");
         }
-        expect(")", "where the parenthesis should close");
+        expect(")");
         node.parentheses = true;
         return node;
     }
@@ -274,7 +276,7 @@ AstNode LineParser::indexed(const Token& name) {
         }
         if (!accept(",")) break;
     }
-    expect("]", "among the indices");
+    expect("]");
     return make(std::move(node), name.begin);
 }
 
@@ -293,15 +295,20 @@ AstNode LineParser::call_or_prefix(const Token& name) {
         call.arguments.push_back(expression());
         if (!accept(",")) break;
     }
-    expect(")", "among the arguments");
+    expect(")");
     if (failed_) return nothing();
     if (!prefix_follows(name.text, call.arguments)) return make(std::move(call), name.begin);
 
     AstPrefix prefix{call.name, {}, {}, range_from(name.begin)};
+    const bool reduction = name.text == "sum" || name.text == "prod" || ((name.text == "max" || name.text == "min") && call.arguments.size() == 1);
     for (const AstNode& argument : call.arguments) {
+        if (!is_bare_name(argument) && !reduction) {
+            fail(Code::missing_operator, range(peek()), fmt::format("an operator is missing before {}", what_stands_here()), "an operator or the end of the line");
+            return nothing();
+        }
         if (!is_bare_name(argument)) {
             fail(Code::bad_reduction, argument.range, fmt::format("only axes may stand between the parentheses of {}(…) before an operand", name.text),
-                 "the name of an axis", fmt::format("a call has all its arguments between the parentheses; after {}(…) an operator is missing otherwise", name.text));
+                 "the name of an axis", fmt::format("a {} over the axis k is written {}(k) X[k]", name.text, name.text));
             return nothing();
         }
         prefix.axes.push_back({std::get<AstName>(argument.v).name, argument.range});
@@ -312,7 +319,7 @@ AstNode LineParser::call_or_prefix(const Token& name) {
             prefix.operands.push_back(expression());
             if (!accept(",")) break;
         }
-        expect(")", "among the operands");
+        expect(")");
     } else {
         prefix.operands.push_back(expression());
     }

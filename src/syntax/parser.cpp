@@ -159,18 +159,18 @@ private:
         if (!parser.failed()) signature(parser, d);
         d.range = parser.failed() ? d.name.range : parser.range_from(start);
         parser.finish();
-        d.broken = parser.failed();
+        d.broken = !parser.good();
         begin(std::move(d));
     }
 
     void signature(LineParser& parser, AstDefinition& d) {
-        parser.expect("(", fmt::format("after {}", d.name.text));
+        parser.expect("(");
         while (!parser.failed() && !parser.is(")")) {
             d.arguments.push_back(array(parser, "an argument", true));
             if (!parser.accept(",")) break;
         }
-        parser.expect(")", "in the signature");
-        parser.expect("->", "in the signature");
+        parser.expect(")");
+        parser.expect("->");
         if (parser.failed()) return;
         if (parser.at_end()) {
             parser.fail(Code::no_results, parser.range(parser.peek()), fmt::format("{} gives nothing", d.name.text), "a result such as Y[i]");
@@ -181,7 +181,7 @@ private:
             if (parser.at_end()) break;
             d.results.push_back(array(parser, "a result", false));
         } while (!parser.failed() && parser.accept(","));
-        if (parentheses) parser.expect(")", "among the results");
+        if (parentheses) parser.expect(")");
     }
 
     AstArray array(LineParser& parser, const std::string& what, bool may_have_default) {
@@ -228,7 +228,8 @@ private:
         const Token& t = parser.peek();
         a.type_range = parser.range(t);
         if (t.kind != TokenKind::name) {
-            parser.fail(Code::expected_type, parser.range(t), fmt::format("the type of {} is missing", a.name.text), "one of " + type_names());
+            parser.fail(Code::expected_type, parser.range(t), fmt::format("the type of {} is missing", a.name.text), "one of " + type_names(),
+                        parser.at_end() ? "a signature ends without a colon" : "");
             return;
         }
         parser.next();
@@ -266,11 +267,11 @@ private:
             parser.fail(Code::bad_target, parser.range(first), "a call on the left-hand side", "the array that the equation defines: Y[i] = …",
                         "indices stand in brackets");
         }
-        parser.expect("=", "in an equation");
+        parser.expect("=");
         if (!parser.failed()) {
             AstNode body = parser.expression();
             parser.finish();
-            if (!parser.failed()) e.body = std::move(body);
+            if (parser.good()) e.body = std::move(body);
         }
         e.range = parser.failed() ? parser.range(first) : parser.range_from(begin);
         // A target whose name could be read stays known, so that its uses are no errors.
@@ -296,7 +297,7 @@ private:
                     entry.value = parser.expression();
                 }
             }
-            if (parser.failed()) return;
+            if (!parser.good()) return;
             out.push_back(std::move(entry));
         } while (parser.accept(","));
         parser.finish();
@@ -353,8 +354,12 @@ void schedule_items(LineParser& parser, std::vector<ScheduleItem>& out, Diagnost
     do {
         if (parser.at_end()) break;
         ScheduleItem item = schedule_item(parser, diagnostics);
-        if (parser.failed()) return;
+        if (!parser.good()) return;
         const bool again = std::any_of(out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
+        if (out.size() >= limits::max_equations) {
+            parser.fail(Code::bad_schedule, item.range, "too many choices", fmt::format("at most {}", limits::max_equations));
+            return;
+        }
         if (again) {
             diagnostics.error(Code::duplicate_schedule, item.range, fmt::format("{}{}{} is fixed twice", item.kind, item.axis.empty() ? "" : " ", item.axis),
                               "one choice of a kind");

@@ -21,7 +21,7 @@ std::vector<ScheduleItem> parse_schedule(const std::shared_ptr<const Source>& so
 class LineParser {
 public:
     LineParser(const std::shared_ptr<const Source>& source, const LogicalLine& line, Diagnostics& diagnostics)
-        : source_(source), tokens_(line.tokens), diagnostics_(diagnostics) {}
+        : source_(source), tokens_(line.tokens), diagnostics_(diagnostics), quiet_(line.broken) {}
 
     /// A whole expression, reductions and calls in prefix form included. On an error failed() is true.
     AstNode expression();
@@ -35,7 +35,7 @@ public:
     const Token& next() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
     bool accept(std::string_view symbol);
     /// Takes the symbol or reports that it is missing.
-    bool expect(std::string_view symbol, const std::string& context);
+    bool expect(std::string_view symbol);
     /// Takes a name that is no reserved word or reports what stands there.
     AstWord name(const std::string& what);
     /// Reports whatever is left on the line.
@@ -45,6 +45,8 @@ public:
 
     [[nodiscard]] SourceRange range(const Token& t) const { return {source_, t.begin, t.end}; }
     [[nodiscard]] SourceRange range_from(std::uint32_t begin) const { return {source_, begin, at_ > 0 ? tokens_[at_ - 1].end : begin}; }
+    /// Whether what was read can be relied on, now that the statement is at its end.
+    [[nodiscard]] bool good() const { return !failed_ && !quiet_; }
     void fail(Code code, SourceRange where, std::string message, std::string expected = {}, std::string hint = {});
 
 private:
@@ -65,6 +67,7 @@ private:
     Diagnostics& diagnostics_;
     std::size_t at_ = 0;
     int depth_ = 0;
+    bool quiet_ = false;  ///< the line's error is reported
     bool failed_ = false;
 };
 

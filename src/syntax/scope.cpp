@@ -60,6 +60,11 @@ void Elaborator::error(Code code, const SourceRange& range, std::string message,
     diagnostics_.error(code, range, std::move(message), std::move(expected), std::move(hint));
 }
 
+void Elaborator::clash(const AstWord& name) {
+    if (!clashes_.insert(name.text).second) return;
+    error(Code::name_clash, name.range, fmt::format("{} is the name of an array and of an axis", name.text), "names that differ");
+}
+
 AxisId Elaborator::axis(const std::string& name) {
     const auto [at, added] = axes_.try_emplace(name, static_cast<AxisId>(d_.axes.size()));
     if (added) {

@@ -63,6 +63,13 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
         const auto a = lower_size_expression(n->operands[0]);
         const auto b = lower_size_expression(n->operands[1]);
         if (!a || !b) return std::nullopt;
+        if (const auto x = a->as_constant(), y = b->as_constant(); x && y) {
+            const double value = apply(n->op, x->to_double(), y->to_double());
+            if (std::abs(value) > static_cast<double>(limits::max_size_product)) {
+                error(Code::size_too_large, node.range, fmt::format("the size {} is too large", value), fmt::format("at most {}", limits::max_size_product));
+                return std::nullopt;
+            }
+        }
         try {
             switch (n->op) {
                 case BinaryOp::add: return *a + *b;

@@ -63,7 +63,7 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     }
     if (const std::size_t parenthesis = text.find_first_of("()"); parenthesis != std::string::npos) {
         error(Code::einops_grouping, place(parenthesis, parenthesis + 1), "axes cannot be split or joined in a string", "the names of axes, in some order",
-              "split an axis by an index: X[b, 8*h + d]");
+              "keep the axes apart; a joined one is split by its index: X[b, 64*h + d]");
         return std::nullopt;
     }
 
