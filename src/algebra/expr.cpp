@@ -166,14 +166,14 @@ struct PairHash {
 
 }  // namespace
 
-bool equal(const Expr& first, const Expr& second) {
-    if (first == second) return true;
-    if (!first || !second || !same_head(*first, *second)) return false;
-    std::vector<std::pair<const ExprNode*, const ExprNode*>> pending{{first.get(), second.get()}};
+bool equal(const Expr& a, const Expr& b) {
+    if (a == b) return true;
+    if (!a || !b || !same_head(*a, *b)) return false;
+    std::vector<std::pair<const ExprNode*, const ExprNode*>> pending{{a.get(), b.get()}};
     // Two separately built graphs with much sharing have more paths than nodes: past a few comparisons, remember the pairs.
     std::unordered_set<std::pair<const ExprNode*, const ExprNode*>, PairHash> seen;
     for (std::size_t compared = 0; !pending.empty(); ++compared) {
-        const auto [a, b] = pending.back();
+        const auto [left, right] = pending.back();
         pending.pop_back();
         const auto push = [&](const Expr& x, const Expr& y) {
             if (x == y) return true;
@@ -183,15 +183,15 @@ bool equal(const Expr& first, const Expr& second) {
             return true;
         };
         bool same = true;
-        if (const auto* x = std::get_if<Unary>(&a->v)) {
-            same = push(x->a, std::get<Unary>(b->v).a);
-        } else if (const auto* c = std::get_if<Cast>(&a->v)) {
-            same = push(c->a, std::get<Cast>(b->v).a);
-        } else if (const auto* y = std::get_if<Binary>(&a->v)) {
-            const auto& z = std::get<Binary>(b->v);
+        if (const auto* x = std::get_if<Unary>(&left->v)) {
+            same = push(x->a, std::get<Unary>(right->v).a);
+        } else if (const auto* c = std::get_if<Cast>(&left->v)) {
+            same = push(c->a, std::get<Cast>(right->v).a);
+        } else if (const auto* y = std::get_if<Binary>(&left->v)) {
+            const auto& z = std::get<Binary>(right->v);
             same = push(y->a, z.a) && push(y->b, z.b);
-        } else if (const auto* s = std::get_if<Select>(&a->v)) {
-            const auto& t = std::get<Select>(b->v);
+        } else if (const auto* s = std::get_if<Select>(&left->v)) {
+            const auto& t = std::get<Select>(right->v);
             same = push(s->condition, t.condition) && push(s->a, t.a) && push(s->b, t.b);
         }
         if (!same) return false;
@@ -328,8 +328,8 @@ double apply(BinaryOp op, double a, double b) {
         case BinaryOp::mul: return a * b;
         case BinaryOp::div: return a / b;
         case BinaryOp::pow: return std::pow(a, b);
-        case BinaryOp::min: return a != a || a < b ? a : b;  // a NaN in either place stays
-        case BinaryOp::max: return a != a || a > b ? a : b;
+        case BinaryOp::min: return std::isnan(a) || a < b ? a : b;  // a NaN in either place stays
+        case BinaryOp::max: return std::isnan(a) || a > b ? a : b;
         case BinaryOp::lt: return a < b ? 1 : 0;
         case BinaryOp::le: return a <= b ? 1 : 0;
         case BinaryOp::gt: return a > b ? 1 : 0;

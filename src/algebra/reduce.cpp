@@ -1,5 +1,6 @@
 #include "algebra/reduce.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "support/result.hpp"
@@ -20,8 +21,8 @@ double apply(ReduceOp op, double a, double b) {
     switch (op) {
         case ReduceOp::sum: return a + b;
         case ReduceOp::prod: return a * b;
-        case ReduceOp::max: return a != a || a > b ? a : b;  // a NaN in either place stays
-        case ReduceOp::min: return a != a || a < b ? a : b;
+        case ReduceOp::max: return std::isnan(a) || a > b ? a : b;  // a NaN in either place stays
+        case ReduceOp::min: return std::isnan(a) || a < b ? a : b;
     }
     throw InternalError("unknown reduction");
 }

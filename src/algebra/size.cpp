@@ -258,7 +258,7 @@ std::string print_power(const std::string& symbol, Rational exponent, bool ascii
 std::string print_monomial(const Monomial& monomial, bool ascii) {
     std::vector<std::pair<std::string, Rational>> factors(monomial.begin(), monomial.end());
     const auto rank = [](const auto& factor) {
-        return std::pair(factor.second < Rational(0), factor.first.ends_with("d"));
+        return std::pair(factor.second < Rational(0), factor.first == "d" || factor.first.ends_with("_d"));
     };
     std::stable_sort(factors.begin(), factors.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     std::string out;

@@ -4,16 +4,16 @@
 
 namespace napkin {
 
-std::optional<AxisId> Diagram::find_axis(std::string_view wanted) const {
+std::optional<AxisId> Diagram::find_axis(std::string_view wanted_name) const {
     for (std::size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].name == wanted) return static_cast<AxisId>(i);
+        if (axes[i].name == wanted_name) return static_cast<AxisId>(i);
     }
     return std::nullopt;
 }
 
-std::optional<ArrayId> Diagram::find_array(std::string_view wanted) const {
+std::optional<ArrayId> Diagram::find_array(std::string_view wanted_name) const {
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-        if (arrays[i].name == wanted) return static_cast<ArrayId>(i);
+        if (arrays[i].name == wanted_name) return static_cast<ArrayId>(i);
     }
     return std::nullopt;
 }
@@ -35,7 +35,7 @@ ExprNames Diagram::names() const {
             [this, name_of](ArrayId id) { return name_of(arrays, id); }};
 }
 
-ArrayId add_array(Diagram& diagram, std::string wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role) {
+ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role) {
     std::string name = wanted_name;
     for (int i = 2; diagram.find_array(name) || diagram.find_axis(name); ++i)
         name = wanted_name + "_" + std::to_string(i);

@@ -74,15 +74,15 @@ struct Diagram {
 
     [[nodiscard]] const Array& array(ArrayId id) const { return arrays[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const Axis& axis(AxisId id) const { return axes[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] std::optional<AxisId> find_axis(std::string_view name) const;
-    [[nodiscard]] std::optional<ArrayId> find_array(std::string_view name) const;
+    [[nodiscard]] std::optional<AxisId> find_axis(std::string_view wanted_name) const;
+    [[nodiscard]] std::optional<ArrayId> find_array(std::string_view wanted_name) const;
     /// The equation that defines the array, or null for an input.
     [[nodiscard]] const Equation* definition(ArrayId id) const;
     [[nodiscard]] ExprNames names() const;
 };
 
 /// Adds an array under a name made unique by a suffix (S, S_2, …) and returns its id.
-ArrayId add_array(Diagram& diagram, std::string wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role);
+ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role);
 
 /// The read of an array at exactly its own axes.
 Expr read_self(const Diagram& diagram, ArrayId id);

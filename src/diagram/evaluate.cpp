@@ -48,8 +48,8 @@ struct Reducer {
     }
     static T sum(T a, T b) { return a + b; }
     static T prod(T a, T b) { return a * b; }
-    static T max(T a, T b) { return a != a || a > b ? a : b; }
-    static T min(T a, T b) { return a != a || a < b ? a : b; }
+    static T max(T a, T b) { return std::isnan(a) || a > b ? a : b; }
+    static T min(T a, T b) { return std::isnan(a) || a < b ? a : b; }
 
     void add(const T* values, std::int64_t n) {
         switch (op) {

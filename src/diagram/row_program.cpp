@@ -59,8 +59,8 @@ void run_binary(BinaryOp op, T* out, const T* a, std::size_t sa, const T* b, std
         case BinaryOp::mul: return map([](T x, T y) { return x * y; });
         case BinaryOp::div: return map([](T x, T y) { return x / y; });
         case BinaryOp::pow: return map([](T x, T y) { return std::pow(x, y); });
-        case BinaryOp::min: return map([](T x, T y) { return x != x || x < y ? x : y; });
-        case BinaryOp::max: return map([](T x, T y) { return x != x || x > y ? x : y; });
+        case BinaryOp::min: return map([](T x, T y) { return std::isnan(x) || x < y ? x : y; });
+        case BinaryOp::max: return map([](T x, T y) { return std::isnan(x) || x > y ? x : y; });
         case BinaryOp::lt: return map([](T x, T y) { return T(x < y); });
         case BinaryOp::le: return map([](T x, T y) { return T(x <= y); });
         case BinaryOp::gt: return map([](T x, T y) { return T(x > y); });

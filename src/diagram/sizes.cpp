@@ -7,6 +7,7 @@
 #include <set>
 
 #include "support/limits.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -78,7 +79,7 @@ private:
         return {"unknown-axis",
                 std::move(range),
                 message,
-                fmt::format("one of {}", fmt::join(axis_names(), ", ")),
+                fmt::format("one of {}", join(axis_names(), ", ")),
                 near.empty() ? "" : fmt::format("did you mean {}?", near),
                 {}};
     }
@@ -139,7 +140,7 @@ private:
         names.push_back(d_.axis(id).name);
         error({"size-cycle",
                d_.axis(id).range,
-               fmt::format("the size of {} depends on itself: {}", d_.axis(id).name, fmt::join(names, " → ")),
+               fmt::format("the size of {} depends on itself: {}", d_.axis(id).name, join(names, " → ")),
                "a number, or sizes that are known without it",
                fmt::format("--set {}=…", d_.axis(id).name),
                {}});
@@ -158,12 +159,12 @@ private:
             value += term / coefficient.denominator();
         }
         const auto shown = [&] {
-            const std::string formula = to_string(*axis.size, true);
+            std::string formula = to_string(*axis.size, true);
             if (axis.size->as_constant()) return formula;
             std::vector<std::string> with;
             for (const auto& s : axis.size->symbols())
                 with.push_back(fmt::format("{} = {}", s, extents_[at(*d_.find_axis(s))]));
-            return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), fmt::join(with, ", "));
+            return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), join(with, ", "));
         };
         if (value > static_cast<long double>(limits::max_size_product)) {
             error({"size-overflow",
@@ -231,9 +232,8 @@ private:
         }
         error({"missing-size", d_.axis(missing.front()).range,
                fmt::format("{} of {} not known: {}", d_.name.empty() ? "the diagram" : d_.name,
-                           missing.size() == 1 ? "one size is" : "some sizes are", fmt::join(names, ", ")),
-               fmt::format("a number for {}", fmt::join(names, ", ")), fmt::format("{}", fmt::join(settings, " ")),
-               std::move(notes)});
+                           missing.size() == 1 ? "one size is" : "some sizes are", join(names, ", ")),
+               fmt::format("a number for {}", join(names, ", ")), join(settings, " "), std::move(notes)});
     }
 
     void check_product(const std::vector<AxisId>& axes, const SourceRange& range, const std::string& what) {
@@ -245,7 +245,7 @@ private:
                 for (AxisId a : axes) factors.push_back(fmt::format("{}={}", d_.axis(a).name, extents_[at(a)]));
                 error({"size-overflow",
                        range,
-                       fmt::format("{} has more than 2^62 points: {}", what, fmt::join(factors, ", ")),
+                       fmt::format("{} has more than 2^62 points: {}", what, join(factors, ", ")),
                        "a product of sizes of at most 2^62",
                        "",
                        {}});

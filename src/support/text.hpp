@@ -1,0 +1,19 @@
+#pragma once
+// Small helpers on text.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace napkin {
+
+/// "a, b, c". (fmt::join does the same, and has GCC 12 warn about fmt's own code.)
+inline std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+    std::string out;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (i > 0) out += separator;
+        out += parts[i];
+    }
+    return out;
+}
+
+}  // namespace napkin
