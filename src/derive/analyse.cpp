@@ -146,11 +146,15 @@ private:
 
     std::variant<Factored, FactorFailure> try_factor(std::size_t i, const Expr& body, int traversal) {
         const Equation eq = d_.equations[i];
-        const Leaves leaves{[&](const Read& r) {
-                                const auto s = states_.find(r.array);
-                                return s != states_.end() && s->second.traversal == traversal;
-                            },
-                            eq.reduce_axes};
+        Leaves leaves;
+        leaves.is_running = [&](const Read& r) {
+            const auto s = states_.find(r.array);
+            return s != states_.end() && s->second.traversal == traversal;
+        };
+        leaves.is_running_sum = [&](const Read& r) {
+            return leaves.is_running(r) && d_.definition(r.array)->reduce == ReduceOp::sum;
+        };
+        leaves.axes = eq.reduce_axes;
         const Diagram saved = d_;
         const auto saved_set = set_;
         const auto saved_states = states_;

@@ -225,13 +225,11 @@ private:
         return r && r->array == state && negated == (op == ReduceOp::max);
     }
 
-    /// κ(ν)/κ(ν′) of a factor that is kept whole (auxiliary form); 1/z gives z′/z.
+    /// κ(ν)/κ(ν′) of a kept reciprocal 1/z: z′/z, z being 0 only before the first value.
     Expr kept_ratio(const Expr& kept, int t) {
-        if (const auto* b = as<Binary>(kept); b && b->op == BinaryOp::div) {
-            if (const auto* one = as<Constant>(b->a); one && one->value == 1)
-                return binary(BinaryOp::div, running(b->b, t, true), nonzero(running(b->b, t, false)));
-        }
-        return binary(BinaryOp::div, running(kept, t, false), running(kept, t, true));
+        const auto* quotient = as<Binary>(kept);
+        internal_check(quotient && quotient->op == BinaryOp::div, "a kept factor is a reciprocal");
+        return binary(BinaryOp::div, running(quotient->b, t, true), nonzero(running(quotient->b, t, false)));
     }
     static Expr nonzero(const Expr& e) { return select(binary(BinaryOp::eq, e, constant(0)), constant(1), e); }
 
@@ -241,7 +239,7 @@ private:
         Expr body = body_.at(id);
         if (info.kept) {
             const auto* b = as<Binary>(info.kept);
-            const Expr safe = b && b->op == BinaryOp::div ? binary(BinaryOp::div, b->a, nonzero(b->b)) : info.kept;
+            const Expr safe = binary(BinaryOp::div, b->a, nonzero(b->b));
             body = transform(body, [&](const Expr& node) { return equal(node, info.kept) ? safe : node; });
         }
         return running(body, t, false);
@@ -318,11 +316,25 @@ private:
             },
             &hoisted);
         loop.body = std::move(statements);
-        for (const ArrayId id : order_)
-            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == t)
-                fold.finish.emplace_back(id, body_.at(id));
+        finish(fold, t);
         if (!fold.states.empty()) kernel.folds.push_back(std::move(fold));
         return loop;
+    }
+
+    /// The results that are maps of the states alone; what reduces them further belongs to the tail.
+    void finish(Fold& fold, int t) const {
+        std::set<ArrayId> beyond;
+        for (const ArrayId id : order_) {
+            if (!needed_.count(id) || on_stream(id) || is_state(id) || traversal(id) != t) continue;
+            const auto reads = read_arrays(body_.at(id));
+            const bool map = !definition(id).reduce &&
+                             std::none_of(reads.begin(), reads.end(), [&](ArrayId r) { return beyond.count(r) != 0; });
+            if (map) {
+                fold.finish.emplace_back(id, body_.at(id));
+            } else {
+                beyond.insert(id);
+            }
+        }
     }
 
     /// Chunk arrays written out, for what a mask says about them.

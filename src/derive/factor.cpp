@@ -461,11 +461,15 @@ std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, cons
     out.terms = std::move(*terms);
     for (auto& t : out.terms) {
         if (!t.body) t.body = constant(1);
-        if (options.keep_tails && t.tail && t.power == 0 && out.terms.size() == 1 && op == ReduceOp::sum && f.runs(t.tail)) {
-            t.kept = t.tail;
-            t.body = simplify(binary(BinaryOp::mul, t.body, t.tail));
-            t.tail = nullptr;
-        }
+        if (!options.keep_tails || !t.tail || t.power != 0 || out.terms.size() != 1 || op != ReduceOp::sum) continue;
+        // Only the reciprocal of a positive sum can be corrected from the first step on: κ/κ′ = z′/z.
+        const auto* quotient = as<Binary>(t.tail);
+        const auto* one = quotient && quotient->op == BinaryOp::div ? as<Constant>(quotient->a) : nullptr;
+        const auto* z = one && one->value == 1 ? as<Read>(quotient->b) : nullptr;
+        if (!z || !leaves.is_running_sum(*z) || !options.positive(quotient->b)) continue;
+        t.kept = t.tail;
+        t.body = simplify(binary(BinaryOp::mul, t.body, t.tail));
+        t.tail = nullptr;
     }
     out.centres = std::move(f.centres);
     out.conditions = std::move(f.conditions);

@@ -21,8 +21,9 @@ namespace napkin {
 
 /// What the calculus needs to know of the leaves.
 struct Leaves {
-    std::function<bool(const Read&)> is_running;  ///< a result ν of the same stream
-    std::vector<AxisId> axes;                     ///< the reduced axes, the streamed axis x among them
+    std::function<bool(const Read&)> is_running;      ///< a result ν of the same stream
+    std::function<bool(const Read&)> is_running_sum;  ///< … and a sum, which starts at 0
+    std::vector<AxisId> axes;                         ///< the reduced axes, the streamed axis x among them
 };
 
 /// A running centre: the mean of `of` over the reduced axes. `placeholder` is a Read that stands for it.
