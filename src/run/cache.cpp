@@ -279,10 +279,12 @@ void Cache::trim(const std::string& keep_key) const {
         const std::string path = directory_ + "/" + name;
         if (name.starts_with(temporary_prefix) && now - changed(path) > stale_seconds) remove_tree(path);
     }
-    std::int64_t total = 0;
+    // Last used first: what still fits stays.
+    std::int64_t total = keep_key.empty() ? 0 : tree_bytes(directory_ + "/" + keep_key);
     for (const CacheEntry& entry : list()) {
+        if (entry.key == keep_key) continue;
         total += entry.bytes;
-        if (total > cap_bytes_ && entry.key != keep_key) {
+        if (total > cap_bytes_) {
             total -= entry.bytes;
             remove_entry(directory_, entry.key);
         }

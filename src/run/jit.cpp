@@ -80,8 +80,8 @@ Status compile_in(const std::string& directory, const Compiler& compiler, const 
     const std::string least = directory + "/least.cpp";
     write_new_file(least, "extern \"C\" int least() { return 0; }\n");
     const ProcessResult trial = run_process(compile_command(compiler, options, least, directory + "/least.so"));
-    if (!trial.ok()) {
-        return machine_error("compiler-broken", "the compiler " + name + " fails even on an empty program:\n" + first_lines(trial.output, 20),
+    if (!trial.ok() || ::access((directory + "/least.so").c_str(), R_OK) != 0) {
+        return machine_error("compiler-broken", "the compiler " + name + " fails even on the least program:\n" + first_lines(trial.output, 20),
                              "set CXX to another compiler");
     }
     throw InternalError("the compiler " + name + " refuses generated code:\n" + first_lines(outcome.output, 30));

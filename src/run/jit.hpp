@@ -11,9 +11,9 @@ namespace napkin {
 /// How source is compiled. The defaults suit generated kernels: this processor's instructions, IEEE results, no errno.
 struct JitOptions {
     /// "" asks CXX, then c++, g++, clang++ on PATH. A name with a slash is a path; words after the first are arguments.
-    std::string compiler;
+    std::string compiler = {};
     std::string optimization = "-O3";
-    std::vector<std::string> flags;  ///< appended to the usual ones
+    std::vector<std::string> flags = {};  ///< appended to the usual ones
     bool use_cache = true;           ///< false: compile anew, keep nothing
 };
 

@@ -1,0 +1,201 @@
+#include "run/cache.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "run_test_support.hpp"
+
+namespace napkin {
+namespace {
+
+using test::content;
+using test::SetVariable;
+using test::TemporaryDirectory;
+namespace fs = std::filesystem;
+
+std::string put(const Cache& cache, const std::string& key, const std::string& text) {
+    const auto begun = cache.begin();
+    EXPECT_TRUE(begun.ok());
+    test::write(begun.value() + "/data", text);
+    const auto entry = cache.commit(begun.value(), key, "a note");
+    EXPECT_TRUE(entry.ok());
+    return entry.value();
+}
+
+int entries_on_disk(const std::string& directory) {
+    return static_cast<int>(std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
+}
+
+std::string error_code(const Result<Cache>& cache) { return cache.ok() ? "" : cache.errors()[0].code; }
+
+TEST(Sha256, GivesTheStandardsExamples) {
+    EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    EXPECT_EQ(sha256(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    // The padding changes its size around these lengths.
+    for (const std::size_t n : {55U, 56U, 63U, 64U, 65U}) EXPECT_EQ(sha256(std::string(n, 'x')).size(), 64U);
+}
+
+TEST(Cache, KeepsWhatIsCommitted) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache")).value();
+    EXPECT_FALSE(cache.find("k1"));
+    const std::string entry = put(cache, "k1", "hello");
+    EXPECT_EQ(content(entry + "/data"), "hello");
+    EXPECT_EQ(cache.find("k1"), entry);
+    const auto list = cache.list();
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_EQ(list[0].key, "k1");
+    EXPECT_EQ(list[0].note, "a note");
+    EXPECT_TRUE(list[0].intact);
+    EXPECT_GT(list[0].created, 1600000000);
+    EXPECT_EQ(entries_on_disk(home.file("cache")), 1) << "nothing temporary stays";
+
+    struct stat info{};
+    ASSERT_EQ(::stat(home.file("cache").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700U);
+}
+
+TEST(Cache, RemovesWhatIsBroken) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache")).value();
+    const auto breaks = [&](const char* what, auto change) {
+        const std::string entry = put(cache, "k", "some content");
+        ASSERT_TRUE(cache.find("k")) << what;
+        change(entry);
+        EXPECT_FALSE(cache.find("k")) << what;
+        EXPECT_EQ(entries_on_disk(home.file("cache")), 0) << what;
+    };
+    breaks("a bit differs", [](const std::string& e) { test::write(e + "/data", "some Content"); });
+    breaks("truncated", [](const std::string& e) { fs::resize_file(e + "/data", 3); });
+    breaks("longer", [](const std::string& e) { test::write(e + "/data", "some content and more"); });
+    breaks("missing", [](const std::string& e) { fs::remove(e + "/data"); });
+    breaks("a link", [](const std::string& e) {
+        fs::rename(e + "/data", e + "/other");
+        fs::create_symlink(e + "/other", e + "/data");
+    });
+    breaks("no manifest", [](const std::string& e) { fs::remove(e + "/manifest"); });
+    breaks("empty manifest", [](const std::string& e) { test::write(e + "/manifest", ""); });
+    breaks("an edited manifest", [](const std::string& e) {
+        std::string text = content(e + "/manifest");
+        text.replace(text.find("a note"), 6, "A note");
+        test::write(e + "/manifest", text);
+    });
+    breaks("another entry's manifest", [&](const std::string& e) {
+        const std::string other = put(cache, "other", "some content");
+        fs::copy_file(other + "/manifest", e + "/manifest", fs::copy_options::overwrite_existing);
+        fs::remove_all(other);
+    });
+}
+
+TEST(Cache, DropsTheLongestUnusedPastTheCap) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache"), 25000).value();
+    for (const char* key : {"a", "b"}) {
+        put(cache, key, std::string(10000, 'x'));
+        // Time stamps count in seconds when they are compared.
+        const auto old = fs::file_time_type::clock::now() - std::chrono::hours(key[0] == 'a' ? 2 : 1);
+        fs::last_write_time(home.file("cache/") + key + "/manifest", old);
+    }
+    EXPECT_TRUE(cache.find("a")) << "a hit renews it";
+    put(cache, "c", std::string(10000, 'x'));
+    EXPECT_TRUE(cache.find("a"));
+    EXPECT_FALSE(cache.find("b"));
+    EXPECT_TRUE(cache.find("c"));
+    EXPECT_LE(cache.stats().bytes, 25000);
+    put(cache, "large", std::string(50000, 'x'));
+    EXPECT_TRUE(cache.find("large")) << "what was just made stays";
+    EXPECT_EQ(cache.stats().entries, 1);
+}
+
+TEST(Cache, ClearsEverything) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache")).value();
+    for (const char* key : {"a", "b", "c"}) put(cache, key, std::string(1000, 'x'));
+    fs::create_directories(home.file("cache/tmp-old"));
+    fs::last_write_time(home.file("cache/tmp-old"), fs::file_time_type::clock::now() - std::chrono::hours(3));
+    EXPECT_GE(cache.clear(), 3000);
+    EXPECT_EQ(entries_on_disk(home.file("cache")), 0);
+    EXPECT_EQ(cache.stats().entries, 0);
+}
+
+TEST(Cache, AnotherProcessMayBeFaster) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache")).value();
+    const auto slow = cache.begin();
+    test::write(slow.value() + "/data", "mine");
+    put(cache, "k", "theirs");
+    const auto entry = cache.commit(slow.value(), "k", "");
+    ASSERT_TRUE(entry.ok());
+    EXPECT_EQ(content(entry.value() + "/data"), "theirs");
+    EXPECT_EQ(entries_on_disk(home.file("cache")), 1);
+
+    // When what is there is broken, ours takes its place.
+    const auto second = cache.begin();
+    test::write(second.value() + "/data", "mine");
+    fs::resize_file(entry.value() + "/data", 1);
+    EXPECT_EQ(content(cache.commit(second.value(), "k", "").value() + "/data"), "mine");
+}
+
+TEST(Cache, ManyThreadsAtATime) {
+    const TemporaryDirectory home;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&home, t] {
+            const Cache cache = Cache::open(home.file("cache"), 5000).value();
+            for (int i = 0; i < 25; ++i) {
+                const std::string key = "k" + std::to_string((i * 7 + t) % 5);
+                if (const auto entry = cache.find(key)) continue;
+                const auto begun = cache.begin();
+                test::write(begun.value() + "/data", std::string(1000, 'x'));
+                EXPECT_TRUE(cache.commit(begun.value(), key, "").ok());
+                if (i % 10 == 9) cache.clear();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const Cache cache = Cache::open(home.file("cache"), 5000).value();
+    EXPECT_EQ(cache.stats().broken, 0);
+}
+
+TEST(Cache, RefusesWhatIsNotPrivate) {
+    const TemporaryDirectory home;
+    fs::create_directory(home.file("real"));
+    ASSERT_EQ(::chmod(home.file("real").c_str(), 0700), 0);
+    fs::create_symlink(home.file("real"), home.file("link"));
+    EXPECT_EQ(error_code(Cache::open(home.file("link"))), "cache-not-private");
+    EXPECT_EQ(error_code(Cache::open(home.file("link/"))), "cache-not-private");
+    ASSERT_EQ(::chmod(home.file("real").c_str(), 0777), 0);
+    EXPECT_EQ(error_code(Cache::open(home.file("real"))), "cache-not-private");
+    test::write(home.file("file"), "");
+    EXPECT_EQ(error_code(Cache::open(home.file("file"))), "cache-unwritable");
+    EXPECT_EQ(error_code(Cache::open(home.file("file/below"))), "cache-unwritable");
+    if (::geteuid() == 0) {
+        fs::create_directory(home.file("theirs"));
+        ASSERT_EQ(::chmod(home.file("theirs").c_str(), 0700), 0);
+        ASSERT_EQ(::chown(home.file("theirs").c_str(), 12345, 12345), 0);
+        EXPECT_EQ(error_code(Cache::open(home.file("theirs"))), "cache-not-private");
+    }
+}
+
+TEST(Cache, LiesWhereTheEnvironmentSays) {
+    const TemporaryDirectory home;
+    const SetVariable xdg("XDG_CACHE_HOME", home.file("xdg"));
+    const SetVariable own("HOME", home.path());
+    {
+        const SetVariable chosen("NAPKIN_CACHE_DIR", home.file("chosen"));
+        EXPECT_EQ(Cache::open().value().directory(), home.file("chosen"));
+    }
+    const SetVariable none("NAPKIN_CACHE_DIR", std::nullopt);
+    EXPECT_EQ(Cache::open().value().directory(), home.file("xdg/napkin"));
+    const SetVariable relative("XDG_CACHE_HOME", "not/absolute");
+    EXPECT_EQ(Cache::open().value().directory(), home.file(".cache/napkin"));
+    const SetVariable cap("NAPKIN_CACHE_MIB", "3");
+    EXPECT_EQ(Cache::open().value().stats().cap_bytes, 3 << 20);
+}
+
+}  // namespace
+}  // namespace napkin

@@ -1,0 +1,150 @@
+#include "run/npy.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "run_test_support.hpp"
+
+namespace napkin {
+namespace {
+
+using test::TemporaryDirectory;
+
+/// A file of the given header text and numbers.
+std::string npy(const std::string& header, const std::string& data, int version = 1) {
+    std::string file("\x93NUMPY");
+    file += static_cast<char>(version);
+    file += '\0';
+    const std::string padded = header + "\n";
+    for (int i = 0; i < (version == 1 ? 2 : 4); ++i) file += static_cast<char>(padded.size() >> (8 * i));
+    return file + padded + data;
+}
+std::string header(const std::string& descr, const std::string& shape, bool fortran = false) {
+    return "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }";
+}
+template <class T>
+std::string raw(const std::vector<T>& values, bool swapped = false) {
+    std::string text(values.size() * sizeof(T), '\0');
+    std::memcpy(text.data(), values.data(), text.size());
+    for (std::size_t i = 0; swapped && i < text.size(); i += sizeof(T)) std::reverse(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(i + sizeof(T)));
+    return text;
+}
+Result<Tensor> parse(const std::string& file, std::optional<DType> wanted = std::nullopt) {
+    return parse_npy(std::as_bytes(std::span(file.data(), file.size())), "x.npy", wanted);
+}
+std::string code(const Result<Tensor>& result) { return result.ok() ? "" : result.errors()[0].code; }
+using Sizes = std::vector<std::int64_t>;
+using Values = std::vector<double>;
+
+TEST(Npy, ReadsEveryType) {
+    const auto expect = [](const std::string& descr, const std::string& data, DType type, const Values& values, std::optional<DType> wanted = std::nullopt) {
+        const auto tensor = parse(npy(header(descr, "(2,)"), data), wanted);
+        ASSERT_TRUE(tensor.ok()) << descr << ": " << render(tensor.errors());
+        EXPECT_EQ(tensor->type(), type) << descr;
+        EXPECT_EQ(tensor->to_doubles(), values) << descr;
+    };
+    expect("<f4", raw<float>({1.5F, -2}), DType::f32, {1.5, -2});
+    expect(">f4", raw<float>({1.5F, -2}, true), DType::f32, {1.5, -2});
+    expect("=f4", raw<float>({1.5F, -2}), DType::f32, {1.5, -2});
+    expect("<f8", raw<double>({0.1, 1e300}), DType::f64, {0.1, 1e300});
+    expect(">f8", raw<double>({0.1, 1e300}, true), DType::f64, {0.1, 1e300});
+    expect("<f2", raw<std::uint16_t>({0x3c00, 0xc000}), DType::f16, {1, -2});
+    expect(">f2", raw<std::uint16_t>({0x3c00, 0xc000}, true), DType::f16, {1, -2});
+    expect("<i4", raw<std::int32_t>({-7, 2147483647}), DType::i32, {-7, 2147483647});
+    expect(">i4", raw<std::int32_t>({-7, 2147483647}, true), DType::i32, {-7, 2147483647});
+    expect("<i8", raw<std::int64_t>({-2147483648LL, 5}), DType::i32, {-2147483648.0, 5});
+    expect(">i8", raw<std::int64_t>({-2147483648LL, 5}, true), DType::i32, {-2147483648.0, 5});
+    expect("<i2", raw<std::int16_t>({-300, 300}), DType::i32, {-300, 300});
+    expect("|i1", raw<std::int8_t>({-3, 3}), DType::i32, {-3, 3});
+    expect("|u1", raw<std::uint8_t>({200, 3}), DType::i32, {200, 3});
+    expect("<u2", raw<std::uint16_t>({60000, 3}), DType::i32, {60000, 3});
+    expect("<u4", raw<std::uint32_t>({2000000000U, 3}), DType::i32, {2000000000, 3});
+    expect("|b1", raw<std::uint8_t>({1, 0}), DType::i32, {1, 0});
+    expect("<V2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
+    expect("|V2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
+    expect("bfloat16", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
+    expect("<u2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2}, DType::bf16);
+    expect("|V1", raw<std::uint8_t>({0x38, 0xb8}), DType::e4m3, {1, -1}, DType::e4m3);
+    expect("|u1", raw<std::uint8_t>({0x3c, 0xbc}), DType::e5m2, {1, -1}, DType::e5m2);
+}
+
+TEST(Npy, ReadsEveryFormatAndOrder) {
+    for (const int version : {1, 2, 3}) EXPECT_EQ(parse(npy(header("<f4", "(2,)"), raw<float>({1, 2}), version))->to_doubles(), (Values{1, 2}));
+    const auto fortran = parse(npy(header("<f4", "(2, 3)", true), raw<float>({1, 4, 2, 5, 3, 6})));
+    EXPECT_EQ(fortran->to_doubles(), (Values{1, 2, 3, 4, 5, 6}));
+    const auto cube = parse(npy(header(">i8", "(2, 2, 2)", true), raw<std::int64_t>({0, 4, 2, 6, 1, 5, 3, 7}, true)));
+    EXPECT_EQ(cube->to_doubles(), (Values{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(parse(npy(header("<f4", "()"), raw<float>({9})))->at(0), 9);
+    EXPECT_EQ(parse(npy(header("<f4", "()", true), raw<float>({9})))->at(0), 9);
+    EXPECT_EQ(parse(npy(header("<f4", "(0, 5)"), ""))->sizes(), (Sizes{0, 5}));
+    EXPECT_EQ(parse(npy(header("<f4", "(5, 0)", true), ""))->count(), 0);
+    EXPECT_EQ(parse(npy("{\"shape\":(1L,2L),\"descr\":\"<f4\",\"fortran_order\":False}", raw<float>({1, 2})))->sizes(), (Sizes{1, 2}));
+}
+
+TEST(Npy, SaysWhatIsWrong) {
+    const std::string good = npy(header("<f4", "(2, 3)"), raw<float>({1, 2, 3, 4, 5, 6}));
+    ASSERT_TRUE(parse(good).ok());
+    for (std::size_t n = 0; n < good.size(); ++n) EXPECT_EQ(code(parse(good.substr(0, n))), "bad-npy") << "cut to " << n << " bytes";
+    EXPECT_EQ(code(parse(good + "x")), "bad-npy");
+    EXPECT_EQ(code(parse("PK\x03\x04 this is an npz file, longer than ten bytes")), "bad-npy");
+    EXPECT_EQ(code(parse(npy(header("<f4", "(2,)"), raw<float>({1, 2}), 4))), "bad-npy");
+    for (const char* shape : {"(-1,)", "(2", "2", "[2]", "(a,)", "(2,,)", "(2.0,)", "(4611686018427387905,)", "(99999999999999999999,)", "(,)",
+                              "(4294967296, 4294967296)", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2)", "(4611686018427387904, 4)", "(2 2)"}) {
+        EXPECT_EQ(code(parse(npy(header("<f4", shape), raw<float>({1, 2})))), "bad-npy") << shape;
+    }
+    for (const char* text : {"", "{", "{}", "x", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}", "{'descr': '<f4', 'shape': (2,)}",
+                             "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (2,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
+                             "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}", "{'descr' '<f4'}", "{'descr': '<f4",
+                             "{'descr': '<\\x66', 'fortran_order': False, 'shape': (2,)}"}) {
+        EXPECT_EQ(code(parse(npy(text, raw<float>({1, 2})))), "bad-npy") << text;
+    }
+    for (const char* descr : {"<f16", "<c8", "<U4", "|O", "<M8", "f", "", "<f", "<f4x", "<f-4", "<i3", "*f4", "<V8", "|V1", "<f99999999999"}) {
+        EXPECT_EQ(code(parse(npy(header(descr, "(2,)"), raw<float>({1, 2})))), "npy-type") << descr;
+    }
+    EXPECT_EQ(code(parse(npy(header("<i8", "(1,)"), raw<std::int64_t>({1LL << 40})))), "npy-range");
+    EXPECT_EQ(code(parse(npy(header("<u4", "(1,)"), raw<std::uint32_t>({4000000000U})))), "npy-range");
+    EXPECT_EQ(code(parse(npy(header("<u8", "(1,)"), raw<std::uint64_t>({~0ULL})))), "npy-range");
+    const auto short_data = parse(npy(header("<f4", "(2, 3)"), raw<float>({1, 2})));
+    EXPECT_NE(short_data.errors()[0].message.find("x.npy"), std::string::npos);
+    EXPECT_NE(short_data.errors()[0].expected.find("2×3"), std::string::npos);
+}
+
+TEST(Npy, WritesWhatItReads) {
+    const TemporaryDirectory home;
+    for (const DType type : all_dtypes) {
+        for (const Sizes& sizes : {Sizes{}, Sizes{7}, Sizes{3, 5}, Sizes{2, 0}, Sizes{1, 2, 3, 4}}) {
+            Tensor tensor = Tensor::make(type, sizes).value();
+            tensor.fill_normal(3, 0, 5);
+            const std::string path = home.file("t.npy");
+            ASSERT_TRUE(write_npy(path, tensor).ok());
+            const auto back = read_npy(path, type);
+            ASSERT_TRUE(back.ok()) << render(back.errors());
+            EXPECT_EQ(back->type(), type);
+            EXPECT_EQ(back->sizes(), sizes);
+            EXPECT_EQ(std::memcmp(back->data(), tensor.data(), static_cast<std::size_t>(tensor.size_bytes())), 0);
+            const std::string file = npy_bytes(tensor);
+            EXPECT_EQ((file.size() - static_cast<std::size_t>(tensor.size_bytes())) % 64, 0U) << "numbers are aligned";
+        }
+    }
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(home.path()), std::filesystem::directory_iterator()), 1);
+}
+
+TEST(Npy, FilesThatAreNotThere) {
+    const TemporaryDirectory home;
+    EXPECT_EQ(code(read_npy(home.file("none.npy"))), "no-such-file");
+    EXPECT_EQ(code(read_npy(home.path())), "unreadable-file");
+    const Tensor tensor = Tensor::make(DType::f32, {2}).value();
+    const auto written = write_npy(home.file("no/such/folder.npy"), tensor);
+    ASSERT_FALSE(written.ok());
+    EXPECT_EQ(written.errors()[0].code, "unwritable-file");
+    EXPECT_TRUE(write_npy("/dev/null", tensor).ok());
+    struct stat info{};
+    ASSERT_EQ(::stat("/dev/null", &info), 0);
+    EXPECT_TRUE(S_ISCHR(info.st_mode));
+}
+
+}  // namespace
+}  // namespace napkin
