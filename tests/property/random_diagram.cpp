@@ -362,7 +362,8 @@ private:
         shuffle(axes);
         axes.resize(std::min(axes.size(), static_cast<std::size_t>(chance(25) ? 2 : 1)));
         // Perhaps an axis that the body does not know.
-        if (chance(8)) axes = {static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())))};
+        if (chance(8) && options_.loose_reductions)
+            axes = {static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())))};
         const std::vector operators{ReduceOp::sum, ReduceOp::sum, ReduceOp::sum, ReduceOp::prod,
                                     ReduceOp::max, ReduceOp::max, ReduceOp::min};
         const ReduceOp op = one_of(operators);

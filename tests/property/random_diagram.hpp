@@ -14,9 +14,11 @@ struct RandomDiagramOptions {
     int max_axes = 6;
     int max_inputs = 4;  ///< a recipe that lacks an operand may add one more
     int max_equations = 9;
-    bool masks = true;                     ///< where() with comparisons of indices, -inf where a row keeps a value
-    bool affine_reads = true;              ///< X[i + w], X[2*i + w], X[i + 1], X[x] of an array over q
-    bool casts = true;                     ///< to f32
+    bool masks = true;         ///< where() with comparisons of indices, -inf where a row keeps a value
+    bool affine_reads = true;  ///< X[i + w], X[2*i + w], X[i + 1], X[x] of an array over q
+    bool casts = true;         ///< to f32
+    /// Reductions over an axis that the body does not depend on: well formed, though the language refuses to read them.
+    bool loose_reductions = true;
     std::vector<DType> types{DType::f32};  ///< each array has one of them
 };
 
