@@ -1,7 +1,8 @@
 #include "run/blas.hpp"
 
 #include <dlfcn.h>
-#include <stdlib.h>
+
+#include <cstdlib>
 
 namespace napkin {
 namespace {
@@ -12,8 +13,8 @@ constexpr const char* library_names[] = {"libopenblas.so.0", "libopenblas.so", "
 constexpr int row_major = 101, no_transpose = 111, transpose = 112;
 
 template <class T>
-using GemmFunction = void (*)(int order, int op_a, int op_b, int m, int n, int k, T alpha, const T* a, int lda, const T* b, int ldb, T beta,
-                              T* c, int ldc);
+using GemmFunction = void (*)(int order, int op_a, int op_b, int m, int n, int k, T alpha, const T* a, int lda,
+                              const T* b, int ldb, T beta, T* c, int ldc);
 
 }  // namespace
 
@@ -24,11 +25,12 @@ struct Blas::Impl {
     void (*set_threads)(int) = nullptr;
 
     template <class T>
-    static void call(GemmFunction<T> gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
-                     const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
-        gemm(row_major, transpose_a ? transpose : no_transpose, transpose_b ? transpose : no_transpose, static_cast<int>(m),
-             static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb), beta, c,
-             static_cast<int>(ldc));
+    static void call(GemmFunction<T> gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+                     std::int64_t k, T alpha, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c,
+                     std::int64_t ldc) {
+        gemm(row_major, transpose_a ? transpose : no_transpose, transpose_b ? transpose : no_transpose,
+             static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
+             static_cast<int>(ldb), beta, c, static_cast<int>(ldc));
     }
 };
 
@@ -37,13 +39,15 @@ Blas::~Blas() = default;
 const std::string& Blas::name() const { return impl_->name; }
 void Blas::set_threads(int threads) const { impl_->set_threads(threads); }
 
-void Blas::gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-                std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
+void Blas::gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
+                std::int64_t ldc) const {
     Impl::call(impl_->sgemm, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-void Blas::gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* a,
-                std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c, std::int64_t ldc) const {
+void Blas::gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
+                const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c,
+                std::int64_t ldc) const {
     Impl::call(impl_->dgemm, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
@@ -57,7 +61,7 @@ bool find(void* library, const char* symbol, F& function) {
 
 Result<std::shared_ptr<const Blas>> open_once() {
     // An idle worker of OpenBLAS spins for 2^26 cycles by default and slows whatever runs next; it reads this when it is loaded.
-    setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
+    ::setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
     std::string why;
     for (const char* library_name : library_names) {
         void* library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
@@ -81,7 +85,9 @@ Result<std::shared_ptr<const Blas>> open_once() {
     error.code = "no-blas";
     error.message = "OpenBLAS cannot be opened: " + why;
     error.expected = "libopenblas.so.0 where the loader finds it (ldconfig, LD_LIBRARY_PATH)";
-    error.hint = "Debian and Ubuntu: apt install libopenblas0-pthread; Fedora: dnf install openblas-threads; conda: conda install libopenblas";
+    error.hint =
+        "Debian and Ubuntu: apt install libopenblas0-pthread; Fedora: dnf install openblas-threads; conda: conda "
+        "install libopenblas";
     error.exit_code = ExitCode::machine_lacks;
     return error;
 }

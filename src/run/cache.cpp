@@ -1,6 +1,7 @@
 #include "run/cache.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,10 +37,12 @@ struct Manifest {
 
 /// Lines of "word rest", closed by the checksum of all before it.
 std::string print_manifest(const Manifest& manifest) {
-    std::string text = std::string(manifest_magic) + "\nkey " + manifest.key + "\ncreated " + std::to_string(manifest.created) + "\nnote ";
+    std::string text = std::string(manifest_magic) + "\nkey " + manifest.key + "\ncreated " +
+                       std::to_string(manifest.created) + "\nnote ";
     for (const char c : manifest.note) text += c == '\n' || c == '\r' ? ' ' : c;
     text += '\n';
-    for (const ManifestFile& f : manifest.files) text += "file " + std::to_string(f.bytes) + " " + f.sha + " " + f.name + "\n";
+    for (const ManifestFile& f : manifest.files)
+        text += "file " + std::to_string(f.bytes) + " " + f.sha + " " + f.name + "\n";
     return text + "end " + sha256(text) + "\n";
 }
 
@@ -63,7 +66,8 @@ std::optional<Manifest> parse_manifest(const std::string& text) {
         if (word == "file") {
             std::istringstream fields(rest);
             ManifestFile file;
-            if (!(fields >> file.bytes >> file.sha >> file.name) || file.name.find('/') != std::string::npos) return std::nullopt;
+            if (!(fields >> file.bytes >> file.sha >> file.name) || file.name.find('/') != std::string::npos)
+                return std::nullopt;
             manifest.files.push_back(std::move(file));
         }
     }
@@ -100,7 +104,8 @@ bool contents_agree(const std::string& entry, const Manifest& manifest) {
 
 std::int64_t tree_bytes(const std::string& entry) {
     std::int64_t total = 0;
-    for (const std::string& name : directory_names(entry)) total += std::max<std::int64_t>(0, file_bytes(entry + "/" + name));
+    for (const std::string& name : directory_names(entry))
+        total += std::max<std::int64_t>(0, file_bytes(fmt::format("{}/{}", entry, name)));
     return total;
 }
 
@@ -144,11 +149,13 @@ std::string usual_directory() {
 
 Result<Cache> Cache::open() {
     const std::string directory = usual_directory();
-    if (directory.empty()) return file_error(ENOENT, "cache-unwritable", "there is no home directory for the kernel cache");
+    if (directory.empty())
+        return file_error(ENOENT, "cache-unwritable", "there is no home directory for the kernel cache");
     std::int64_t cap = default_cache_cap_bytes;
     const std::string mib = variable("NAPKIN_CACHE_MIB");
     std::int64_t number = 0;
-    if (std::from_chars(mib.data(), mib.data() + mib.size(), number).ec == std::errc() && number > 0 && number < (std::int64_t{1} << 40)) {
+    if (std::from_chars(mib.data(), mib.data() + mib.size(), number).ec == std::errc() && number > 0 &&
+        number < (std::int64_t{1} << 40)) {
         cap = number << 20;
     }
     return open(directory, cap);
@@ -170,19 +177,25 @@ Result<Cache> Cache::open(const std::string& directory, std::int64_t cap_bytes) 
     if (::lstat(cache.directory_.c_str(), &info) != 0) {
         const int why = make_directories(cache.directory_);
         if (why != 0) return file_error(why, "cache-unwritable", "cannot create the kernel cache " + cache.directory_);
-        if (::lstat(cache.directory_.c_str(), &info) != 0) return file_error(errno, "cache-unwritable", "cannot open the kernel cache " + cache.directory_);
+        if (::lstat(cache.directory_.c_str(), &info) != 0)
+            return file_error(errno, "cache-unwritable", "cannot open the kernel cache " + cache.directory_);
     }
     const std::string elsewhere = "set NAPKIN_CACHE_DIR to a directory of your own";
-    if (S_ISLNK(info.st_mode)) return not_private(cache.directory_, "is a symbolic link", "set NAPKIN_CACHE_DIR to what it points to");
-    if (!S_ISDIR(info.st_mode)) return file_error(ENOTDIR, "cache-unwritable", "cannot open the kernel cache " + cache.directory_);
+    if (S_ISLNK(info.st_mode))
+        return not_private(cache.directory_, "is a symbolic link", "set NAPKIN_CACHE_DIR to what it points to");
+    if (!S_ISDIR(info.st_mode))
+        return file_error(ENOTDIR, "cache-unwritable", "cannot open the kernel cache " + cache.directory_);
     if (info.st_uid != ::geteuid()) return not_private(cache.directory_, "belongs to another user", elsewhere);
-    if ((info.st_mode & 022) != 0) return not_private(cache.directory_, "can be written to by others", "clear and close it: chmod 700 " + cache.directory_);
-    if (::access(cache.directory_.c_str(), W_OK | X_OK) != 0) return file_error(errno, "cache-unwritable", "cannot write to the kernel cache " + cache.directory_);
+    if ((info.st_mode & 022) != 0)
+        return not_private(cache.directory_, "can be written to by others",
+                           "clear and close it: chmod 700 " + cache.directory_);
+    if (::access(cache.directory_.c_str(), W_OK | X_OK) != 0)
+        return file_error(errno, "cache-unwritable", "cannot write to the kernel cache " + cache.directory_);
     return cache;
 }
 
 std::optional<std::string> Cache::find(const std::string& key) const {
-    const std::string entry = directory_ + "/" + key;
+    std::string entry = directory_ + "/" + key;
     struct stat info{};
     if (::lstat(entry.c_str(), &info) != 0) return std::nullopt;
     const std::optional<Manifest> manifest = S_ISDIR(info.st_mode) ? read_manifest(entry) : std::nullopt;
@@ -207,12 +220,14 @@ Result<std::string> Cache::commit(const std::string& temporary, const std::strin
     };
     Manifest manifest{key, note, static_cast<std::int64_t>(std::time(nullptr)), {}};
     for (const std::string& name : directory_names(temporary)) {
-        const std::optional<std::string> content = read_file(temporary + "/" + name);
+        const std::string path = fmt::format("{}/{}", temporary, name);
+        const std::optional<std::string> content = read_file(path);
         if (!content) return failed(EIO);
-        if (const int why = sync_path(temporary + "/" + name); why != 0) return failed(why);
+        if (const int why = sync_path(path); why != 0) return failed(why);
         manifest.files.push_back({name, static_cast<std::int64_t>(content->size()), sha256(*content)});
     }
-    if (const int why = write_new_file(temporary + "/" + manifest_name, print_manifest(manifest)); why != 0) return failed(why);
+    if (const int why = write_new_file(temporary + "/" + manifest_name, print_manifest(manifest)); why != 0)
+        return failed(why);
     if (const int why = sync_path(temporary); why != 0) return failed(why);
 
     const std::string entry = directory_ + "/" + key;
@@ -249,7 +264,8 @@ std::vector<CacheEntry> Cache::list() const {
         entry.used = changed(path + "/" + manifest_name);
         entries.push_back(std::move(entry));
     }
-    std::stable_sort(entries.begin(), entries.end(), [](const CacheEntry& a, const CacheEntry& b) { return a.used > b.used; });
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const CacheEntry& a, const CacheEntry& b) { return a.used > b.used; });
     return entries;
 }
 

@@ -21,7 +21,7 @@ struct CacheEntry {
     std::string note;  ///< one line by whoever made it, e.g. the compiler
     std::int64_t bytes = 0;
     std::int64_t created = 0, used = 0;  ///< seconds since 1970
-    bool intact = true;                  ///< manifest readable and every file there with its size; contents are checked on use
+    bool intact = true;  ///< manifest readable and every file there with its size; contents are checked on use
 };
 
 struct CacheStats {
@@ -47,7 +47,8 @@ public:
     [[nodiscard]] Result<std::string> begin() const;
     /// Seals what begin() gave and puts it in place under the key; where another process was faster, its entry stays. Gives the
     /// entry's directory. Errors: disk-full, cache-unwritable.
-    [[nodiscard]] Result<std::string> commit(const std::string& temporary, const std::string& key, const std::string& note) const;
+    [[nodiscard]] Result<std::string> commit(const std::string& temporary, const std::string& key,
+                                             const std::string& note) const;
     /// Removes what begin() gave.
     void abandon(const std::string& temporary) const;
 

@@ -28,7 +28,7 @@ std::string find_on_path(const std::string& name) {
     std::string directory;
     while (std::getline(directories, directory, ':')) {
         if (directory.empty()) directory = ".";
-        if (const std::string file = directory + "/" + name; executable(file)) return file;
+        if (std::string file = fmt::format("{}/{}", directory, name); executable(file)) return file;
     }
     return "";
 }
@@ -36,7 +36,7 @@ std::string find_on_path(const std::string& name) {
 /// Path, size and time of change of the executable behind all links.
 std::string identity_of(const std::string& path) {
     char* resolved = ::realpath(path.c_str(), nullptr);
-    const std::string real = resolved == nullptr ? path : resolved;
+    std::string real = resolved == nullptr ? path : resolved;
     std::free(resolved);
     struct stat info{};
     if (::stat(real.c_str(), &info) != 0) return real;
@@ -67,7 +67,8 @@ Result<Compiler> find_compiler(const JitOptions& options) {
         Compiler compiler;
         compiler.path = find_on_path(name);
         if (compiler.path.empty()) {
-            return no_compiler(fmt::format("there is no compiler \"{}\"{}", name, is_from_environment ? ", which CXX names" : ""));
+            return no_compiler(
+                fmt::format("there is no compiler \"{}\"{}", name, is_from_environment ? ", which CXX names" : ""));
         }
         for (std::string argument; words >> argument;) compiler.arguments.push_back(argument);
         compiler.identity = identity_of(compiler.path);
@@ -76,7 +77,8 @@ Result<Compiler> find_compiler(const JitOptions& options) {
     for (const char* usual : {"c++", "g++", "clang++"}) {
         if (const std::string path = find_on_path(usual); !path.empty()) return Compiler{path, {}, identity_of(path)};
     }
-    return no_compiler("kernels are compiled by a C++ compiler, and there is none: looked for CXX, c++, g++ and clang++ on PATH");
+    return no_compiler(
+        "kernels are compiled by a C++ compiler, and there is none: looked for CXX, c++, g++ and clang++ on PATH");
 }
 
 std::string compiler_version(const Compiler& compiler) {
@@ -95,8 +97,8 @@ std::string processor_identity() {
     std::istringstream lines(read_file("/proc/cpuinfo").value_or(""));
     std::string line;
     while (std::getline(lines, line) && !line.empty()) {
-        for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU implementer", "CPU architecture", "CPU variant",
-                                "CPU part", "Features", "isa"}) {
+        for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU implementer",
+                                "CPU architecture", "CPU variant", "CPU part", "Features", "isa"}) {
             if (line.starts_with(key)) identity += "\n" + line;
         }
     }

@@ -42,7 +42,8 @@ std::optional<std::string> read_file(const std::string& path, std::size_t max_by
     struct stat info{};
     if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || S_ISDIR(info.st_mode)) return std::nullopt;
     std::string content;
-    if (S_ISREG(info.st_mode) && static_cast<std::size_t>(info.st_size) <= max_bytes) content.reserve(static_cast<std::size_t>(info.st_size));
+    if (S_ISREG(info.st_mode) && static_cast<std::size_t>(info.st_size) <= max_bytes)
+        content.reserve(static_cast<std::size_t>(info.st_size));
     // Read to the end whatever fstat says: files under /proc have no size.
     char buffer[1 << 16];
     for (;;) {
@@ -114,7 +115,9 @@ Diagnostic file_error(int error_number, const std::string& otherwise, const std:
     Diagnostic error;
     error.code = full ? "disk-full" : otherwise;
     error.message = what + ": " + std::strerror(error_number);
-    if (full) error.hint = "free some space, or set NAPKIN_CACHE_DIR (kernels) or TMPDIR (compilation) to a directory on another disk";
+    if (full)
+        error.hint =
+            "free some space, or set NAPKIN_CACHE_DIR (kernels) or TMPDIR (compilation) to a directory on another disk";
     error.exit_code = ExitCode::machine_lacks;
     return error;
 }

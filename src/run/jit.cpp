@@ -27,10 +27,12 @@ std::vector<std::string> usual_flags() {
 #else
     const char* native = "-march=native";
 #endif
-    return {"-std=c++20", native, "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-pipe", "-w"};
+    return {"-std=c++20", native, "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",
+            "-pipe",      "-w"};
 }
 
-std::vector<std::string> compile_command(const Compiler& compiler, const JitOptions& options, const std::string& source, const std::string& object) {
+std::vector<std::string> compile_command(const Compiler& compiler, const JitOptions& options, const std::string& source,
+                                         const std::string& object) {
     std::vector<std::string> command{compiler.path};
     command.insert(command.end(), compiler.arguments.begin(), compiler.arguments.end());
     const std::vector<std::string> usual = usual_flags();
@@ -72,7 +74,8 @@ Status compile_in(const std::string& directory, const Compiler& compiler, const 
 
     const std::string name = compiler.path;
     if (!outcome.started) return machine_error("compiler-broken", "the compiler " + name + " cannot be started");
-    if (outcome.output.find("No space left on device") != std::string::npos) return file_error(ENOSPC, "disk-full", "the compiler " + name + " failed");
+    if (outcome.output.find("No space left on device") != std::string::npos)
+        return file_error(ENOSPC, "disk-full", "the compiler " + name + " failed");
     if (outcome.signal != 0) {
         return machine_error("compiler-broken", fmt::format("the compiler {} was ended by signal {}", name, outcome.signal),
                              outcome.signal == 9 ? "signal 9 usually means that memory ran out" : "");
@@ -81,7 +84,8 @@ Status compile_in(const std::string& directory, const Compiler& compiler, const 
     write_new_file(least, "extern \"C\" int least() { return 0; }\n");
     const ProcessResult trial = run_process(compile_command(compiler, options, least, directory + "/least.so"));
     if (!trial.ok() || ::access((directory + "/least.so").c_str(), R_OK) != 0) {
-        return machine_error("compiler-broken", "the compiler " + name + " fails even on the least program:\n" + first_lines(trial.output, 20),
+        return machine_error("compiler-broken",
+                             "the compiler " + name + " fails even on the least program:\n" + first_lines(trial.output, 20),
                              "set CXX to another compiler");
     }
     throw InternalError("the compiler " + name + " refuses generated code:\n" + first_lines(outcome.output, 30));
@@ -104,8 +108,10 @@ struct Workplace {
 
 Status open_temporary(Workplace& place) {
     const char* base = std::getenv("TMPDIR");
-    place.directory = make_temporary_directory(std::string(base != nullptr && *base == '/' ? base : "/tmp") + "/napkin-");
-    if (place.directory.empty()) return file_error(errno, "cache-unwritable", "there is no place to compile a kernel in");
+    place.directory = make_temporary_directory(std::string(base != nullptr && *base == '/' ? base : "/tmp") +
+                                               "/napkin-");
+    if (place.directory.empty())
+        return file_error(errno, "cache-unwritable", "there is no place to compile a kernel in");
     return Done{};
 }
 
@@ -116,7 +122,8 @@ Status place_source(Workplace& place, const std::string& source) {
         const int why = directory.ok() ? write_new_file(directory.value() + "/" + source_name, source) : 0;
         if (directory.ok()) place.directory = directory.value();
         if (directory.ok() && why == 0) return Done{};
-        const Diagnostic error = directory.ok() ? file_error(why, "cache-unwritable", "cannot write to " + place.directory) : directory.errors()[0];
+        const Diagnostic error = directory.ok() ? file_error(why, "cache-unwritable", "cannot write to " + place.directory)
+                                                : directory.errors()[0];
         place.warnings.push_back(error.message + "; the kernel is compiled anew each time");
         if (!place.directory.empty()) remove_tree(place.directory);
         place.cache.reset();
@@ -155,8 +162,8 @@ Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, 
     if (!compiler) return compiler.errors();
     const std::string key = cache_key(compiler.value(), options, source);
 
-    const auto finish = [](const std::string& object, bool from_cache, double seconds, const std::vector<std::string>& warnings)
-        -> Result<std::shared_ptr<const JitModule>> {
+    const auto finish = [](const std::string& object, bool from_cache, double seconds,
+                           const std::vector<std::string>& warnings) -> Result<std::shared_ptr<const JitModule>> {
         const Result<std::shared_ptr<const JitModule>> loaded = load_object(object);
         if (!loaded) return loaded.errors();
         auto module = std::const_pointer_cast<JitModule>(loaded.value());
@@ -185,7 +192,8 @@ Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, 
 
     if (const Status placed = place_source(place, source); !placed) return placed.errors();
     const auto start = std::chrono::steady_clock::now();
-    if (const Status compiled = compile_in(place.directory, compiler.value(), options); !compiled) return compiled.errors();
+    if (const Status compiled = compile_in(place.directory, compiler.value(), options); !compiled)
+        return compiled.errors();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
     if (place.cache) {
@@ -198,7 +206,8 @@ Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, 
         JitOptions uncached = options;
         uncached.use_cache = false;
         auto module = jit_compile(source, uncached);
-        if (module.ok()) std::const_pointer_cast<JitModule>(module.value())->warnings.push_back(entry.errors()[0].message);
+        if (module.ok())
+            std::const_pointer_cast<JitModule>(module.value())->warnings.push_back(entry.errors()[0].message);
         return module;
     }
     return finish(place.directory + "/" + object_name, false, seconds, place.warnings);

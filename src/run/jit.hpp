@@ -14,7 +14,7 @@ struct JitOptions {
     std::string compiler = {};
     std::string optimization = "-O3";
     std::vector<std::string> flags = {};  ///< appended to the usual ones
-    bool use_cache = true;           ///< false: compile anew, keep nothing
+    bool use_cache = true;                ///< false: compile anew, keep nothing
 };
 
 /// A loaded shared object; unloaded when the last owner goes. Safe to use from several threads.

@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t max_header_bytes = 1 << 16;
 
-Diagnostic npy_error(const std::string& code, const std::string& name, const std::string& message, const std::string& expected = "") {
+Diagnostic npy_error(const std::string& code, const std::string& name, const std::string& message,
+                     const std::string& expected = "") {
     Diagnostic error;
     error.code = code;
     error.message = name + ": " + message;
@@ -75,13 +76,15 @@ public:
         }
         skip();
         if (at_ != text_.size()) return "its header goes on after the dictionary";
-        if (!descr || !order || !shape) return fmt::format("its header lacks \"{}\"", !descr ? "descr" : !order ? "fortran_order" : "shape");
+        if (!descr || !order || !shape)
+            return fmt::format("its header lacks \"{}\"", !descr ? "descr" : !order ? "fortran_order" : "shape");
         return "";
     }
 
 private:
     void skip() {
-        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+            ++at_;
     }
     bool peek(char c) {
         skip();
@@ -139,7 +142,8 @@ std::optional<Element> parse_element(const std::string& descr) {
     if (order != '<' && order != '>' && order != '=' && order != '|') return std::nullopt;
     const bool big_endian_machine = std::endian::native == std::endian::big;
     element.swapped = element.size > 1 && ((order == '<' && big_endian_machine) || (order == '>' && !big_endian_machine));
-    const std::string_view known[] = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "V1", "V2"};
+    const std::string_view known[] = {"f2", "f4", "f8", "i1", "i2", "i4", "i8",
+                                      "u1", "u2", "u4", "u8", "b1", "V1", "V2"};
     if (std::find(std::begin(known), std::end(known), descr.substr(1)) == std::end(known)) return std::nullopt;
     return element;
 }
@@ -167,7 +171,8 @@ std::optional<std::int32_t> integer(const Element& e, const unsigned char* raw) 
     if (e.kind == 'i') {
         const int unused = 64 - 8 * e.size;
         const auto value = static_cast<std::int64_t>(bits << unused) >> unused;
-        if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+        if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max())
+            return std::nullopt;
         return static_cast<std::int32_t>(value);
     }
     if (bits > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) return std::nullopt;
@@ -177,7 +182,8 @@ std::optional<std::int32_t> integer(const Element& e, const unsigned char* raw) 
 /// The place in row-major order of the i-th element of a Fortran-ordered file, counted up alongside.
 class FortranOrder {
 public:
-    explicit FortranOrder(const std::vector<std::int64_t>& shape) : shape_(shape), index_(shape.size(), 0), strides_(shape.size(), 1) {
+    explicit FortranOrder(const std::vector<std::int64_t>& shape)
+        : shape_(shape), index_(shape.size(), 0), strides_(shape.size(), 1) {
         for (std::size_t d = shape.size(); d-- > 1;) strides_[d - 1] = strides_[d] * shape[d];
     }
     [[nodiscard]] std::int64_t place() const { return place_; }
@@ -199,20 +205,25 @@ private:
 
 Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& name, std::optional<DType> wanted) {
     const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-    if (!text.starts_with(magic) || text.size() < 10) return npy_error("bad-npy", name, "it is not a NumPy array", "a .npy file, which begins with \\x93NUMPY");
+    if (!text.starts_with(magic) || text.size() < 10)
+        return npy_error("bad-npy", name, "it is not a NumPy array", "a .npy file, which begins with \\x93NUMPY");
     const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(text[i])); };
     const std::size_t version = byte(6);
-    if (version < 1 || version > 3) return npy_error("bad-npy", name, fmt::format("its format is {}.{}", version, byte(7)), "format 1.0, 2.0 or 3.0");
+    if (version < 1 || version > 3)
+        return npy_error("bad-npy", name, fmt::format("its format is {}.{}", version, byte(7)),
+                         "format 1.0, 2.0 or 3.0");
     const std::size_t length_bytes = version == 1 ? 2 : 4, begin = 8 + length_bytes;
     if (text.size() < begin) return npy_error("bad-npy", name, "it ends within its header");
     std::size_t length = 0;
     for (std::size_t i = 0; i < length_bytes; ++i) length |= byte(8 + i) << (8 * i);
     if (length > max_header_bytes || text.size() - begin < length) {
-        return npy_error("bad-npy", name, fmt::format("it ends within its header of {} bytes", length), fmt::format("at most {} bytes of header", max_header_bytes));
+        return npy_error("bad-npy", name, fmt::format("it ends within its header of {} bytes", length),
+                         fmt::format("at most {} bytes of header", max_header_bytes));
     }
 
     Header header;
-    if (const std::string wrong = HeaderParser(text.substr(begin, length)).parse(header); !wrong.empty()) return npy_error("bad-npy", name, wrong);
+    if (const std::string wrong = HeaderParser(text.substr(begin, length)).parse(header); !wrong.empty())
+        return npy_error("bad-npy", name, wrong);
     const std::optional<Element> element = parse_element(header.descr);
     const std::optional<DType> type = element ? type_of(*element, wanted) : std::nullopt;
     if (!type) {
@@ -233,8 +244,9 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
     if (count < 0 || count * element->size != present) {
         std::string shape;
         for (const std::int64_t size : header.shape) shape += (shape.empty() ? "" : "×") + std::to_string(size);
-        return npy_error("bad-npy", name, fmt::format("it holds {} bytes of numbers", present),
-                         fmt::format("{} of {} bytes each, as its header says", shape.empty() ? "one" : shape, element->size));
+        return npy_error(
+            "bad-npy", name, fmt::format("it holds {} bytes of numbers", present),
+            fmt::format("{} of {} bytes each, as its header says", shape.empty() ? "one" : shape, element->size));
     }
 
     Result<Tensor> made = Tensor::make(*type, header.shape);
@@ -255,7 +267,9 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
         if (element->swapped) std::reverse(number, number + size);
         if (converts) {
             const std::optional<std::int32_t> value = integer(*element, number);
-            if (!value) return npy_error("npy-range", name, fmt::format("number {} does not fit 32 bits", i), "integers from -2147483648 to 2147483647");
+            if (!value)
+                return npy_error("npy-range", name, fmt::format("number {} does not fit 32 bits", i),
+                                 "integers from -2147483648 to 2147483647");
             std::memcpy(number, &*value, sizeof *value);
         }
         std::memcpy(out + static_cast<std::size_t>(header.fortran_order ? fortran.place() : i) * width, number, width);

@@ -13,7 +13,8 @@ namespace napkin {
 /// u4 u8 b1 become i32 and must fit; "bfloat16" and V2 become bf16. Formats that NumPy cannot name are told by `wanted`: V1 and u1
 /// are e4m3 or e5m2, V2 and u2 bf16 when that is wanted. `name` stands for the file in errors: bad-npy, npy-type, npy-range,
 /// too-little-memory.
-Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& name, std::optional<DType> wanted = std::nullopt);
+Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& name,
+                         std::optional<DType> wanted = std::nullopt);
 
 /// The same from a file. Errors besides: no-such-file, unreadable-file.
 Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted = std::nullopt);

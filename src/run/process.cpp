@@ -7,8 +7,6 @@
 
 #include <cerrno>
 
-extern char** environ;
-
 namespace napkin {
 
 ProcessResult run_process(const std::vector<std::string>& command) {
@@ -43,7 +41,8 @@ ProcessResult run_process(const std::vector<std::string>& command) {
             const ssize_t n = ::read(ends[0], buffer, sizeof buffer);
             if (n < 0 && errno == EINTR) continue;
             if (n <= 0) break;
-            if (result.output.size() < (std::size_t{1} << 20)) result.output.append(buffer, static_cast<std::size_t>(n));
+            if (result.output.size() < (std::size_t{1} << 20))
+                result.output.append(buffer, static_cast<std::size_t>(n));
         }
         int status = 0;
         pid_t waited = 0;

@@ -7,9 +7,9 @@ namespace napkin {
 
 struct ProcessResult {
     bool started = false;
-    int exit_code = -1;   ///< when it ended by itself
-    int signal = 0;       ///< when a signal ended it
-    std::string output;   ///< stdout and stderr, in the order written
+    int exit_code = -1;  ///< when it ended by itself
+    int signal = 0;      ///< when a signal ended it
+    std::string output;  ///< stdout and stderr, in the order written
     [[nodiscard]] bool ok() const { return started && exit_code == 0 && signal == 0; }
 };
 

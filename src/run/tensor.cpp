@@ -26,7 +26,8 @@ struct SmallFloat {
     int mantissa, bias, bits;
     bool has_infinity;
 };
-constexpr SmallFloat f16_layout{10, 15, 16, true}, bf16_layout{7, 127, 16, true}, e4m3_layout{3, 7, 8, false}, e5m2_layout{2, 15, 8, true};
+constexpr SmallFloat f16_layout{10, 15, 16, true}, bf16_layout{7, 127, 16, true}, e4m3_layout{3, 7, 8, false},
+    e5m2_layout{2, 15, 8, true};
 
 std::uint32_t pack(const SmallFloat& f, double x) {
     const std::uint32_t sign = std::signbit(x) ? 1U << (f.bits - 1) : 0U;
@@ -34,7 +35,8 @@ std::uint32_t pack(const SmallFloat& f, double x) {
     if (x != x) return sign | (f.has_infinity ? top | (1U << (f.mantissa - 1)) : (1U << (f.bits - 1)) - 1);
     if (std::isinf(x)) return sign | top;
     const double size = std::fabs(x);
-    if (size < std::ldexp(1.0, 1 - f.bias)) return sign | static_cast<std::uint32_t>(std::ldexp(size, f.bias - 1 + f.mantissa));
+    if (size < std::ldexp(1.0, 1 - f.bias))
+        return sign | static_cast<std::uint32_t>(std::ldexp(size, f.bias - 1 + f.mantissa));
     const int exponent = std::ilogb(size);
     const auto fraction = static_cast<std::uint32_t>(std::ldexp(size, f.mantissa - exponent)) - (1U << f.mantissa);
     return sign | static_cast<std::uint32_t>(exponent + f.bias) << f.mantissa | fraction;
@@ -86,7 +88,8 @@ std::uint64_t mix(std::uint64_t z) {
 Diagnostic too_little_memory(const std::vector<std::int64_t>& sizes, std::int64_t bytes_wanted) {
     Diagnostic error;
     error.code = "too-little-memory";
-    error.message = fmt::format("there is no memory for an array of {} ({:.1f} GB)", fmt::join(sizes, "×"), static_cast<double>(bytes_wanted) / 1e9);
+    error.message = fmt::format("there is no memory for an array of {} ({:.1f} GB)", fmt::join(sizes, "×"),
+                                static_cast<double>(bytes_wanted) / 1e9);
     error.exit_code = ExitCode::machine_lacks;
     return error;
 }
@@ -147,7 +150,8 @@ Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {
     }
 
     // The system hands out more than it has and kills later, so what exceeds the machine's memory is refused here.
-    const std::int64_t bytes_wanted = count * bytes(type), pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+    const std::int64_t bytes_wanted = count * bytes(type), pages = ::sysconf(_SC_PHYS_PAGES),
+                       page = ::sysconf(_SC_PAGESIZE);
     if (pages > 0 && page > 0 && bytes_wanted / page > pages) return too_little_memory(sizes, bytes_wanted);
     const auto wanted = static_cast<std::size_t>(bytes_wanted);
     const std::size_t unit = wanted >= huge_page_bytes ? huge_page_bytes : alignment_bytes;
@@ -212,7 +216,8 @@ double normal_number(std::uint64_t seed, std::uint64_t i) {
 
 void Tensor::fill_normal(std::uint64_t seed, double mean, double deviation) {
     in_parallel(count_, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) set(i, mean + deviation * normal_number(seed, static_cast<std::uint64_t>(i)));
+        for (std::int64_t i = begin; i < end; ++i)
+            set(i, mean + deviation * normal_number(seed, static_cast<std::uint64_t>(i)));
     });
 }
 

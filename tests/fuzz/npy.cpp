@@ -11,6 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string file = npy_bytes(*tensor);
     const auto again = parse_npy(std::as_bytes(std::span(file.data(), file.size())), "again", tensor->type());
     if (!again.ok() || again->sizes() != tensor->sizes() || again->type() != tensor->type()) std::abort();
-    if (tensor->count() > 0 && std::memcmp(again->data(), tensor->data(), static_cast<std::size_t>(tensor->size_bytes())) != 0) std::abort();
+    if (tensor->count() > 0 &&
+        std::memcmp(again->data(), tensor->data(), static_cast<std::size_t>(tensor->size_bytes())) != 0)
+        std::abort();
     return 0;
 }

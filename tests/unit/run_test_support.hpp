@@ -41,7 +41,9 @@ public:
     ~SetVariable() { put(old_); }
 
 private:
-    void put(const std::optional<std::string>& value) const { value ? ::setenv(name_, value->c_str(), 1) : ::unsetenv(name_); }
+    void put(const std::optional<std::string>& value) const {
+        value ? ::setenv(name_, value->c_str(), 1) : ::unsetenv(name_);
+    }
     const char* name_;
     std::optional<std::string> old_;
 };

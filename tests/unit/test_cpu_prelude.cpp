@@ -82,7 +82,8 @@ protected:
     void SetUp() override {
         const Target target = targets()[static_cast<std::size_t>(GetParam())];
         if (!runs_here(target)) GTEST_SKIP() << "this processor lacks " << target.name;
-        const std::string source = "#define NAPKIN_VECTOR_BYTES " + std::to_string(target.vector_bytes) + "\n" + std::string(cpu::prelude_text()) + harness;
+        const std::string source = "#define NAPKIN_VECTOR_BYTES " + std::to_string(target.vector_bytes) + "\n" +
+                                   std::string(cpu::prelude_text()) + harness;
         JitOptions options;
         options.optimization = "-O1";
         options.flags = target.flags;
@@ -105,7 +106,8 @@ protected:
         x.resize(wanted, T(1));
         std::vector<T> y(wanted), single(wanted);
         function<void(const T*, T*, long)>(name + suffix<T>())(x.data(), y.data(), static_cast<long>(wanted));
-        function<void(const T*, T*, long)>(name + "_single" + suffix<T>())(x.data(), single.data(), static_cast<long>(wanted));
+        function<void(const T*, T*, long)>(name + "_single" + suffix<T>())(x.data(), single.data(),
+                                                                           static_cast<long>(wanted));
         // Alone, a number may be contracted differently.
         for (std::size_t i = 0; i < wanted; ++i) {
             const bool near = y[i] == single[i] || (y[i] != y[i] && single[i] != single[i]) ||
@@ -122,10 +124,14 @@ protected:
 template <class T>
 std::vector<T> special_values() {
     using L = std::numeric_limits<T>;
-    std::vector<T> values = {T(0), T(1), T(0.5), T(2), T(3), T(0.1), T(10), T(88.7), T(88.73), T(103.9), T(104.1), T(127), T(128), T(149), T(150), T(709.7), T(709.8),
-                             T(745.1), T(745.2), T(1e4), T(1e6), T(1048576), T(2147483647.0), T(2147483648.0), T(4e9), T(8388608), T(8388607.5), T(65504), T(65519.9),
-                             T(65520), T(448), T(464), T(465), T(57344), T(61440), L::min(), L::denorm_min(), L::min() / 2, L::max(), L::infinity(),
-                             L::epsilon(), T(1) + L::epsilon(), T(1) - L::epsilon(), T(0.95), T(4), T(9.1), T(0x1p-9), T(0x1p-10), T(0x1.8p-10), T(0x1p-24), T(0x1p-25)};
+    // clang-format off
+    std::vector<T> values = {
+        T(0), T(1), T(0.5), T(2), T(3), T(0.1), T(10), T(88.7), T(88.73), T(103.9), T(104.1), T(127), T(128), T(149),
+        T(150), T(709.7), T(709.8), T(745.1), T(745.2), T(1e4), T(1e6), T(1048576), T(2147483647.0), T(2147483648.0),
+        T(4e9), T(8388608), T(8388607.5), T(65504), T(65519.9), T(65520), T(448), T(464), T(465), T(57344), T(61440),
+        L::min(), L::denorm_min(), L::min() / 2, L::max(), L::infinity(), L::epsilon(), T(1) + L::epsilon(),
+        T(1) - L::epsilon(), T(0.95), T(4), T(9.1), T(0x1p-9), T(0x1p-10), T(0x1.8p-10), T(0x1p-24), T(0x1p-25)};
+    // clang-format on
     const std::size_t positive = values.size();
     for (std::size_t i = 0; i < positive; ++i) values.push_back(-values[i]);
     values.push_back(L::quiet_NaN());
@@ -160,7 +166,8 @@ double ulps(T got, long double exact) {
     int exponent = 0;
     std::frexp(exact, &exponent);
     const int least = std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits;
-    return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / std::ldexp(1.0L, std::max(exponent - std::numeric_limits<T>::digits, least)));
+    return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) /
+                               std::ldexp(1.0L, std::max(exponent - std::numeric_limits<T>::digits, least)));
 }
 
 struct Accuracy {
@@ -169,9 +176,17 @@ struct Accuracy {
     double ulps;
 };
 
-const Accuracy accuracies[] = {{"exp", std::exp, 1.25},   {"exp2", std::exp2, 1.15}, {"log", std::log, 0.85},     {"tanh", std::tanh, 2.7},
-                               {"erf", std::erf, 1.45},   {"sin", std::sin, 1.65},   {"cos", std::cos, 1.65},     {"sqrt", std::sqrt, 0.5},
-                               {"floor", std::floor, 0},  {"abs", std::fabs, 0},     {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5}};
+const Accuracy accuracies[] = {{"exp", std::exp, 1.25},
+                               {"exp2", std::exp2, 1.15},
+                               {"log", std::log, 0.85},
+                               {"tanh", std::tanh, 2.7},
+                               {"erf", std::erf, 1.45},
+                               {"sin", std::sin, 1.65},
+                               {"cos", std::cos, 1.65},
+                               {"sqrt", std::sqrt, 0.5},
+                               {"floor", std::floor, 0},
+                               {"abs", std::fabs, 0},
+                               {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5}};
 
 template <class T>
 void expect_accurate(const std::vector<T>& x, const std::vector<T>& y, const Accuracy& wanted) {
@@ -201,12 +216,15 @@ TEST_P(Prelude, PowAgreesWithTheCLibrary) {
     }
     std::mt19937 random(3);
     std::uniform_real_distribution<float> ordinary(-9, 9);
-    while (x.size() % 16 != 0 || x.size() < 40000) x.push_back(ordinary(random)), y.push_back(random() % 2 == 0 ? ordinary(random) : std::round(ordinary(random)));
+    while (x.size() % 16 != 0 || x.size() < 40000)
+        x.push_back(ordinary(random)), y.push_back(random() % 2 == 0 ? ordinary(random) : std::round(ordinary(random)));
     std::vector<float> z(x.size());
-    function<void(const float*, const float*, float*, long)>("pow_float")(x.data(), y.data(), z.data(), static_cast<long>(x.size()));
+    function<void(const float*, const float*, float*, long)>("pow_float")(x.data(), y.data(), z.data(),
+                                                                          static_cast<long>(x.size()));
     for (std::size_t i = 0; i < x.size(); ++i) {
         const double exact = std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]));
-        EXPECT_LE(ulps(z[i], static_cast<long double>(exact)), 0.52) << x[i] << "^" << y[i] << " = " << z[i] << ", not " << exact;
+        EXPECT_LE(ulps(z[i], static_cast<long double>(exact)), 0.52)
+            << x[i] << "^" << y[i] << " = " << z[i] << ", not " << exact;
     }
 }
 
@@ -214,7 +232,8 @@ template <class T>
 void expect_extrema(const std::shared_ptr<const JitModule>& module, const std::string& suffix) {
     const std::vector<T> values = special_values<T>();
     for (const bool is_max : {true, false}) {
-        const auto f = reinterpret_cast<void (*)(const T*, const T*, T*, long)>(module->symbol((is_max ? "maximum" : "minimum") + suffix));
+        const auto f = reinterpret_cast<void (*)(const T*, const T*, T*, long)>(
+            module->symbol((is_max ? "maximum" : "minimum") + suffix));
         for (const T a : values) {
             std::vector<T> x((values.size() + 15) / 16 * 16, a), y(x.size(), T(0)), z(x.size());
             std::copy(values.begin(), values.end(), y.begin());
@@ -242,10 +261,14 @@ TEST_P(Prelude, RoundingEqualsTheNumberFormats) {
         const std::vector<float> y = apply("round_" + std::string(name(type)), x);
         const std::vector<double> wide_y = apply("round_" + std::string(name(type)), wide);
         const auto expect = [&](double value, double got, double exact) {
-            EXPECT_TRUE(got == exact || (got != got && exact != exact)) << name(type) << "(" << value << ") = " << got << ", not " << exact;
-            if (exact == 0) { EXPECT_EQ(std::signbit(got), std::signbit(exact)) << name(type) << "(" << value << ")"; }
+            EXPECT_TRUE(got == exact || (got != got && exact != exact))
+                << name(type) << "(" << value << ") = " << got << ", not " << exact;
+            if (exact == 0) {
+                EXPECT_EQ(std::signbit(got), std::signbit(exact)) << name(type) << "(" << value << ")";
+            }
         };
-        for (std::size_t i = 0; i < x.size(); ++i) expect(x[i], y[i], static_cast<double>(static_cast<float>(round_to(type, x[i]))));
+        for (std::size_t i = 0; i < x.size(); ++i)
+            expect(x[i], y[i], static_cast<double>(static_cast<float>(round_to(type, x[i]))));
         for (std::size_t i = 0; i < wide.size(); ++i) expect(wide[i], wide_y[i], round_to(type, wide[i]));
     }
 }
@@ -267,7 +290,8 @@ void expect_storage(const std::shared_ptr<const JitModule>& module, DType type, 
         in(wide.data(), 0, raw.data(), 0, 1, 1, static_cast<long>(count));
         for (std::size_t i = 0; i < count; ++i) {
             const double exact = decode(type, &raw[i * width]);
-            EXPECT_TRUE(static_cast<double>(wide[i]) == exact || (wide[i] != wide[i] && exact != exact)) << name(type) << " " << i << " is " << exact << ", not " << wide[i];
+            EXPECT_TRUE(static_cast<double>(wide[i]) == exact || (wide[i] != wide[i] && exact != exact))
+                << name(type) << " " << i << " is " << exact << ", not " << wide[i];
         }
     }
     // Narrowing gives encode()'s bits, but for which NaN it is.
@@ -279,7 +303,8 @@ void expect_storage(const std::shared_ptr<const JitModule>& module, DType type, 
         encode(type, static_cast<double>(x[i]), exact);
         const double got = decode(type, &narrow[i * width]);
         const bool both_nan = got != got && decode(type, exact) != decode(type, exact);
-        EXPECT_TRUE(both_nan || std::memcmp(exact, &narrow[i * width], width) == 0) << name(type) << "(" << x[i] << ") = " << got << ", not " << decode(type, exact);
+        EXPECT_TRUE(both_nan || std::memcmp(exact, &narrow[i * width], width) == 0)
+            << name(type) << "(" << x[i] << ") = " << got << ", not " << decode(type, exact);
     }
 }
 
@@ -292,22 +317,27 @@ TEST_P(Prelude, StorageEqualsTheNumberFormats) {
 
 TEST_P(Prelude, CopiesMoveEveryShapeAndStride) {
     // Memory is rows × columns with either one contiguous, or neither.
-    for (const auto& [rows, columns] : {std::pair{1L, 1L}, {3L, 5L}, {16L, 16L}, {17L, 31L}, {48L, 64L}, {5L, 40L}, {33L, 8L}, {64L, 3L}}) {
-        for (const auto& [row, column] : {std::pair{columns + 3, 1L}, {1L, rows + 2}, {2 * columns + 1, 2L}, {2L, 2 * rows + 3}}) {
+    for (const auto& [rows, columns] :
+         {std::pair{1L, 1L}, {3L, 5L}, {16L, 16L}, {17L, 31L}, {48L, 64L}, {5L, 40L}, {33L, 8L}, {64L, 3L}}) {
+        for (const auto& [row, column] :
+             {std::pair{columns + 3, 1L}, {1L, rows + 2}, {2 * columns + 1, 2L}, {2L, 2 * rows + 3}}) {
             const auto size = static_cast<std::size_t>((rows - 1) * row + (columns - 1) * column + 1);
             std::vector<float> memory(size);
             for (std::size_t i = 0; i < size; ++i) memory[i] = static_cast<float>(i + 1);
             const long pad = columns + 7;
             std::vector<float> tile(static_cast<std::size_t>(rows * pad), -1.0F);
-            function<void(float*, long, const float*, long, long, long, long)>("in_f32_float")(tile.data(), pad, memory.data(), row, column, rows, columns);
+            function<void(float*, long, const float*, long, long, long, long)>("in_f32_float")(
+                tile.data(), pad, memory.data(), row, column, rows, columns);
             for (long r = 0; r < rows; ++r) {
                 for (long c = 0; c < pad; ++c) {
                     const float wanted = c < columns ? memory[static_cast<std::size_t>(r * row + c * column)] : -1.0F;
-                    ASSERT_EQ(tile[static_cast<std::size_t>(r * pad + c)], wanted) << rows << "×" << columns << " strides " << row << " " << column;
+                    ASSERT_EQ(tile[static_cast<std::size_t>(r * pad + c)], wanted)
+                        << rows << "×" << columns << " strides " << row << " " << column;
                 }
             }
             std::vector<float> back(size, 0.0F);
-            function<void(float*, long, long, const float*, long, long, long)>("out_f32_float")(back.data(), row, column, tile.data(), pad, rows, columns);
+            function<void(float*, long, long, const float*, long, long, long)>("out_f32_float")(
+                back.data(), row, column, tile.data(), pad, rows, columns);
             float copied = 0;
             for (std::size_t i = 0; i < size; ++i) {
                 ASSERT_TRUE(back[i] == 0 || back[i] == memory[i]) << "writes outside";
@@ -348,7 +378,8 @@ TEST_P(Prelude, LanesAndMasks) {
     expect_lanes<float>(module_, "_float");
     expect_lanes<double>(module_, "_double");
     const auto floor_div = function<long(long, long)>("floor_div_");
-    for (long a = -9; a <= 9; ++a) EXPECT_EQ(floor_div(a, 4), static_cast<long>(std::floor(static_cast<double>(a) / 4)));
+    for (long a = -9; a <= 9; ++a)
+        EXPECT_EQ(floor_div(a, 4), static_cast<long>(std::floor(static_cast<double>(a) / 4)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Prelude, testing::Range(0, 3));

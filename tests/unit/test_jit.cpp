@@ -120,10 +120,12 @@ TEST_F(Jit, ArgumentsInCxxAreKept) {
 }
 
 TEST_F(Jit, ABrokenCompilerIsTheMachinesFault) {
-    EXPECT_EQ(code(jit_compile(adds(6), {.compiler = script("echo 'cc1plus: not found' >&2; exit 1\n")})), "compiler-broken");
+    EXPECT_EQ(code(jit_compile(adds(6), {.compiler = script("echo 'cc1plus: not found' >&2; exit 1\n")})),
+              "compiler-broken");
     EXPECT_EQ(code(jit_compile(adds(6), {.compiler = script("exit 0\n")})), "compiler-broken") << "it makes no file";
     EXPECT_EQ(code(jit_compile(adds(6), {.compiler = script("kill -9 $$\n")})), "compiler-broken");
-    EXPECT_EQ(code(jit_compile(adds(6), {.compiler = script("echo 'write: No space left on device' >&2; exit 1\n")})), "disk-full");
+    EXPECT_EQ(code(jit_compile(adds(6), {.compiler = script("echo 'write: No space left on device' >&2; exit 1\n")})),
+              "disk-full");
     test::write(home_.file("not-a-program"), "\177ELF nonsense");
     ::chmod(home_.file("not-a-program").c_str(), 0755);
     EXPECT_EQ(code(jit_compile(adds(6), {.compiler = home_.file("not-a-program")})), "compiler-broken");
@@ -131,7 +133,8 @@ TEST_F(Jit, ABrokenCompilerIsTheMachinesFault) {
 }
 
 TEST_F(Jit, AnObjectThatCannotBeLoaded) {
-    const std::string garbage = script("while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then echo garbage >\"$2\"; fi; shift; done\n");
+    const std::string garbage = script(
+        "while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then echo garbage >\"$2\"; fi; shift; done\n");
     const auto result = jit_compile(adds(7), {.compiler = garbage});
     EXPECT_EQ(code(result), "cannot-load");
     EXPECT_EQ(code(jit_compile(adds(7), {.compiler = garbage})), "cannot-load");

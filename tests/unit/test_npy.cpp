@@ -29,7 +29,9 @@ template <class T>
 std::string raw(const std::vector<T>& values, bool swapped = false) {
     std::string text(values.size() * sizeof(T), '\0');
     std::memcpy(text.data(), values.data(), text.size());
-    for (std::size_t i = 0; swapped && i < text.size(); i += sizeof(T)) std::reverse(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(i + sizeof(T)));
+    for (std::size_t i = 0; swapped && i < text.size(); i += sizeof(T))
+        std::reverse(text.begin() + static_cast<std::ptrdiff_t>(i),
+                     text.begin() + static_cast<std::ptrdiff_t>(i + sizeof(T)));
     return text;
 }
 Result<Tensor> parse(const std::string& file, std::optional<DType> wanted = std::nullopt) {
@@ -40,7 +42,8 @@ using Sizes = std::vector<std::int64_t>;
 using Values = std::vector<double>;
 
 TEST(Npy, ReadsEveryType) {
-    const auto expect = [](const std::string& descr, const std::string& data, DType type, const Values& values, std::optional<DType> wanted = std::nullopt) {
+    const auto expect = [](const std::string& descr, const std::string& data, DType type, const Values& values,
+                           std::optional<DType> wanted = std::nullopt) {
         const auto tensor = parse(npy(header(descr, "(2,)"), data), wanted);
         ASSERT_TRUE(tensor.ok()) << descr << ": " << render(tensor.errors());
         EXPECT_EQ(tensor->type(), type) << descr;
@@ -72,7 +75,8 @@ TEST(Npy, ReadsEveryType) {
 }
 
 TEST(Npy, ReadsEveryFormatAndOrder) {
-    for (const int version : {1, 2, 3}) EXPECT_EQ(parse(npy(header("<f4", "(2,)"), raw<float>({1, 2}), version))->to_doubles(), (Values{1, 2}));
+    for (const int version : {1, 2, 3})
+        EXPECT_EQ(parse(npy(header("<f4", "(2,)"), raw<float>({1, 2}), version))->to_doubles(), (Values{1, 2}));
     const auto fortran = parse(npy(header("<f4", "(2, 3)", true), raw<float>({1, 4, 2, 5, 3, 6})));
     EXPECT_EQ(fortran->to_doubles(), (Values{1, 2, 3, 4, 5, 6}));
     const auto cube = parse(npy(header(">i8", "(2, 2, 2)", true), raw<std::int64_t>({0, 4, 2, 6, 1, 5, 3, 7}, true)));
@@ -81,27 +85,33 @@ TEST(Npy, ReadsEveryFormatAndOrder) {
     EXPECT_EQ(parse(npy(header("<f4", "()", true), raw<float>({9})))->at(0), 9);
     EXPECT_EQ(parse(npy(header("<f4", "(0, 5)"), ""))->sizes(), (Sizes{0, 5}));
     EXPECT_EQ(parse(npy(header("<f4", "(5, 0)", true), ""))->count(), 0);
-    EXPECT_EQ(parse(npy("{\"shape\":(1L,2L),\"descr\":\"<f4\",\"fortran_order\":False}", raw<float>({1, 2})))->sizes(), (Sizes{1, 2}));
+    EXPECT_EQ(parse(npy("{\"shape\":(1L,2L),\"descr\":\"<f4\",\"fortran_order\":False}", raw<float>({1, 2})))->sizes(),
+              (Sizes{1, 2}));
 }
 
 TEST(Npy, SaysWhatIsWrong) {
     const std::string good = npy(header("<f4", "(2, 3)"), raw<float>({1, 2, 3, 4, 5, 6}));
     ASSERT_TRUE(parse(good).ok());
-    for (std::size_t n = 0; n < good.size(); ++n) EXPECT_EQ(code(parse(good.substr(0, n))), "bad-npy") << "cut to " << n << " bytes";
+    for (std::size_t n = 0; n < good.size(); ++n)
+        EXPECT_EQ(code(parse(good.substr(0, n))), "bad-npy") << "cut to " << n << " bytes";
     EXPECT_EQ(code(parse(good + "x")), "bad-npy");
     EXPECT_EQ(code(parse("PK\x03\x04 this is an npz file, longer than ten bytes")), "bad-npy");
     EXPECT_EQ(code(parse(npy(header("<f4", "(2,)"), raw<float>({1, 2}), 4))), "bad-npy");
-    for (const char* shape : {"(-1,)", "(2", "2", "[2]", "(a,)", "(2,,)", "(2.0,)", "(4611686018427387905,)", "(99999999999999999999,)", "(,)",
-                              "(4294967296, 4294967296)", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2)", "(4611686018427387904, 4)", "(2 2)"}) {
+    for (const char* shape : {"(-1,)", "(2", "2", "[2]", "(a,)", "(2,,)", "(2.0,)", "(4611686018427387905,)",
+                              "(99999999999999999999,)", "(,)", "(4294967296, 4294967296)",
+                              "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2)", "(4611686018427387904, 4)", "(2 2)"}) {
         EXPECT_EQ(code(parse(npy(header("<f4", shape), raw<float>({1, 2})))), "bad-npy") << shape;
     }
-    for (const char* text : {"", "{", "{}", "x", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}", "{'descr': '<f4', 'shape': (2,)}",
-                             "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (2,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}", "{'descr' '<f4'}", "{'descr': '<f4",
-                             "{'descr': '<\\x66', 'fortran_order': False, 'shape': (2,)}"}) {
+    for (const char* text :
+         {"", "{", "{}", "x", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}",
+          "{'descr': '<f4', 'shape': (2,)}", "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (2,)}",
+          "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
+          "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}", "{'descr' '<f4'}", "{'descr': '<f4",
+          "{'descr': '<\\x66', 'fortran_order': False, 'shape': (2,)}"}) {
         EXPECT_EQ(code(parse(npy(text, raw<float>({1, 2})))), "bad-npy") << text;
     }
-    for (const char* descr : {"<f16", "<c8", "<U4", "|O", "<M8", "f", "", "<f", "<f4x", "<f-4", "<i3", "*f4", "<V8", "|V1", "<f99999999999"}) {
+    for (const char* descr : {"<f16", "<c8", "<U4", "|O", "<M8", "f", "", "<f", "<f4x", "<f-4", "<i3", "*f4", "<V8",
+                              "|V1", "<f99999999999"}) {
         EXPECT_EQ(code(parse(npy(header(descr, "(2,)"), raw<float>({1, 2})))), "npy-type") << descr;
     }
     EXPECT_EQ(code(parse(npy(header("<i8", "(1,)"), raw<std::int64_t>({1LL << 40})))), "npy-range");

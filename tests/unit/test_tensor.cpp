@@ -46,9 +46,10 @@ TEST(NumberFormats, KnownBits) {
     EXPECT_EQ(bits(DType::i32, -1.9), 0xffffffffU);
     EXPECT_EQ(bits(DType::i32, 1e99), 0x7fffffffU);
     EXPECT_EQ(bits(DType::i32, NAN), 0U);
-    const std::uint32_t nans[] = {bits(DType::f16, NAN), bits(DType::bf16, NAN), bits(DType::e4m3, NAN), bits(DType::e5m2, NAN)};
-    EXPECT_TRUE(std::isnan(decode(DType::f16, &nans[0])) && std::isnan(decode(DType::bf16, &nans[1])) && std::isnan(decode(DType::e4m3, &nans[2])) &&
-                std::isnan(decode(DType::e5m2, &nans[3])));
+    const std::uint32_t nans[] = {bits(DType::f16, NAN), bits(DType::bf16, NAN), bits(DType::e4m3, NAN),
+                                  bits(DType::e5m2, NAN)};
+    EXPECT_TRUE(std::isnan(decode(DType::f16, &nans[0])) && std::isnan(decode(DType::bf16, &nans[1])) &&
+                std::isnan(decode(DType::e4m3, &nans[2])) && std::isnan(decode(DType::e5m2, &nans[3])));
 }
 
 TEST(Tensor, ZeroedAndAligned) {
@@ -133,16 +134,20 @@ TEST(Blas, MultipliesInEveryOrientation) {
         for (const bool ta : {false, true}) {
             for (const bool tb : {false, true}) {
                 std::vector<T> a(m * k), b(k * n), c(m * n, T(1));
-                for (std::int64_t i = 0; i < m * k; ++i) a[static_cast<std::size_t>(i)] = static_cast<T>(normal_number(1, static_cast<std::uint64_t>(i)));
-                for (std::int64_t i = 0; i < k * n; ++i) b[static_cast<std::size_t>(i)] = static_cast<T>(normal_number(2, static_cast<std::uint64_t>(i)));
+                for (std::int64_t i = 0; i < m * k; ++i)
+                    a[static_cast<std::size_t>(i)] = static_cast<T>(normal_number(1, static_cast<std::uint64_t>(i)));
+                for (std::int64_t i = 0; i < k * n; ++i)
+                    b[static_cast<std::size_t>(i)] = static_cast<T>(normal_number(2, static_cast<std::uint64_t>(i)));
                 blas.gemm(ta, tb, m, n, k, T(2), a.data(), ta ? m : k, b.data(), tb ? k : n, T(3), c.data(), n);
                 for (std::int64_t i = 0; i < m; ++i) {
                     for (std::int64_t j = 0; j < n; ++j) {
                         double sum = 0;
                         for (std::int64_t l = 0; l < k; ++l) {
-                            sum += static_cast<double>(a[static_cast<std::size_t>(ta ? l * m + i : i * k + l)]) * static_cast<double>(b[static_cast<std::size_t>(tb ? j * k + l : l * n + j)]);
+                            sum += static_cast<double>(a[static_cast<std::size_t>(ta ? l * m + i : i * k + l)]) *
+                                   static_cast<double>(b[static_cast<std::size_t>(tb ? j * k + l : l * n + j)]);
                         }
-                        EXPECT_NEAR(static_cast<double>(c[static_cast<std::size_t>(i * n + j)]), 2 * sum + 3, sizeof(T) == 4 ? 1e-4 : 1e-12);
+                        EXPECT_NEAR(static_cast<double>(c[static_cast<std::size_t>(i * n + j)]), 2 * sum + 3,
+                                    sizeof(T) == 4 ? 1e-4 : 1e-12);
                     }
                 }
             }
