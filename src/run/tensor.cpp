@@ -29,17 +29,22 @@ struct SmallFloat {
 constexpr SmallFloat f16_layout{10, 15, 16, true}, bf16_layout{7, 127, 16, true}, e4m3_layout{3, 7, 8, false},
     e5m2_layout{2, 15, 8, true};
 
+/// 2^exponent of a normal double.
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
+
+/// The bits of a number that the format holds exactly.
 std::uint32_t pack(const SmallFloat& f, double x) {
     const std::uint32_t sign = std::signbit(x) ? 1U << (f.bits - 1) : 0U;
     const std::uint32_t top = (1U << (f.bits - 1)) - (1U << f.mantissa);  // exponent all ones
     if (x != x) return sign | (f.has_infinity ? top | (1U << (f.mantissa - 1)) : (1U << (f.bits - 1)) - 1);
     if (std::isinf(x)) return sign | top;
     const double size = std::fabs(x);
-    if (size < std::ldexp(1.0, 1 - f.bias))
-        return sign | static_cast<std::uint32_t>(std::ldexp(size, f.bias - 1 + f.mantissa));
-    const int exponent = std::ilogb(size);
-    const auto fraction = static_cast<std::uint32_t>(std::ldexp(size, f.mantissa - exponent)) - (1U << f.mantissa);
-    return sign | static_cast<std::uint32_t>(exponent + f.bias) << f.mantissa | fraction;
+    if (size < power_of_two(1 - f.bias)) {
+        return sign | static_cast<std::uint32_t>(size * power_of_two(f.bias - 1 + f.mantissa));
+    }
+    // Exponent and the mantissa's upper bits stand beside each other in a double too.
+    const auto upper = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(size) >> (52 - f.mantissa));
+    return sign | static_cast<std::uint32_t>(upper - (static_cast<std::int64_t>(1023 - f.bias) << f.mantissa));
 }
 
 double unpack(const SmallFloat& f, std::uint32_t raw) {
@@ -47,11 +52,11 @@ double unpack(const SmallFloat& f, std::uint32_t raw) {
     const int exponent = static_cast<int>(magnitude >> f.mantissa), highest = (1 << (f.bits - 1 - f.mantissa)) - 1;
     double size;
     if (exponent == 0) {
-        size = std::ldexp(fraction, 1 - f.bias - f.mantissa);
+        size = fraction * power_of_two(1 - f.bias - f.mantissa);
     } else if (exponent == highest && (f.has_infinity || fraction == (1U << f.mantissa) - 1)) {
         size = fraction == 0 ? HUGE_VAL : std::nan("");
     } else {
-        size = std::ldexp(fraction + (1U << f.mantissa), exponent - f.bias - f.mantissa);
+        size = (fraction + (1U << f.mantissa)) * power_of_two(exponent - f.bias - f.mantissa);
     }
     return (raw >> (f.bits - 1)) != 0 ? -size : size;
 }
