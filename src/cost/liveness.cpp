@@ -1,0 +1,192 @@
+#include "cost/liveness.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+bool mentions(const std::vector<Affine>& dims, AxisId axis) {
+    return std::any_of(dims.begin(), dims.end(), [&](const Affine& d) { return d.coefficient(axis) != 0; });
+}
+
+/// First and last moment of a variable's life, both included.
+struct Interval {
+    int first = 0, last = 0;
+};
+
+class Timeline {
+public:
+    Timeline(const Diagram& diagram, const Kernel& kernel) : diagram_(diagram), kernel_(kernel) {
+        for (const Stage& stage : kernel.stages) {
+            if (const auto* block = std::get_if<Block>(&stage)) {
+                for (const Statement& s : block->statements) computed_.insert(s.target);
+            } else {
+                const Loop& loop = std::get<Loop>(stage);
+                for (const auto& [state, value] : loop.init) computed_.insert(state);
+                for (const Statement& s : loop.body) computed_.insert(s.target);
+            }
+        }
+    }
+
+    Liveness run() {
+        for (int stage = 0; stage < static_cast<int>(kernel_.stages.size()); ++stage) {
+            const Stage& what = kernel_.stages[static_cast<std::size_t>(stage)];
+            if (const auto* block = std::get_if<Block>(&what))
+                add_block(stage, *block);
+            else
+                add_loop(stage, std::get<Loop>(what));
+        }
+        for (int v = 0; v < static_cast<int>(lives_.size()); ++v)
+            for (int m = life(v).first; m <= life(v).last; ++m)
+                out_.moments[static_cast<std::size_t>(m)].alive.push_back(v);
+        drop_contained();
+        return std::move(out_);
+    }
+
+private:
+    Interval& life(int v) { return lives_[static_cast<std::size_t>(v)]; }
+    CoreVariable& variable(int v) { return out_.variables[static_cast<std::size_t>(v)]; }
+    [[nodiscard]] int now() const { return static_cast<int>(out_.moments.size()) - 1; }
+    [[nodiscard]] bool is_output(ArrayId array) const { return contains(kernel_.outputs, array); }
+
+    int add_variable(CoreVariable v) {
+        out_.variables.push_back(std::move(v));
+        lives_.push_back({now(), now()});
+        return static_cast<int>(out_.variables.size()) - 1;
+    }
+
+    int add_computed(ArrayId array, int loop) {
+        CoreVariable v{.array = array, .dims = {}, .loop = loop};
+        for (const AxisId axis : diagram_.array(array).axes) v.dims.push_back(Affine::axis(axis));
+        return add_variable(std::move(v));
+    }
+
+    /// Every read of the statement's body and carry.
+    template <class F>
+    static void for_each_read(const Statement& s, F f) {
+        const auto look = [&](const Expr& e) {
+            if (const auto* r = as<Read>(e)) f(*r);
+        };
+        visit(s.body, look);
+        if (s.carry) visit(s.carry, look);
+    }
+
+    static bool reads_itself(const Statement& s) {
+        bool found = false;
+        for_each_read(s, [&](const Read& r) { found |= r.array == s.target; });
+        return found;
+    }
+
+    /// The variable that a read stands for. `loop` is the stage of the loop in which it is read over `axis`, or -1.
+    int variable_of(const Read& r, int loop, AxisId axis) {
+        if (computed_.contains(r.array)) {
+            const auto found = current_.find(r.array);
+            internal_check(found != current_.end(), "cost: an array is read before it is computed");
+            return found->second;
+        }
+        const int scope = loop >= 0 && mentions(r.indices, axis) ? loop : -1;
+        for (int v = 0; v < static_cast<int>(out_.variables.size()); ++v)
+            if (variable(v).loaded && variable(v).array == r.array && variable(v).loop == scope &&
+                variable(v).dims == r.indices)
+                return v;
+        return add_variable({.array = r.array, .dims = r.indices, .loop = scope, .loaded = true});
+    }
+
+    void add_block(int stage, const Block& block) {
+        for (const Statement& s : block.statements) {
+            out_.moments.push_back({stage, false, s.target, {}});
+            for_each_read(s, [&](const Read& r) { life(variable_of(r, -1, -1)).last = now(); });
+            if (!current_.contains(s.target) || !reads_itself(s)) current_[s.target] = add_computed(s.target, -1);
+            const int target = current_[s.target];
+            life(target).last = now();
+            variable(target).stored |= is_output(s.target);
+        }
+    }
+
+    void add_loop(int stage, const Loop& loop) {
+        out_.moments.push_back({stage, false, -1, {}});
+        const int entry = now(), end = entry + static_cast<int>(loop.body.size());
+        std::set<ArrayId> states;
+        for (const auto& [state, value] : loop.init) {
+            const int v = current_[state] = add_computed(state, -1);
+            states.insert(state);
+            life(v) = {entry, end};
+            variable(v).is_state = true;
+            variable(v).stored = is_output(state);
+        }
+        // What the body reads before it defines it comes from outside and lives through the whole loop.
+        std::set<ArrayId> defined;
+        for (const Statement& s : loop.body) {
+            for_each_read(s, [&](const Read& r) {
+                if (defined.contains(r.array)) return;
+                const int v = variable_of(r, stage, loop.axis);
+                if (variable(v).loop < 0) life(v) = {std::min(life(v).first, entry), end};
+            });
+            defined.insert(s.target);
+        }
+        for (const Statement& s : loop.body) {
+            out_.moments.push_back({stage, true, s.target, {}});
+            for_each_read(s, [&](const Read& r) {
+                const int v = variable_of(r, stage, loop.axis);
+                // A streamed input is met by the scan above before its moment exists: its life begins at its first read here.
+                if (variable(v).loaded && variable(v).loop == stage && life(v).first <= entry) life(v).first = now();
+                life(v).last = std::max(life(v).last, now());
+            });
+            if (states.contains(s.target)) continue;
+            if (!defined_here(s.target, stage) || !reads_itself(s)) current_[s.target] = add_computed(s.target, stage);
+            const int target = current_[s.target];
+            life(target).last = now();
+            variable(target).stored |= is_output(s.target);
+        }
+    }
+
+    bool defined_here(ArrayId array, int stage) {
+        const auto found = current_.find(array);
+        return found != current_.end() && variable(found->second).loop == stage;
+    }
+
+    /// Keeps only the moments whose variables are not all alive at another moment that happens as often.
+    void drop_contained() {
+        std::vector<Moment> kept;
+        for (std::size_t i = 0; i < out_.moments.size(); ++i) {
+            const Moment& a = out_.moments[i];
+            bool contained = false;
+            for (std::size_t j = 0; j < out_.moments.size() && !contained; ++j) {
+                const Moment& b = out_.moments[j];
+                if (i == j || (b.in_body && !(a.in_body && a.stage == b.stage))) continue;
+                const bool inside = std::includes(b.alive.begin(), b.alive.end(), a.alive.begin(), a.alive.end());
+                const bool happens_alike = a.in_body == b.in_body;
+                contained = inside && (a.alive.size() < b.alive.size() || (happens_alike && i < j) ||
+                                       (!happens_alike && a.in_body));
+            }
+            if (!contained) kept.push_back(a);
+        }
+        out_.moments = std::move(kept);
+    }
+
+    const Diagram& diagram_;
+    const Kernel& kernel_;
+    std::set<ArrayId> computed_;      ///< what the kernel defines; everything else that it reads is in memory
+    std::map<ArrayId, int> current_;  ///< the variable that holds a computed array at this point
+    std::vector<Interval> lives_;
+    Liveness out_;
+};
+
+}  // namespace
+
+Liveness liveness(const Derived& derived, const Kernel& kernel) { return Timeline(derived.diagram, kernel).run(); }
+
+std::vector<AxisId> axes_of(const std::vector<Affine>& dims) {
+    std::set<AxisId> axes;
+    for (const Affine& d : dims)
+        for (const auto& [axis, coefficient] : d.terms) axes.insert(axis);
+    return {axes.begin(), axes.end()};
+}
+
+bool contains(const std::vector<int>& ids, int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+
+}  // namespace napkin

@@ -1,0 +1,41 @@
+#pragma once
+// The variables of a kernel at the core and when each is alive, by the rules atop derive/derived.hpp. Symbolic and exact costs
+// are both sums over what this pass finds, so they cannot disagree about what is counted.
+#include <string>
+#include <vector>
+
+#include "derive/derived.hpp"
+
+namespace napkin {
+
+/// One variable at the core: a tile of an array, spanned by the indices `dims`.
+struct CoreVariable {
+    ArrayId array = -1;
+    std::vector<Affine> dims;
+    int loop = -1;  ///< the stage whose iterations load or define it (its tile is the chunk's), or -1: a tile of the group
+    bool loaded = false;  ///< from memory: in every iteration of `loop`, or once a group
+    bool stored = false;  ///< to memory, as often
+    bool is_state = false;
+};
+
+/// A point of the kernel's timeline and what is alive there.
+struct Moment {
+    int stage = 0;
+    bool in_body = false;    ///< inside the stage's loop: happens only when a chunk runs
+    ArrayId target = -1;     ///< of the statement, or -1: the entry of a loop
+    std::vector<int> alive;  ///< indices into Liveness::variables, ascending
+};
+
+struct Liveness {
+    std::vector<CoreVariable> variables;
+    std::vector<Moment> moments;  ///< those at which more may be alive than at every other
+};
+
+Liveness liveness(const Derived& derived, const Kernel& kernel);
+
+/// The axes of the indices, ascending, each once.
+std::vector<AxisId> axes_of(const std::vector<Affine>& dims);
+
+bool contains(const std::vector<int>& ids, int id);
+
+}  // namespace napkin

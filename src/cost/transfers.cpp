@@ -1,0 +1,201 @@
+#include "cost/transfers.hpp"
+
+#include <algorithm>
+
+namespace napkin {
+namespace {
+
+/// The letters of a kernel: the size over which each axis runs in a group and in a loop's iteration.
+class Letters {
+public:
+    Letters(const Diagram& diagram, const Kernel& kernel, const std::vector<AxisId>& grouped)
+        : diagram_(diagram), kernel_(kernel), grouped_(grouped) {}
+
+    [[nodiscard]] Size whole(AxisId axis) const { return Size::symbol(diagram_.axis(axis).name); }
+    [[nodiscard]] Size group(AxisId axis) const { return Size::symbol("g_" + diagram_.axis(axis).name); }
+    [[nodiscard]] Size stream(AxisId axis) const { return Size::symbol("s_" + diagram_.axis(axis).name); }
+    [[nodiscard]] AxisId loop_axis(int stage) const {
+        return stage < 0 ? -1 : std::get<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]).axis;
+    }
+
+    /// The number of values in a variable's tile: Π over its dimensions of Σ |c|·(t_a − 1) + 1.
+    [[nodiscard]] Size tile(const CoreVariable& v) const {
+        Size size = 1;
+        for (const Affine& dim : v.dims) {
+            Size box = 1;
+            for (const auto& [axis, c] : dim.terms) {
+                const Size t = axis == loop_axis(v.loop)  ? stream(axis)
+                               : contains(grouped_, axis) ? group(axis)
+                                                          : whole(axis);
+                box += Size(c < 0 ? -c : c) * (t - Size(1));
+            }
+            size *= box;
+        }
+        return size;
+    }
+
+    /// How often the tile is moved in one group.
+    [[nodiscard]] Size times(const CoreVariable& v) const {
+        const AxisId axis = loop_axis(v.loop);
+        return axis < 0 || !contains(axes_of(v.dims), axis) ? Size(1) : whole(axis) / stream(axis);
+    }
+
+private:
+    const Diagram& diagram_;
+    const Kernel& kernel_;
+    const std::vector<AxisId>& grouped_;
+};
+
+std::string pattern_text(const Diagram& diagram, const CoreVariable& v) {
+    std::string text = diagram.array(v.array).name;
+    for (std::size_t i = 0; i < v.dims.size(); ++i)
+        text += (i == 0 ? "[" : ", ") + to_string(v.dims[i], diagram.names());
+    return v.dims.empty() ? text : text + "]";
+}
+
+Size renamed(Size size, const std::map<std::string, std::string>& names) {
+    for (const auto& [from, to] : names) size = size.substitute(from, Size::symbol(to));
+    return size;
+}
+
+/// Keeps, in order, the columns that no other column is always at least as large as.
+std::vector<MemoryColumn> maximal(const std::vector<MemoryColumn>& columns) {
+    std::vector<MemoryColumn> kept;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        bool below = false;
+        for (std::size_t j = 0; j < columns.size() && !below; ++j)
+            below = i != j && never_above(columns[i].size, columns[j].size) &&
+                    (j < i || !never_above(columns[j].size, columns[i].size));
+        if (!below) kept.push_back(columns[i]);
+    }
+    return kept;
+}
+
+/// b is a times a product of symbols with non-negative exponents.
+bool divides(const Monomial& a, const Monomial& b) {
+    for (const auto& [symbol, exponent] : a) {
+        const auto found = b.find(symbol);
+        if ((found == b.end() ? Rational(0) : found->second) < exponent) return false;
+    }
+    return std::all_of(b.begin(), b.end(),
+                       [&](const auto& part) { return part.second >= Rational(0) || a.contains(part.first); });
+}
+
+}  // namespace
+
+bool never_above(const Size& a, const Size& b) {
+    // Every negative term of b − a is covered by positive terms that are multiples of it. A group or stream size is at most its axis.
+    auto covered_by = [](const Monomial& small, const Monomial& large) {
+        if (divides(small, large)) return true;
+        Monomial raised;
+        for (const auto& [symbol, exponent] : large) {
+            const bool part = symbol.starts_with("g_") || symbol.starts_with("s_");
+            raised[symbol] = exponent;
+            // g_a ≤ a: where the smaller one has g_a and the larger one a, the larger one may lend its a.
+            if (part || exponent <= Rational(0)) continue;
+            for (const std::string prefix : {"g_", "s_"}) {
+                const auto wanted = small.find(prefix + symbol);
+                if (wanted != small.end() && !large.contains(prefix + symbol) && exponent >= wanted->second &&
+                    (!small.contains(symbol) || exponent >= small.at(symbol) + wanted->second)) {
+                    raised[prefix + symbol] = wanted->second;
+                    raised[symbol] = exponent - wanted->second;
+                    break;
+                }
+            }
+        }
+        std::erase_if(raised, [](const auto& entry) { return entry.second == Rational(0); });
+        return divides(small, raised);
+    };
+    std::map<Monomial, Rational> positive, negative;
+    const Size difference = b - a;
+    for (const auto& [monomial, coefficient] : difference.terms())
+        (coefficient > Rational(0) ? positive : negative).emplace(monomial, coefficient);
+    for (auto& [monomial, coefficient] : negative) {
+        for (auto& [larger, available] : positive) {
+            if (!(coefficient < Rational(0))) break;
+            if (!(available > Rational(0)) || !covered_by(monomial, larger)) continue;
+            const Rational used = std::min(available, Rational(0) - coefficient);
+            available = available - used;
+            coefficient = coefficient + used;
+        }
+        if (coefficient < Rational(0)) return false;
+    }
+    return true;
+}
+
+Size leading_terms(const Size& size) {
+    Size leading;
+    for (const auto& term : size.terms()) {
+        const bool exceeded = std::any_of(size.terms().begin(), size.terms().end(), [&](const auto& other) {
+            return other.first != term.first && other.second > Rational(0) && divides(term.first, other.first);
+        });
+        if (exceeded) continue;
+        Size kept = term.second;
+        for (const auto& [symbol, exponent] : term.first) kept *= Size::symbol(symbol, exponent);
+        leading += kept;
+    }
+    return leading;
+}
+
+std::vector<AxisId> default_grouped(const Kernel& kernel) {
+    std::vector<AxisId> grouped;
+    for (const AxisId axis : kernel.group_axes)
+        if (!contains(kernel.recompute_axes, axis)) grouped.push_back(axis);
+    return grouped;
+}
+
+KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped) {
+    const Diagram& diagram = derived.diagram;
+    const Liveness live = liveness(derived, kernel);
+    const Letters letters(diagram, kernel, grouped);
+
+    KernelCost cost;
+    cost.kernel = kernel.name;
+    cost.grouped = grouped;
+    for (const Stage& stage : kernel.stages)
+        if (const auto* loop = std::get_if<Loop>(&stage)) {
+            if (!contains(cost.streamed, loop->axis)) cost.streamed.push_back(loop->axis);
+            cost.may_skip |= !loop->support.empty();
+        }
+
+    cost.num_groups = 1;
+    for (const AxisId axis : grouped) cost.num_groups *= letters.whole(axis) / letters.group(axis);
+    const auto move = [&](const CoreVariable& v, bool stored) {
+        const Size per_group = letters.tile(v) * letters.times(v);
+        cost.per_group += per_group;
+        cost.transfers += per_group * cost.num_groups;
+        cost.arrays.push_back({v.array, pattern_text(diagram, v), stored, per_group, per_group * cost.num_groups});
+    };
+    for (const CoreVariable& v : live.variables)
+        if (v.loaded) move(v, false);
+    for (const CoreVariable& v : live.variables)
+        if (v.stored) move(v, true);
+
+    std::vector<MemoryColumn> columns;
+    for (const Moment& moment : live.moments) {
+        MemoryColumn column;
+        column.in_loop = moment.in_body;
+        column.at = moment.target >= 0 ? diagram.array(moment.target).name
+                                       : "entry of " + diagram.axis(letters.loop_axis(moment.stage)).name;
+        for (const int v : moment.alive) {
+            const CoreVariable& variable = live.variables[static_cast<std::size_t>(v)];
+            column.arrays.push_back(variable.array);
+            column.size += letters.tile(variable);
+        }
+        columns.push_back(std::move(column));
+    }
+    cost.memory = maximal(columns);
+    return cost;
+}
+
+KernelCost with_tied(const KernelCost& cost, const std::map<std::string, std::string>& names) {
+    KernelCost tied = cost;
+    for (Size* size : {&tied.num_groups, &tied.per_group, &tied.transfers}) *size = renamed(*size, names);
+    for (ArrayTransfers& a : tied.arrays)
+        a.per_group = renamed(a.per_group, names), a.per_launch = renamed(a.per_launch, names);
+    for (MemoryColumn& m : tied.memory) m.size = renamed(m.size, names);
+    tied.memory = maximal(tied.memory);
+    return tied;
+}
+
+}  // namespace napkin

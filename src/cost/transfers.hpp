@@ -1,0 +1,57 @@
+#pragma once
+// Two-level costs of a kernel as expressions (paper.md §§2–3). Symbols: an axis' name is its size, g_<axis> its group size, s_<axis>
+// its stream size. With a choice of grouped axes:
+//   N_g = Π a/g_a over the grouped axes                          groups
+//   H_g = Σ over memory variables of their tiles in one group    values moved between memory and the core, a group
+//   H   = N_g · H_g                                              a launch
+//   M  ≥  Σ of the tiles alive at one statement                  values, for every statement
+// Groups whose chunks are skipped (Loop::support) move less: these are the costs without skipping, exact_costs has the counts.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "algebra/size.hpp"
+#include "cost/liveness.hpp"
+
+namespace napkin {
+
+/// What is moved of one array through one index pattern.
+struct ArrayTransfers {
+    ArrayId array = -1;
+    std::string pattern;  ///< "K[x, k]"
+    bool stored = false;  ///< else loaded
+    Size per_group, per_launch;
+};
+
+/// What is alive at one statement.
+struct MemoryColumn {
+    std::string at;               ///< the name of the statement's target, or "entry of x" for a loop over x
+    std::vector<ArrayId> arrays;  ///< alive there
+    bool in_loop = false;
+    Size size;
+};
+
+struct KernelCost {
+    std::string kernel;
+    std::vector<AxisId> grouped, streamed;
+    bool may_skip = false;  ///< some loop skips chunks: H is an upper bound
+    Size num_groups, per_group, transfers;
+    std::vector<ArrayTransfers> arrays;
+    std::vector<MemoryColumn> memory;  ///< distinct, none below another; the largest is M
+};
+
+/// The axes that are grouped when nothing is said: group_axes without those whose grouping repeats work.
+std::vector<AxisId> default_grouped(const Kernel& kernel);
+
+KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped);
+
+/// The same cost with axes renamed, for sizes known to be equal: {"d", "k"} writes k for d.
+KernelCost with_tied(const KernelCost& cost, const std::map<std::string, std::string>& names);
+
+/// True when a ≤ b wherever all symbols are ≥ 1, as far as comparing terms can tell.
+bool never_above(const Size& a, const Size& b);
+
+/// The size without the terms that another of its terms exceeds by a factor that is a product of symbols: its form at large sizes.
+Size leading_terms(const Size& size);
+
+}  // namespace napkin

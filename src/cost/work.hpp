@@ -1,0 +1,55 @@
+#pragma once
+// The arithmetic of a kernel by kind of operation, statement by statement. A subexpression is counted once for every point of its
+// own axes, as code that hoists what does not change would run it; masked chunks that are skipped do not count.
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "cost/exact.hpp"
+
+namespace napkin {
+
+enum class OpKind : std::uint8_t {
+    fma,     ///< a multiplication and an addition in one
+    simple,  ///< +, -, ×, min, max, comparisons, selections, conversions
+    div,
+    sqrt,
+    exp,
+    log,
+    tanh,
+    erf,
+    sin,
+    pow,
+};
+inline constexpr std::size_t num_op_kinds = 10;
+std::string_view name(OpKind kind);
+
+struct OpCount {
+    OpKind kind = OpKind::simple;
+    std::vector<AxisId> axes;  ///< done once for every point of these
+    std::int64_t count = 0;
+};
+
+struct StatementWork {
+    int stage = 0;
+    bool in_loop = false;
+    ArrayId target = -1;
+    std::vector<AxisId> target_axes, reduce_axes;
+    std::vector<std::vector<AxisId>> operands;  ///< the axes of every array that is read, each pattern once
+    std::vector<OpCount> ops;
+};
+
+std::vector<StatementWork> statement_work(const Diagram& diagram, const Kernel& kernel);
+
+/// Operations by kind over a launch, saturating at 2^62.
+struct WorkTotals {
+    std::array<std::int64_t, num_op_kinds> by_kind{};
+    [[nodiscard]] std::int64_t of(OpKind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
+    [[nodiscard]] double flops() const;    ///< an fma counts as 2, everything else as 1
+    [[nodiscard]] double special() const;  ///< exp, log, tanh, erf, sin, pow
+    friend bool operator==(const WorkTotals&, const WorkTotals&) = default;
+};
+WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWork>& work);
+
+}  // namespace napkin

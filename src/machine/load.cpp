@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "machine/builtin.hpp"
+#include "machine/machine.hpp"
+#include "support/limits.hpp"
+
+namespace napkin {
+
+Result<Machine> load_machine(const std::string& name_or_path) {
+    if (name_or_path.empty() || name_or_path == "host") return host_machine();
+    for (const EmbeddedText& text : builtin_machine_texts())
+        if (text.name == name_or_path)
+            return read_machine(
+                std::make_shared<Source>(Source{fmt::format("machines/{}.toml", text.name), std::string(text.text)}));
+
+    Diagnostic diagnostic;
+    const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
+    if (!is_path) {
+        const std::vector<std::string> names = machine_names();
+        std::string list;
+        for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+        const std::string near = nearest_name(name_or_path, names);
+        diagnostic.code = "unknown-machine";
+        diagnostic.message = fmt::format("there is no machine '{}'", name_or_path);
+        diagnostic.expected = fmt::format("one of {}, or the path of a .toml file", list);
+        if (!near.empty()) diagnostic.hint = fmt::format("did you mean '{}'?", near);
+        return diagnostic;
+    }
+    std::error_code code;
+    const auto size = std::filesystem::file_size(name_or_path, code);
+    std::ifstream file(name_or_path, std::ios::binary);
+    std::ostringstream content;
+    if (code || size > limits::max_file_bytes || !file || !(content << file.rdbuf())) {
+        diagnostic.code = "unreadable-file";
+        diagnostic.message = fmt::format("cannot read the machine file '{}'{}{}", name_or_path, code ? ": " : "",
+                                         code ? code.message() : "");
+        diagnostic.expected = fmt::format("a TOML file of at most {} bytes", limits::max_file_bytes);
+        return diagnostic;
+    }
+    return read_machine(std::make_shared<Source>(Source{name_or_path, content.str()}));
+}
+
+}  // namespace napkin

@@ -1,0 +1,90 @@
+#pragma once
+// A machine as data: a tree of memory levels joined by pipes (paper.md §2), the units of its cores and what they do in a clock.
+// Read from machines/*.toml, a user's file, or the machine at hand; every figure says where it comes from.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/dtype.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// A number and its source: a datasheet, a paper, a measurement with its date, or the formula that estimates it.
+struct Figure {
+    double value = 0;
+    std::string source;
+    friend bool operator==(const Figure&, const Figure&) = default;
+};
+
+/// A memory level. `instances` of it share the machine's cores evenly; the pipe joins one instance to the level above.
+struct Level {
+    std::string name;       ///< "DRAM", "L3", "L2", "L1"
+    Figure capacity_bytes;  ///< of one instance
+    Figure instances;
+    Figure bandwidth_bytes_per_s;  ///< from the level above into one instance; 0 for the first level
+    Figure latency_s;              ///< of a load that this level serves
+    friend bool operator==(const Level&, const Level&) = default;
+};
+
+/// A unit of a core and its rate: operations a clock by type. "fma", "simple", "load" and "store" count values.
+struct Unit {
+    std::string name;  ///< an operation kind of cost/work.hpp, "load", "store", …
+    std::map<DType, Figure> per_clock;
+    friend bool operator==(const Unit&, const Unit&) = default;
+};
+
+struct Machine {
+    std::string name;  ///< as load_machine finds it
+    std::string description;
+    Figure clock_hz;
+    Figure cores;
+    Figure vector_bits;
+    Figure vector_registers;
+    Figure fma_latency_clocks;
+    Figure line_bytes;          ///< the least that moves between levels
+    Figure launch_s;            ///< from calling a kernel on all cores to the first group running
+    Figure group_s;             ///< handing out one group to a core
+    std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core
+    std::vector<Unit> units;
+    friend bool operator==(const Machine&, const Machine&) = default;
+
+    [[nodiscard]] std::int64_t num_cores() const { return static_cast<std::int64_t>(cores.value); }
+    /// Values of the type in one vector.
+    [[nodiscard]] std::int64_t lanes(DType type) const {
+        return static_cast<std::int64_t>(vector_bits.value) / (8 * bytes(type));
+    }
+};
+
+/// Operations of the unit in one clock of one core. What the machine does not name is estimated from its rate of fused
+/// multiply-adds: a special function takes as many of them as a polynomial of its accuracy does.
+double per_clock(const Machine& machine, const std::string& unit, DType type);
+
+/// The level in which a core keeps what it works on: the largest of which every core has its own (index into levels).
+/// It is the ℓ1 whose capacity limits M. Where every level is shared, the last one.
+std::size_t core_memory_level(const Machine& machine);
+/// What one core may use of a level: its capacity, shared evenly where several cores share an instance.
+double bytes_a_core(const Machine& machine, std::size_t level);
+
+/// The machine at hand, from hwloc and the processor's own description. Deterministic: nothing is timed, and the clock is what the
+/// system says, which may be below what the core reaches. `clock_hz` replaces it, as measured_clock_hz() gives it.
+Machine host_machine(std::optional<double> clock_hz = std::nullopt);
+/// The clock that one core runs at now, from a chain of dependent additions (about a millisecond).
+double measured_clock_hz();
+
+/// "host" (or nothing: the machine at hand), a built-in machine by name, or a file by path (a name with a '/' or ending in ".toml").
+/// Errors: unknown-machine (nearest names), unreadable-file, and those of read_machine.
+Result<Machine> load_machine(const std::string& name_or_path);
+/// The names that load_machine knows: "host" and the built-in machines.
+std::vector<std::string> machine_names();
+
+/// Errors, with line and key: bad-toml, unknown-key (nearest key), missing-key, bad-value (with the unit expected), missing-source,
+/// impossible-figure (why no such machine exists).
+Result<Machine> read_machine(std::shared_ptr<const Source> text);
+/// The machine as a file that read_machine reads back to the same machine.
+std::string to_toml(const Machine& machine);
+
+}  // namespace napkin

@@ -1,0 +1,167 @@
+#include "plan/by_hand.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace napkin {
+namespace {
+
+bool contains(const std::vector<AxisId>& axes, AxisId axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+class Checker {
+public:
+    Checker(const Derived& derived, const Extents& extents)
+        : diagram_(derived.diagram), kernels_(derived.kernels), extents_(extents) {
+        for (const Kernel& kernel : kernels_) {
+            for (const AxisId axis : kernel.group_axes) add(groupable_, axis);
+            for (const Stage& stage : kernel.stages)
+                if (const auto* loop = std::get_if<Loop>(&stage)) add(streamed_, loop->axis);
+        }
+    }
+
+    Result<HandChoices> run(const std::vector<ScheduleItem>& items) {
+        for (const ScheduleItem& item : items) check(item);
+        if (!errors_.empty()) return std::move(errors_);
+        return std::move(choices_);
+    }
+
+private:
+    static void add(std::vector<AxisId>& axes, AxisId axis) {
+        if (!contains(axes, axis)) axes.push_back(axis);
+    }
+    [[nodiscard]] std::string axis_name(AxisId axis) const { return diagram_.axis(axis).name; }
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+    [[nodiscard]] std::string list(const std::vector<AxisId>& axes) const {
+        std::string text;
+        for (const AxisId axis : axes) text += (text.empty() ? "" : ", ") + axis_name(axis);
+        return axes.empty() ? "no axis" : text;
+    }
+
+    void error(std::string code, const ScheduleItem& item, std::string message, std::string expected,
+               std::string hint = "") {
+        errors_.push_back(
+            {std::move(code), item.range, std::move(message), std::move(expected), std::move(hint), {}, ExitCode::bad_input});
+    }
+
+    void check(const ScheduleItem& item) {
+        static const std::vector<std::string> own{"group", "stream", "threads", "rows", "vectors", "vector"},
+            others{"form", "subloop"};
+        if (item.kind == "group") {
+            check_sized(item, choices_.group, groupable_);
+        } else if (item.kind == "stream") {
+            check_sized(item, choices_.stream, streamed_);
+        } else if (item.kind == "threads") {
+            check_number(item, choices_.threads, 4096);
+        } else if (item.kind == "rows") {
+            check_number(item, choices_.rows, 1024);
+        } else if (item.kind == "vectors") {
+            check_number(item, choices_.vectors, 1024);
+        } else if (item.kind == "vector") {
+            check_vector(item);
+        } else if (std::find(others.begin(), others.end(), item.kind) == others.end()) {
+            std::vector<std::string> kinds = own;
+            kinds.insert(kinds.end(), others.begin(), others.end());
+            const std::string near = nearest_name(item.kind, kinds);
+            error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),
+                  "one of group, stream, threads, vector, vectors, rows, form",
+                  near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+        }
+    }
+
+    std::optional<AxisId> find_axis(const ScheduleItem& item, const std::string& name) {
+        if (auto axis = diagram_.find_axis(name)) return axis;
+        std::vector<std::string> names;
+        for (const Axis& axis : diagram_.axes) names.push_back(axis.name);
+        const std::string near = nearest_name(name, names);
+        error("unknown-axis", item, fmt::format("there is no axis '{}'", name), "an axis of the diagram",
+              near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+        return std::nullopt;
+    }
+
+    /// Why the axis is not among those that the kind of choice is about.
+    std::string obstacle(const ScheduleItem& item, AxisId axis) const {
+        for (const Kernel& kernel : kernels_) {
+            for (const Stage& stage : kernel.stages) {
+                const auto* loop = std::get_if<Loop>(&stage);
+                if (item.kind == "group" && loop && loop->axis == axis)
+                    return fmt::format("kernel {} streams it", kernel.name);
+                const auto& statements = loop ? loop->body : std::get<Block>(stage).statements;
+                for (const Statement& s : statements)
+                    if (item.kind == "group" && contains(s.reduce_axes, axis))
+                        return fmt::format("kernel {} reduces over it for {}", kernel.name, diagram_.array(s.target).name);
+            }
+        }
+        if (item.kind == "group") return "not every output of a kernel carries it";
+        return contains(groupable_, axis) ? "every output carries it: it is grouped" : "no kernel has a loop over it";
+    }
+
+    void check_sized(const ScheduleItem& item, std::map<AxisId, ScheduleItem>& into, const std::vector<AxisId>& legal) {
+        const auto axis = find_axis(item, item.axis);
+        if (!axis) return;
+        const bool group = item.kind == "group";
+        if (!contains(legal, *axis)) {
+            std::string hint;
+            if (contains(group ? streamed_ : groupable_, *axis))
+                hint = fmt::format("{} {} = … cuts it", group ? "stream" : "group", item.axis);
+            return error(
+                group ? "not-groupable" : "not-streamed", item,
+                fmt::format("{} cannot be {}: {}", item.axis, group ? "grouped" : "streamed", obstacle(item, *axis)),
+                fmt::format("one of {}", list(legal)), hint);
+        }
+        if (!item.value) {
+            // `stream x` alone asks the derivation for a loop, and leaves its chunk to the model.
+            if (group)
+                error("missing-value", item, fmt::format("group {} has no size", item.axis),
+                      fmt::format("group {} = 1 … {}", item.axis, extent(*axis)));
+            return;
+        }
+        if (*item.value < 1 || *item.value > extent(*axis))
+            return error(
+                "size-out-of-range", item,
+                fmt::format("{} {} = {}, but {} has {} values", item.kind, item.axis, *item.value, item.axis, extent(*axis)),
+                fmt::format("1 … {}", extent(*axis)),
+                fmt::format("the nearest legal size is {}", std::clamp<std::int64_t>(*item.value, 1, extent(*axis))));
+        into[*axis] = item;
+    }
+
+    void check_number(const ScheduleItem& item, std::optional<ScheduleItem>& into, std::int64_t most) {
+        if (!item.value)
+            return error("missing-value", item, fmt::format("{} has no number", item.kind),
+                         fmt::format("{} = 1 … {}", item.kind, most));
+        if (*item.value < 1 || *item.value > most)
+            return error("size-out-of-range", item, fmt::format("{} cannot be {}", item.kind, *item.value),
+                         fmt::format("1 … {}", most),
+                         fmt::format("the nearest legal number is {}", std::clamp<std::int64_t>(*item.value, 1, most)));
+        into = item;
+    }
+
+    void check_vector(const ScheduleItem& item) {
+        const std::string name = item.axis.empty() ? item.word : item.axis;
+        choices_.vector_axis = -1;
+        if (name != "none") {
+            const auto axis = find_axis(item, name);
+            if (!axis) return;
+            choices_.vector_axis = *axis;
+        }
+        choices_.vector = item;
+    }
+
+    const Diagram& diagram_;
+    const std::vector<Kernel>& kernels_;
+    const Extents& extents_;
+    std::vector<AxisId> groupable_, streamed_;
+    HandChoices choices_;
+    std::vector<Diagnostic> errors_;
+};
+
+}  // namespace
+
+Result<HandChoices> hand_choices(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
+    return Checker(derived, extents).run(items);
+}
+
+}  // namespace napkin

@@ -1,0 +1,34 @@
+#pragma once
+// The plan from the model: for every kernel the group and stream sizes with the least predicted time whose tiles fit the core's memory.
+// A search over the closed form; nothing is run.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "derive/derived.hpp"
+#include "diagram/sizes.hpp"
+#include "machine/machine.hpp"
+#include "plan/plan.hpp"
+#include "plan/predict.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+struct PlanOptions {
+    bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so
+};
+
+/// Chooses every degree of freedom; what the diagram's schedule and `by_hand` fix is kept (the latter first) where it breaks no rule.
+/// Pre: `extents` binds derived.diagram. Errors: those of hand_choices, and memory-exceeded (M, the core's memory, the nearest size that fits).
+Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
+                         const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
+
+/// What the model says of a plan, by hand or not: its time, and what keeps the machine busy for how long, the longest first.
+struct PlanTime {
+    double seconds = 0;
+    std::vector<std::pair<std::string, double>> busy;
+};
+PlanTime predict(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine,
+                 const KernelPlan& plan);
+
+}  // namespace napkin

@@ -1,0 +1,291 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "cost/exact.hpp"
+#include "hand_derived.hpp"
+#include "plan/choose.hpp"
+
+namespace napkin {
+namespace {
+
+using hand::extents;
+using testing::HasSubstr;
+
+/// A Zen 4 server core with AVX-512, as host_machine() describes it, with fixed figures.
+Machine avx512_machine(std::int64_t cores = 2) {
+    Machine m;
+    const auto f = [](double value) { return Figure{value, "test"}; };
+    m.name = "test";
+    m.clock_hz = f(3.7e9), m.cores = f(static_cast<double>(cores)), m.vector_bits = f(512), m.vector_registers = f(32);
+    m.fma_latency_clocks = f(4), m.line_bytes = f(64), m.launch_s = f(1e-5), m.group_s = f(1e-7);
+    const auto c = static_cast<double>(cores);
+    m.levels = {{"DRAM", f(8e9), f(1), {}, f(1e-7)},
+                {"L3", f(32 << 20), f(1), f(24e9), f(2e-8)},
+                {"L2", f(1 << 20), f(c), f(5.9e10), f(5e-9)},
+                {"L1", f(32 << 10), f(c), f(1.18e11), f(1e-9)}};
+    for (const auto& [unit, rate] : std::vector<std::pair<std::string, double>>{
+             {"fma", 16}, {"simple", 16}, {"load", 11.04}, {"store", 8}, {"exp", 1.52}})
+        m.units.push_back({unit, {{DType::f32, f(rate)}, {DType::f64, f(rate / 2)}}});
+    return m;
+}
+
+KernelPlan plan_of(const Derived& d, const Extents& e, const std::vector<ScheduleItem>& by_hand = {},
+                   const Machine& m = avx512_machine()) {
+    const auto plan = choose_plan(d, e, m, by_hand);
+    EXPECT_TRUE(plan.ok()) << render(plan.errors());
+    return plan.ok() ? plan->kernels.at(0) : KernelPlan{};
+}
+
+ScheduleItem item(const std::string& kind, const std::string& axis, std::optional<std::int64_t> value,
+                  const std::string& word = "") {
+    return {kind, axis, value, word, {}};
+}
+
+Diagnostic refusal(const Derived& d, const Extents& e, const ScheduleItem& i, const Machine& m = avx512_machine()) {
+    const auto plan = choose_plan(d, e, m, {i});
+    EXPECT_FALSE(plan.ok());
+    return plan.ok() ? Diagnostic{} : plan.errors().at(0);
+}
+
+Extents large(const Derived& d, std::int64_t head) {
+    return extents(d, {{"h", 8}, {"q", 4096}, {"x", 4096}, {"k", head}, {"d", head}});
+}
+
+/// M and H of the plan are those of the exact counts, and M fits three quarters of L2.
+void expect_consistent(const Derived& d, const Extents& e, const KernelPlan& plan) {
+    const ExactCosts costs = exact_costs(d, d.kernels[0], e, plan);
+    EXPECT_EQ(plan.memory_values, static_cast<double>(costs.peak_memory));
+    EXPECT_EQ(plan.transfers_values, static_cast<double>(costs.transfers()));
+    EXPECT_LE(plan.memory_values * 4, 0.75 * (1 << 20));
+    for (const auto* choices : {&plan.group, &plan.stream})
+        for (const auto& [axis, choice] : *choices) {
+            EXPECT_GE(choice.value, 1) << axis;
+            EXPECT_LE(choice.value, e[static_cast<std::size_t>(d.diagram.find_axis(axis).value())]) << axis;
+            EXPECT_NE(choice.reason, "") << axis;
+        }
+}
+
+TEST(Plan, StreamedFoldsTakeOnePanelOfRegisters) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    for (const std::int64_t head : {64, 128}) {
+        const Extents e = large(d, head);
+        const KernelPlan plan = plan_of(d, e);
+        expect_consistent(d, e, plan);
+        EXPECT_EQ(plan.vector_axis, "q");
+        EXPECT_EQ(plan.block_rows.value, 8);
+        EXPECT_EQ(plan.block_vectors.value, 3);
+        EXPECT_EQ(plan.group.at("h").value, 1);
+        EXPECT_EQ(plan.group.at("q").value % 48, 0);
+        EXPECT_LE(plan.group.at("q").value, 192);
+        EXPECT_FALSE(plan.group.contains("d")) << "its grouping repeats the scores";
+        EXPECT_GE(plan.stream.at("x").value, 32);
+        EXPECT_LE(plan.stream.at("x").value, 512);
+        EXPECT_EQ(plan.threads.value, 2);
+        EXPECT_EQ(plan.bound_by, "fma");
+    }
+}
+
+TEST(Plan, PredictsWhatWasMeasured) {
+    // On 2 cores of this kind, 8 heads of 4096×4096: 166 ms at d = 64, 319 ms at d = 128; causal 1.88 times faster (2026-11-20).
+    const Derived d = hand::streamed({{"h"}, {}}), c = hand::streamed({{"h"}, {}, true});
+    const double t64 = plan_of(d, large(d, 64)).predicted_seconds, t128 = plan_of(d, large(d, 128)).predicted_seconds;
+    EXPECT_NEAR(t64, 0.166, 0.166 * 0.15);
+    EXPECT_NEAR(t128, 0.319, 0.319 * 0.15);
+    EXPECT_NEAR(t64 / plan_of(c, large(c, 64)).predicted_seconds, 1.88, 0.15);
+}
+
+TEST(Plan, Matmul) {
+    const Derived d = hand::matmul();
+    const Extents e = extents(d, {{"a", 2048}, {"b", 2048}, {"c", 2048}});
+    const KernelPlan plan = plan_of(d, e);
+    expect_consistent(d, e, plan);
+    EXPECT_EQ(plan.vector_axis, "c") << "it is innermost in B and C";
+    EXPECT_GE(plan.group.at("a").value, 128) << "to pay for copying B";
+    EXPECT_GE(plan.stream.at("b").value, 64);
+    EXPECT_NEAR(plan.predicted_seconds, 2.0 * 2048 * 2048 * 2048 / 206e9, 0.012);
+}
+
+TEST(Plan, SmallAndRaggedSizes) {
+    for (const auto& d : {hand::streamed(), hand::streamed({{"h"}, {"g"}, true}), hand::matmul(), hand::pointwise(),
+                          hand::streamed({{}, {}, false, 5})}) {
+        std::mt19937 random(7);
+        for (int i = 0; i < 12; ++i) {
+            Extents e(d.diagram.axes.size());
+            for (std::int64_t& n : e) n = 1 + static_cast<std::int64_t>(random() % (i < 6 ? 20 : 300));
+            expect_consistent(d, e, plan_of(d, e));
+        }
+    }
+    const Derived d = hand::streamed();
+    const KernelPlan one = plan_of(d, extents(d, {{"q", 1}, {"x", 1}, {"k", 1}, {"d", 1}}));
+    EXPECT_EQ(one.threads.value, 1);
+    EXPECT_EQ(one.vector_axis, "");
+}
+
+TEST(Plan, DecodingHasNoQueriesForAVector) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const KernelPlan plan = plan_of(d, extents(d, {{"h", 8}, {"q", 1}, {"x", 4096}, {"k", 128}, {"d", 128}}));
+    EXPECT_THAT((std::vector<std::string>{"x", "d"}), testing::Contains(plan.vector_axis));
+    EXPECT_EQ(plan.bound_by, "DRAM to L3") << "every key is read once";
+}
+
+TEST(Plan, HandMadeChoicesAreKept) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const Extents e = large(d, 64);
+    const KernelPlan plan = plan_of(d, e,
+                                    {item("group", "q", 192), item("stream", "x", 100), item("threads", "", 1),
+                                     item("rows", "", 4), item("vectors", "", 2), item("vector", "q", std::nullopt)});
+    EXPECT_EQ(plan.group.at("q").value, 192);
+    EXPECT_TRUE(plan.group.at("q").by_hand);
+    EXPECT_FALSE(plan.group.at("h").by_hand);
+    EXPECT_EQ(plan.stream.at("x").value, 100);
+    EXPECT_TRUE(plan.stream.at("x").by_hand);
+    EXPECT_EQ(plan.threads, (Choice{1, plan.threads.reason, true}));
+    EXPECT_EQ(plan.block_rows.value, 4);
+    EXPECT_EQ(plan.block_vectors.value, 2);
+    EXPECT_EQ(plan.vector_axis_reason, "by hand");
+    expect_consistent(d, e, plan);
+    // Cutting an axis whose grouping repeats work is allowed by hand only.
+    EXPECT_EQ(plan_of(d, e, {item("group", "d", 32)}).group.at("d").value, 32);
+    // The diagram's own schedule counts too, and the command line overrides it.
+    Derived scheduled = d;
+    scheduled.diagram.schedule = {item("group", "q", 96), item("form", "", std::nullopt, "unscaled")};
+    EXPECT_EQ(plan_of(scheduled, e).group.at("q").value, 96);
+    EXPECT_EQ(plan_of(scheduled, e, {item("group", "q", 64)}).group.at("q").value, 64);
+}
+
+TEST(Plan, HandMadeChoicesThatBreakARule) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const Extents e = large(d, 64);
+    Diagnostic r = refusal(d, e, item("group", "x", 64));
+    EXPECT_EQ(r.code, "not-groupable");
+    EXPECT_THAT(r.message, HasSubstr("streams it"));
+    EXPECT_THAT(r.expected, HasSubstr("h, q, d"));
+    EXPECT_THAT(r.hint, HasSubstr("stream x"));
+    r = refusal(d, e, item("group", "k", 64));
+    EXPECT_THAT(r.message, HasSubstr("reduces over it for S"));
+    r = refusal(d, e, item("stream", "q", 64));
+    EXPECT_EQ(r.code, "not-streamed");
+    EXPECT_THAT(r.expected, HasSubstr("x"));
+    r = refusal(d, e, item("group", "qq", 64));
+    EXPECT_EQ(r.code, "unknown-axis");
+    EXPECT_THAT(r.hint, HasSubstr("'q'"));
+    r = refusal(d, e, item("group", "q", 0));
+    EXPECT_EQ(r.code, "size-out-of-range");
+    EXPECT_THAT(r.hint, HasSubstr("is 1"));
+    r = refusal(d, e, item("stream", "x", 5000));
+    EXPECT_THAT(r.message, HasSubstr("4096 values"));
+    EXPECT_THAT(r.hint, HasSubstr("is 4096"));
+    EXPECT_EQ(refusal(d, e, item("threads", "", 0)).code, "size-out-of-range");
+    EXPECT_EQ(refusal(d, e, item("group", "q", std::nullopt)).code, "missing-value");
+    r = refusal(d, e, item("treads", "", 2));
+    EXPECT_EQ(r.code, "unknown-choice");
+    EXPECT_THAT(r.hint, HasSubstr("'threads'"));
+}
+
+TEST(Plan, MemoryLimitsHandMadeChoices) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const Extents e = large(d, 64);
+    const Diagnostic r = refusal(d, e, item("group", "q", 4096));
+    EXPECT_EQ(r.code, "memory-exceeded");
+    EXPECT_THAT(r.expected, HasSubstr("768 KiB (three quarters of L2)"));
+    // The hint's size fits, and the next one does not.
+    const auto at = r.hint.rfind(' ');
+    const std::int64_t nearest = std::stoll(r.hint.substr(at));
+    EXPECT_TRUE(choose_plan(d, e, avx512_machine(), {item("group", "q", nearest)}).ok()) << r.hint;
+    EXPECT_FALSE(choose_plan(d, e, avx512_machine(), {item("group", "q", nearest + 1)}).ok()) << r.hint;
+}
+
+TEST(Plan, WhereNothingFits) {
+    // One row of scores is longer than the cache, and nothing streams it.
+    hand::Builder b;
+    const AxisId i = b.axis("i"), j = b.axis("j");
+    const ArrayId X = b.input("X", {i, j}), m = b.temporary("m", {i}), Y = b.output("Y", {i, j});
+    using namespace hand;
+    b.kernel.stages.emplace_back(Block{{fold(m, ReduceOp::max, {j}, b.get(X)), map(Y, exp(b.get(X) - b.get(m)))}});
+    const Derived d = b.finish("Y", {i});
+    const Extents e = extents(d, {{"i", 64}, {"j", 1 << 20}});
+    const auto plan = choose_plan(d, e, avx512_machine());
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    EXPECT_EQ(plan->kernels[0].group.at("i").value, 1);
+    EXPECT_THAT(plan->kernels[0].group.at("i").reason, HasSubstr("no tile fits"));
+    const auto strict = choose_plan(d, e, avx512_machine(), {}, {.strict = true});
+    ASSERT_FALSE(strict.ok());
+    EXPECT_EQ(strict.errors()[0].code, "memory-exceeded");
+}
+
+TEST(Plan, RecomputedAxesAreCutOnlyWhenNothingElseFits) {
+    const Derived d = hand::streamed();
+    const Extents e = extents(d, {{"q", 64}, {"x", 64}, {"k", 64}, {"d", 1 << 18}});
+    const KernelPlan plan = plan_of(d, e);
+    ASSERT_TRUE(plan.group.contains("d"));
+    EXPECT_LT(plan.group.at("d").value, 1 << 18);
+    EXPECT_THAT(plan.group.at("d").reason, HasSubstr("repeats work"));
+    expect_consistent(d, e, plan);
+}
+
+TEST(Plan, ManyCoresGetManyGroups) {
+    const Derived d = hand::matmul();
+    const Extents e = extents(d, {{"a", 1024}, {"b", 1024}, {"c", 1024}});
+    const KernelPlan plan = plan_of(d, e, {}, avx512_machine(64));
+    EXPECT_GE(exact_costs(d, d.kernels[0], e, plan).groups, 64);
+    EXPECT_EQ(plan.threads.value, 64);
+}
+
+TEST(Plan, PrintsAndComesBack) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const auto plan = choose_plan(d, large(d, 64), avx512_machine(), {item("group", "q", 96)});
+    ASSERT_TRUE(plan.ok());
+    const std::string text = to_string(*plan);
+    const auto again = parse_plan(text);
+    ASSERT_TRUE(again.ok()) << render(again.errors()) << text;
+    EXPECT_EQ(*again, *plan) << text;
+    EXPECT_THAT(text, HasSubstr("group q"));
+    EXPECT_THAT(text, HasSubstr("[by hand]"));
+}
+
+TEST(Plan, AnyPlanComesBack) {
+    const std::vector<std::string> texts{"",           " ",          "-",           "a  b",          " lead",
+                                         "trail ",     "two\nlines", "back\\slash", "[by hand] not", "s, bound by",
+                                         "β⁻¹ \t tab", "kernel x",   "\\n"};
+    std::mt19937 random(11);
+    const auto text = [&] { return texts[random() % texts.size()]; };
+    const auto choice = [&] {
+        return Choice{static_cast<std::int64_t>(random()) - (1 << 30), text(), random() % 2 == 0};
+    };
+    for (int i = 0; i < 500; ++i) {
+        Plan plan;
+        plan.machine = text();
+        for (unsigned k = random() % 3; k > 0; --k) {
+            KernelPlan kernel;
+            kernel.kernel = text();
+            if (random() % 2 == 0) kernel.group["q"] = choice();
+            if (random() % 2 == 0) kernel.group["a_1"] = choice();
+            if (random() % 2 == 0) kernel.stream["x"] = choice();
+            kernel.threads = choice(), kernel.block_rows = choice(), kernel.block_vectors = choice();
+            kernel.vector_axis = random() % 2 == 0 ? "" : "q";
+            kernel.vector_axis_reason = text();
+            kernel.bound_by = text();
+            kernel.transfers_values = static_cast<double>(random()) * 1e3,
+            kernel.memory_values = static_cast<double>(random());
+            kernel.predicted_seconds = static_cast<double>(random()) / 7e9;
+            plan.kernels.push_back(kernel);
+        }
+        const auto again = parse_plan(to_string(plan));
+        ASSERT_TRUE(again.ok()) << render(again.errors()) << to_string(plan);
+        ASSERT_EQ(*again, plan) << to_string(plan) << to_string(*again);
+    }
+}
+
+TEST(Plan, WrongTexts) {
+    for (const std::string text : {"", "nothing", "plan for x\n  group q 3", "plan for x\nkernel a\n  group q many",
+                                   "plan for x\nkernel a\n  colour red"}) {
+        const auto plan = parse_plan(text);
+        ASSERT_FALSE(plan.ok()) << text;
+        EXPECT_EQ(plan.errors()[0].code, "bad-plan");
+    }
+}
+
+}  // namespace
+}  // namespace napkin
