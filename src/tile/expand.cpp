@@ -26,7 +26,7 @@ std::vector<TileStatement> with_frees(std::vector<TileStatement> statements, con
     for (auto s = statements.rbegin(); s != statements.rend(); ++s) {
         const std::vector<VariableId> uses = used_variables(*s);
         for (auto v = uses.rbegin(); v != uses.rend(); ++v)
-            if (needed.insert(*v).second) reversed.push_back(Free{*v});
+            if (needed.insert(*v).second) reversed.emplace_back(Free{*v});
         // A definition that does not read its own variable begins a lifetime: nothing before it needs the variable.
         VariableId defined = -1;
         if (const auto* load = std::get_if<Load>(&*s)) defined = load->variable;

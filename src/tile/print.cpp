@@ -17,7 +17,9 @@ std::size_t width(std::string_view text) {
 }
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-    return fmt::format("{}", fmt::join(parts, separator));
+    std::string out;
+    for (const std::string& part : parts) out.append(out.empty() ? "" : separator).append(part);
+    return out;
 }
 
 /// Rows of equally many cells, in columns two spaces apart; columns in `right` are aligned to the right.
@@ -59,7 +61,10 @@ public:
 
         std::string out = fmt::format("kernel {}\n", kernel_.name) + variable_table() + "\n";
         const std::size_t digits = std::to_string(lines_.size()).size();
-        for (std::size_t i = 0; i < lines_.size(); ++i) out += fmt::format("  {:>{}}  {}\n", i + 1, digits, lines_[i]);
+        for (std::size_t i = 0; i < lines_.size(); ++i) {
+            const std::string number = std::to_string(i + 1);
+            out += "  " + std::string(digits - number.size(), ' ') + number + "  " + lines_[i] + "\n";
+        }
         return out;
     }
 
