@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "algebra/expr_walk.hpp"
 #include "support/limits.hpp"
 #include "support/result.hpp"
 #include "syntax/elaborator.hpp"
@@ -15,10 +17,26 @@ namespace {
 
 bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
-int depth_of(const Expr& e) {
-    int deepest = 0;
-    for (const Expr& child : children(e)) deepest = std::max(deepest, depth_of(child));
-    return deepest + 1;
+/// Bottom up over an expression whose parts may be shared: own(node) + combine over the children.
+template <class Own, class Combine>
+std::size_t fold_up(const Expr& e, Own own, Combine combine) {
+    std::unordered_map<const ExprNode*, std::size_t> values;
+    for_each_postorder(e, [&](const Expr& node) {
+        std::size_t below = 0;
+        for_each_child(*node, [&](const Expr& child) { below = combine(below, values.at(child.get())); });
+        values[node.get()] = own(node) + below;
+    });
+    return values.at(e.get());
+}
+
+std::size_t depth_of(const Expr& e) {
+    return fold_up(e, [](const Expr&) { return 1; }, [](std::size_t a, std::size_t b) { return std::max(a, b); });
+}
+
+/// How often the expression, written out, reads the array.
+std::size_t count_reads(const Expr& e, ArrayId array) {
+    const auto own = [&](const Expr& node) { return as<Read>(node) && as<Read>(node)->array == array ? 1 : 0; };
+    return fold_up(e, own, [](std::size_t a, std::size_t b) { return std::min(a + b, limits::max_expr_nodes); });
 }
 
 /// Small enough to stand wherever the parameter stands.
@@ -543,7 +561,7 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
     const std::size_t before = errors();
     for (const Equation& e : c.equations) {
         if (over_limit_ || errors() > before) return {};
-        // A transformed body belongs to the caller: its reads of parameters are not the callee's any more, so it is made in one go.
+        if (!spend(count_nodes(e.body), b.range)) return {};
         Expr body = map_expr(e.body);
         if (depth_of(body) > limits::max_nesting) {
             error(Code::nesting_too_deep, b.range, fmt::format("{} makes an expression that is nested too deep", b.name.text),
@@ -631,11 +649,9 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
 Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
     const Diagram& c = b.callee->diagram;
     std::map<ArrayId, Expr> values;
-    std::map<ArrayId, int> uses;
+    std::map<ArrayId, std::size_t> uses;
     for (const Equation& e : c.equations) {
-        visit(e.body, [&](const Expr& node) {
-            if (const auto* r = as<Read>(node)) ++uses[r->array];
-        });
+        for (const ArrayId id : read_arrays(e.body)) uses[id] += count_reads(e.body, id);
     }
     const auto fits = [&](ArrayId id, const Expr& e) { return is_simple(e) || (uses[id] <= 1 && depth_of(e) <= limits::max_nesting / 4); };
     for (std::size_t p = 0; p < c.inputs.size(); ++p) {
@@ -646,6 +662,7 @@ Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
     }
     Expr result;
     for (const Equation& e : c.equations) {
+        if (!spend(count_nodes(e.body), b.range)) return constant(0);
         Expr body = transform(e.body, [&](const Expr& node) {
             const auto* r = as<Read>(node);
             if (!r) return node;

@@ -42,17 +42,18 @@ std::vector<Diagnostic> Diagnostics::take() {
     std::vector<const Source*> order;
     const auto place = [&](const Diagnostic& d) {
         const auto at = std::find(order.begin(), order.end(), d.range.source.get());
-        if (at != order.end()) return at - order.begin();
+        if (at != order.end()) return static_cast<std::size_t>(at - order.begin());
         order.push_back(d.range.source.get());
-        return static_cast<std::ptrdiff_t>(order.size()) - 1;
+        return order.size() - 1;
     };
-    for (const Diagnostic& error : errors_) place(error);
-    std::stable_sort(errors_.begin(), errors_.end(), [&](const Diagnostic& a, const Diagnostic& b) {
-        const auto first = place(a), second = place(b);
-        return first != second ? first < second : a.range.begin < b.range.begin;
-    });
+    std::vector<std::array<std::size_t, 3>> keys;
+    for (std::size_t i = 0; i < errors_.size(); ++i) keys.push_back({place(errors_[i]), errors_[i].range.begin, i});
+    std::sort(keys.begin(), keys.end());
+    std::vector<Diagnostic> sorted;
+    for (const auto& key : keys) sorted.push_back(std::move(errors_[key[2]]));
+    errors_.clear();
     count_ = 0;
-    return std::move(errors_);
+    return sorted;
 }
 
 std::string counted(std::size_t n, const std::string& what) {

@@ -112,7 +112,7 @@ Template Elaborator::run() {
         check_outputs();
     }
     finish();
-    if (errors() > before) out_.ok = false;
+    if (errors() > before || some_equation_lost_) out_.ok = false;
     return std::move(out_);
 }
 
@@ -384,7 +384,8 @@ void Elaborator::check_outputs() {
         if (defined_.contains(array.name) || some_equation_lost_ || over_limit_) continue;
         std::vector<std::string> others;
         for (const auto& [name, range] : targets_) {
-            if (d_.array(arrays_[name].id).role == ArrayRole::temporary) others.push_back(name);
+            const auto at = arrays_.find(name);
+            if (at != arrays_.end() && d_.array(at->second.id).role == ArrayRole::temporary) others.push_back(name);
         }
         error(Code::never_defined, array.range, fmt::format("no equation defines the result {}", array.name),
               fmt::format("an equation {} = …", array_text(id)), did_you_mean(array.name, others));

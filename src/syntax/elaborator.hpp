@@ -134,6 +134,7 @@ private:
     std::string unique_name(const std::string& wanted);
     ArrayId add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role, SourceRange range);
     void add_equation(Equation e);
+    bool spend(std::size_t nodes, const SourceRange& range);
     DType infer_type(const Expr& e) const;
     [[nodiscard]] std::string axis_list(const std::vector<AxisId>& axes) const;
     [[nodiscard]] std::string array_text(ArrayId id) const;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
+#include "algebra/expr_walk.hpp"
 #include "support/limits.hpp"
 #include "syntax/elaborator.hpp"
 
@@ -29,23 +31,29 @@ Typed to_float(Typed a) {
 }
 
 Typed type_of(const Expr& e, const Diagram& d) {
-    if (const auto* n = as<Constant>(e)) return {std::nullopt, n->value != std::floor(n->value) || std::isinf(n->value)};
-    if (const auto* n = as<Read>(e)) return {d.array(n->array).type, false};
-    if (const auto* n = as<Cast>(e)) return {n->type, false};
-    if (const auto* n = as<Unary>(e)) {
-        const Typed a = type_of(n->a, d);
-        const bool keeps = n->op == UnaryOp::neg || n->op == UnaryOp::abs || n->op == UnaryOp::logical_not || n->op == UnaryOp::floor;
-        return keeps ? a : to_float(a);
-    }
-    if (const auto* n = as<Binary>(e)) {
-        const Typed both = join(type_of(n->a, d), type_of(n->b, d));
-        return n->op == BinaryOp::div || n->op == BinaryOp::pow ? to_float(both) : both;
-    }
-    if (const auto* n = as<Select>(e)) {
-        const Typed sides = join(type_of(n->a, d), type_of(n->b, d));
-        return sides.type ? sides : join(sides, type_of(n->condition, d));
-    }
-    return {};
+    std::unordered_map<const ExprNode*, Typed> types;  // parts of an expression may be shared
+    const auto of = [&](const Expr& part) { return types.at(part.get()); };
+    for_each_postorder(e, [&](const Expr& node) {
+        Typed t;
+        if (const auto* n = as<Constant>(node)) {
+            t.fraction = n->value != std::floor(n->value) || std::isinf(n->value);
+        } else if (const auto* r = as<Read>(node)) {
+            t.type = d.array(r->array).type;
+        } else if (const auto* c = as<Cast>(node)) {
+            t.type = c->type;
+        } else if (const auto* u = as<Unary>(node)) {
+            const bool keeps = u->op == UnaryOp::neg || u->op == UnaryOp::abs || u->op == UnaryOp::logical_not || u->op == UnaryOp::floor;
+            t = keeps ? of(u->a) : to_float(of(u->a));
+        } else if (const auto* b = as<Binary>(node)) {
+            t = join(of(b->a), of(b->b));
+            if (b->op == BinaryOp::div || b->op == BinaryOp::pow) t = to_float(t);
+        } else if (const auto* s = as<Select>(node)) {
+            t = join(of(s->a), of(s->b));
+            if (!t.type) t = join(t, of(s->condition));
+        }
+        types[node.get()] = t;
+    });
+    return of(e);
 }
 
 }  // namespace
@@ -94,6 +102,19 @@ ArrayId Elaborator::add(const std::string& name, std::vector<AxisId> axes, std::
     return id;
 }
 
+/// Takes nodes out of the text's budget, or reports that it is used up.
+bool Elaborator::spend(std::size_t nodes, const SourceRange& range) {
+    std::size_t& left = library_.budget().nodes;
+    if (left >= nodes) {
+        left -= nodes;
+        return true;
+    }
+    if (!over_limit_) error(Code::expression_too_large, range, "the text has too many operations once its calls are written out");
+    over_limit_ = true;
+    out_.ok = false;
+    return false;
+}
+
 void Elaborator::add_equation(Equation e) {
     if (over_limit_) return;
     Budget& budget = library_.budget();
@@ -106,9 +127,11 @@ void Elaborator::add_equation(Equation e) {
         error(Code::too_many_equations, e.range, fmt::format("{} has too many equations once its calls are written out", d_.name),
               fmt::format("at most {}", limits::max_equations));
         over_limit_ = true;
-    } else if (budget.equations == 0 || budget.nodes < nodes) {
+    } else if (budget.equations == 0) {
         error(Code::too_many_equations, e.range, "the text has too many equations once its calls are written out");
         over_limit_ = true;
+    } else if (!spend(nodes, e.range)) {
+        return;
     } else if (d_.axes.size() > limits::max_axes) {
         error(Code::too_many_axes, e.range, fmt::format("{} has {} axes", d_.name, d_.axes.size()), fmt::format("at most {}", limits::max_axes));
         over_limit_ = true;
@@ -118,7 +141,6 @@ void Elaborator::add_equation(Equation e) {
         return;
     }
     budget.equations -= 1;
-    budget.nodes -= nodes;
     std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
     d_.equations.push_back(std::move(e));
 }
