@@ -1,0 +1,456 @@
+#include "emit/cpu/emit_body.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "support/result.hpp"
+
+namespace napkin::cpu {
+
+BodyWriter::BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level)
+    : frame_(frame), nest_(nest), scope_(scope), loops_(std::move(loops)), point_level_(point_level), names_(frame.names) {}
+
+ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors) {
+    const ValueId id = as_number(lower(e));
+    roots_[id] = {level, vectors};
+    return id;
+}
+
+// ---- where values stand ----------------------------------------------------------------------------------------------------------
+
+void BodyWriter::reach(ValueId id, ValueId root) {
+    if (!at(id).roots.insert(root).second) return;
+    for (const ValueId a : at(id).args) reach(a, root);
+}
+
+void BodyWriter::decide() {
+    for (const auto& [id, root] : roots_) {
+        reach(id, id);
+        Value& v = at(id);
+        ++v.uses;
+        v.is_moved |= v.level != root.level || tall(v) != (nest_.block_rows > 1) ||
+                      (root.vectors && wide(v) != (nest_.block_vectors > 1));
+    }
+    // Consumers have larger ids than what they consume.
+    for (std::size_t k = values_.size(); k-- > 0;) {
+        const Value& v = values_[k];
+        if (v.roots.empty()) continue;
+        for (const ValueId id : v.args) {
+            Value& a = at(id);
+            ++a.uses;
+            a.is_moved |= a.level != v.level || tall(a) != tall(v) || wide(a) != wide(v);
+        }
+    }
+    for (Value& v : values_) {
+        if (v.roots.empty() || v.is_constant || (v.uses < 2 && !v.is_moved && !v.is_pointer)) continue;
+        v.in_statement = v.roots.size() == 1 && roots_.at(*v.roots.begin()).level == v.level;
+        v.array_vectors = wide(v) && (!v.in_statement || (!v.row && nest_.block_rows > 1));
+        v.array_rows = tall(v) && !v.in_statement;
+        v.name = names_.add(v.is_pointer || v.hint == "t" ? v.hint : v.hint + "_at");
+    }
+}
+
+// ---- text ------------------------------------------------------------------------------------------------------------------------
+
+std::string BodyWriter::loop_name(AxisId axis) const {
+    return span_of(frame_.scope(scope_), axis).tile > block_size(frame_, nest_, axis) ? frame_.axis(axis).local : "";
+}
+
+int BodyWriter::level_of(AxisId axis) const {
+    const auto it = std::find(loops_.begin(), loops_.end(), axis);
+    return it == loops_.end() ? 0 : static_cast<int>(it - loops_.begin()) + 1;
+}
+
+std::string BodyWriter::position(const Address& address, bool panel_local, bool vectors, Part part) const {
+    std::vector<std::pair<AxisId, std::int64_t>> terms(address.local.begin(), address.local.end());
+    std::stable_sort(terms.begin(), terms.end(),
+                     [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
+    std::string out;
+    const auto add = [&](const std::string& what, bool is_sum, std::int64_t factor) {
+        if (what.empty()) return;
+        const std::int64_t size = std::abs(factor);
+        const bool brackets = is_sum && (size != 1 || factor < 0);
+        std::string term = brackets ? "(" + what + ")" : what;
+        if (size != 1) term += fmt::format(" * {}", size);
+        out += out.empty() ? (factor < 0 ? "-" : "") + term : (factor < 0 ? " - " : " + ") + term;
+    };
+    for (const auto& [axis, factor] : terms) {
+        const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis,
+                   fixes = level_of(axis) <= point_level_;
+        std::string loop = is_vector && panel_local ? "" : loop_name(axis);
+        if (part == (fixes ? Part::rest : Part::fixed)) loop.clear();
+        const bool in_block = part != Part::fixed;
+        const bool j = in_block && is_vector && vectors && nest_.block_vectors > 1,
+                   i = in_block && is_row && nest_.block_rows > 1;
+        if (loop.empty() && j)
+            add(fmt::format("{} * j", frame_.lanes * std::abs(factor)), false, factor < 0 ? -1 : 1);
+        else if (j)
+            add(fmt::format("{} + {} * j", loop, frame_.lanes), true, factor);
+        else if (loop.empty() && i)
+            add("i", false, factor);
+        else if (i)
+            add(loop + " + i", true, factor);
+        else
+            add(loop, false, factor);
+    }
+    if (part != Part::rest)
+        for (const auto& [axis, factor] : address.begin) add(frame_.axis(axis).begin, false, factor);
+    const std::int64_t constant = part == Part::fixed ? 0 : address.constant;
+    if (constant != 0)
+        out += out.empty() ? std::to_string(constant)
+                           : fmt::format(" {} {}", constant < 0 ? "-" : "+", std::abs(constant));
+    return out.empty() && part != Part::fixed ? "0" : out;
+}
+
+std::string BodyWriter::text_at(ValueId id, int precedence) const {
+    const Value& v = at(id);
+    if (!v.name.empty()) return v.name + (v.array_rows ? "[i]" : "") + (v.array_vectors ? "[j]" : "");
+    std::string text = definition(id);
+    return v.precedence < precedence ? "(" + text + ")" : text;
+}
+
+std::string BodyWriter::definition(ValueId id) const {
+    const Value& v = at(id);
+    std::array<std::string, 3> texts;
+    for (std::size_t k = 0; k < v.args.size(); ++k) {
+        const Use use = v.argument_use[k];
+        texts[k] = text_at(v.args[k], use == Use::plain ? v.argument_precedence[k] : 0);
+        if (use == Use::splat) texts[k] = fmt::format("splat({})", texts[k]);
+        if (use == Use::splat_mask) texts[k] = fmt::format("splat_mask<real>({})", texts[k]);
+    }
+    if (v.args.empty()) return v.pattern;
+    return fmt::format(fmt::runtime(v.pattern), texts[0], texts[1], texts[2]);
+}
+
+std::string BodyWriter::declaration(ValueId id) const {
+    const Value& v = at(id);
+    if (v.is_pointer) return "real*";
+    return v.is_mask ? (v.vec ? "mask" : "bool") : (v.vec ? "vec" : "real");
+}
+
+std::string BodyWriter::rows_header() const {
+    return fmt::format("NAPKIN_UNROLL for (int i = 0; i < {}; ++i)", nest_.block_rows);
+}
+std::string BodyWriter::vectors_header() const {
+    return fmt::format("NAPKIN_UNROLL for (int j = 0; j < {}; ++j)", nest_.block_vectors);
+}
+
+void BodyWriter::declare_array(Lines& out, ValueId id) const {
+    const Value& v = at(id);
+    out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", nest_.block_rows) : "",
+                    v.array_vectors ? fmt::format("[{}]", nest_.block_vectors) : ""));
+    out(fmt::format("{}{}{} = {};", v.array_rows ? rows_header() + " " : "",
+                    v.array_vectors ? vectors_header() + " " : "", text_at(id, 0), definition(id)));
+}
+
+void BodyWriter::hoist(Lines& out, int level) {
+    for (std::size_t k = 0; k < values_.size(); ++k) {
+        const Value& v = values_[k];
+        if (v.name.empty() || v.in_statement || v.level != level) continue;
+        const auto id = static_cast<ValueId>(k);
+        if (v.array_rows || v.array_vectors)
+            declare_array(out, id);
+        else if (v.is_pointer)
+            out(fmt::format("const real* const {} = {};", v.name, definition(id)));
+        else
+            out(fmt::format("const {} {} = {};", declaration(id), v.name, definition(id)));
+    }
+}
+
+void BodyWriter::statement(Lines& out, ValueId root, const std::function<std::string(const std::string&)>& write) {
+    const bool rows = nest_.block_rows > 1, vectors = roots_.at(root).vectors && nest_.block_vectors > 1;
+    // Classes by the innermost of the loops i and j in which a value stands: 0 before both, 1 in i, 2 in j.
+    const auto place = [&](const Value& v) { return wide(v) && !v.array_vectors ? 2 : tall(v) ? 1 : 0; };
+    const auto emit = [&](int wanted) {
+        for (std::size_t k = 0; k < values_.size(); ++k) {
+            const Value& v = values_[k];
+            if (v.name.empty() || !v.in_statement || !v.roots.contains(root) || place(v) != wanted) continue;
+            const auto id = static_cast<ValueId>(k);
+            if (v.array_vectors)
+                declare_array(out, id);
+            else
+                out(fmt::format("const {} {} = {};", declaration(id), v.name, definition(id)));
+        }
+    };
+    const auto any = [&](int wanted) {
+        return std::any_of(values_.begin(), values_.end(), [&](const Value& v) {
+            return !v.name.empty() && v.in_statement && v.roots.contains(root) && place(v) == wanted;
+        });
+    };
+    emit(0);
+    const bool open_rows = rows && (any(1) || any(2)), open_vectors = vectors && any(2);
+    std::string header;
+    if (rows) {
+        if (open_rows)
+            out.open(rows_header());
+        else
+            header += rows_header() + " ";
+    }
+    emit(1);
+    if (vectors) {
+        if (open_vectors)
+            out.open(header + vectors_header()), header.clear();
+        else
+            header += vectors_header() + " ";
+    }
+    emit(2);
+    out(header + write(text_at(root, 0)));
+    if (open_vectors) out.close();
+    if (open_rows) out.close();
+}
+
+// ---- lowering --------------------------------------------------------------------------------------------------------------------
+
+ValueId BodyWriter::intern(Value value) {
+    std::string key = value.is_constant ? "constant " : value.pattern;
+    if (value.is_constant) key += fmt::format("{:a}", value.constant);
+    for (const ValueId a : value.args) key += fmt::format(",{}", a);
+    const auto [it, added] = known_.try_emplace(std::move(key), static_cast<ValueId>(values_.size()));
+    if (added) {
+        if (value.hint.empty()) value.hint = "t";
+        values_.push_back(std::move(value));
+    }
+    return it->second;
+}
+
+ValueId BodyWriter::number(double value) {
+    Value v;
+    v.is_constant = true;
+    v.constant = value;
+    v.pattern = literal(value, frame_.is_double);
+    v.precedence = v.pattern[0] == '-' ? 3 : 4;
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::op(std::string pattern, std::vector<ValueId> args, int precedence,
+                       std::vector<int> argument_precedence, bool splats) {
+    Value v;
+    v.pattern = std::move(pattern);
+    v.precedence = precedence;
+    v.argument_precedence = std::move(argument_precedence);
+    for (const ValueId a : args) v.vec |= at(a).vec;
+    for (const ValueId a : args) {
+        v.row |= at(a).row;
+        v.level = std::max(v.level, at(a).level);
+        v.argument_use.push_back(splats && v.vec && !at(a).vec ? (at(a).is_mask ? Use::splat_mask : Use::splat)
+                                                               : Use::plain);
+    }
+    v.args = std::move(args);
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::as_number(ValueId id) {
+    if (!at(id).is_mask) return id;
+    return op("number<real>({0})", {id}, 4, {0});
+}
+
+ValueId BodyWriter::as_mask(ValueId id) {
+    if (at(id).is_mask) return id;
+    const ValueId v = op("truth({0})", {id}, 4, {0});
+    at(v).is_mask = true;
+    return v;
+}
+
+ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
+    switch (o) {
+        case BinaryOp::add: return op("{0} + {1}", {a, b}, 1, {1, 2});
+        case BinaryOp::sub: return op("{0} - {1}", {a, b}, 1, {1, 2});
+        case BinaryOp::mul: return op("{0} * {1}", {a, b}, 2, {2, 3});
+        default: return op("{0} / {1}", {a, b}, 2, {2, 3});
+    }
+}
+
+ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {
+    std::string pattern = function + "({0}";
+    for (std::size_t k = 1; k < args.size(); ++k) pattern += fmt::format(", {{{}}}", k);
+    std::vector<int> precedence(args.size(), 0);
+    return op(pattern + ")", std::move(args), 4, std::move(precedence), true);
+}
+
+ValueId BodyWriter::compare(BinaryOp o, ValueId a, ValueId b) {
+    const char* sign = o == BinaryOp::lt   ? "<"
+                       : o == BinaryOp::le ? "<="
+                       : o == BinaryOp::gt ? ">"
+                       : o == BinaryOp::ge ? ">="
+                       : o == BinaryOp::eq ? "=="
+                                           : "!=";
+    const ValueId v = op(fmt::format("{{0}} {} {{1}}", sign), {a, b}, 0, {1, 1}, true);
+    at(v).is_mask = true;
+    return v;
+}
+
+ValueId BodyWriter::logical(BinaryOp o, ValueId a, ValueId b) {
+    a = as_mask(a), b = as_mask(b);
+    const bool vec = at(a).vec || at(b).vec, is_and = o == BinaryOp::logical_and;
+    const ValueId v = op(vec ? (is_and ? "{0} & {1}" : "{0} | {1}") : (is_and ? "{0} && {1}" : "{0} || {1}"), {a, b},
+                         -1, {1, 1}, true);
+    at(v).is_mask = true;
+    return v;
+}
+
+ValueId BodyWriter::power(ValueId base, ValueId exponent) {
+    if (!at(exponent).is_constant) return call("pow", {base, exponent});
+    const double e = at(exponent).constant;
+    const auto whole = [&](int n) {  // by repeated squaring
+        ValueId result = -1, square = base;
+        for (; n > 0; n /= 2) {
+            if (n % 2 == 1) result = result < 0 ? square : arithmetic(BinaryOp::mul, result, square);
+            if (n > 1) square = arithmetic(BinaryOp::mul, square, square);
+        }
+        return result;
+    };
+    if (e == 0.5) return call("sqrt", {base});
+    if (e == -0.5) return call("rsqrt", {base});
+    if (e == 1.5) return arithmetic(BinaryOp::mul, base, call("sqrt", {base}));
+    if (e == 0) return number(1);
+    if (e >= 1 && e <= 8 && e == static_cast<int>(e)) return whole(static_cast<int>(e));
+    if (e <= -1 && e >= -8 && e == static_cast<int>(e))
+        return arithmetic(BinaryOp::div, number(1), whole(static_cast<int>(-e)));
+    return call("pow", {base, exponent});
+}
+
+ValueId BodyWriter::axis_index(AxisId axis) {
+    const Span& span = span_of(frame_.scope(scope_), axis);
+    const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis;
+    std::string sum;
+    const auto add = [&](const std::string& part) { sum += part.empty() ? "" : sum.empty() ? part : " + " + part; };
+    if (span.begins) add(frame_.axis(axis).begin);
+    if (span.tile > 1) {
+        add(loop_name(axis));
+        if (is_vector && nest_.block_vectors > 1) add(fmt::format("{} * j", frame_.lanes));
+        if (is_row && nest_.block_rows > 1) add("i");
+    }
+    if (sum.empty()) sum = "0";
+    Value v;
+    v.level = span.tile > 1 ? level_of(axis) : 0;
+    v.row = is_row && span.tile > 1;
+    v.vec = is_vector;
+    v.pattern = is_vector ? fmt::format("iota<real>() + real({})", sum) : fmt::format("real({})", sum);
+    v.precedence = is_vector ? 1 : 4;
+    v.hint = frame_.axis(axis).local;
+    return intern(std::move(v));
+}
+
+/// A pointer to what the loops over points fix of the address: the rows of a block are then at constant distances. -1: nothing is fixed.
+ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
+    const std::string offset = position(address, frame_.layout(variable).panel_local, true, Part::fixed);
+    if (offset.empty()) return -1;
+    Value v;
+    for (const auto& [axis, c] : address.local)
+        if (const int level = level_of(axis); level <= point_level_) v.level = std::max(v.level, level);
+    v.is_pointer = true;
+    v.hint = frame_.name(variable) + "_row";
+    v.pattern = fmt::format("{} + {}", frame_.name(variable), offset);
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::read_value(const Read& r) {
+    const Address address = frame_.address(r.array, r.indices, scope_);
+    Value v;
+    std::int64_t along = 0;
+    for (const auto& [axis, c] : address.local) {
+        v.level = std::max(v.level, level_of(axis));
+        v.row |= axis == nest_.row_axis;
+        if (axis == nest_.vector_axis) along = c;
+    }
+    v.vec = along != 0;
+    const bool panel_local = frame_.layout(r.array).panel_local;
+    const ValueId pointer = v.level > point_level_ ? row_pointer(r.array, address) : -1;
+    std::string element = fmt::format("{}[{}]", frame_.name(r.array), position(address, panel_local));
+    if (pointer >= 0) {
+        element = fmt::format("{{0}}[{}]", position(address, panel_local, true, Part::rest));
+        v.args = {pointer};
+        v.argument_precedence = {4};
+        v.argument_use = {Use::plain};
+    }
+    v.pattern = along == 0   ? element
+                : along == 1 ? fmt::format("load(&{})", element)
+                             : fmt::format("load_strided(&{}, {})", element, along);
+    v.hint = frame_.name(r.array);
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::lower_unary(const Unary& u) {
+    const ValueId a = lower(u.a);
+    if (at(a).is_constant) return number(apply(u.op, at(a).constant));
+    if (u.op == UnaryOp::logical_not) {
+        const ValueId m = as_mask(a);
+        const ValueId v = op(at(m).vec ? "~{0}" : "!{0}", {m}, 3, {3});
+        at(v).is_mask = true;
+        return v;
+    }
+    const ValueId x = as_number(a);
+    switch (u.op) {
+        case UnaryOp::neg: return op("-{0}", {x}, 3, {4});
+        case UnaryOp::exp: return call("exp", {x});
+        case UnaryOp::log: return call("log", {x});
+        case UnaryOp::tanh: return call("tanh", {x});
+        case UnaryOp::erf: return call("erf", {x});
+        case UnaryOp::sqrt: return call("sqrt", {x});
+        case UnaryOp::rsqrt: return call("rsqrt", {x});
+        case UnaryOp::abs: return call("abs", {x});
+        case UnaryOp::sin: return call("sin", {x});
+        case UnaryOp::cos: return call("cos", {x});
+        case UnaryOp::floor: return call("floor", {x});
+        case UnaryOp::logical_not: break;
+    }
+    throw InternalError("emit: an unknown unary operator");
+}
+
+ValueId BodyWriter::lower_binary(const Binary& b) {
+    const ValueId a = lower(b.a), c = lower(b.b);
+    if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
+    switch (b.op) {
+        case BinaryOp::add:
+        case BinaryOp::sub:
+        case BinaryOp::mul:
+        case BinaryOp::div: return arithmetic(b.op, as_number(a), as_number(c));
+        case BinaryOp::pow: return power(as_number(a), as_number(c));
+        case BinaryOp::min: return call("minimum", {as_number(a), as_number(c)});
+        case BinaryOp::max: return call("maximum", {as_number(a), as_number(c)});
+        case BinaryOp::logical_and:
+        case BinaryOp::logical_or: return logical(b.op, a, c);
+        default: return compare(b.op, as_number(a), as_number(c));
+    }
+}
+
+ValueId BodyWriter::lower(const Expr& e) {
+    if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
+    const auto visitor = [&](const auto& node) -> ValueId {
+        using T = std::decay_t<decltype(node)>;
+        if constexpr (std::is_same_v<T, Constant>)
+            return number(node.value);
+        else if constexpr (std::is_same_v<T, AxisSize>)
+            return number(static_cast<double>(frame_.extent(node.axis)));
+        else if constexpr (std::is_same_v<T, AxisIndex>)
+            return axis_index(node.axis);
+        else if constexpr (std::is_same_v<T, Read>)
+            return read_value(node);
+        else if constexpr (std::is_same_v<T, Unary>)
+            return lower_unary(node);
+        else if constexpr (std::is_same_v<T, Binary>)
+            return lower_binary(node);
+        else if constexpr (std::is_same_v<T, Cast>) {
+            const ValueId a = as_number(lower(node.a));
+            if (at(a).is_constant) return number(round_to(node.type, at(a).constant));
+            if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
+            return call("round_" + std::string(name(node.type)), {a});
+        } else {
+            const ValueId c = lower(node.condition);
+            if (at(c).is_constant) return lower(at(c).constant != 0 ? node.a : node.b);
+            const ValueId condition = as_mask(c), a = as_number(lower(node.a)), b = as_number(lower(node.b));
+            if (at(condition).vec || !(at(a).vec || at(b).vec)) return call("where", {condition, a, b});
+            // One condition for all lanes.
+            const ValueId v = op("({0} ? {1} : {2})", {condition, a, b}, 4, {1, 0, 0}, true);
+            at(v).argument_use[0] = Use::plain;
+            return v;
+        }
+    };
+    const ValueId id = std::visit(visitor, e->v);
+    lowered_[e.get()] = id;
+    return id;
+}
+
+}  // namespace napkin::cpu

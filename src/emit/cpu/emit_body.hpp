@@ -1,0 +1,112 @@
+#pragma once
+// The elementwise expressions of one loop nest as text. Every subexpression is computed in the outermost loop on which it depends,
+// once: what does not depend on the innermost loops, on the block's rows or on its vectors is hoisted out of them by that rule alone.
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "emit/cpu/emit_frame.hpp"
+
+namespace napkin::cpu {
+
+using ValueId = int;
+
+class BodyWriter {
+public:
+    /// `loops`: the serial loops of the nest, outermost first. Level k is the body of the k-th, level 0 what stands before them.
+    /// Up to `point_level` they run over points of the target, then over what is reduced.
+    BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level);
+
+    /// A root: an expression whose value a statement at `level` uses, in the loops over the block's rows i and, with `vectors`, its
+    /// vectors j. Add all roots, then call decide().
+    ValueId add_root(const Expr& e, int level, bool vectors);
+    void decide();
+
+    /// Declares what is hoisted to the level.
+    void hoist(Lines& out, int level);
+    /// The root's statement with the loops over i and j; `write` gets the root's text.
+    void statement(Lines& out, ValueId root, const std::function<std::string(const std::string&)>& write);
+
+    /// Whether the root is a vector or has to be made one.
+    [[nodiscard]] bool is_vector(ValueId id) const { return at(id).vec; }
+    /// Text of a position in a buffer; with `vectors`, of the first lane of vector j.
+    /// `part`: all of it, or what the loops over points fix, or the rest.
+    enum class Part { all, fixed, rest };
+    [[nodiscard]] std::string position(const Address& address, bool panel_local, bool vectors = true,
+                                       Part part = Part::all) const;
+    [[nodiscard]] std::string rows_header() const;
+    [[nodiscard]] std::string vectors_header() const;
+    /// Index of the loop over the axis, "" where it has no loop: then it is 0.
+    [[nodiscard]] std::string loop_name(AxisId axis) const;
+
+private:
+    enum class Use { plain, splat, splat_mask };
+    struct Value {
+        // What it is.
+        bool is_constant = false;
+        double constant = 0;
+        std::string pattern;  ///< text with {0}, {1}, {2} for the arguments; a leaf has none
+        std::vector<ValueId> args;
+        std::vector<int> argument_precedence;
+        std::vector<Use> argument_use;
+        int precedence = 4;  ///< 4 atom, 3 unary, 2 product, 1 sum, 0 comparison
+        std::string hint;    ///< for its name
+        // On what it depends.
+        bool is_mask = false, is_pointer = false, vec = false, row = false;
+        int level = 0;
+        // How it is declared.
+        int uses = 0;
+        std::set<ValueId> roots;  ///< that it reaches
+        bool is_moved = false;    ///< a consumer stands in another place
+        std::string name;         ///< empty: written where it is used
+        bool in_statement = false, array_rows = false, array_vectors = false;
+    };
+    struct Root {
+        int level = 0;
+        bool vectors = true;
+    };
+
+    ValueId intern(Value value);
+    ValueId op(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence,
+               bool splats = false);
+    ValueId number(double value);
+    ValueId arithmetic(BinaryOp o, ValueId a, ValueId b);
+    ValueId call(const std::string& function, std::vector<ValueId> args);
+    ValueId compare(BinaryOp o, ValueId a, ValueId b);
+    ValueId logical(BinaryOp o, ValueId a, ValueId b);
+    ValueId power(ValueId base, ValueId exponent);
+    ValueId as_number(ValueId id);
+    ValueId as_mask(ValueId id);
+    ValueId lower(const Expr& e);
+    ValueId lower_unary(const Unary& u);
+    ValueId lower_binary(const Binary& b);
+    ValueId axis_index(AxisId axis);
+    ValueId read_value(const Read& r);
+    ValueId row_pointer(VariableId variable, const Address& address);
+
+    [[nodiscard]] Value& at(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Value& at(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] bool wide(const Value& v) const { return v.vec && nest_.block_vectors > 1; }
+    [[nodiscard]] bool tall(const Value& v) const { return v.row && nest_.block_rows > 1; }
+    [[nodiscard]] int level_of(AxisId axis) const;
+    void reach(ValueId id, ValueId root);
+    [[nodiscard]] std::string definition(ValueId id) const;
+    [[nodiscard]] std::string text_at(ValueId id, int precedence) const;
+    [[nodiscard]] std::string declaration(ValueId id) const;
+    void declare_array(Lines& out, ValueId id) const;
+
+    const Frame& frame_;
+    const Nest& nest_;
+    int scope_;
+    std::vector<AxisId> loops_;
+    int point_level_;
+    std::vector<Value> values_;
+    std::map<std::string, ValueId> known_;
+    std::map<const ExprNode*, ValueId> lowered_;
+    std::map<ValueId, Root> roots_;
+    Names names_;
+};
+
+}  // namespace napkin::cpu

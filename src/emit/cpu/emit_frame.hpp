@@ -1,0 +1,132 @@
+#pragma once
+// What the emitter decides about a kernel before it writes a line: how every axis runs in every scope, how every compute statement is
+// nested, where every variable lives. Filled by analyse(), read by the writers.
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "emit/cpu/emit.hpp"
+#include "emit/cpu/emit_text.hpp"
+
+namespace napkin::cpu {
+
+/// How an axis runs in one scope: from 0 or from <axis>0, over `tile` values or, when ragged, over n<axis> ≤ tile values. Buffers and
+/// blocked loops reach to `padded`.
+struct Span {
+    std::int64_t tile = 1, padded = 1;
+    bool begins = false, ragged = false;
+};
+using Scope = std::vector<Span>;  ///< by AxisId
+
+/// How one compute statement becomes loops. Order: vector axis (unless it is reduced), outer, row axis, reduce, reduced vector axis.
+struct Nest {
+    AxisId vector_axis = -1;      ///< -1: scalar code
+    bool vector_reduces = false;  ///< lanes are partial reductions, combined at the end
+    int block_vectors = 1;
+    AxisId row_axis = -1;
+    int block_rows = 1;
+    std::vector<AxisId> outer, reduce;
+};
+
+struct Step {
+    const TileStatement* statement = nullptr;  ///< Load, Store, Init or Compute
+    int scope = 0;
+    Nest nest;  ///< of a Compute
+};
+
+/// Compute statements that carry the kernel's vector axis, run one after the other for each panel of it.
+struct Panels {
+    std::vector<int> steps;
+};
+struct LoopNode;
+using Node = std::variant<int, Panels, std::shared_ptr<LoopNode>>;  ///< int: one step
+struct LoopNode {
+    const TileLoop* loop = nullptr;
+    int scope = 0;
+    std::vector<Node> body;
+};
+
+/// The buffer of a variable.
+struct Layout {
+    int scope = -1;      ///< in which it is defined: its tile and origin
+    int innermost = -1;  ///< dimension with stride 1; -1 for a scalar
+    std::vector<std::int64_t> sizes, strides;
+    std::int64_t count = 1;    ///< values
+    std::int64_t offset = 0;   ///< in the arena, in values
+    bool panel_local = false;  ///< lives within one panel and holds one panel
+    /// Read where it lies in memory, with the memory's strides; copied only where a padded tile would reach past the array.
+    bool is_view = false;
+    std::vector<AxisId> view_limits;  ///< axes along which that can be; empty: never
+    int first = -1, last = -1;        ///< lifetime in positions of execution
+};
+
+/// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant.
+struct Address {
+    std::map<AxisId, std::int64_t> local, begin;
+    std::int64_t constant = 0;
+};
+
+struct AxisNames {
+    std::string local, begin, count;
+};
+
+struct Frame {
+    const TileProgram* program = nullptr;
+    const TileKernel* kernel = nullptr;
+    const KernelPlan* plan = nullptr;
+    EmitOptions options;
+
+    bool is_double = false;
+    int lanes = 16;
+    AxisId vector_axis = -1;
+    int panel_vectors = 1;
+    std::vector<Scope> scopes;  ///< 0: the group; then one for each loop
+    std::vector<Step> steps;
+    std::vector<Node> body;
+    std::vector<Layout> layouts;  ///< by VariableId
+    std::vector<ArrayId> inputs, outputs;
+    std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view reads them
+    std::int64_t arena_values = 0;
+
+    Names names;
+    std::vector<AxisNames> axes;            ///< by AxisId
+    std::vector<std::string> variables;     ///< buffers' names, by VariableId
+    std::map<ArrayId, std::string> memory;  ///< pointers to arrays; strides are at name + "_s"
+
+    [[nodiscard]] const Variable& variable(VariableId id) const {
+        return kernel->variables[static_cast<std::size_t>(id)];
+    }
+    [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Scope& scope(int id) const { return scopes[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const std::string& name(VariableId id) const { return variables[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] std::int64_t extent(AxisId id) const { return program->extents[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * panel_vectors; }
+    [[nodiscard]] Address address(VariableId id, const std::vector<Affine>& indices, int at_scope) const;
+    /// Number of values over which the axis runs, as text.
+    [[nodiscard]] std::string count(AxisId id, int at_scope) const;
+};
+
+inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+inline const Span& span_of(const Scope& scope, AxisId axis) { return scope[static_cast<std::size_t>(axis)]; }
+/// The axes of a variable that a compute statement defines, in the order of its dimensions.
+std::vector<AxisId> target_axes(const Variable& variable);
+bool carries(const Variable& variable, AxisId axis);
+/// Plain reads of the statement's body and carry.
+std::vector<const Read*> reads_of(const Compute& compute);
+
+/// Values of the axis that one pass of its loop in the nest covers.
+std::int64_t block_size(const Frame& frame, const Nest& nest, AxisId axis);
+
+Frame analyse(const TileProgram& program, const TileKernel& kernel, const KernelPlan& plan, const EmitOptions& options);
+
+// The parts of analyse(), in order.
+void choose_layout_orders(Frame& frame);  ///< Layout::innermost
+void choose_nests(Frame& frame);          ///< Step::nest, panel_vectors, Span::padded
+void form_panels(Frame& frame);           ///< merges neighbouring compute steps, Layout::panel_local
+void choose_views(Frame& frame);          ///< Layout::is_view
+void place_variables(Frame& frame);       ///< sizes, strides, lifetimes, offsets
+
+}  // namespace napkin::cpu

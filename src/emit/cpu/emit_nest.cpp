@@ -1,0 +1,174 @@
+// Chooses for every compute statement along which axis its vectors lie and what its register block holds.
+#include <algorithm>
+#include <cmath>
+
+#include "emit/cpu/emit_frame.hpp"
+
+namespace napkin::cpu {
+namespace {
+
+/// How far apart neighbouring values of the axis lie in what is read.
+enum class Step1 { none, one, far };
+
+Step1 step_along(const Frame& frame, const Read& r, AxisId axis) {
+    std::int64_t inner = 0;
+    for (std::size_t d = 0; d < r.indices.size(); ++d) {
+        const std::int64_t c = r.indices[d].coefficient(axis);
+        if (c == 0) continue;
+        if (static_cast<int>(d) != frame.layout(r.array).innermost) return Step1::far;
+        inner = c;
+    }
+    return inner == 0 ? Step1::none : inner == 1 ? Step1::one : Step1::far;
+}
+
+bool mentions(const Read& r, AxisId axis) {
+    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Affine& i) { return i.coefficient(axis) != 0; });
+}
+
+/// The number of vectors in a block, at most `limit`, that wastes the least of the last block.
+int fitting_block(std::int64_t vectors, std::int64_t limit) {
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(vectors, limit));
+    std::int64_t best = most;
+    for (std::int64_t n = most; n > most / 2; --n)
+        if (round_up(vectors, n) < round_up(vectors, best)) best = n;
+    return static_cast<int>(best);
+}
+
+class NestChoice {
+public:
+    NestChoice(const Frame& frame, const Step& step)
+        : frame_(frame),
+          scope_(frame.scope(step.scope)),
+          compute_(std::get<Compute>(*step.statement)),
+          reads_(reads_of(compute_)),
+          targets_(target_axes(frame.variable(compute_.variable))) {}
+
+    Nest run() {
+        Nest nest;
+        choose_vector_axis(nest);
+        const std::int64_t vectors = nest.vector_axis < 0 ? 1 : (tile(nest.vector_axis) + frame_.lanes - 1) / frame_.lanes;
+        if (nest.vector_axis >= 0 && nest.vector_axis == frame_.vector_axis && !nest.vector_reduces)
+            nest.block_vectors = frame_.panel_vectors;
+        else
+            nest.block_vectors = fitting_block(vectors, std::max<std::int64_t>(1, frame_.plan->block_vectors.value));
+        choose_rows(nest);
+        for (const AxisId a : targets_)
+            if (a != nest.row_axis && (nest.vector_reduces || a != nest.vector_axis)) nest.outer.push_back(a);
+        for (const AxisId a : compute_.reduce_axes)
+            if (!(nest.vector_reduces && a == nest.vector_axis)) nest.reduce.push_back(a);
+        return nest;
+    }
+
+private:
+    [[nodiscard]] std::int64_t tile(AxisId axis) const { return span_of(scope_, axis).tile; }
+
+    [[nodiscard]] bool stores_along(AxisId axis) const {
+        const int inner = frame_.layout(compute_.variable).innermost;
+        return inner >= 0 && targets_[static_cast<std::size_t>(inner)] == axis;
+    }
+
+    /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where they gather.
+    [[nodiscard]] double cost(AxisId axis, bool reduces) const {
+        double instructions = 1;
+        for (const Read* r : reads_) {
+            const Step1 s = step_along(frame_, *r, axis);
+            instructions += s == Step1::none ? 0.5 : s == Step1::one ? 1 : frame_.lanes;
+        }
+        const auto n = static_cast<double>(tile(axis));
+        const double vectors = std::ceil(n / frame_.lanes);
+        double per_value = instructions * vectors / n;
+        if (reduces) per_value += 10.0 / n;  // combining the lanes at the end
+        return per_value;
+    }
+
+    void choose_vector_axis(Nest& nest) const {
+        if (frame_.vector_axis >= 0 && stores_along(frame_.vector_axis)) {
+            nest.vector_axis = frame_.vector_axis;
+            return;
+        }
+        double best = 1 + static_cast<double>(reads_.size());  // scalar code
+        const auto consider = [&](AxisId axis, bool reduces) {
+            if (tile(axis) < 2) return;
+            if (const double c = cost(axis, reduces); c < best)
+                best = c, nest.vector_axis = axis, nest.vector_reduces = reduces;
+        };
+        for (const AxisId a : targets_)
+            if (stores_along(a)) consider(a, false);
+        for (const AxisId a : compute_.reduce_axes) consider(a, true);
+    }
+
+    /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide latency.
+    void choose_rows(Nest& nest) const {
+        if (!compute_.reduce) return;
+        int best_reuse = -1;
+        for (const AxisId a : targets_) {
+            if ((!nest.vector_reduces && a == nest.vector_axis) || tile(a) < 2) continue;
+            int reuse = 0;
+            for (const Read* r : reads_) {
+                const bool in_reduction = std::any_of(compute_.reduce_axes.begin(), compute_.reduce_axes.end(),
+                                                      [&](AxisId x) { return mentions(*r, x); });
+                const bool is_vector = nest.vector_axis < 0 || mentions(*r, nest.vector_axis);
+                if (in_reduction && is_vector && !mentions(*r, a)) ++reuse;
+            }
+            if (reuse > best_reuse || (reuse == best_reuse && tile(a) >= tile(nest.row_axis)))
+                best_reuse = reuse, nest.row_axis = a;
+        }
+        if (nest.row_axis < 0) return;
+        // The block's accumulators, one vector of operands and a spare register must fit.
+        const std::int64_t fit = (frame_.options.vector_registers - 2) / nest.block_vectors - 1;
+        std::int64_t rows = std::min({frame_.plan->block_rows.value, fit, tile(nest.row_axis)});
+        if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
+        rows = std::max<std::int64_t>(rows, 1);
+        const std::int64_t blocks = (tile(nest.row_axis) + rows - 1) / rows;
+        nest.block_rows = static_cast<int>((tile(nest.row_axis) + blocks - 1) / blocks);
+        if (nest.block_rows == 1) nest.row_axis = -1;
+    }
+
+    const Frame& frame_;
+    const Scope& scope_;
+    const Compute& compute_;
+    std::vector<const Read*> reads_;
+    std::vector<AxisId> targets_;
+};
+
+}  // namespace
+
+void choose_layout_orders(Frame& frame) {
+    for (std::size_t v = 0; v < frame.layouts.size(); ++v) {
+        const Variable& variable = frame.kernel->variables[v];
+        const Scope& scope = frame.scope(frame.layouts[v].scope);
+        int inner = -1;
+        for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+            const auto& terms = variable.dims[d].terms;
+            const bool wide = std::any_of(terms.begin(), terms.end(),
+                                          [&](const auto& t) { return span_of(scope, t.first).tile > 1; });
+            if (wide || inner < 0) inner = static_cast<int>(d);
+        }
+        if (frame.vector_axis >= 0)
+            for (std::size_t d = 0; d < variable.dims.size(); ++d)
+                if (variable.dims[d].coefficient(frame.vector_axis) != 0) inner = static_cast<int>(d);
+        frame.layouts[v].innermost = inner;
+    }
+}
+
+void choose_nests(Frame& frame) {
+    if (frame.vector_axis >= 0) {
+        const std::int64_t vectors = (span_of(frame.scope(0), frame.vector_axis).tile + frame.lanes - 1) / frame.lanes;
+        frame.panel_vectors = fitting_block(vectors, frame.plan->block_vectors.value);
+    }
+    const auto pad = [&](AxisId axis, std::int64_t unit) {
+        for (Scope& scope : frame.scopes) {
+            Span& span = scope[static_cast<std::size_t>(axis)];
+            span.padded = std::max(span.padded, round_up(span.tile, unit));
+        }
+    };
+    for (Step& step : frame.steps) {
+        if (!std::holds_alternative<Compute>(*step.statement)) continue;
+        step.nest = NestChoice(frame, step).run();
+        if (step.nest.vector_axis >= 0)
+            pad(step.nest.vector_axis, static_cast<std::int64_t>(frame.lanes) * step.nest.block_vectors);
+        if (step.nest.row_axis >= 0) pad(step.nest.row_axis, step.nest.block_rows);
+    }
+}
+
+}  // namespace napkin::cpu

@@ -1,0 +1,278 @@
+// Gives every variable its shape, its lifetime and its place in the arena; memory is shared by variables that never live together.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "emit/cpu/emit_frame.hpp"
+#include "support/result.hpp"
+
+namespace napkin::cpu {
+namespace {
+
+constexpr std::int64_t alignment_bytes = 64;
+
+void shape(Frame& frame, std::size_t v) {
+    Layout& layout = frame.layouts[v];
+    const Variable& variable = frame.kernel->variables[v];
+    const Scope& scope = frame.scope(layout.scope);
+    const std::size_t rank = variable.dims.size();
+    layout.sizes.assign(rank, 1);
+    layout.strides.assign(rank, 0);
+    for (std::size_t d = 0; d < rank; ++d)
+        for (const auto& [axis, c] : variable.dims[d].terms) {
+            const bool panel = layout.panel_local && axis == frame.vector_axis;
+            layout.sizes[d] += std::abs(c) * ((panel ? frame.panel() : span_of(scope, axis).padded) - 1);
+        }
+    std::int64_t stride = 1;
+    const auto take = [&](std::size_t d, std::int64_t size) {
+        layout.strides[d] = stride;
+        const auto next = checked_product(stride, size);
+        internal_check(next.has_value(), "emit: a variable is past 2^62 values");
+        stride = *next;
+    };
+    if (layout.innermost >= 0) {
+        const auto inner = static_cast<std::size_t>(layout.innermost);
+        const auto& terms = variable.dims[inner].terms;
+        // Whole vectors are copied in; a row that starts late (negative coefficients) needs room for one more.
+        const bool late = std::any_of(terms.begin(), terms.end(), [](const auto& t) { return t.second < 0; });
+        take(inner, round_up(layout.sizes[inner], frame.lanes) + (late ? frame.lanes : 0));
+        for (std::size_t d = rank; d-- > 0;)
+            if (d != inner) take(d, layout.sizes[d]);
+    }
+    layout.count = stride;
+}
+
+/// A view and the buffer that stands in for it have the strides of the array in memory.
+void shape_view(Frame& frame, std::size_t v) {
+    Layout& layout = frame.layouts[v];
+    const std::vector<AxisId>& axes = frame.program->diagram.array(frame.kernel->variables[v].array).axes;
+    std::int64_t stride = 1, last = 0;
+    for (std::size_t d = axes.size(); d-- > 0;) {
+        layout.strides[d] = stride;
+        last += stride * (layout.sizes[d] - 1);
+        stride *= frame.extent(axes[d]);
+    }
+    layout.count = layout.view_limits.empty() ? 0 : last + 1 + frame.lanes;
+}
+
+/// Numbers the steps in order of execution and stretches lifetimes over the loops and runs that repeat them.
+class Lifetimes {
+public:
+    explicit Lifetimes(Frame& frame) : frame_(frame) { walk(frame.body); }
+
+private:
+    void touch(VariableId v) {
+        Layout& l = frame_.layouts[static_cast<std::size_t>(v)];
+        if (l.first < 0) l.first = position_;
+        l.last = position_;
+    }
+
+    void step(int index) {
+        const TileStatement& s = *frame_.steps[static_cast<std::size_t>(index)].statement;
+        if (const auto* load = std::get_if<Load>(&s)) touch(load->variable);
+        if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
+        if (const auto* init = std::get_if<Init>(&s)) touch(init->variable);
+        if (const auto* compute = std::get_if<Compute>(&s)) {
+            for (const Read* r : reads_of(*compute)) read(r->array);
+            define(compute->variable);
+            touch(compute->variable);
+            for (const Read* r : reads_of(*compute)) touch(r->array);
+        }
+        if (const auto* load = std::get_if<Load>(&s)) define(load->variable);
+        if (const auto* init = std::get_if<Init>(&s)) define(init->variable);
+        ++position_;
+    }
+
+    void read(VariableId v) {
+        for (Repeat& r : repeats_)
+            if (!r.defined[static_cast<std::size_t>(v)]) r.early[static_cast<std::size_t>(v)] = true;
+    }
+    void define(VariableId v) {
+        for (Repeat& r : repeats_) r.defined[static_cast<std::size_t>(v)] = true;
+    }
+
+    /// Runs `body` as something that is repeated: what it reads before it defines it, and what lives on both sides, lives throughout.
+    template <class F>
+    void repeat(F body) {
+        const std::size_t n = frame_.layouts.size();
+        repeats_.push_back({position_, std::vector<bool>(n), std::vector<bool>(n)});
+        body();
+        const Repeat done = std::move(repeats_.back());
+        repeats_.pop_back();
+        const int end = position_ - 1;
+        for (std::size_t v = 0; v < n; ++v) {
+            Layout& l = frame_.layouts[v];
+            if (l.last < done.begin) continue;  // not touched here
+            if (l.first < done.begin || done.early[v]) l.first = std::min(l.first, done.begin), l.last = end;
+        }
+        whole_.push_back({done.begin, end});
+    }
+
+    void walk(const std::vector<Node>& nodes) {
+        for (const Node& node : nodes) {
+            if (const int* s = std::get_if<int>(&node)) step(*s);
+            if (const auto* panels = std::get_if<Panels>(&node))
+                repeat([&] {
+                    for (const int s : panels->steps) step(s);
+                });
+            if (const auto* loop = std::get_if<std::shared_ptr<LoopNode>>(&node)) repeat([&] { walk((*loop)->body); });
+        }
+    }
+
+public:
+    /// A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
+    void stretch_back() {
+        for (const auto& [begin, end] : whole_)
+            for (Layout& l : frame_.layouts)
+                if (l.first > begin && l.first <= end && l.last > end) l.first = begin;
+    }
+
+private:
+    struct Repeat {
+        int begin;
+        std::vector<bool> defined, early;
+    };
+    Frame& frame_;
+    int position_ = 0;
+    std::vector<Repeat> repeats_;
+    std::vector<std::pair<int, int>> whole_;
+};
+
+/// A map may write over an operand that dies with it, when it reads it at the very point that it writes.
+VariableId overwritten(const Frame& frame, const Step& step, int position) {
+    const auto* compute = std::get_if<Compute>(step.statement);
+    if (!compute || compute->reduce || compute->carry) return -1;
+    const Layout& target = frame.layout(compute->variable);
+    if (target.first != position) return -1;
+    VariableId found = -1;
+    const auto reads = reads_of(*compute);
+    for (const Read* r : reads) {
+        const Layout& l = frame.layout(r->array);
+        const Variable& v = frame.variable(r->array);
+        if (r->array == compute->variable || l.is_view || l.last != position || l.count != target.count ||
+            l.strides != target.strides || v.dims != frame.variable(compute->variable).dims ||
+            l.panel_local != target.panel_local)
+            continue;
+        const bool same_point = std::all_of(reads.begin(), reads.end(), [&](const Read* other) {
+            return other->array != r->array || other->indices == v.dims;
+        });
+        if (same_point && found < 0) found = r->array;
+    }
+    return found;
+}
+
+void collect_steps(const std::vector<Node>& nodes, std::vector<int>& order) {
+    for (const Node& node : nodes) {
+        if (const int* s = std::get_if<int>(&node)) order.push_back(*s);
+        if (const auto* panels = std::get_if<Panels>(&node))
+            order.insert(order.end(), panels->steps.begin(), panels->steps.end());
+        if (const auto* loop = std::get_if<std::shared_ptr<LoopNode>>(&node)) collect_steps((*loop)->body, order);
+    }
+}
+
+/// First fit in order of first use.
+void place(Frame& frame) {
+    const std::int64_t unit = alignment_bytes / (frame.is_double ? 8 : 4);
+    std::vector<int> order;
+    collect_steps(frame.body, order);
+    std::vector<std::size_t> variables(frame.layouts.size());
+    std::iota(variables.begin(), variables.end(), std::size_t{0});
+    std::erase_if(variables, [&](std::size_t v) { return frame.layouts[v].first < 0; });
+    std::stable_sort(variables.begin(), variables.end(),
+                     [&](std::size_t a, std::size_t b) { return frame.layouts[a].first < frame.layouts[b].first; });
+    std::vector<std::size_t> placed;
+    for (const std::size_t v : variables) {
+        Layout& layout = frame.layouts[v];
+        const VariableId below = overwritten(
+            frame, frame.steps[static_cast<std::size_t>(order[static_cast<std::size_t>(layout.first)])], layout.first);
+        if (below >= 0) {
+            layout.offset = frame.layout(below).offset;
+        } else {
+            std::vector<std::pair<std::int64_t, std::int64_t>> busy;
+            for (const std::size_t p : placed) {
+                const Layout& other = frame.layouts[p];
+                if (other.first <= layout.last && layout.first <= other.last)
+                    busy.emplace_back(other.offset, other.offset + round_up(other.count, unit));
+            }
+            std::sort(busy.begin(), busy.end());
+            layout.offset = 0;
+            for (const auto& [begin, end] : busy) {
+                if (layout.offset + layout.count <= begin) break;
+                layout.offset = std::max(layout.offset, end);
+            }
+        }
+        placed.push_back(v);
+        frame.arena_values = std::max(frame.arena_values, layout.offset + round_up(layout.count, unit));
+    }
+}
+
+/// Padding elements may read past a buffer, where it is harmless; past the arena there must be room for it.
+std::int64_t overshoot(const Frame& frame) {
+    std::int64_t room = frame.lanes;
+    for (const Step& step : frame.steps) {
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        for (const Read* r : reads_of(*compute)) {
+            const Address a = frame.address(r->array, r->indices, step.scope);
+            std::int64_t padding = 0;
+            for (const auto& [axis, c] : a.local)
+                if (c > 0)
+                    padding += c * (span_of(frame.scope(step.scope), axis).padded -
+                                    span_of(frame.scope(step.scope), axis).tile);
+            room = std::max(room, padding + frame.lanes);
+        }
+    }
+    return room;
+}
+
+}  // namespace
+
+void choose_views(Frame& frame) {
+    constexpr std::int64_t largest_stand_in = std::int64_t{1} << 21;  // values; past it copying every tile takes less memory
+    frame.packed.assign(frame.inputs.size(), false);
+    for (const Step& step : frame.steps) {
+        const auto* load = std::get_if<Load>(step.statement);
+        if (!load) continue;
+        const auto v = static_cast<std::size_t>(load->variable);
+        const Variable& variable = frame.kernel->variables[v];
+        Layout& layout = frame.layouts[v];
+        const bool same_type = variable.memory_type == (frame.is_double ? DType::f64 : DType::f32);
+        const auto written = std::find(frame.outputs.begin(), frame.outputs.end(), variable.array) != frame.outputs.end();
+        const int last = static_cast<int>(variable.dims.size()) - 1;
+        if (!same_type || written || layout.innermost != last || last < 0) continue;
+        if (frame.vector_axis >= 0 && carries(variable, frame.vector_axis)) continue;
+        bool possible = true;
+        std::set<AxisId> limits;
+        for (const Affine& d : variable.dims)
+            for (const auto& [axis, c] : d.terms) {
+                const Span& span = span_of(frame.scope(step.scope), axis);
+                if (c < 0) possible = false;
+                if (span.padded == span.tile && !span.ragged) continue;
+                if (span.begins)
+                    limits.insert(axis);
+                else
+                    possible = false;
+            }
+        if (!possible) continue;
+        layout.view_limits.assign(limits.begin(), limits.end());
+        shape(frame, v);
+        shape_view(frame, v);
+        if (layout.count > largest_stand_in) {
+            layout.view_limits.clear();
+            continue;
+        }
+        layout.is_view = true;
+        const auto input = std::find(frame.inputs.begin(), frame.inputs.end(), variable.array) - frame.inputs.begin();
+        frame.packed[static_cast<std::size_t>(input)] = true;
+    }
+}
+
+void place_variables(Frame& frame) {
+    for (std::size_t v = 0; v < frame.layouts.size(); ++v)
+        if (shape(frame, v); frame.layouts[v].is_view) shape_view(frame, v);
+    Lifetimes(frame).stretch_back();
+    place(frame);
+    frame.arena_values += round_up(overshoot(frame), frame.lanes);
+}
+
+}  // namespace napkin::cpu

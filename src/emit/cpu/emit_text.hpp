@@ -1,0 +1,39 @@
+#pragma once
+// Small helpers for writing source text: unique identifiers, number literals, indented lines.
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace napkin::cpu {
+
+/// Hands out C++ identifiers that clash neither with each other nor with keywords nor with the prelude.
+class Names {
+public:
+    Names();
+    /// `wanted` made an identifier, with a suffix when it is taken.
+    std::string add(std::string_view wanted);
+
+private:
+    std::set<std::string, std::less<>> taken_;
+};
+
+/// The value as a literal of float or double that reads back exactly (infinities and NaN by the prelude's names).
+std::string literal(double value, bool is_double);
+
+/// Lines of code with their indentation; a line that ends in '{' opens a block.
+class Lines {
+public:
+    explicit Lines(int depth = 0) : depth_(depth) {}
+    void operator()(std::string_view line);
+    void open(std::string_view line);  ///< line and " {"
+    void close();
+    void append(std::string_view lines) { text_ += lines; }
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+private:
+    int depth_;
+    std::string text_;
+};
+
+}  // namespace napkin::cpu

@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include "emit/cpu/emit_write.hpp"
+
+namespace napkin::cpu {
+namespace {
+
+std::string scaled(std::int64_t factor, const std::string& what) {
+    return factor == 1 ? what : fmt::format("{} * {}", factor, what);
+}
+
+std::string in_brackets(const std::string& sum) { return sum.find(' ') == std::string::npos ? sum : "(" + sum + ")"; }
+
+void add_term(std::string& sum, const std::string& term) {
+    sum += sum.empty() ? term : term[0] == '-' ? " - " + term.substr(1) : " + " + term;
+}
+
+/// One dimension of a transfer.
+struct Dimension {
+    std::int64_t size = 1;  ///< largest count
+    std::string count;      ///< of values moved
+    std::string low;        ///< first index in memory; "" is 0
+    std::string shift;      ///< of the first value in the buffer; "" is 0
+    std::string memory_stride;
+    std::int64_t stride = 0;
+};
+
+/// How the tile of a variable lies in memory and in its buffer.
+class Transfer {
+public:
+    Transfer(const Frame& frame, Lines& out, VariableId variable, int scope)
+        : frame_(frame),
+          out_(out),
+          variable_(variable),
+          scope_(scope),
+          v_(frame.variable(variable)),
+          layout_(frame.layout(variable)),
+          memory_(frame.memory.at(v_.array)) {
+        for (std::size_t d = 0; d < v_.dims.size(); ++d) dimensions_.push_back(dimension(d));
+        choose_inner();
+    }
+
+    void load() {
+        if (!layout_.is_view) {
+            copy(true, frame_.name(variable_));
+            return;
+        }
+        const std::string& name = frame_.name(variable_);
+        std::string position;
+        for (std::size_t d = 0; d < dimensions_.size(); ++d)
+            if (!dimensions_[d].low.empty())
+                add_term(position, fmt::format("{} * {}", in_brackets(dimensions_[d].low), layout_.strides[d]));
+        out_(fmt::format("const real* {} = {}{};", name, memory_, position.empty() ? "" : " + " + position));
+        if (layout_.view_limits.empty()) return;
+        std::string past;
+        for (const AxisId a : layout_.view_limits)
+            past += fmt::format("{}{} + {} > {}", past.empty() ? "" : " || ", frame_.axis(a).begin,
+                                span_of(frame_.scope(scope_), a).padded, frame_.extent(a));
+        out_.open(fmt::format("if ({})", past));
+        copy(true, name + "_copy");
+        out_(fmt::format("{0} = {0}_copy;", name));
+        out_.close();
+    }
+    void store() { copy(false, frame_.name(variable_)); }
+
+private:
+    void copy(bool is_load, const std::string& name) {
+        std::string memory = memory_, buffer = name;
+        const auto at = [](std::string& pointer, const std::string& offset) {
+            if (!offset.empty()) pointer += " + " + offset;
+        };
+        for (const Dimension& d : dimensions_) {
+            if (!d.low.empty()) at(memory, fmt::format("{} * {}", in_brackets(d.low), d.memory_stride));
+            if (!d.shift.empty()) at(buffer, fmt::format("{} * {}", in_brackets(d.shift), d.stride));
+        }
+        if (dimensions_.empty()) {
+            if (is_load)
+                out_(fmt::format("{}[0] = static_cast<real>({}[0]);", name, memory_));
+            else
+                out_(fmt::format("{}[0] = static_cast<{}>({}[0]);", memory_, memory_type(v_.memory_type), name));
+            return;
+        }
+        int opened = 0;
+        for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+            if (static_cast<int>(d) == rows_ || static_cast<int>(d) == columns_ || dimensions_[d].size == 1) continue;
+            const std::string t = fmt::format("t{}", d);
+            out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; ++{0})", t, dimensions_[d].count));
+            ++opened;
+            at(memory, fmt::format("{} * {}", t, dimensions_[d].memory_stride));
+            at(buffer, fmt::format("{} * {}", t, dimensions_[d].stride));
+        }
+        const Dimension& column = dimensions_[static_cast<std::size_t>(columns_)];
+        const Dimension one{1, "1", "", "", "0", 0};
+        const Dimension& row = rows_ >= 0 ? dimensions_[static_cast<std::size_t>(rows_)] : one;
+        if (is_load)
+            out_(fmt::format("copy_in({}, {}, {}, {}, {}, {}, {});", buffer, row.stride, memory, row.memory_stride,
+                             column.memory_stride, row.count, column.count));
+        else
+            out_(fmt::format("copy_out({}, {}, {}, {}, {}, {}, {});", memory, row.memory_stride, column.memory_stride,
+                             buffer, row.stride, row.count, column.count));
+        for (; opened > 0; --opened) out_.close();
+    }
+
+    [[nodiscard]] Dimension dimension(std::size_t d) const {
+        Dimension out;
+        const Affine& form = v_.dims[d];
+        const Scope& scope = frame_.scope(scope_);
+        std::int64_t fixed = 1;
+        std::string varying;
+        for (const auto& [axis, c] : form.terms) {
+            const Span& span = span_of(scope, axis);
+            out.size += std::abs(c) * (span.tile - 1);
+            if (span.ragged)
+                add_term(varying, scaled(std::abs(c), frame_.axis(axis).count)), fixed -= std::abs(c);
+            else
+                fixed += std::abs(c) * (span.tile - 1);
+            if (c < 0) {
+                if (span.ragged)
+                    add_term(out.shift, fmt::format("{} * ({} - {})", -c, span.padded, frame_.axis(axis).count));
+                else if (span.padded != span.tile)
+                    add_term(out.shift, std::to_string(-c * (span.padded - span.tile)));
+            }
+        }
+        out.count = varying;
+        if (varying.empty())
+            out.count = std::to_string(fixed);
+        else if (fixed != 0)
+            add_term(out.count, std::to_string(fixed));
+        if (form.terms.size() > 1 && !varying.empty()) out.count = "(" + out.count + ")";
+        out.low = lowest(frame_, form, scope_);
+        if (out.low == "0") out.low.clear();
+        out.memory_stride = fmt::format("{}_s[{}]", memory_, d);
+        out.stride = layout_.strides[d];
+        return out;
+    }
+
+    /// Columns run along the buffer's vectors, rows along what is contiguous in memory.
+    void choose_inner() {
+        columns_ = layout_.innermost;
+        for (std::size_t d = 0; d < dimensions_.size(); ++d)
+            if (static_cast<int>(d) != columns_ && dimensions_[d].size > 1) rows_ = static_cast<int>(d);
+    }
+
+    const Frame& frame_;
+    Lines& out_;
+    VariableId variable_;
+    int scope_;
+    const Variable& v_;
+    const Layout& layout_;
+    std::string memory_;
+    std::vector<Dimension> dimensions_;
+    int rows_ = -1, columns_ = -1;
+};
+
+std::string bound(const Frame& frame, const Affine& form, int scope, bool high) {
+    std::string sum;
+    std::int64_t constant = form.constant;
+    for (const auto& [axis, c] : form.terms) {
+        const Span& span = span_of(frame.scope(scope), axis);
+        if (span.begins) add_term(sum, c == -1 ? "-" + frame.axis(axis).begin : scaled(c, frame.axis(axis).begin));
+        if ((c > 0) != high) continue;
+        if (span.ragged)
+            add_term(sum, c == -1 ? "-" + frame.axis(axis).count : scaled(c, frame.axis(axis).count)), constant -= c;
+        else
+            constant += c * (span.tile - 1);
+    }
+    if (constant != 0 || sum.empty()) add_term(sum, std::to_string(constant));
+    return sum;
+}
+
+}  // namespace
+
+std::string lowest(const Frame& frame, const Affine& form, int scope) { return bound(frame, form, scope, false); }
+std::string highest(const Frame& frame, const Affine& form, int scope) { return bound(frame, form, scope, true); }
+
+std::string memory_type(DType type) {
+    switch (type) {
+        case DType::f64: return "double";
+        case DType::f32: return "float";
+        case DType::i32: return "int32_t";
+        default: return std::string(name(type));
+    }
+}
+
+void write_load(const Frame& frame, Lines& out, VariableId variable, int scope) {
+    Transfer(frame, out, variable, scope).load();
+}
+void write_store(const Frame& frame, Lines& out, VariableId variable, int scope) {
+    Transfer(frame, out, variable, scope).store();
+}
+
+void write_init(const Frame& frame, Lines& out, const Init& init) {
+    out(fmt::format("fill({}, {}, {});", frame.name(init.variable), frame.layout(init.variable).count,
+                    literal(init.value, frame.is_double)));
+}
+
+}  // namespace napkin::cpu

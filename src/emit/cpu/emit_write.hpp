@@ -1,0 +1,21 @@
+#pragma once
+// The writers: each appends the code of one kind of statement.
+#include "emit/cpu/emit_frame.hpp"
+
+namespace napkin::cpu {
+
+void write_load(const Frame& frame, Lines& out, VariableId variable, int scope);
+void write_store(const Frame& frame, Lines& out, VariableId variable, int scope);
+void write_init(const Frame& frame, Lines& out, const Init& init);
+/// The loop nest of a compute statement; inside of the panel's loop when it runs along the kernel's vector axis.
+void write_compute(const Frame& frame, Lines& out, const Step& step);
+/// Whether the text contains the name as a whole word.
+bool mentions_name(const std::string& text, const std::string& name);
+
+/// C++ name of a storage type in the prelude.
+std::string memory_type(DType type);
+/// Σ of the axes' first values in the scope for an affine form, and the largest counterpart: text of its lowest and highest value.
+std::string lowest(const Frame& frame, const Affine& form, int scope);
+std::string highest(const Frame& frame, const Affine& form, int scope);
+
+}  // namespace napkin::cpu

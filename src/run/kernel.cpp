@@ -1,0 +1,300 @@
+#include "run/kernel.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "emit/cpu/prelude.hpp"
+#include "run/workers.hpp"
+
+namespace napkin {
+namespace {
+
+using Entry = void (*)(const void* const*, void* const*, const std::int64_t*, std::int64_t, std::int64_t, void*);
+
+struct Free {
+    void operator()(void* p) const { std::free(p); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+constexpr std::int64_t alignment_bytes = 64;
+
+/// Zeroed memory; null when there is none, or when it is more than the machine has (the kernel would grant it and then fail).
+Memory allocate(std::int64_t bytes) {
+    const std::int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0 && bytes / page > pages) return nullptr;
+    const auto size = static_cast<std::size_t>((bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
+    Memory memory(std::aligned_alloc(alignment_bytes, std::max<std::size_t>(size, alignment_bytes)));
+    if (memory) std::memset(memory.get(), 0, size);
+    return memory;
+}
+
+Diagnostic too_little_memory(std::int64_t bytes, const std::string& what) {
+    Diagnostic d;
+    d.code = "too-little-memory";
+    d.message = fmt::format("there is no memory for {}: {} bytes", what, bytes);
+    d.hint = "smaller group and stream sizes need less";
+    d.exit_code = ExitCode::machine_lacks;
+    return d;
+}
+
+std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& sizes) {
+    std::vector<std::int64_t> strides(sizes.size(), 1);
+    for (std::size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
+    return strides;
+}
+
+/// Whether the strides reach the same places as row-major ones; along an axis of one value any stride does.
+bool is_row_major(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides) {
+    const auto wanted = row_major(sizes);
+    for (std::size_t d = 0; d < sizes.size(); ++d)
+        if (sizes[d] > 1 && strides[d] != wanted[d]) return false;
+    return true;
+}
+
+/// Copies a strided array to row-major order, an axis at a time.
+void pack(char* to, const char* from, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides,
+          std::size_t d, std::int64_t width) {
+    if (d == sizes.size()) {
+        std::memcpy(to, from, static_cast<std::size_t>(width));
+        return;
+    }
+    std::int64_t below = width;
+    for (std::size_t k = d + 1; k < sizes.size(); ++k) below *= sizes[k];
+    if (d + 1 == sizes.size() && strides[d] == 1) {
+        std::memcpy(to, from, static_cast<std::size_t>(width * sizes[d]));
+        return;
+    }
+    for (std::int64_t i = 0; i < sizes[d]; ++i)
+        pack(to + i * below, from + i * strides[d] * width, sizes, strides, d + 1, width);
+}
+
+/// An array that kernels read or write, during one run.
+struct Place {
+    void* data = nullptr;
+    std::vector<std::int64_t> strides;
+};
+
+}  // namespace
+
+struct CpuKernel::Impl {
+    TileProgram program;
+    std::vector<int> kernel_threads;
+    int threads = 1;
+    cpu::CpuSource source;
+    std::string text;
+    std::shared_ptr<const JitModule> module;
+    std::vector<Entry> entries;
+    std::vector<ArrayId> temporaries;
+
+    // Kept from one run to the next.
+    std::mutex mutex;
+    std::unique_ptr<Workers> workers;
+    std::vector<Memory> arenas;
+    std::map<ArrayId, Memory> temporary_memory;
+
+    [[nodiscard]] std::vector<std::int64_t> sizes(ArrayId a) const {
+        std::vector<std::int64_t> out;
+        for (const AxisId axis : program.diagram.array(a).axes)
+            out.push_back(program.extents[static_cast<std::size_t>(axis)]);
+        return out;
+    }
+    [[nodiscard]] std::int64_t array_bytes(ArrayId a) const {
+        std::int64_t n = bytes(program.diagram.array(a).type);
+        for (const std::int64_t s : sizes(a)) n *= s;
+        return n;
+    }
+    [[nodiscard]] std::int64_t arena_bytes() const {
+        std::int64_t most = 0;
+        for (const cpu::KernelEntry& e : source.entries) most = std::max(most, e.arena_bytes);
+        return most;
+    }
+
+    template <class View>
+    void check(const View& view, ArrayId array, std::vector<Diagnostic>& errors) const {
+        const Array& a = program.diagram.array(array);
+        const auto error = [&](const char* code, std::string message, std::string expected) {
+            Diagnostic d;
+            d.code = code;
+            d.message = std::move(message);
+            d.expected = std::move(expected);
+            errors.push_back(std::move(d));
+        };
+        const auto wanted = sizes(array);
+        if (!view.data)
+            error("view-null", fmt::format("the view of {} points nowhere", a.name), "a pointer to its numbers");
+        if (view.type != a.type)
+            error("view-type", fmt::format("the view of {} holds {}", a.name, name(view.type)), std::string(name(a.type)));
+        if (view.sizes != wanted)
+            error("view-sizes", fmt::format("the view of {} is {}", a.name, fmt::join(view.sizes, "×")),
+                  fmt::format("{}", fmt::join(wanted, "×")));
+        if (!view.strides.empty() && view.strides.size() != wanted.size())
+            error("view-strides", fmt::format("the view of {} has {} strides", a.name, view.strides.size()),
+                  fmt::format("{}, one for each axis, or none", wanted.size()));
+    }
+
+    Status prepare(int wanted) {
+        if (!workers || workers->threads() != wanted) workers = std::make_unique<Workers>(wanted);
+        while (arenas.size() < static_cast<std::size_t>(wanted)) {
+            Memory arena = allocate(arena_bytes());
+            if (!arena) return too_little_memory(arena_bytes() * wanted, "the kernels' variables");
+            arenas.push_back(std::move(arena));
+        }
+        for (const ArrayId t : temporaries) {
+            if (temporary_memory.contains(t)) continue;
+            Memory memory = allocate(array_bytes(t));
+            if (!memory) return too_little_memory(array_bytes(t), "array " + program.diagram.array(t).name);
+            temporary_memory[t] = std::move(memory);
+        }
+        return Done{};
+    }
+
+    Status run_entry(std::size_t k, std::map<ArrayId, Place>& places, int wanted) {
+        const cpu::KernelEntry& entry = source.entries[k];
+        std::vector<const void*> in;
+        std::vector<void*> out;
+        std::vector<std::int64_t> strides;
+        std::vector<Memory> packed;
+        for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
+            const ArrayId a = entry.inputs[i];
+            Place place = places.at(a);
+            if (entry.packed[i] && !is_row_major(sizes(a), place.strides)) {
+                Memory memory = allocate(array_bytes(a));
+                if (!memory)
+                    return too_little_memory(array_bytes(a), "a packed copy of " + program.diagram.array(a).name);
+                pack(static_cast<char*>(memory.get()), static_cast<const char*>(place.data), sizes(a), place.strides, 0,
+                     bytes(program.diagram.array(a).type));
+                place = {memory.get(), row_major(sizes(a))};
+                packed.push_back(std::move(memory));
+            }
+            in.push_back(place.data);
+            strides.insert(strides.end(), place.strides.begin(), place.strides.end());
+        }
+        for (const ArrayId a : entry.outputs) {
+            out.push_back(places.at(a).data);
+            strides.insert(strides.end(), places.at(a).strides.begin(), places.at(a).strides.end());
+        }
+        const auto threads_here = std::min<std::int64_t>(wanted, entry.groups);
+        std::atomic<std::int64_t> next{0};
+        workers->run([&](int worker) {
+            if (worker >= threads_here) return;
+            // Neighbouring groups share data, so a thread takes several; fewer towards the end, so that all finish together.
+            for (std::int64_t first = next.load();;) {
+                const std::int64_t take = std::max<std::int64_t>(1, (entry.groups - first) / (4 * threads_here));
+                if (first >= entry.groups) return;
+                if (!next.compare_exchange_weak(first, first + take)) continue;
+                entries[k](in.data(), out.data(), strides.data(), first, first + take,
+                           arenas[static_cast<std::size_t>(worker)].get());
+                first = next.load();
+            }
+        });
+        return Done{};
+    }
+};
+
+CpuKernel::CpuKernel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CpuKernel::~CpuKernel() = default;
+
+Result<std::shared_ptr<const CpuKernel>> CpuKernel::build(const TileProgram& program, const Plan& plan,
+                                                          const KernelOptions& options) {
+    cpu::EmitOptions emit = options.emit;
+    if (emit.vector_bytes == 0) {
+        emit.vector_bytes = cpu::native_vector_bytes();
+        emit.vector_registers = cpu::native_vector_registers();
+    }
+    return load(program, plan, cpu::emit(program, plan, emit), options.jit);
+}
+
+Result<std::shared_ptr<const CpuKernel>> CpuKernel::load(const TileProgram& program, const Plan& plan,
+                                                         const cpu::CpuSource& source, const JitOptions& options) {
+    auto module = jit_compile(cpu::complete(source), options);
+    if (!module) return module.errors();
+    return bind(program, plan, source, std::move(module).value());
+}
+
+std::shared_ptr<const CpuKernel> CpuKernel::bind(const TileProgram& program, const Plan& plan,
+                                                 const cpu::CpuSource& source, std::shared_ptr<const JitModule> module) {
+    auto impl = std::make_unique<Impl>();
+    impl->program = program;
+    impl->source = source;
+    impl->text = cpu::complete(source);
+    impl->module = std::move(module);
+    for (const cpu::KernelEntry& e : source.entries)
+        impl->entries.push_back(reinterpret_cast<Entry>(impl->module->symbol(e.name)));
+    for (const KernelPlan& k : plan.kernels) impl->threads = std::max(impl->threads, static_cast<int>(k.threads.value));
+    for (const cpu::KernelEntry& e : source.entries)
+        for (const ArrayId a : e.outputs)
+            if (program.diagram.array(a).role == ArrayRole::temporary) impl->temporaries.push_back(a);
+    return std::make_shared<const CpuKernel>(std::move(impl));
+}
+
+Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs, int threads) const {
+    Impl& impl = *impl_;
+    const Diagram& diagram = impl.program.diagram;
+    std::vector<Diagnostic> errors;
+    const auto check_all = [&](const auto& views, const std::vector<ArrayId>& arrays, const char* what) {
+        if (views.size() == arrays.size()) {
+            for (std::size_t i = 0; i < arrays.size(); ++i) impl.check(views[i], arrays[i], errors);
+            return;
+        }
+        Diagnostic d;
+        d.code = "view-count";
+        d.message = fmt::format("{} {} given to {}", views.size(), what, diagram.name);
+        d.expected = std::to_string(arrays.size());
+        errors.push_back(std::move(d));
+    };
+    check_all(inputs, diagram.inputs, "inputs");
+    check_all(outputs, diagram.outputs, "outputs");
+    if (!errors.empty()) return errors;
+
+    const std::lock_guard lock(impl.mutex);
+    const int wanted = threads > 0 ? threads : impl.threads;
+    if (Status ready = impl.prepare(wanted); !ready) return ready;
+    std::map<ArrayId, Place> places;
+    const auto strides_of = [&](const auto& view) { return view.strides.empty() ? row_major(view.sizes) : view.strides; };
+    for (std::size_t i = 0; i < inputs.size(); ++i)  // emitted code only reads inputs
+        places[diagram.inputs[i]] = {const_cast<void*>(inputs[i].data), strides_of(inputs[i])};
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        places[diagram.outputs[i]] = {outputs[i].data, strides_of(outputs[i])};
+    for (const ArrayId t : impl.temporaries) places[t] = {impl.temporary_memory.at(t).get(), row_major(impl.sizes(t))};
+    for (std::size_t k = 0; k < impl.entries.size(); ++k)
+        if (Status done = impl.run_entry(k, places, wanted); !done) return done;
+    return Done{};
+}
+
+Status CpuKernel::run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, int threads) const {
+    const Diagram& diagram = impl_->program.diagram;
+    std::vector<KernelInput> in;
+    std::vector<KernelOutput> out;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        in.push_back({inputs[i], DType::f32, {}, {}});
+        if (i < diagram.inputs.size())
+            in.back().type = diagram.array(diagram.inputs[i]).type, in.back().sizes = impl_->sizes(diagram.inputs[i]);
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        out.push_back({outputs[i], DType::f32, {}, {}});
+        if (i < diagram.outputs.size())
+            out.back().type = diagram.array(diagram.outputs[i]).type, out.back().sizes = impl_->sizes(diagram.outputs[i]);
+    }
+    return run(in, out, threads);
+}
+
+std::int64_t CpuKernel::extra_bytes(int threads) const {
+    std::int64_t n = impl_->arena_bytes() * (threads > 0 ? threads : impl_->threads);
+    for (const ArrayId t : impl_->temporaries) n += impl_->array_bytes(t);
+    return n;
+}
+int CpuKernel::threads() const { return impl_->threads; }
+const std::string& CpuKernel::source() const { return impl_->text; }
+double CpuKernel::compile_seconds() const { return impl_->module->compile_seconds; }
+bool CpuKernel::from_cache() const { return impl_->module->from_cache; }
+const std::vector<std::string>& CpuKernel::warnings() const { return impl_->module->warnings; }
+
+}  // namespace napkin

@@ -1,0 +1,73 @@
+#pragma once
+// A compiled tile program on the CPU: one or more emitted kernels, their memory and their threads.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emit/cpu/emit.hpp"
+#include "plan/plan.hpp"
+#include "run/jit.hpp"
+#include "support/result.hpp"
+#include "tile/program.hpp"
+
+namespace napkin {
+
+/// An array of the caller: where it lies, what it holds, how far neighbours of each axis are apart, in values. No strides:
+/// row-major without gaps.
+struct KernelInput {
+    const void* data = nullptr;
+    DType type = DType::f32;
+    std::vector<std::int64_t> sizes, strides;
+};
+struct KernelOutput {
+    void* data = nullptr;
+    DType type = DType::f32;
+    std::vector<std::int64_t> sizes, strides;
+};
+
+struct KernelOptions {
+    JitOptions jit;
+    cpu::EmitOptions emit{.vector_bytes = 0};  ///< vector_bytes 0: as this processor has them
+};
+
+/// Loaded and ready. Calls of run() from several threads are taken one after the other.
+class CpuKernel {
+public:
+    /// Emits, compiles and loads. Errors: those of jit_compile.
+    static Result<std::shared_ptr<const CpuKernel>> build(const TileProgram& program, const Plan& plan,
+                                                          const KernelOptions& options = {});
+    /// Compiles and loads what emit() gave for the program and the plan.
+    static Result<std::shared_ptr<const CpuKernel>> load(const TileProgram& program, const Plan& plan,
+                                                         const cpu::CpuSource& source, const JitOptions& options = {});
+    /// Takes the entries from a module that holds them already, among others.
+    static std::shared_ptr<const CpuKernel> bind(const TileProgram& program, const Plan& plan,
+                                                 const cpu::CpuSource& source, std::shared_ptr<const JitModule> module);
+    ~CpuKernel();
+    CpuKernel(const CpuKernel&) = delete;
+    CpuKernel& operator=(const CpuKernel&) = delete;
+
+    /// Runs the kernels in order over arrays in the order of the diagram's inputs and outputs. threads 0: what the plan says.
+    /// Errors: view-count, view-type, view-sizes, view-strides, view-null; too-little-memory (machine_lacks).
+    [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,
+                             int threads = 0) const;
+    /// The same for row-major arrays without gaps.
+    [[nodiscard]] Status run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, int threads = 0) const;
+
+    /// Memory that a run takes besides the arrays given to it: arrays between kernels, and the variables of every thread. Inputs that
+    /// have to be packed first, because of their strides, come on top.
+    [[nodiscard]] std::int64_t extra_bytes(int threads = 0) const;
+    [[nodiscard]] int threads() const;  ///< that the plan asks for
+    [[nodiscard]] const std::string& source() const;
+    [[nodiscard]] double compile_seconds() const;  ///< in the compiler, 0 when from_cache()
+    [[nodiscard]] bool from_cache() const;
+    [[nodiscard]] const std::vector<std::string>& warnings() const;  ///< of compiling, for the user's eyes
+
+    struct Impl;
+    explicit CpuKernel(std::unique_ptr<Impl> impl);
+
+private:
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace napkin

@@ -1,0 +1,186 @@
+#include "numeric/cpu_kernel_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <stdexcept>
+
+#include "diagram/evaluate.hpp"
+#include "emit/cpu/prelude.hpp"
+#include "run/kernel.hpp"
+#include "run/tensor.hpp"
+#include "tile/expand.hpp"
+#include "tile/verify.hpp"
+
+namespace napkin::cpu_case {
+namespace {
+
+std::vector<std::int64_t> sizes_of(const Diagram& diagram, ArrayId a, const Extents& extents) {
+    std::vector<std::int64_t> sizes;
+    for (const AxisId axis : diagram.array(a).axes) sizes.push_back(extents[static_cast<std::size_t>(axis)]);
+    return sizes;
+}
+
+/// Where the numbers of an array lie in a test: now and then with gaps or in another order of axes.
+std::vector<std::int64_t> random_strides(const std::vector<std::int64_t>& sizes, std::mt19937_64& random) {
+    std::vector<std::size_t> order(sizes.size());
+    for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
+    const bool plain = random() % 2 == 0;
+    if (!plain && random() % 2 == 0) std::shuffle(order.begin(), order.end(), random);
+    std::vector<std::int64_t> strides(sizes.size(), 1);
+    std::int64_t stride = plain || random() % 3 != 0 ? 1 : 2;
+    for (std::size_t k = order.size(); k-- > 0;) {
+        strides[order[k]] = stride;
+        stride *= sizes[order[k]] + (plain ? 0 : static_cast<std::int64_t>(random() % 3));
+    }
+    return strides;
+}
+
+/// An array with strides, filled from and read back to row-major values.
+struct Strided {
+    std::vector<std::int64_t> sizes, strides;
+    Tensor memory;
+    Strided(DType type, std::vector<std::int64_t> s, std::mt19937_64& random)
+        : sizes(std::move(s)), strides(random_strides(sizes, random)) {
+        std::int64_t last = 0;
+        for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
+        memory = Tensor::make(type, {last + 1}).value();
+        for (std::int64_t i = 0; i <= last; ++i) memory.set(i, 777);  // what nobody may read or write
+    }
+    [[nodiscard]] std::int64_t place(std::int64_t i) const {
+        std::int64_t at = 0;
+        for (std::size_t d = sizes.size(); d-- > 0; i /= sizes[d]) at += i % sizes[d] * strides[d];
+        return at;
+    }
+};
+
+std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& module) {
+    const auto kernel = CpuKernel::bind(c.program, c.plan, c.source, module);
+    const Diagram& diagram = c.program.diagram;
+    std::mt19937_64 random(c.seed);
+    const Values given = random_inputs(c.diagram, c.extents, c.seed);
+    Values exact = given, plain = given;
+    evaluate(c.diagram, c.extents, exact);
+    evaluate(c.diagram, c.extents, plain, Precision::stored);
+
+    std::vector<Strided> arrays;
+    arrays.reserve(diagram.inputs.size() + diagram.outputs.size());
+    std::vector<KernelInput> inputs;
+    std::vector<KernelOutput> outputs;
+    for (const ArrayId a : diagram.inputs) {
+        Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random);
+        const auto& values = given[static_cast<std::size_t>(*c.diagram.find_array(diagram.array(a).name))];
+        for (std::size_t i = 0; i < values.size(); ++i) s.memory.set(s.place(static_cast<std::int64_t>(i)), values[i]);
+        inputs.push_back({s.memory.data(), diagram.array(a).type, s.sizes, s.strides});
+    }
+    for (const ArrayId a : diagram.outputs) {
+        Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random);
+        outputs.push_back({s.memory.data(), diagram.array(a).type, s.sizes, s.strides});
+    }
+    for (int round = 0; round < 2; ++round)  // the second run finds the memory of the first
+        if (const Status done = kernel->run(inputs, outputs); !done) return render(done.errors());
+
+    for (std::size_t k = 0; k < diagram.outputs.size(); ++k) {
+        const Array& array = diagram.array(diagram.outputs[k]);
+        const Strided& s = arrays[diagram.inputs.size() + k];
+        const auto id = static_cast<std::size_t>(*c.diagram.find_array(array.name));
+        double scale = 0, plain_error = 0;
+        for (std::size_t i = 0; i < exact[id].size(); ++i) {
+            if (!std::isfinite(exact[id][i]) || !std::isfinite(plain[id][i])) continue;
+            scale = std::max(scale, std::abs(exact[id][i]));
+            plain_error = std::max(plain_error, std::abs(plain[id][i] - exact[id][i]));
+        }
+        // The plain evaluation may be luckier than its types promise.
+        double coarsest = epsilon(DType::f64);
+        for (const Array& other : diagram.arrays) coarsest = std::max(coarsest, epsilon(other.type));
+        const double allowed = 4 * plain_error + 8 * coarsest * scale + 1e-30;
+        std::vector<bool> written(static_cast<std::size_t>(s.memory.count()), false);
+        for (std::size_t i = 0; i < exact[id].size(); ++i) {
+            const std::int64_t at = s.place(static_cast<std::int64_t>(i));
+            written[static_cast<std::size_t>(at)] = true;
+            const double want = exact[id][i], have = s.memory.at(at);
+            if (!std::isfinite(want) || !std::isfinite(plain[id][i])) continue;
+            if (!(std::abs(have - want) <= allowed))
+                return fmt::format("{} at {} is {} in place of {}, allowed {}", array.name, i, have, want, allowed);
+        }
+        const double untouched = round_to(array.type, 777);
+        for (std::int64_t i = 0; i < s.memory.count(); ++i)
+            if (!written[static_cast<std::size_t>(i)] && s.memory.at(i) != untouched && !std::isnan(untouched))
+                return fmt::format("{} was written outside of its view", array.name);
+    }
+    return "";
+}
+
+}  // namespace
+
+Plan random_plan(const Derived& derived, const Extents& extents, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto pick = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
+    Plan plan;
+    for (const Kernel& kernel : derived.kernels) {
+        KernelPlan k;
+        k.kernel = kernel.name;
+        const auto extent = [&](AxisId a) { return extents[static_cast<std::size_t>(a)]; };
+        for (const AxisId a : kernel.group_axes) {
+            if (pick(4) == 0) continue;
+            const std::string& name = derived.diagram.axis(a).name;
+            k.group[name] = {1 + pick(extent(a)), "", false};
+            if (pick(2) == 0) k.vector_axis = name;
+        }
+        for (std::size_t a = 0; a < extents.size(); ++a)
+            if (pick(4) != 0) k.stream[derived.diagram.axes[a].name] = {1 + pick(extents[a]), "", false};
+        if (pick(8) == 0)
+            k.vector_axis =
+                derived.diagram.axes[static_cast<std::size_t>(pick(static_cast<std::int64_t>(extents.size())))].name;
+        k.threads = {1 + pick(2), "", false};
+        k.block_rows = {1 + pick(8), "", false};
+        k.block_vectors = {1 + pick(3), "", false};
+        plan.kernels.push_back(std::move(k));
+    }
+    return plan;
+}
+
+Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
+               const Plan& plan) {
+    Case c{diagram, extents, seed, {}, plan, {}, {}};
+    auto derived = derive(diagram);
+    if (!derived) throw std::runtime_error(render(derived.errors()));
+    c.derived = std::move(derived).value();
+    if (c.plan.kernels.empty()) c.plan = random_plan(c.derived, extents, seed);
+    c.program = expand(c.derived, extents, c.plan);
+    if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
+    c.source = cpu::emit(c.program, c.plan,
+                         {.vector_bytes = cpu::native_vector_bytes(),
+                          .vector_registers = cpu::native_vector_registers(),
+                          .prefix = name + "_"});
+    return c;
+}
+
+Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name) {
+    return make_case(diagram, extents, seed, name, {});
+}
+
+std::string describe(const Case& c) {
+    std::string out = fmt::format("seed {}\n", c.seed);
+    for (std::size_t a = 0; a < c.extents.size(); ++a)
+        out += fmt::format("{} = {}  ", c.diagram.axes[a].name, c.extents[a]);
+    out += "\n";
+    for (const Equation& e : c.diagram.equations) out += to_string(c.diagram, e) + "\n";
+    return out + c.source.text;
+}
+
+std::vector<std::string> failures(const std::vector<Case>& cases) {
+    cpu::CpuSource all;
+    for (const Case& c : cases) all.text += c.source.text, all.vector_bytes = c.source.vector_bytes;
+    JitOptions options;
+    options.optimization = "-O1";
+    const auto module = jit_compile(cpu::complete(all), options);
+    if (!module) throw std::runtime_error(render(module.errors()));
+    std::vector<std::string> out;
+    for (const Case& c : cases) out.push_back(run_case(c, *module));
+    return out;
+}
+
+}  // namespace napkin::cpu_case

@@ -1,0 +1,41 @@
+#pragma once
+// Diagrams taken through derivation, a random plan, the CPU emitter and the compiler, many in one translation unit, and compared with
+// their definition in double precision.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "derive/derive.hpp"
+#include "diagram/diagram.hpp"
+#include "diagram/sizes.hpp"
+#include "emit/cpu/emit.hpp"
+#include "plan/plan.hpp"
+#include "tile/program.hpp"
+
+namespace napkin::cpu_case {
+
+struct Case {
+    Diagram diagram;
+    Extents extents;
+    std::uint64_t seed = 0;  ///< of the inputs' values
+    Derived derived;
+    Plan plan;
+    TileProgram program;
+    cpu::CpuSource source;
+};
+
+/// A random plan: which axes are grouped and streamed and how far, the vector axis and the register block.
+Plan random_plan(const Derived& derived, const Extents& extents, std::uint64_t seed);
+
+/// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the diagram.
+Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name);
+Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
+               const Plan& plan);
+
+/// The diagram, the plan and the source, for the message of a failing test.
+std::string describe(const Case& c);
+
+/// One line for each case that does not compute its definition: "" for those that do. All are compiled together.
+std::vector<std::string> failures(const std::vector<Case>& cases);
+
+}  // namespace napkin::cpu_case
