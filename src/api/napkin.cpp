@@ -1,0 +1,111 @@
+// The public API over the pipeline: options, errors and views in its types, nothing else.
+#include <napkin/napkin.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "run/derivation.hpp"
+#include "run/pipeline.hpp"
+
+namespace napkin {
+
+namespace {
+
+static_assert(static_cast<int>(ElementType::f64) == static_cast<int>(DType::f64) &&
+                  static_cast<int>(ElementType::i32) == static_cast<int>(DType::i32),
+              "the public element types are numbered as the internal ones");
+
+DType internal_type(ElementType type) { return static_cast<DType>(type); }
+ElementType public_type(DType type) { return static_cast<ElementType>(type); }
+
+Error to_public(const Diagnostic& diagnostic) {
+    Error error;
+    error.kind = diagnostic.exit_code == ExitCode::machine_lacks ? Error::Kind::machine : Error::Kind::input;
+    error.code = diagnostic.code;
+    error.message = diagnostic.message;
+    if (diagnostic.range.source) {
+        const LineColumn place = line_column(*diagnostic.range.source, diagnostic.range.begin);
+        error.line = static_cast<int>(place.line);
+        error.column = static_cast<int>(place.column);
+    }
+    error.rendered = render(diagnostic);
+    return error;
+}
+
+std::vector<Error> to_public(const std::vector<Diagnostic>& diagnostics) {
+    std::vector<Error> errors;
+    for (const Diagnostic& diagnostic : diagnostics) errors.push_back(to_public(diagnostic));
+    return errors;
+}
+
+ArrayInfo describe_array(const Diagram& diagram, ArrayId id, const Extents& extents) {
+    ArrayInfo info;
+    info.name = diagram.array(id).name;
+    info.type = public_type(diagram.array(id).type);
+    for (const AxisId axis : diagram.array(id).axes) {
+        info.axes.push_back(diagram.axis(axis).name);
+        info.sizes.push_back(extents[static_cast<std::size_t>(axis)]);
+    }
+    return info;
+}
+
+}  // namespace
+
+std::size_t bytes(ElementType type) { return static_cast<std::size_t>(bytes(internal_type(type))); }
+
+std::string_view version() { return NAPKIN_VERSION; }
+
+struct Program::Impl {
+    Compilation compilation;
+    std::vector<ArrayInfo> inputs, outputs;
+};
+
+const std::string& Program::name() const { return impl_->compilation.diagram.name; }
+const std::vector<ArrayInfo>& Program::inputs() const { return impl_->inputs; }
+const std::vector<ArrayInfo>& Program::outputs() const { return impl_->outputs; }
+std::string Program::derivation() const { return describe(impl_->compilation.derived); }
+std::string Program::plan() const { return to_string(impl_->compilation.plan); }
+const std::string& Program::source() const { return impl_->compilation.kernel->source(); }
+std::int64_t Program::extra_bytes() const { return impl_->compilation.kernel->extra_bytes(); }
+
+Predicted Program::prediction() const {
+    Predicted prediction;
+    for (const KernelPlan& kernel : impl_->compilation.plan.kernels) {
+        prediction.transfers_values += kernel.transfers_values;
+        prediction.memory_values = std::max(prediction.memory_values, kernel.memory_values);
+        prediction.seconds += kernel.predicted_seconds;
+    }
+    return prediction;
+}
+
+std::vector<Error> Program::run(std::span<const ConstView> inputs, std::span<const View> outputs) const {
+    std::vector<KernelInput> in;
+    std::vector<KernelOutput> out;
+    for (const ConstView& view : inputs) in.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
+    for (const View& view : outputs) out.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
+    const Status status = impl_->compilation.kernel->run(in, out);
+    return status ? std::vector<Error>{} : to_public(status.errors());
+}
+
+Expected<Program> compile(std::string_view text, const CompileOptions& options) {
+    PipelineOptions pipeline;
+    pipeline.diagram = options.diagram;
+    pipeline.sizes = options.sizes;
+    for (const auto& [axis, size] : options.group)
+        pipeline.schedule.push_back(fmt::format("group {} = {}", axis, size));
+    for (const auto& [axis, size] : options.stream)
+        pipeline.schedule.push_back(fmt::format("stream {} = {}", axis, size));
+    if (options.threads > 0) pipeline.schedule.push_back(fmt::format("threads = {}", options.threads));
+    if (options.auxiliary) pipeline.schedule.emplace_back("form = auxiliary");
+    pipeline.machine = options.machine;
+    auto compilation = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);
+    if (!compilation) return to_public(compilation.errors());
+    auto impl = std::make_shared<Program::Impl>(Program::Impl{std::move(compilation).value(), {}, {}});
+    const Compilation& c = impl->compilation;
+    for (const ArrayId id : c.diagram.inputs) impl->inputs.push_back(describe_array(c.diagram, id, c.extents));
+    for (const ArrayId id : c.diagram.outputs) impl->outputs.push_back(describe_array(c.diagram, id, c.extents));
+    return Program(std::move(impl));
+}
+
+}  // namespace napkin

@@ -1,0 +1,126 @@
+#include "run/pipeline.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "derive/verify.hpp"
+#include "diagram/verifier.hpp"
+#include "emit/cpu/emit.hpp"
+#include "emit/cpu/prelude.hpp"
+#include "plan/choose.hpp"
+#include "syntax/parse.hpp"
+#include "syntax/print.hpp"
+#include "tile/expand.hpp"
+#include "tile/print.hpp"
+#include "tile/verify.hpp"
+
+namespace napkin {
+
+namespace {
+
+// How each pass' result is checked and shown: overloads, so that the wrapper finds them by type.
+std::vector<std::string> faults(const Diagram& diagram) { return verify(diagram); }
+std::vector<std::string> faults(const TileProgram& program) { return verify(program); }
+std::vector<std::string> faults(const Derived& derived) { return verify(derived); }
+template <class T>
+std::vector<std::string> faults(const T&) {
+    return {};
+}
+
+std::string shown(const Diagram& diagram) { return print(diagram); }
+std::string shown(const Derived& derived) { return print(derived.diagram); }
+std::string shown(const Plan& plan) { return to_string(plan); }
+std::string shown(const TileProgram& program) { return to_string(program); }
+std::string shown(const cpu::CpuSource& source) { return cpu::complete(source); }
+std::string shown(const Machine& machine) { return to_toml(machine); }
+template <class T>
+std::string shown(const T&) {
+    return "";
+}
+
+DeriveOptions derive_options(const PipelineOptions& options) {
+    DeriveOptions result;
+    result.fuse = options.fuse;
+    return result;
+}
+
+/// Kernels run where they are compiled, whatever machine they are planned for.
+cpu::EmitOptions this_processor() {
+    return {.vector_bytes = cpu::native_vector_bytes(), .vector_registers = cpu::native_vector_registers()};
+}
+
+/// The diagram with sizes in place of its own. Sizes that are still missing are no error yet: derivations do without.
+Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, std::int64_t>& sizes) {
+    if (!parsed || sizes.empty()) return parsed;
+    if (const auto bound = bind_sizes(*parsed, sizes); !bound) {
+        std::vector<Diagnostic> errors = bound.errors();
+        std::erase_if(errors, [](const Diagnostic& error) { return error.code == "missing-size"; });
+        if (!errors.empty()) return errors;
+    }
+    Diagram diagram = std::move(parsed).value();
+    for (Axis& axis : diagram.axes) {
+        if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
+    }
+    return diagram;
+}
+
+/// Runs one pass: times it, keeps its result or its errors, verifies, prints. True when the next pass may run.
+class Runner {
+public:
+    Runner(const PipelineOptions& options, std::vector<PassTime>& times) : options_(options), times_(times) {}
+
+    template <class T, class F>
+    bool operator()(Pass pass, T& result, F run) {
+        const auto start = std::chrono::steady_clock::now();
+        auto made = run();
+        times_.push_back({pass, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+        if constexpr (requires { made.errors(); }) {
+            if (!made.ok()) {
+                errors_ = made.errors();
+                return false;
+            }
+            result = std::move(made).value();
+        } else {
+            result = std::move(made);
+        }
+        for (const std::string& fault : faults(result))
+            throw InternalError("after " + std::string(name(pass)) + ": " + fault);
+        if (std::find(options_.print_after.begin(), options_.print_after.end(), pass) != options_.print_after.end()) {
+            options_.print(shown(result));
+        }
+        return pass != options_.until;
+    }
+
+    [[nodiscard]] const std::vector<Diagnostic>& errors() const { return errors_; }
+
+private:
+    const PipelineOptions& options_;
+    std::vector<PassTime>& times_;
+    std::vector<Diagnostic> errors_;
+};
+
+}  // namespace
+
+std::string_view name(Pass pass) {
+    constexpr std::string_view names[] = {"parse", "derive", "size", "machine", "plan", "expand", "emit", "compile"};
+    return names[static_cast<std::size_t>(pass)];
+}
+
+Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options) {
+    Compilation c;
+    c.source = std::move(source);
+    Runner pass(options, c.times);
+    pass(Pass::parse, c.diagram,
+         [&] { return with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes); }) &&
+        pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options)); }) &&
+        pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
+        pass(Pass::machine, c.machine, [&] { return load_machine(options.machine.empty() ? "host" : options.machine); }) &&
+        pass(Pass::plan, c.plan, [&] { return choose_plan(c.derived, c.extents, c.machine); }) &&
+        pass(Pass::expand, c.program, [&] { return expand(c.derived, c.extents, c.plan); }) &&
+        pass(Pass::emit, c.code, [&] { return cpu::emit(c.program, c.plan, this_processor()); }) &&
+        pass(Pass::compile, c.kernel, [&] { return CpuKernel::load(c.program, c.plan, c.code); });
+    if (!pass.errors().empty()) return pass.errors();
+    return c;
+}
+
+}  // namespace napkin

@@ -1,0 +1,63 @@
+#pragma once
+// The chain: text → diagram → derivation → plan → tile program → source → kernel. One function, each pass one line in it.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "derive/derive.hpp"
+#include "diagram/sizes.hpp"
+#include "emit/cpu/emit.hpp"
+#include "machine/machine.hpp"
+#include "plan/plan.hpp"
+#include "run/kernel.hpp"
+#include "support/result.hpp"
+#include "tile/program.hpp"
+
+namespace napkin {
+
+/// The passes in order. Their names are those of `--time-passes` and `--print-after`.
+enum class Pass : std::uint8_t { parse, derive, size, machine, plan, expand, emit, compile };
+inline constexpr Pass all_passes[] = {Pass::parse, Pass::derive, Pass::size, Pass::machine,
+                                      Pass::plan,  Pass::expand, Pass::emit, Pass::compile};
+std::string_view name(Pass pass);
+
+/// What is fixed by hand, and how the passes are watched.
+struct PipelineOptions {
+    std::string diagram;                        ///< name; empty: the text's last
+    std::map<std::string, std::int64_t> sizes;  ///< by axis; they override the text's
+    std::vector<std::string> schedule;  ///< choices as the language's schedule has them: "group q = 192", "form = auxiliary"
+    bool fuse = true;                   ///< false: every equation is a kernel of its own
+    std::string machine;                ///< name or file; empty: this computer
+    Pass until = Pass::compile;         ///< the last pass to run
+    std::vector<Pass> print_after;
+    std::function<void(const std::string&)> print;  ///< takes what print_after asks for
+};
+
+struct PassTime {
+    Pass pass;
+    double seconds = 0;
+};
+
+/// What the passes made; those after `until` are empty.
+struct Compilation {
+    std::shared_ptr<const Source> source;
+    Diagram diagram;
+    Extents extents;
+    Derived derived;
+    Machine machine;
+    Plan plan;
+    TileProgram program;
+    cpu::CpuSource code;
+    std::shared_ptr<const CpuKernel> kernel;
+    std::vector<PassTime> times;
+};
+
+/// Runs the passes up to options.until. Errors are those of the passes; each pass' result is verified before the next one starts, and
+/// what breaks an invariant there is an InternalError.
+Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options);
+
+}  // namespace napkin

@@ -1,0 +1,343 @@
+#include "run/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "run/baseline.hpp"
+#include "run/blas.hpp"
+#include "run/contraction.hpp"
+#include "run/measure.hpp"
+#include "run/sample.hpp"
+#include "tile/count.hpp"
+
+namespace napkin {
+
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+Diagnostic input_error(std::string code, std::string message, std::string expected = "", std::string hint = "") {
+    Diagnostic error;
+    error.code = std::move(code);
+    error.message = std::move(message);
+    error.expected = std::move(expected);
+    error.hint = std::move(hint);
+    return error;
+}
+
+std::string sizes_text(const std::vector<std::int64_t>& sizes) {
+    return sizes.empty() ? "a scalar" : fmt::format("{}", fmt::join(sizes, "×"));
+}
+
+std::vector<std::int64_t> sizes_of(const Diagram& diagram, ArrayId id, const Extents& extents) {
+    std::vector<std::int64_t> sizes;
+    for (const AxisId axis : diagram.array(id).axes) sizes.push_back(extents[at(axis)]);
+    return sizes;
+}
+
+/// A large multiply of OpenBLAS by itself: what the machine's best dense code reaches in f32.
+struct MultiplyRate {
+    static constexpr std::int64_t size = 2048;
+    static constexpr double flops = 2.0 * size * size * size;
+
+    static std::optional<MultiplyRate> prepare(int threads) {
+        MultiplyRate rate{load_blas(), threads, std::vector<float>(size * size, 0.5F),
+                          std::vector<float>(size * size, 0.25F), std::vector<float>(size * size)};
+        return rate.blas ? std::optional(std::move(rate)) : std::nullopt;
+    }
+    // Its own threads sleep again after a while; they are given back so that they do not spin beside the others.
+    void run() {
+        blas->set_threads(threads);
+        blas->gemm(false, false, size, size, size, 1.0F, a.data(), size, b.data(), size, 0.0F, c.data(), size);
+        blas->set_threads(1);
+    }
+
+    std::shared_ptr<const Blas> blas;
+    int threads = 1;
+    std::vector<float> a, b, c;
+};
+
+/// Largest distance; infinite when one is NaN or infinite where the other is not the same.
+double largest_error(const std::vector<double>& a, const std::vector<double>& exact) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const bool same = a[i] == exact[i] || (std::isnan(a[i]) && std::isnan(exact[i]));
+        const double error = same ? 0 : std::abs(a[i] - exact[i]);
+        largest = std::max(largest, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+    }
+    return largest;
+}
+
+void check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
+                   const RunOptions& options, RunReport& report) {
+    const Diagram& diagram = c.diagram;
+    const Sample sample = sample_outputs(diagram, c.extents, options.check_points, options.seed);
+    Values exact(sample.diagram.arrays.size());
+    for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
+        exact[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_doubles());
+    }
+    fill_coordinates(sample, exact);
+    Values plain = exact;
+    evaluate(sample.diagram, sample.extents, exact, Precision::exact);
+    evaluate(sample.diagram, sample.extents, plain, Precision::stored);
+    for (std::size_t i = 0; i < diagram.outputs.size(); ++i) {
+        const ArrayId id = diagram.outputs[i];
+        const std::vector<double> kernel = take_sample(sample, id, c.extents, outputs[i].to_doubles());
+        ErrorCheck check;
+        check.array = diagram.array(id).name;
+        check.type = diagram.array(id).type;
+        check.error = largest_error(kernel, exact[at(id)]);
+        check.plain_error = largest_error(plain[at(id)], exact[at(id)]);
+        for (const double value : exact[at(id)]) {
+            if (std::isfinite(value)) check.largest = std::max(check.largest, std::abs(value));
+        }
+        check.rounding = check.largest * epsilon(check.type) / 2;
+        check.good = check.error <= 2 * check.plain_error + check.rounding;
+        report.good = report.good && check.good;
+        report.checked_values += static_cast<std::int64_t>(kernel.size());
+        report.output_values += outputs[i].count();
+        report.checks.push_back(std::move(check));
+    }
+}
+
+/// The part of a box of axes in which all forms are ≥ 0: one axis is counted as an interval, the others are walked, or sampled
+/// evenly when there are very many points.
+double fraction_inside(const std::vector<Affine>& forms, AxisId inner, const Extents& extents) {
+    std::vector<AxisId> axes;
+    for (const Affine& form : forms) {
+        for (const auto& [axis, coefficient] : form.terms) {
+            if (axis != inner && std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+        }
+    }
+    std::int64_t points = 1;
+    for (const AxisId axis : axes) points = std::min(points * extents[at(axis)], std::int64_t{1} << 40);
+    const std::int64_t step = std::max<std::int64_t>(1, points / 1000000);
+    double inside = 0, all = 0;
+    std::vector<std::int64_t> point(extents.size(), 0);
+    for (std::int64_t number = 0; number < points; number += step) {
+        std::int64_t rest = number;
+        for (const AxisId axis : axes) {
+            point[at(axis)] = rest % extents[at(axis)];
+            rest /= extents[at(axis)];
+        }
+        std::int64_t low = 0, high = extents[at(inner)] - 1;
+        for (const Affine& form : forms) {
+            std::int64_t value = form.constant;
+            for (const auto& [axis, coefficient] : form.terms)
+                value += axis == inner ? 0 : coefficient * point[at(axis)];
+            const std::int64_t slope = form.coefficient(inner);
+            // value + slope·i ≥ 0
+            if (slope > 0) low = std::max(low, value >= 0 ? -(value / slope) : (-value + slope - 1) / slope);
+            if (slope < 0) high = std::min(high, value >= 0 ? value / -slope : -1);
+            if (slope == 0 && value < 0) high = -1;
+        }
+        inside += static_cast<double>(std::max<std::int64_t>(0, high - low + 1));
+        all += static_cast<double>(extents[at(inner)]);
+    }
+    return all > 0 ? inside / all : 1;
+}
+
+bool has_axis(const Diagram& diagram, const Equation& equation, AxisId axis) {
+    const std::vector<AxisId>& target = diagram.array(equation.target).axes;
+    return std::find(target.begin(), target.end(), axis) != target.end() ||
+           std::find(equation.reduce_axes.begin(), equation.reduce_axes.end(), axis) != equation.reduce_axes.end();
+}
+
+}  // namespace
+
+double useful_flops(const Compilation& c) {
+    double total = 0;
+    for (const Equation& equation : c.diagram.equations) {
+        const double flops = contraction_flops(c.diagram, equation, c.extents);
+        double fraction = 1;
+        for (const Kernel& kernel : c.derived.kernels) {
+            for (const Stage& stage : kernel.stages) {
+                const auto* loop = std::get_if<Loop>(&stage);
+                if (flops == 0 || loop == nullptr || loop->support.empty()) continue;
+                // The derivation adds axes but keeps the numbers of those that it found.
+                const bool within = std::all_of(loop->support.begin(), loop->support.end(), [&](const Affine& form) {
+                    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+                        return at(term.first) < c.extents.size() && has_axis(c.diagram, equation, term.first);
+                    });
+                });
+                if (within && has_axis(c.diagram, equation, loop->axis))
+                    fraction = std::min(fraction, fraction_inside(loop->support, loop->axis, c.extents));
+            }
+        }
+        total += flops * fraction;
+    }
+    return total;
+}
+
+Result<std::map<std::string, std::int64_t>> sizes_of_inputs(const Diagram& diagram,
+                                                            const std::map<std::string, Tensor>& inputs,
+                                                            const std::map<std::string, std::int64_t>& overrides) {
+    std::vector<Diagnostic> errors;
+    std::map<std::string, std::int64_t> sizes = overrides;
+    std::map<std::string, std::string> said_by;
+    for (const auto& [axis, size] : overrides) said_by[axis] = "--set";
+    std::vector<std::string> names;
+    for (const ArrayId id : diagram.inputs) names.push_back(diagram.array(id).name);
+    for (const auto& [name, tensor] : inputs) {
+        const auto id = diagram.find_array(name);
+        if (!id || diagram.array(*id).role != ArrayRole::input) {
+            const std::string near = nearest_name(name, names);
+            errors.push_back(input_error("unknown-input", fmt::format("{} has no input {}", diagram.name, name),
+                                         fmt::format("one of {}", fmt::join(names, ", ")),
+                                         near.empty() ? "" : "did you mean " + near + "?"));
+            continue;
+        }
+        const std::vector<AxisId>& axes = diagram.array(*id).axes;
+        if (axes.size() != tensor.sizes().size()) {
+            std::vector<std::string> axis_names;
+            for (const AxisId axis : axes) axis_names.push_back(diagram.axis(axis).name);
+            errors.push_back(
+                input_error("input-rank",
+                            fmt::format("input {} has {} ax{} ({}) in its file", name, tensor.sizes().size(),
+                                        tensor.sizes().size() == 1 ? "is" : "es", sizes_text(tensor.sizes())),
+                            fmt::format("{} as in {}[{}]", axes.size(), name, fmt::join(axis_names, ", "))));
+            continue;
+        }
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            const std::string& axis = diagram.axis(axes[i]).name;
+            const auto [known, added] = sizes.emplace(axis, tensor.sizes()[i]);
+            if (added) {
+                said_by[axis] = name;
+            } else if (known->second != tensor.sizes()[i]) {
+                errors.push_back(input_error("input-sizes",
+                                             fmt::format("axis {} is {} in input {} but {} in {}", axis,
+                                                         tensor.sizes()[i], name, known->second, said_by[axis]),
+                                             fmt::format("one size for {}", axis)));
+            }
+        }
+    }
+    if (!errors.empty()) return errors;
+    return sizes;
+}
+
+Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& extents,
+                                       const std::map<std::string, Tensor>& given, std::uint64_t seed) {
+    std::vector<Tensor> inputs;
+    for (const ArrayId id : diagram.inputs) {
+        const Array& array = diagram.array(id);
+        const std::vector<std::int64_t> sizes = sizes_of(diagram, id, extents);
+        if (const auto found = given.find(array.name); found != given.end()) {
+            if (found->second.sizes() != sizes) {
+                return input_error("input-sizes",
+                                   fmt::format("input {} is {} in its file", array.name, sizes_text(found->second.sizes())),
+                                   sizes_text(sizes));
+            }
+            auto tensor = found->second.to(array.type);
+            if (!tensor) return tensor.errors();
+            inputs.push_back(std::move(tensor).value());
+            continue;
+        }
+        auto tensor = Tensor::make(array.type, sizes);
+        if (!tensor) return tensor.errors();
+        tensor->fill_normal(seed * 1000003 + static_cast<std::uint64_t>(id));
+        inputs.push_back(std::move(tensor).value());
+    }
+    return inputs;
+}
+
+Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>& inputs, const RunOptions& options,
+                                 std::vector<Tensor>& outputs) {
+    const auto progress = [&](const std::string& what) {
+        if (options.progress) options.progress(what);
+    };
+    RunReport report;
+    for (const KernelPlan& kernel : c.plan.kernels) {
+        report.predicted_transfers.push_back(kernel.transfers_values);
+        report.predicted_memory.push_back(kernel.memory_values);
+        report.predicted_seconds += kernel.predicted_seconds;
+    }
+    progress("counting transfers");
+    if (auto counted = count(c.program)) report.counted = std::move(*counted);
+    report.flops = useful_flops(c);
+    for (const Equation& equation : c.diagram.equations)
+        report.dense_flops += contraction_flops(c.diagram, equation, c.extents);
+
+    outputs.clear();
+    for (const ArrayId id : c.diagram.outputs) {
+        auto tensor = Tensor::make(c.diagram.array(id).type, sizes_of(c.diagram, id, c.extents));
+        if (!tensor) return tensor.errors();
+        outputs.push_back(std::move(tensor).value());
+    }
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (const Tensor& tensor : inputs) in.push_back(tensor.data());
+    for (Tensor& tensor : outputs) out.push_back(tensor.data());
+    report.kernel_extra_bytes = c.kernel->extra_bytes(options.threads);
+    report.compile_seconds = c.kernel->compile_seconds();
+    report.from_cache = c.kernel->from_cache();
+    report.warnings = c.kernel->warnings();
+    progress("running");
+    if (Status ran = c.kernel->run(in, out, options.threads); !ran) return ran.errors();
+    const std::function<void()> kernel = [&] {
+        internal_check(c.kernel->run(in, out, options.threads).ok(), "a kernel that ran runs no more");
+    };
+
+    if (options.check) {
+        progress("evaluating in double precision");
+        check_outputs(c, inputs, outputs, options, report);
+    }
+
+    const int threads = options.threads > 0 ? options.threads : c.kernel->threads();
+    // The baseline's inputs and outputs in the type that it computes in.
+    std::optional<Baseline> baseline;
+    std::vector<Tensor> wide;
+    std::vector<const void*> baseline_in;
+    std::vector<void*> baseline_out;
+    report.baseline_extra_bytes = baseline_extra_bytes(c.diagram, c.extents);
+    if (options.baseline) {
+        progress("compiling the evaluation equation by equation");
+        auto built = Baseline::build(c.diagram, c.extents, {.threads = threads});
+        if (built) {
+            baseline = std::move(built).value();
+            report.blas = baseline->blas();
+            const DType type = baseline->uses_double() ? DType::f64 : DType::f32;
+            const auto widen = [&](const Tensor& tensor) -> Status {
+                auto converted = tensor.to(type);
+                if (!converted) return converted.errors();
+                wide.push_back(std::move(converted).value());
+                return Done{};
+            };
+            for (const Tensor& tensor : inputs) {
+                if (auto done = widen(tensor); !done) return done.errors();
+            }
+            for (const Tensor& tensor : outputs) {
+                if (auto done = widen(tensor); !done) return done.errors();
+            }
+            for (std::size_t i = 0; i < inputs.size(); ++i) baseline_in.push_back(wide[i].data());
+            for (std::size_t i = 0; i < outputs.size(); ++i) baseline_out.push_back(wide[inputs.size() + i].data());
+        } else {
+            report.baseline_left_out = built.errors().front().message;
+        }
+    } else {
+        report.baseline_left_out = "not asked for";
+    }
+    std::vector<std::function<void()>> candidates = {kernel};
+    if (baseline) {
+        candidates.emplace_back([&] { baseline->run(baseline_in, baseline_out); });
+        candidates.back()();
+    }
+    std::optional<MultiplyRate> multiply;
+    if (options.multiply_rate) multiply = MultiplyRate::prepare(threads);
+    if (multiply) {
+        candidates.emplace_back([&] { multiply->run(); });
+        candidates.back()();
+    }
+    progress("measuring");
+    const Medians medians = interleaved_medians(candidates, options.seconds);
+    report.repetitions = medians.repetitions;
+    report.threads = threads;
+    report.kernel_seconds = medians.seconds[0];
+    if (baseline) report.baseline_seconds = medians.seconds[1];
+    if (multiply) report.multiply_flops_per_s = MultiplyRate::flops / medians.seconds.back();
+    return report;
+}
+
+}  // namespace napkin

@@ -1,0 +1,131 @@
+#include "run/sample.hpp"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "run/contraction.hpp"
+
+namespace napkin {
+
+namespace {
+
+/// Axes of which values may be left out: reduced nowhere, and every index that holds them, in any array, is just that axis, at
+/// the dimension that the array names by it.
+std::vector<bool> axes_to_thin(const Diagram& diagram) {
+    std::vector<bool> free(diagram.axes.size(), true);
+    const auto pin = [&](AxisId axis) { free[static_cast<std::size_t>(axis)] = false; };
+    for (const Equation& equation : diagram.equations) {
+        for (const AxisId axis : equation.reduce_axes) pin(axis);
+        visit(equation.body, [&](const Expr& e) {
+            const auto* r = as<Read>(e);
+            if (r == nullptr) return;
+            const std::vector<AxisId>& dimensions = diagram.array(r->array).axes;
+            for (std::size_t i = 0; i < r->indices.size(); ++i) {
+                if (r->indices[i].is_axis(dimensions[i])) continue;
+                pin(dimensions[i]);
+                for (const auto& [axis, coefficient] : r->indices[i].terms) pin(axis);
+            }
+        });
+    }
+    return free;
+}
+
+std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::mt19937_64& random) {
+    std::set<std::int64_t> kept = {0, size - 1};
+    std::uniform_int_distribution<std::int64_t> any(0, size - 1);
+    while (static_cast<std::int64_t>(kept.size()) < count) kept.insert(any(random));
+    return {kept.begin(), kept.end()};
+}
+
+}  // namespace
+
+bool Sample::whole() const {
+    return std::all_of(kept.begin(), kept.end(), [](const auto& values) { return values.empty(); });
+}
+
+double evaluation_points(const Diagram& diagram, const Extents& extents) {
+    double total = 0;
+    for (const Equation& equation : diagram.equations) {
+        double points = 1;
+        for (const AxisId axis : diagram.array(equation.target).axes)
+            points *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);
+        for (const AxisId axis : equation.reduce_axes)
+            points *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);
+        total += points;
+    }
+    return total;
+}
+
+Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max_points, std::uint64_t seed) {
+    Sample sample{diagram, extents, std::vector<std::vector<std::int64_t>>(extents.size()), {}};
+    const std::vector<bool> free = axes_to_thin(diagram);
+    // Halve the axis that has most values left until little enough remains; two values of an axis are always kept.
+    while (evaluation_points(diagram, sample.extents) > max_points) {
+        std::int64_t most = 2;
+        std::size_t widest = extents.size();
+        for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+            if (free[axis] && sample.extents[axis] > most) {
+                most = sample.extents[axis];
+                widest = axis;
+            }
+        }
+        if (widest == extents.size()) break;
+        sample.extents[widest] = std::max<std::int64_t>(2, (most + 1) / 2);
+    }
+
+    std::mt19937_64 random(seed);
+    for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+        if (sample.extents[axis] == extents[axis]) continue;
+        sample.kept[axis] = choose(extents[axis], sample.extents[axis], random);
+        const auto id = static_cast<AxisId>(axis);
+        ArrayId coordinates = -1;
+        for (Equation& equation : sample.diagram.equations) {
+            equation.body = transform(equation.body, [&](const Expr& e) {
+                if (const auto* size = as<AxisSize>(e); size && size->axis == id)
+                    return constant(static_cast<double>(extents[axis]));
+                if (const auto* index = as<AxisIndex>(e); index && index->axis == id) {
+                    if (coordinates < 0) {
+                        coordinates = add_array(sample.diagram, diagram.axes[axis].name + "_kept", {id}, DType::f64,
+                                                ArrayRole::input);
+                        sample.diagram.inputs.push_back(coordinates);
+                        sample.coordinates.emplace_back(id, coordinates);
+                    }
+                    return read(coordinates, {Affine::axis(id)});
+                }
+                return e;
+            });
+        }
+    }
+    return sample;
+}
+
+std::vector<double> take_sample(const Sample& sample, ArrayId array, const Extents& full, const std::vector<double>& values) {
+    const std::vector<AxisId>& axes = sample.diagram.array(array).axes;
+    const std::vector<std::int64_t> strides = dense_strides(sample.diagram, array, full);
+    std::vector<double> result(static_cast<std::size_t>(count_values(sample.diagram, array, sample.extents)));
+    std::vector<std::int64_t> at(axes.size(), 0);
+    for (double& value : result) {
+        std::int64_t offset = 0;
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            const std::vector<std::int64_t>& kept = sample.kept[static_cast<std::size_t>(axes[i])];
+            offset += strides[i] * (kept.empty() ? at[i] : kept[static_cast<std::size_t>(at[i])]);
+        }
+        value = values[static_cast<std::size_t>(offset)];
+        for (std::size_t i = axes.size(); i-- > 0;) {
+            if (++at[i] < sample.extents[static_cast<std::size_t>(axes[i])]) break;
+            at[i] = 0;
+        }
+    }
+    return result;
+}
+
+void fill_coordinates(const Sample& sample, Values& values) {
+    values.resize(sample.diagram.arrays.size());
+    for (const auto& [axis, array] : sample.coordinates) {
+        const std::vector<std::int64_t>& kept = sample.kept[static_cast<std::size_t>(axis)];
+        values[static_cast<std::size_t>(array)].assign(kept.begin(), kept.end());
+    }
+}
+
+}  // namespace napkin

@@ -1,0 +1,35 @@
+#pragma once
+// A part of a diagram's outputs that is quick to evaluate and exact: some values of the woven axes, all values of the reduced.
+#include <cstdint>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "diagram/evaluate.hpp"
+#include "diagram/sizes.hpp"
+
+namespace napkin {
+
+/// The diagram over the kept values only: equal to the full one's outputs there. Where an axis' own coordinate or size matters, the
+/// diagram reads it from an added input or has it as a constant.
+struct Sample {
+    Diagram diagram;
+    Extents extents;
+    std::vector<std::vector<std::int64_t>> kept;          ///< by AxisId: values kept, ascending; empty: all
+    std::vector<std::pair<AxisId, ArrayId>> coordinates;  ///< added inputs that hold an axis' kept values
+    [[nodiscard]] bool whole() const;                     ///< nothing was left out
+};
+
+/// Points of all equations together, reductions included.
+double evaluation_points(const Diagram& diagram, const Extents& extents);
+
+/// Keeps so few values of the axes that are never reduced nor shifted that at most about `max_points` points remain, where that can
+/// be; first and last value are always kept, those between by the seed.
+Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max_points, std::uint64_t seed);
+
+/// Values of an array of the full diagram at the kept places, row-major over the sample's extents.
+std::vector<double> take_sample(const Sample& sample, ArrayId array, const Extents& full, const std::vector<double>& values);
+
+/// Fills in the coordinates' inputs.
+void fill_coordinates(const Sample& sample, Values& values);
+
+}  // namespace napkin

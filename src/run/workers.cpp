@@ -1,0 +1,57 @@
+#include "run/workers.hpp"
+
+namespace napkin {
+
+Workers::Workers(int threads) {
+    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+}
+
+Workers::~Workers() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void Workers::run(const std::function<void(int)>& job) {
+    if (threads_.empty()) return job(0);
+    {
+        const std::lock_guard lock(mutex_);
+        job_ = &job;
+        busy_ = static_cast<int>(threads_.size());
+        ++round_;
+    }
+    start_.notify_all();
+    job(0);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return busy_ == 0; });
+}
+
+void Workers::split(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& job) {
+    if (count < 2) return job(0, count);
+    run([&](int worker) {
+        const std::int64_t begin = count * worker / threads(), end = count * (worker + 1) / threads();
+        if (begin < end) job(begin, end);
+    });
+}
+
+void Workers::serve(int worker) {
+    std::uint64_t seen = 0;
+    for (;;) {
+        const std::function<void(int)>* job = nullptr;
+        {
+            std::unique_lock lock(mutex_);
+            start_.wait(lock, [&] { return stop_ || round_ != seen; });
+            if (stop_) return;
+            seen = round_;
+            job = job_;
+        }
+        (*job)(worker);
+        const std::lock_guard lock(mutex_);
+        if (--busy_ == 0) done_.notify_one();
+    }
+}
+
+}  // namespace napkin

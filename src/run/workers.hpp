@@ -1,0 +1,37 @@
+#pragma once
+// Threads that wait for work: pieces of one job are shared out among them, the caller being one of them.
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace napkin {
+
+class Workers {
+public:
+    explicit Workers(int threads);  ///< at least 1
+    ~Workers();
+    Workers(const Workers&) = delete;
+    Workers& operator=(const Workers&) = delete;
+
+    [[nodiscard]] int threads() const { return static_cast<int>(threads_.size()) + 1; }
+    /// Calls job(worker) once on every thread, with worker from 0 to threads() - 1, and returns when all calls did. The job throws nothing.
+    void run(const std::function<void(int)>& job);
+    /// Cuts [0, count) into one run of neighbours for each thread and calls job(begin, end) for those that are not empty.
+    void split(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& job);
+
+private:
+    void serve(int worker);
+
+    std::vector<std::thread> threads_;
+    std::mutex mutex_;
+    std::condition_variable start_, done_;
+    const std::function<void(int)>* job_ = nullptr;
+    std::uint64_t round_ = 0;
+    int busy_ = 0;
+    bool stop_ = false;
+};
+
+}  // namespace napkin

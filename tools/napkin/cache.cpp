@@ -1,0 +1,92 @@
+// `napkin cache`: the compiled kernels that are kept from one run to the next.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "napkin/command.hpp"
+#include "run/cache.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+Json stats_json(const CacheStats& stats) {
+    Json document = json_document("cache");
+    document["directory"] = stats.directory;
+    document["entries"] = stats.entries;
+    document["broken"] = stats.broken;
+    document["bytes"] = stats.bytes;
+    document["cap_bytes"] = stats.cap_bytes;
+    return document;
+}
+
+std::string mib(std::int64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576.0); }
+
+ExitCode size(const Options& options) {
+    const auto cache = Cache::open();
+    if (!cache) return fail(cache.errors(), options);
+    const CacheStats stats = cache->stats();
+    options.json
+        ? print(stats_json(stats))
+        : print(fmt::format("{}: {} entries, {} of {}{}", stats.directory, stats.entries, mib(stats.bytes),
+                            mib(stats.cap_bytes), stats.broken > 0 ? fmt::format(", {} broken", stats.broken) : ""));
+    return ExitCode::success;
+}
+
+ExitCode list(const Options& options) {
+    const auto cache = Cache::open();
+    if (!cache) return fail(cache.errors(), options);
+    if (options.json) {
+        Json document = stats_json(cache->stats());
+        document["list"] = Json::array();
+        for (const CacheEntry& entry : cache->list()) {
+            document["list"].push_back({{"key", entry.key},
+                                        {"note", entry.note},
+                                        {"bytes", entry.bytes},
+                                        {"created", entry.created},
+                                        {"used", entry.used},
+                                        {"intact", entry.intact}});
+        }
+        print(document);
+        return ExitCode::success;
+    }
+    std::string text;
+    for (const CacheEntry& entry : cache->list()) {
+        text += fmt::format("{:.16}  {:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", entry.key, mib(entry.bytes),
+                            fmt::localtime(static_cast<std::time_t>(entry.used)), entry.note,
+                            entry.intact ? "" : "  broken");
+    }
+    print(text);
+    return ExitCode::success;
+}
+
+ExitCode clear(const Options& options) {
+    const auto cache = Cache::open();
+    if (!cache) return fail(cache.errors(), options);
+    const std::int64_t freed = cache->clear();
+    if (options.json) {
+        Json document = stats_json(cache->stats());
+        document["freed_bytes"] = freed;
+        print(document);
+    } else {
+        print(fmt::format("{}: cleared, {} freed", cache->directory(), mib(freed)));
+    }
+    return ExitCode::success;
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app, Main& main) {
+    const Command command(app, main, "cache", "List, size or clear the compiled kernels that are kept",
+                          "napkin cache size", nullptr);
+    const auto add = [&](const std::string& name, const std::string& description, ExitCode (*action)(const Options&)) {
+        const auto options = std::make_shared<Options>();
+        Command sub(command.app(), main, name, description, "napkin cache " + name,
+                    [options, action] { return action(*options); });
+        sub.output(*options);
+    };
+    add("list", "Every kept kernel, used last first", list);
+    add("size", "How many there are and what they take", size);
+    add("clear", "Remove them all", clear);
+}
+
+}  // namespace napkin::cli

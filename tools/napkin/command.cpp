@@ -1,0 +1,191 @@
+#include "napkin/command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "support/limits.hpp"
+
+namespace napkin::cli {
+
+namespace fs = std::filesystem;
+
+std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& items, const std::string& flag) {
+    std::map<std::string, std::int64_t> result;
+    for (const std::string& item : items) {
+        const std::size_t sign = item.find('=');
+        std::int64_t value = 0;
+        const char* end = item.data() + item.size();
+        const bool numeral = sign != std::string::npos && sign > 0 && sign + 1 < item.size();
+        const auto parsed = numeral ? std::from_chars(item.data() + sign + 1, end, value)
+                                    : std::from_chars_result{end, std::errc::invalid_argument};
+        if (!numeral || parsed.ec != std::errc() || parsed.ptr != end || value < 1) {
+            throw UsageError(fmt::format("{} {}: expected AXIS=SIZE with a whole size of at least 1, as in {} q=512",
+                                         flag, item, flag));
+        }
+        if (!result.emplace(item.substr(0, sign), value).second)
+            throw UsageError(fmt::format("{} gives {} twice", flag, item.substr(0, sign)));
+    }
+    return result;
+}
+
+namespace {
+
+Diagnostic file_error(std::string code, std::string message, std::string hint = "") {
+    Diagnostic error;
+    error.code = std::move(code);
+    error.message = std::move(message);
+    error.hint = std::move(hint);
+    return error;
+}
+
+/// Files beside the missing one, or anywhere below when its folder is missing too, that could have been meant.
+std::string nearest_file(const fs::path& file) {
+    std::vector<std::string> names;
+    std::error_code ignored;
+    const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+        if (entry.is_regular_file(ignored) &&
+            (entry.path().extension() == ".nk" || entry.path().extension() == file.extension())) {
+            names.push_back(entry.path().filename().string());
+        }
+    }
+    std::string near = nearest_name(file.filename().string(), names);
+    if (near.empty() && file.extension() != ".nk") near = nearest_name(file.filename().string() + ".nk", names);
+    if (!near.empty()) return file.has_parent_path() ? (file.parent_path() / near).string() : near;
+    const fs::path example = fs::path("examples") / file.filename();
+    for (const fs::path& candidate : {example, fs::path(example.string() + ".nk")}) {
+        if (fs::is_regular_file(candidate, ignored)) return candidate.string();
+    }
+    return "";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
+    auto source = std::make_shared<Source>();
+    source->name = file == "-" ? "<stdin>" : file;
+    std::ostringstream text;
+    if (file == "-") {
+        text << std::cin.rdbuf();
+    } else {
+        std::error_code error;
+        const fs::file_status status = fs::status(file, error);
+        if (!fs::exists(status)) {
+            const std::string near = nearest_file(file);
+            return file_error("no-such-file", fmt::format("there is no file {}", file),
+                              near.empty() ? "" : "did you mean " + near + "?");
+        }
+        if (fs::is_directory(status))
+            return file_error("not-a-file", fmt::format("{} is a folder", file), "give one .nk file");
+        // Reading one byte past the limit tells a file that is too large without reading all of it.
+        std::ifstream in(file, std::ios::binary);
+        if (!in) return file_error("unreadable-file", fmt::format("{} cannot be read", file));
+        std::string buffer(limits::max_file_bytes + 1, '\0');
+        in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+        buffer.resize(static_cast<std::size_t>(in.gcount()));
+        text << buffer;
+    }
+    source->text = text.str();
+    if (source->text.size() > limits::max_file_bytes) {
+        return file_error("file-too-large", fmt::format("{} has more than {} bytes", source->name, limits::max_file_bytes));
+    }
+    return std::shared_ptr<const Source>(std::move(source));
+}
+
+PipelineOptions pipeline_options(const Options& options, Pass until) {
+    PipelineOptions result;
+    result.diagram = options.diagram;
+    result.sizes = assignments(options.set, "--set");
+    for (const auto& [axis, size] : assignments(options.group, "--group"))
+        result.schedule.push_back(fmt::format("group {} = {}", axis, size));
+    for (const std::string& item : options.stream) {
+        if (item.find('=') == std::string::npos) {
+            result.schedule.push_back("stream " + item);
+        } else {
+            for (const auto& [axis, size] : assignments({item}, "--stream"))
+                result.schedule.push_back(fmt::format("stream {} = {}", axis, size));
+        }
+    }
+    if (options.threads > 0) result.schedule.push_back(fmt::format("threads = {}", options.threads));
+    if (options.form != "unscaled") result.schedule.push_back("form = " + options.form);
+    result.fuse = !options.no_fuse;
+    result.machine = options.machine;
+    result.until = until;
+    for (const Pass pass : all_passes) {
+        if (std::find(options.print_after.begin(), options.print_after.end(), name(pass)) != options.print_after.end()) {
+            result.print_after.push_back(pass);
+        }
+    }
+    result.print = [](const std::string& text) { std::cerr << text << (text.ends_with('\n') ? "" : "\n"); };
+    return result;
+}
+
+std::string pass_times(const Compilation& compilation) {
+    std::string text;
+    double total = 0;
+    for (const PassTime& time : compilation.times) {
+        text += fmt::format("{:8} {:9.3f} ms\n", name(time.pass), time.seconds * 1e3);
+        total += time.seconds;
+    }
+    return text + fmt::format("{:8} {:9.3f} ms\n", "all", total * 1e3);
+}
+
+Result<Compilation> compile(const Options& options, Pass until) {
+    const PipelineOptions pipeline = pipeline_options(options, until);
+    auto source = read_source(options.file);
+    if (!source) return source.errors();
+    auto compilation = run_pipeline(std::move(source).value(), pipeline);
+    if (compilation && options.time_passes) std::cerr << pass_times(*compilation);
+    return compilation;
+}
+
+ExitCode fail(const std::vector<Diagnostic>& errors, const Options& options) {
+    std::cerr << render(errors, color_on_stderr(options));
+    ExitCode code = ExitCode::bad_input;
+    for (const Diagnostic& error : errors) code = std::max(code, error.exit_code);
+    return code;
+}
+
+namespace {
+
+bool color_on(const Options& options, int descriptor) {
+    if (options.color != "auto") return options.color == "always";
+    const char* no_color = std::getenv("NO_COLOR");
+    const char* terminal = std::getenv("TERM");
+    return (no_color == nullptr || *no_color == '\0') && isatty(descriptor) == 1 &&
+           (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+std::string in_color(const std::string& text, bool color, const char* code) {
+    return color ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
+}
+
+}  // namespace
+
+bool color_on_stdout(const Options& options) { return color_on(options, STDOUT_FILENO); }
+bool color_on_stderr(const Options& options) { return color_on(options, STDERR_FILENO); }
+bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+std::string bold(const std::string& text, bool color) { return in_color(text, color, "1"); }
+std::string dim(const std::string& text, bool color) { return in_color(text, color, "2"); }
+std::string green(const std::string& text, bool color) { return in_color(text, color, "32"); }
+std::string red(const std::string& text, bool color) { return in_color(text, color, "31"); }
+
+Json json_document(const std::string& what) {
+    Json document;
+    document["schema"] = "napkin." + what + "/1";
+    return document;
+}
+
+void print(const std::string& text) { std::cout << text << (text.empty() || text.ends_with('\n') ? "" : "\n"); }
+void print(const Json& document) { std::cout << document.dump(2) << "\n"; }
+
+}  // namespace napkin::cli

@@ -1,0 +1,120 @@
+#pragma once
+// What the commands share: options, input files, exit codes, colours. One file a command; each adds itself to the command line.
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "run/pipeline.hpp"
+#include "support/result.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace napkin::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// What the command line asked for; run after parsing, so that CLI11's exceptions and ours stay apart.
+struct Main {
+    std::function<ExitCode()> action;
+};
+
+/// The options that several commands have. A command adds those that mean something to it.
+struct Options {
+    std::string file;
+    std::string diagram;
+    std::string color = "auto";
+    bool json = false;
+    std::vector<std::string> set, group, stream;
+    std::int64_t threads = 0;
+    std::string machine;
+    std::string form = "unscaled";
+    bool no_fuse = false;
+    bool time_passes = false;
+    std::vector<std::string> print_after;
+};
+
+/// One command under construction. It hides CLI11, whose headers take seconds to compile, from all files but two. What a member
+/// binds an option to must live as long as the action.
+class Command {
+public:
+    /// A subcommand of `parent` with its one example in the help; `action`, if any, runs when it was chosen.
+    Command(CLI::App& parent, Main& main, const std::string& name, const std::string& description,
+            const std::string& example, std::function<ExitCode()> action);
+    [[nodiscard]] CLI::App& app() const { return *app_; }
+
+    void argument(const std::string& name, std::string& value, const std::string& help, bool required = true);
+    void arguments(const std::string& name, std::vector<std::string>& values, const std::string& help);
+    void flag(const std::string& name, bool& value, const std::string& help);
+    /// One word; of `allowed`, when that is not empty.
+    void text(const std::string& name, const std::string& type, std::string& value, const std::string& help,
+              const std::vector<std::string>& allowed = {});
+    /// May be repeated; `separated`: one use may give several, with commas between.
+    void list(const std::string& name, const std::string& type, std::vector<std::string>& values,
+              const std::string& help, bool separated = true, const std::vector<std::string>& allowed = {});
+    void number(const std::string& name, std::int64_t& value, std::int64_t least, std::int64_t most,
+                const std::string& help);
+    void seconds(const std::string& name, double& value, const std::string& help);
+
+    void file(Options& options);        ///< FILE, --diagram
+    void output(Options& options);      ///< --json, --color
+    void sizes(Options& options);       ///< --set
+    void derivation(Options& options);  ///< --form, --stream, --no-fuse
+    void plan(Options& options);        ///< --group, --threads, --machine
+    void passes(Options& options);      ///< --time-passes, --print-after
+
+private:
+    CLI::App* app_;
+};
+
+constexpr std::int64_t max_seed = std::int64_t{1} << 53;  ///< JSON carries it exactly
+
+/// A mistake in the command line that CLI11 cannot see; becomes exit code 2.
+struct UsageError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// "q=8192" → {q, 8192}. Throws UsageError naming the flag.
+std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& items, const std::string& flag);
+
+/// The text of a file, or of stdin for "-". Errors: no-such-file (nearest name), not-a-file, unreadable-file, file-too-large.
+Result<std::shared_ptr<const Source>> read_source(const std::string& file);
+
+/// Reads the file and runs the chain up to a pass, as the options say.
+Result<Compilation> compile(const Options& options, Pass until);
+/// How long each pass took, one a line.
+std::string pass_times(const Compilation& compilation);
+PipelineOptions pipeline_options(const Options& options, Pass until);
+
+/// Prints the errors on stderr; the exit code is that of the gravest.
+ExitCode fail(const std::vector<Diagnostic>& errors, const Options& options);
+
+bool color_on_stdout(const Options& options);
+bool color_on_stderr(const Options& options);
+bool stderr_is_terminal();
+std::string bold(const std::string& text, bool color);
+std::string dim(const std::string& text, bool color);
+std::string green(const std::string& text, bool color);
+std::string red(const std::string& text, bool color);
+
+/// An object that begins with its schema, "napkin.run/1"; a change that breaks readers counts the number up.
+Json json_document(const std::string& what);
+void print(const std::string& text);
+void print(const Json& document);
+
+void add_check(CLI::App& app, Main& main);
+void add_derive(CLI::App& app, Main& main);
+void add_cost(CLI::App& app, Main& main);
+void add_plan(CLI::App& app, Main& main);
+void add_emit(CLI::App& app, Main& main);
+void add_run(CLI::App& app, Main& main);
+void add_bench(CLI::App& app, Main& main);
+void add_machines(CLI::App& app, Main& main);
+void add_doctor(CLI::App& app, Main& main);
+void add_cache(CLI::App& app, Main& main);
+
+}  // namespace napkin::cli

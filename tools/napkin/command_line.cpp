@@ -1,0 +1,89 @@
+// The options of a command, in terms of CLI11.
+#include <CLI/CLI.hpp>
+
+#include "napkin/command.hpp"
+
+namespace napkin::cli {
+
+Command::Command(CLI::App& parent, Main& main, const std::string& name, const std::string& description,
+                 const std::string& example, std::function<ExitCode()> action)
+    : app_(parent.add_subcommand(name, description)) {
+    app_->footer("Example:\n  " + example);
+    if (action) {
+        app_->callback([&main, action = std::move(action)] { main.action = action; });
+    } else {
+        app_->require_subcommand(1);
+    }
+}
+
+void Command::argument(const std::string& name, std::string& value, const std::string& help, bool required) {
+    app_->add_option(name, value, help)->required(required);
+}
+
+void Command::arguments(const std::string& name, std::vector<std::string>& values, const std::string& help) {
+    app_->add_option(name, values, help)->required();
+}
+
+void Command::flag(const std::string& name, bool& value, const std::string& help) { app_->add_flag(name, value, help); }
+
+void Command::text(const std::string& name, const std::string& type, std::string& value, const std::string& help,
+                   const std::vector<std::string>& allowed) {
+    CLI::Option* option = app_->add_option(name, value, help)->type_name(type);
+    if (!allowed.empty()) option->check(CLI::IsMember(allowed).description(""));
+}
+
+void Command::list(const std::string& name, const std::string& type, std::vector<std::string>& values,
+                   const std::string& help, bool separated, const std::vector<std::string>& allowed) {
+    CLI::Option* option = app_->add_option(name, values, help)->type_name(type)->allow_extra_args(false);
+    if (separated) option->delimiter(',');
+    if (!allowed.empty()) option->check(CLI::IsMember(allowed).description(""));
+}
+
+void Command::number(const std::string& name, std::int64_t& value, std::int64_t least, std::int64_t most,
+                     const std::string& help) {
+    app_->add_option(name, value, help)->type_name("N")->check(CLI::Range(least, most).description(""));
+}
+
+void Command::seconds(const std::string& name, double& value, const std::string& help) {
+    app_->add_option(name, value, help)->type_name("S")->check(CLI::Range(0.0, 3600.0).description(""));
+}
+
+void Command::file(Options& options) {
+    argument("FILE", options.file, "Diagrams as text; - reads stdin");
+    text("--diagram", "NAME", options.diagram, "Which of the file's diagrams (default: the last)");
+}
+
+void Command::output(Options& options) {
+    flag("--json", options.json, "Print JSON, with its schema's version");
+    text("--color", "WHEN", options.color, "auto, always or never; NO_COLOR is heeded", {"auto", "always", "never"});
+}
+
+void Command::sizes(Options& options) {
+    list("--set", "AXIS=SIZE", options.set, "Size of an axis, as q=8192; may be repeated");
+}
+
+void Command::derivation(Options& options) {
+    list("--stream", "AXIS[=SIZE]", options.stream, "Axis that must be streamed, with its chunk size where given");
+    text("--form", "FORM", options.form, "unscaled: scale at the end; auxiliary: results finished after every step",
+         {"unscaled", "auxiliary"});
+    flag("--no-fuse", options.no_fuse, "Leave every equation a kernel of its own");
+}
+
+void Command::plan(Options& options) {
+    list("--group", "AXIS=SIZE", options.group, "Group (tile) size of an axis, as q=192");
+    number("--threads", options.threads, 1, 4096, "Threads (default: one a core)");
+    text("--machine", "NAME|FILE", options.machine, "A machine's name or .toml file (default: this computer)");
+}
+
+void Command::passes(Options& options) {
+    std::vector<std::string> names;
+    std::string all;
+    for (const Pass pass : all_passes) {
+        names.emplace_back(name(pass));
+        all += (all.empty() ? "" : ", ") + names.back();
+    }
+    flag("--time-passes", options.time_passes, "Say on stderr how long each pass took");
+    list("--print-after", "PASS", options.print_after, "Print a pass' result on stderr: " + all, true, names);
+}
+
+}  // namespace napkin::cli

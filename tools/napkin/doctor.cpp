@@ -1,0 +1,114 @@
+// `napkin doctor`: does this machine have what napkin needs, and what to install where it does not?
+#include <fmt/format.h>
+
+#include "machine/machine.hpp"
+#include "napkin/command.hpp"
+#include "napkin/numbers.hpp"
+#include "run/blas.hpp"
+#include "run/cache.hpp"
+#include "run/jit.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+struct Finding {
+    std::string what;
+    bool good = true;
+    bool needed = true;  ///< nothing runs without it
+    std::string says;
+    std::string remedy;
+};
+
+Finding missing(const std::string& what, bool needed, const std::vector<Diagnostic>& errors) {
+    const Diagnostic& error = errors.front();
+    return {what, false, needed, error.message, error.hint.empty() ? error.expected : error.hint};
+}
+
+Finding compiler() {
+    const auto found = find_compiler();
+    if (!found) return missing("compiler", true, found.errors());
+    const std::string version = compiler_version(*found);
+    return {"compiler", true, true, fmt::format("{}{}", found->path, version.empty() ? "" : " (" + version + ")"), ""};
+}
+
+Finding compiling() {
+    try {
+        JitOptions anew;
+        anew.use_cache = false;
+        const auto module = jit_compile("extern \"C\" int napkin_doctor() { return 42; }\n", anew);
+        if (!module) return missing("compiling", true, module.errors());
+        const auto answer = reinterpret_cast<int (*)()>((*module)->symbol("napkin_doctor"))();
+        if (answer != 42)
+            return {"compiling", false, true, "a compiled function gives a wrong result",
+                    "try another compiler: CXX=clang++"};
+        return {"compiling", true, true,
+                fmt::format("a function compiled, loaded and ran in {}", seconds_text((*module)->compile_seconds)), ""};
+    } catch (const InternalError& error) {
+        return {"compiling", false, true, error.what(), "try another compiler: CXX=clang++"};
+    }
+}
+
+Finding cache() {
+    const auto found = Cache::open();
+    if (!found) return missing("cache", false, found.errors());
+    const auto probe = found->begin();
+    if (!probe) return missing("cache", false, probe.errors());
+    found->abandon(*probe);
+    const CacheStats stats = found->stats();
+    return {"cache", true, false,
+            fmt::format("{} is writable; {} entries, {}", stats.directory, stats.entries,
+                        bytes_text(static_cast<double>(stats.bytes))),
+            ""};
+}
+
+Finding blas() {
+    const auto found = open_blas();
+    if (!found) return missing("OpenBLAS", false, found.errors());
+    return {"OpenBLAS", true, false, (*found)->name(), ""};
+}
+
+Finding processor() {
+    const Machine host = host_machine();
+    std::string levels;
+    for (const Level& level : host.levels)
+        levels += fmt::format(", {} {}", level.name, bytes_text(level.capacity_bytes.value));
+    return {"processor", true, true,
+            fmt::format("{}: {} core{}, vectors of {:.0f} bits{}", host.description, host.num_cores(),
+                        host.num_cores() == 1 ? "" : "s", host.vector_bits.value, levels),
+            ""};
+}
+
+ExitCode doctor(const Options& options) {
+    const std::vector<Finding> findings = {processor(), compiler(), compiling(), cache(), blas()};
+    bool all_needed = true;
+    Json document = json_document("doctor");
+    document["findings"] = Json::array();
+    std::vector<std::vector<std::string>> rows;
+    const bool color = color_on_stdout(options);
+    for (const Finding& finding : findings) {
+        all_needed = all_needed && (finding.good || !finding.needed);
+        document["findings"].push_back({{"what", finding.what},
+                                        {"good", finding.good},
+                                        {"needed", finding.needed},
+                                        {"says", finding.says},
+                                        {"remedy", finding.remedy}});
+        rows.push_back({finding.good ? green("ok", color) : red(finding.needed ? "MISSING" : "missing", color),
+                        finding.what, finding.says});
+        if (!finding.remedy.empty()) rows.push_back({"", "", "→ " + finding.remedy});
+    }
+    document["good"] = all_needed;
+    options.json ? print(document) : print(table(rows));
+    return all_needed ? ExitCode::success : ExitCode::machine_lacks;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Main& main) {
+    const auto options = std::make_shared<Options>();
+    Command command(app, main, "doctor", "Say what this machine has, what it lacks, and how to get that",
+                    "napkin doctor", [options] { return doctor(*options); });
+    command.output(*options);
+}
+
+}  // namespace napkin::cli

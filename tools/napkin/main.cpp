@@ -1,0 +1,68 @@
+// The command line: `napkin COMMAND …`. Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 the input is wrong, 2 the
+// command line is wrong, 3 the machine lacks something; 70 is a fault of napkin itself.
+#include <algorithm>
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <new>
+
+#include "napkin/command.hpp"
+
+namespace {
+
+constexpr int internal_fault = 70;
+
+int usage(const std::string& message, const std::string& command) {
+    std::cerr << "napkin: " << message << "\nsee `napkin " << command << (command.empty() ? "" : " ") << "--help`\n";
+    return static_cast<int>(napkin::ExitCode::usage);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using namespace napkin;
+    using namespace napkin::cli;
+    std::ios::sync_with_stdio(false);
+    CLI::App app("Napkin: deep-learning diagrams, derived into fused kernels, costed, compiled and measured.",
+                 "napkin");
+    app.set_version_flag("--version", std::string("napkin ") + NAPKIN_VERSION);
+    app.footer("Example:\n  napkin run examples/attention.nk");
+    app.get_formatter()->column_width(26);
+
+    Main main;
+    for (const auto add :
+         {add_check, add_derive, add_cost, add_plan, add_emit, add_run, add_bench, add_machines, add_doctor, add_cache})
+        add(app, main);
+
+    std::vector<std::string> commands;
+    for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+    const std::string first = argc > 1 ? argv[1] : "";
+    if (first.empty()) {
+        std::cerr << app.help();
+        return static_cast<int>(ExitCode::usage);
+    }
+    const bool known = std::find(commands.begin(), commands.end(), first) != commands.end();
+    if (!known && first[0] != '-') {
+        const std::string near = nearest_name(first, commands);
+        return usage("there is no command `" + first + "`" + (near.empty() ? "" : "; did you mean `" + near + "`?"), "");
+    }
+    const std::string command = known ? first : "";
+    try {
+        app.parse(argc, argv);
+        if (!main.action) return usage("a command is missing", "");
+        return static_cast<int>(main.action());
+    } catch (const CLI::Success& done) {
+        return app.exit(done);  // help or version
+    } catch (const CLI::ParseError& error) {
+        return usage(error.what(), command);
+    } catch (const UsageError& error) {
+        return usage(error.what(), command);
+    } catch (const std::bad_alloc&) {
+        std::cerr << "napkin: out of memory; smaller sizes (--set) need less\n";
+        return static_cast<int>(ExitCode::machine_lacks);
+    } catch (const std::exception& error) {
+        std::cerr
+            << "napkin: " << error.what()
+            << "\nThis is a fault of napkin, not of your input: please report it with the command that shows it.\n";
+        return internal_fault;
+    }
+}

@@ -1,0 +1,140 @@
+#include "napkin/measured.hpp"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <numeric>
+
+#include "run/npy.hpp"
+#include "syntax/parse.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const std::map<std::string, std::string>& files) {
+    std::map<std::string, Tensor> tensors;
+    std::vector<Diagnostic> errors;
+    for (const auto& [name, path] : files) {
+        const auto id = diagram.find_array(name);
+        auto tensor = read_npy(path, id ? std::optional(diagram.array(*id).type) : std::nullopt);
+        if (tensor) {
+            tensors.emplace(name, std::move(tensor).value());
+        } else {
+            errors.insert(errors.end(), tensor.errors().begin(), tensor.errors().end());
+        }
+    }
+    if (!errors.empty()) return errors;
+    return tensors;
+}
+
+}  // namespace
+
+Result<Measured> compile_and_measure(const Options& options, const std::map<std::string, std::string>& input_files,
+                                     RunOptions run) {
+    PipelineOptions pipeline = pipeline_options(options, Pass::compile);
+    auto source = read_source(options.file);
+    if (!source) return source.errors();
+    std::map<std::string, Tensor> given;
+    if (!input_files.empty()) {
+        // The files' shapes are sizes like those of --set.
+        const auto diagram = parse_diagram(*source, {pipeline.diagram, {}});
+        if (!diagram) return diagram.errors();
+        auto read = read_inputs(*diagram, input_files);
+        if (!read) return read.errors();
+        auto sizes = sizes_of_inputs(*diagram, *read, pipeline.sizes);
+        if (!sizes) return sizes.errors();
+        pipeline.sizes = std::move(sizes).value();
+        given = std::move(read).value();
+    }
+    run.progress = show_progress;
+    show_progress("compiling");
+    auto compilation = run_pipeline(std::move(source).value(), pipeline);
+    if (!compilation) {
+        end_progress();
+        return compilation.errors();
+    }
+    if (options.time_passes) {
+        end_progress();
+        std::cerr << pass_times(*compilation);
+    }
+    auto inputs = all_inputs(compilation->diagram, compilation->extents, given, run.seed);
+    if (!inputs) return inputs.errors();
+    given.clear();
+    std::vector<Tensor> outputs;
+    auto report = run_and_report(*compilation, *inputs, run, outputs);
+    end_progress();
+    if (!report) return report.errors();
+    for (const std::string& warning : report->warnings) std::cerr << "napkin: " << warning << "\n";
+    return Measured{std::move(compilation).value(), std::move(report).value(), std::move(outputs)};
+}
+
+std::string sizes_text(const Compilation& compilation) {
+    std::string text;
+    for (std::size_t i = 0; i < compilation.extents.size(); ++i) {
+        text += fmt::format("{}{}={}", text.empty() ? "" : " ", compilation.diagram.axes[i].name, compilation.extents[i]);
+    }
+    return text;
+}
+
+Json measured_json(const Measured& m) {
+    const RunReport& r = m.report;
+    Json document;
+    document["diagram"] = m.compilation.diagram.name;
+    document["sizes"] = Json::object();
+    for (std::size_t i = 0; i < m.compilation.extents.size(); ++i)
+        document["sizes"][m.compilation.diagram.axes[i].name] = m.compilation.extents[i];
+    document["machine"] = m.compilation.plan.machine;
+    document["kernels"] = Json::array();
+    for (std::size_t i = 0; i < m.compilation.plan.kernels.size(); ++i) {
+        Json kernel = {
+            {"name", m.compilation.plan.kernels[i].kernel},
+            {"predicted", {{"transfers_values", r.predicted_transfers[i]}, {"memory_values", r.predicted_memory[i]}}}};
+        if (!r.counted.empty()) {
+            kernel["counted"] = {{"transfers_values", r.counted[i].transfers_loaded + r.counted[i].transfers_stored},
+                                 {"memory_values", r.counted[i].peak_values},
+                                 {"groups", r.counted[i].groups},
+                                 {"chunks_run", r.counted[i].chunks_run},
+                                 {"chunks_skipped", r.counted[i].chunks_skipped}};
+        }
+        document["kernels"].push_back(std::move(kernel));
+    }
+    document["predicted_seconds"] = r.predicted_seconds;
+    document["seconds"] = r.kernel_seconds;
+    document["repetitions"] = r.repetitions;
+    document["threads"] = r.threads;
+    document["flops"] = r.flops;
+    document["extra_bytes"] = r.kernel_extra_bytes;
+    if (r.baseline_seconds) {
+        document["equation_by_equation"] = {
+            {"seconds", *r.baseline_seconds}, {"extra_bytes", r.baseline_extra_bytes}, {"blas", r.blas}};
+    } else {
+        document["equation_by_equation"] = {{"left_out", r.baseline_left_out}, {"extra_bytes", r.baseline_extra_bytes}};
+    }
+    if (r.multiply_flops_per_s) document["sgemm_flops_per_s"] = *r.multiply_flops_per_s;
+    document["compile"] = {{"seconds", r.compile_seconds}, {"from_cache", r.from_cache}};
+    document["checks"] = Json::array();
+    for (const ErrorCheck& check : r.checks) {
+        document["checks"].push_back({{"array", check.array},
+                                      {"type", name(check.type)},
+                                      {"error", check.error},
+                                      {"plain_error", check.plain_error},
+                                      {"rounding", check.rounding},
+                                      {"largest", check.largest},
+                                      {"good", check.good}});
+    }
+    document["checked_values"] = r.checked_values;
+    document["output_values"] = r.output_values;
+    document["good"] = r.good;
+    return document;
+}
+
+void show_progress(const std::string& what) {
+    if (stderr_is_terminal()) std::cerr << "\r\033[K" << what << " …" << std::flush;
+}
+
+void end_progress() {
+    if (stderr_is_terminal()) std::cerr << "\r\033[K" << std::flush;
+}
+
+}  // namespace napkin::cli

@@ -1,0 +1,268 @@
+// `napkin run`: derive, plan, compile, run, measure, check; and say all of it on one screen.
+#include <fmt/format.h>
+
+#include "napkin/command.hpp"
+#include "napkin/measured.hpp"
+#include "napkin/numbers.hpp"
+#include "run/derivation.hpp"
+#include "run/npy.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+struct RunCommand {
+    Options common;
+    std::vector<std::string> inputs, outputs;
+    std::int64_t seed = 0;
+    double seconds = 2;
+    bool no_baseline = false, no_check = false;
+};
+
+/// "Q=q.npy" → {Q, q.npy}.
+std::map<std::string, std::string> files(const std::vector<std::string>& items, const std::string& flag) {
+    std::map<std::string, std::string> result;
+    for (const std::string& item : items) {
+        const std::size_t sign = item.find('=');
+        if (sign == std::string::npos || sign == 0 || sign + 1 == item.size()) {
+            throw UsageError(fmt::format("{} {}: expected NAME=FILE, as in {} Q=q.npy", flag, item, flag));
+        }
+        if (!result.emplace(item.substr(0, sign), item.substr(sign + 1)).second)
+            throw UsageError(fmt::format("{} gives {} twice", flag, item.substr(0, sign)));
+    }
+    return result;
+}
+
+/// The screen: a title in the first column where a part begins, its lines in the second.
+class Screen {
+public:
+    explicit Screen(bool color) : color_(color) {}
+    void part(const std::string& title, const std::string& text) {
+        std::size_t begin = 0;
+        bool first = true;
+        while (begin < text.size()) {
+            std::size_t end = text.find('\n', begin);
+            if (end == std::string::npos) end = text.size();
+            const std::string line = text.substr(begin, end - begin);
+            out_ += line.empty() ? "\n" : (first ? bold(left(title, 12), color_) : std::string(12, ' ')) + line + "\n";
+            first = false;
+            begin = end + 1;
+        }
+    }
+    void gap() { out_ += "\n"; }
+    [[nodiscard]] const std::string& text() const { return out_; }
+
+private:
+    bool color_;
+    std::string out_;
+};
+
+std::string derived_text(const Derived& derived) {
+    std::string text = kernels_line(derived) + "\n";
+    for (const Kernel& kernel : derived.kernels) {
+        for (const Fold& fold : kernel.folds) {
+            std::vector<std::vector<std::string>> rows;
+            std::string part;
+            for (const FoldLine& line : fold_lines(derived, fold)) {
+                if (line.part == "merge") continue;
+                rows.push_back({line.part == part ? "" : line.part, line.left, "= " + line.right});
+                part = line.part;
+            }
+            text += table(rows);
+        }
+    }
+    for (const Refusal& refusal : derived.refusals)
+        text += fmt::format("not done: {}: {}\n", refusal.what, refusal.reason);
+    return text;
+}
+
+std::string choices(const std::map<std::string, Choice>& chosen) {
+    std::string text;
+    for (const auto& [axis, choice] : chosen)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis, choice.value);
+    return text.empty() ? "none" : text;
+}
+
+std::string planned_text(const Plan& plan) {
+    std::string text = plan.machine + "\n";
+    for (const KernelPlan& kernel : plan.kernels) {
+        if (plan.kernels.size() > 1) text += fmt::format("kernel {}\n", kernel.kernel);
+        text += fmt::format("groups of {}; chunks of {}; {} thread{}", choices(kernel.group), choices(kernel.stream),
+                            kernel.threads.value, kernel.threads.value == 1 ? "" : "s");
+        if (!kernel.vector_axis.empty()) {
+            text += fmt::format("; vectors along {}, {} rows × {} vectors in registers", kernel.vector_axis,
+                                kernel.block_rows.value, kernel.block_vectors.value);
+        }
+        text += "\n";
+        if (!kernel.bound_by.empty()) text += fmt::format("bound by {}\n", kernel.bound_by);
+    }
+    return text;
+}
+
+std::string transfers_text(const Measured& m, bool color) {
+    std::vector<std::vector<std::string>> rows = {{"", "predicted", "counted", "", ""}};
+    for (std::size_t i = 0; i < m.compilation.plan.kernels.size(); ++i) {
+        const std::string which = m.compilation.plan.kernels.size() > 1 ? " of " + m.compilation.plan.kernels[i].kernel
+                                                                        : "";
+        const auto row = [&](const std::string& what, double predicted, std::optional<std::int64_t> counted,
+                             const std::string& meaning) {
+            const std::string verdict = !counted                                     ? ""
+                                        : static_cast<double>(*counted) == predicted ? green("equal", color)
+                                                                                     : red("DIFFERENT", color);
+            rows.push_back({what + which, count_text(predicted),
+                            counted ? count_text(static_cast<double>(*counted)) : "not counted", verdict, meaning});
+        };
+        std::optional<std::int64_t> moved, held;
+        if (!m.report.counted.empty()) {
+            moved = m.report.counted[i].transfers_loaded + m.report.counted[i].transfers_stored;
+            held = m.report.counted[i].peak_values;
+        }
+        row("H", m.report.predicted_transfers[i], moved, "values to and from memory");
+        row("M", m.report.predicted_memory[i], held, "values that a core holds");
+    }
+    return table(rows, {1, 2});
+}
+
+std::string rate_text(const Measured& m, double seconds) {
+    if (m.report.flops > 0) return fmt::format("{:.0f} GFLOP/s", m.report.flops / seconds / 1e9);
+    double bytes_moved = 0;
+    const Diagram& diagram = m.compilation.diagram;
+    for (const auto& list : {diagram.inputs, diagram.outputs}) {
+        for (const ArrayId id : list)
+            bytes_moved += static_cast<double>(count_values(diagram, id, m.compilation.extents)) *
+                           bytes(diagram.array(id).type);
+    }
+    return fmt::format("{:.1f} GB/s", bytes_moved / seconds / 1e9);
+}
+
+std::string measured_text(const Measured& m, bool color) {
+    const RunReport& r = m.report;
+    std::vector<std::vector<std::string>> rows;
+    if (r.baseline_seconds) {
+        const double ratio = *r.baseline_seconds / r.kernel_seconds;
+        rows = {{"", "napkin", "equation by equation", ""},
+                {"time", bold(seconds_text(r.kernel_seconds), color), seconds_text(*r.baseline_seconds),
+                 bold(ratio >= 1 ? fmt::format("{:.2f}× faster", ratio) : fmt::format("{:.2f}× slower", 1 / ratio), color)},
+                {"rate", rate_text(m, r.kernel_seconds), rate_text(m, *r.baseline_seconds), ""},
+                {"extra memory", bytes_text(static_cast<double>(r.kernel_extra_bytes)),
+                 bytes_text(static_cast<double>(r.baseline_extra_bytes)), ""}};
+    } else {
+        rows = {{"", "napkin"},
+                {"time", bold(seconds_text(r.kernel_seconds), color)},
+                {"rate", rate_text(m, r.kernel_seconds)},
+                {"extra memory", bytes_text(static_cast<double>(r.kernel_extra_bytes))}};
+    }
+    if (r.predicted_seconds > 0) rows.insert(rows.begin() + 2, {"predicted", seconds_text(r.predicted_seconds)});
+    std::string how = fmt::format("medians of {}, {} thread{}", r.repetitions, r.threads, r.threads == 1 ? "" : "s");
+    if (r.baseline_seconds)
+        how += r.blas.empty() ? "; no OpenBLAS, contractions by plain loops (see napkin doctor)"
+                              : "; contractions by " + r.blas;
+    if (!r.baseline_left_out.empty()) how += "; equation by equation left out: " + r.baseline_left_out;
+    return table(rows, {1, 2}) + dim(how, color) + "\n";
+}
+
+std::string checked_text(const Measured& m, bool color) {
+    const RunReport& r = m.report;
+    std::vector<std::vector<std::string>> rows;
+    for (const ErrorCheck& check : r.checks) {
+        rows.push_back({check.array, std::string(name(check.type)),
+                        fmt::format("error {} ≤ 2 × {} + {}", error_text(check.error), error_text(check.plain_error),
+                                    error_text(check.rounding)),
+                        check.good ? green("good", color) : red("BAD", color)});
+        if (!check.good)
+            rows.back()[2] = fmt::format("error {} > 2 × {} + {}", error_text(check.error),
+                                         error_text(check.plain_error), error_text(check.rounding));
+    }
+    const std::string which = r.checked_values == r.output_values
+                                  ? "every value"
+                                  : fmt::format("{} of {} values, drawn at random",
+                                                count_text(static_cast<double>(r.checked_values)),
+                                                count_text(static_cast<double>(r.output_values)));
+    return table(rows) +
+           dim(fmt::format("{} against double precision; the rule: 2 × the plain evaluation's error + one rounding", which),
+               color) +
+           "\n";
+}
+
+std::string screen_text(const Measured& m, bool check, bool color) {
+    Screen screen(color);
+    screen.part(m.compilation.diagram.name, sizes_text(m.compilation));
+    screen.gap();
+    screen.part("derived", derived_text(m.compilation.derived));
+    screen.gap();
+    screen.part("planned", planned_text(m.compilation.plan));
+    screen.gap();
+    screen.part("transfers", transfers_text(m, color));
+    screen.gap();
+    screen.part("compiled",
+                m.report.from_cache ? "from the cache" : fmt::format("in {}", seconds_text(m.report.compile_seconds)));
+    screen.part("measured", measured_text(m, color));
+    if (check) {
+        screen.gap();
+        screen.part("checked", checked_text(m, color));
+    }
+    return screen.text();
+}
+
+ExitCode run(const RunCommand& c) {
+    const auto input_files = files(c.inputs, "--input");
+    const auto output_files = files(c.outputs, "--output");
+    RunOptions options;
+    options.seed = static_cast<std::uint64_t>(c.seed);
+    options.threads = static_cast<int>(c.common.threads);
+    options.baseline = !c.no_baseline;
+    options.check = !c.no_check;
+    options.seconds = c.seconds;
+    auto measured = compile_and_measure(c.common, input_files, options);
+    if (!measured) return fail(measured.errors(), c.common);
+
+    const Diagram& diagram = measured->compilation.diagram;
+    for (const auto& [name, path] : output_files) {
+        std::vector<std::string> names;
+        for (const ArrayId id : diagram.outputs) names.push_back(diagram.array(id).name);
+        const auto found = std::find(names.begin(), names.end(), name);
+        if (found == names.end()) {
+            Diagnostic error;
+            error.code = "unknown-output";
+            error.message = fmt::format("{} has no output {}", diagram.name, name);
+            error.expected = fmt::format("one of {}", fmt::join(names, ", "));
+            return fail({error}, c.common);
+        }
+        const auto written = write_npy(path, measured->outputs[static_cast<std::size_t>(found - names.begin())]);
+        if (!written) return fail(written.errors(), c.common);
+    }
+    if (c.common.json) {
+        Json document = json_document("run");
+        document.update(measured_json(*measured));
+        document["derivation"] = describe(measured->compilation.derived);
+        document["plan"] = to_string(measured->compilation.plan);
+        print(document);
+    } else {
+        print(screen_text(*measured, !c.no_check, color_on_stdout(c.common)));
+    }
+    if (!measured->report.good) throw InternalError("the kernel's error is larger than the rule allows");
+    return ExitCode::success;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Main& main) {
+    const auto c = std::make_shared<RunCommand>();
+    Command command(app, main, "run", "Compile, run, measure and check a diagram on this computer",
+                    "napkin run examples/attention.nk --set q=1024 --input Q=q.npy --output O=o.npy",
+                    [c] { return run(*c); });
+    command.file(c->common);
+    command.list("--input", "NAME=FILE", c->inputs, "An input's numbers, as Q=q.npy; its shape gives the sizes", false);
+    command.list("--output", "NAME=FILE", c->outputs, "Where an output goes, as O=o.npy", false);
+    command.number("--seed", c->seed, 0, max_seed, "Of the random inputs, N(0, 1) (default: 0)");
+    command.seconds("--seconds", c->seconds, "About how long to measure (default: 2)");
+    command.flag("--no-baseline", c->no_baseline, "Do not measure equation by equation");
+    command.flag("--no-check", c->no_check, "Do not compare with double precision");
+    command.sizes(c->common);
+    command.derivation(c->common);
+    command.plan(c->common);
+    command.passes(c->common);
+    command.output(c->common);
+}
+
+}  // namespace napkin::cli
