@@ -369,8 +369,18 @@ private:
         else if (d.axis == shape_.shape.axis && size % panel == 0)
             text = fmt::format("{} panel{} of {}×{} lanes", size / panel, size == panel ? "" : "s",
                                shape_.shape.vectors, model_.lanes());
-        const std::string more = d.sizes.size() > 1 ? sensitivity(best, i) : "";
+        std::string more = d.sizes.size() > 1 ? sensitivity(best, i) : "";
+        if (!more.empty() && !model_.carried_by_all_memory(d.axis)) more += transfers_text(best);
         return text + (text.empty() || more.empty() ? "" : "; ") + more;
+    }
+
+    /// How busy transfers keep the pipe into the core's memory: why fewer of them would not help, or would.
+    std::string transfers_text(const Point& best) {
+        const Prediction p = model_.predict(sizes_of(best), shape_.shape, threads_, walk_limit);
+        for (const Busy& b : p.busy)
+            if (b.what == model_.core_pipe())
+                return fmt::format("; {} {:.2g}% busy", b.what, 100 * b.seconds / p.seconds);
+        return "";
     }
 
     std::string stream_reason(const Point& best, std::size_t i) {

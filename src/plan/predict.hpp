@@ -71,6 +71,8 @@ public:
     /// Bytes of a value at the core.
     [[nodiscard]] std::int64_t value_bytes() const { return bytes(type_); }
     [[nodiscard]] std::string level_name() const { return machine_.levels[core_level_].name; }
+    /// The pipe from the level above into the core's memory, as Busy names it.
+    [[nodiscard]] std::string_view core_pipe() const { return pipe_names_[core_level_]; }
     /// What one core may use of its memory for tiles: three quarters of it, the rest being for code, stacks and lines on their way.
     [[nodiscard]] double usable_bytes() const { return 0.75 * bytes_a_core(machine_, core_level_); }
 

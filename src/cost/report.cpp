@@ -1,0 +1,386 @@
+#include "cost/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cost/optimum.hpp"
+#include "cost/transfers.hpp"
+#include "cost/work.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+using nlohmann::json;
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Columns on a terminal: code points.
+std::size_t width(const std::string& text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+std::string padded(const std::string& text, std::size_t columns, bool right = false) {
+    const std::string blanks(columns > width(text) ? columns - width(text) : 0, ' ');
+    return right ? blanks + text : text + blanks;
+}
+
+/// 364,904,448; from 10^12 on 3.65e+12.
+std::string grouped_digits(double value) {
+    if (value >= 1e12) return fmt::format("{:.3g}", value);
+    std::string digits = fmt::format("{:.0f}", value);
+    for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+    return digits;
+}
+
+std::string short_number(double value) {
+    for (const auto& [factor, unit] : {std::pair{1e15, " P"}, {1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}})
+        if (value >= factor) return fmt::format("{:.3g}{}", value / factor, unit);
+    return fmt::format("{:.3g}", value);
+}
+
+std::string bytes_text(double bytes) {
+    for (const auto& [factor, unit] : {std::pair{0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}})
+        if (bytes >= factor) return fmt::format("{:.3g} {}", bytes / factor, unit);
+    return fmt::format("{:.0f} B", bytes);
+}
+
+/// Inner axes (neither grouped nor streamed) of equal size, each with the letter that stands for all of them: one that an output has.
+std::map<std::string, std::string> ties(const Derived& derived, const KernelCost& cost, const Kernel& kernel,
+                                        const std::optional<CostNumbers>& numbers) {
+    const Diagram& diagram = derived.diagram;
+    const auto used = [&](const std::string& name) {
+        const std::vector<std::string> symbols = (cost.transfers + cost.per_group).symbols();
+        return std::find(symbols.begin(), symbols.end(), name) != symbols.end();
+    };
+    const auto in_output = [&](AxisId axis) {
+        return std::any_of(kernel.outputs.begin(), kernel.outputs.end(),
+                           [&](ArrayId o) { return contains(diagram.array(o).axes, axis); });
+    };
+    std::map<std::int64_t, std::vector<AxisId>> by_size;
+    for (AxisId axis = 0; axis < static_cast<AxisId>(diagram.axes.size()); ++axis) {
+        if (contains(cost.grouped, axis) || contains(cost.streamed, axis) || !used(diagram.axis(axis).name)) continue;
+        std::optional<std::int64_t> size;
+        if (numbers)
+            size = numbers->extents[at(axis)];
+        else if (const auto& given = diagram.axis(axis).size)
+            if (const auto constant = given->as_constant(); constant && constant->is_integer())
+                size = constant->numerator();
+        if (size) by_size[*size].push_back(axis);
+    }
+    std::map<std::string, std::string> names;
+    for (auto& [size, axes] : by_size) {
+        const auto output = std::find_if(axes.begin(), axes.end(), in_output);
+        const AxisId letter = output == axes.end() ? axes.front() : *output;
+        for (const AxisId axis : axes)
+            if (axis != letter) names[diagram.axis(axis).name] = diagram.axis(letter).name;
+    }
+    return names;
+}
+
+/// Rows of label, expression and remark under each other.
+class Expressions {
+public:
+    void add(const std::string& label, const std::string& expression, const std::string& remark = "") {
+        rows_.push_back({label, expression, remark});
+    }
+    [[nodiscard]] std::string text() const {
+        std::size_t columns = 0;
+        for (const Row& row : rows_)
+            if (!row.remark.empty()) columns = std::max(columns, width(row.expression));
+        std::string out;
+        for (const Row& row : rows_)
+            out += "  " + padded(row.label, 5) +
+                   (row.remark.empty() ? row.expression : padded(row.expression, columns) + "   " + row.remark) + "\n";
+        return out;
+    }
+
+private:
+    struct Row {
+        std::string label, expression, remark;
+    };
+    std::vector<Row> rows_;
+};
+
+std::string joined(const std::vector<std::string>& parts, const std::string& separator) {
+    std::string out;
+    for (const std::string& part : parts) out += (out.empty() ? "" : separator) + part;
+    return out;
+}
+
+/// One kernel's part of the report.
+class KernelReport {
+public:
+    KernelReport(const Derived& derived, std::size_t index, const std::optional<CostNumbers>& numbers)
+        : derived_(derived), index_(index), kernel_(derived.kernels[index]), numbers_(numbers) {
+        std::vector<AxisId> grouped = default_grouped(kernel_);
+        if (numbers) {
+            // The axes that are cut in fact; one at its whole extent keeps its letter.
+            grouped.clear();
+            for (const AxisId axis : kernel_.group_axes)
+                if (numbers->sizes[index].group[at(axis)] > 0) grouped.push_back(axis);
+        }
+        cost_ = symbolic_cost(derived, kernel_, grouped);
+        tied_names_ = ties(derived, cost_, kernel_, numbers);
+        tied_ = with_tied(cost_, tied_names_);
+        optimum_ = optimum(cost_);
+        tied_optimum_ = optimum(tied_);
+        if (numbers) count();
+    }
+
+    [[nodiscard]] const Size& transfers() const { return cost_.transfers; }
+    [[nodiscard]] const std::optional<ExactCosts>& counts() const { return counts_; }
+
+    [[nodiscard]] std::string text() const {
+        std::string out = fmt::format("kernel {}", kernel_.name);
+        std::vector<std::string> how;
+        if (!cost_.grouped.empty()) how.push_back("grouped " + names(cost_.grouped));
+        if (!cost_.streamed.empty()) how.push_back("streamed " + names(cost_.streamed));
+        out += (how.empty() ? "" : "   " + joined(how, " · ")) + "\n";
+        out += expressions() + "\n" + table();
+        if (counts_) out += "\n" + numbers_text();
+        return out;
+    }
+
+    [[nodiscard]] json to_json() const {
+        json out;
+        out["name"] = kernel_.name;
+        out["grouped"] = name_list(cost_.grouped);
+        out["streamed"] = name_list(cost_.streamed);
+        out["groups"] = to_string(cost_.num_groups);
+        out["transfers_per_group"] = to_string(cost_.per_group);
+        out["transfers"] = to_string(cost_.transfers);
+        out["may_skip_chunks"] = cost_.may_skip;
+        out["memory"] = json::array();
+        for (const MemoryColumn& column : cost_.memory) {
+            std::vector<std::string> alive;
+            for (const ArrayId array : column.arrays) alive.push_back(derived_.diagram.array(array).name);
+            out["memory"].push_back({{"at", column.at}, {"values", to_string(column.size)}, {"alive", alive}});
+        }
+        out["optimum"] = optimum_json(optimum_);
+        if (!tied_names_.empty()) {
+            out["tied"] = {{"letters", tied_names_},
+                           {"transfers_per_group", to_string(tied_.per_group)},
+                           {"transfers", to_string(tied_.transfers)},
+                           {"optimum", optimum_json(tied_optimum_)}};
+        }
+        out["arrays"] = json::array();
+        for (const ArrayTransfers& a : cost_.arrays)
+            out["arrays"].push_back({{"array", derived_.diagram.array(a.array).name},
+                                     {"pattern", a.pattern},
+                                     {"direction", a.stored ? "stored" : "loaded"},
+                                     {"per_group", to_string(a.per_group)},
+                                     {"per_launch", to_string(a.per_launch)}});
+        if (counts_) out["numbers"] = numbers_json();
+        return out;
+    }
+
+private:
+    [[nodiscard]] std::string name(AxisId axis) const { return derived_.diagram.axis(axis).name; }
+    [[nodiscard]] std::vector<std::string> name_list(const std::vector<AxisId>& axes) const {
+        std::vector<std::string> out;
+        for (const AxisId axis : axes) out.push_back(name(axis));
+        return out;
+    }
+    [[nodiscard]] std::string names(const std::vector<AxisId>& axes) const { return joined(name_list(axes), ", "); }
+
+    void count() {
+        internal_check(index_ < numbers_->sizes.size(), "cost: sizes for too few kernels");
+        const Liveness live = liveness(derived_, kernel_);
+        const TileCounter counter(derived_, kernel_, live, numbers_->extents, numbers_->sizes[index_]);
+        counts_ = counter.costs();
+        work_ = total_work(counter, statement_work(derived_.diagram, kernel_));
+    }
+
+    /// The expression at the extents and sizes at hand, M being what a core holds.
+    [[nodiscard]] std::optional<double> value(const Size& size) const {
+        return size.evaluate([&](const std::string& symbol) -> std::optional<double> {
+            if (symbol == "M") return numbers_->memory_values;
+            const std::string axis = symbol.starts_with("g_") || symbol.starts_with("s_") ? symbol.substr(2) : symbol;
+            const auto id = derived_.diagram.find_axis(axis);
+            if (!id) return std::nullopt;
+            const TileSizes& sizes = numbers_->sizes[index_];
+            const std::int64_t whole = numbers_->extents[at(*id)];
+            const std::int64_t cut = symbol.starts_with("g_")   ? sizes.group[at(*id)]
+                                     : symbol.starts_with("s_") ? sizes.stream[at(*id)]
+                                                                : whole;
+            return static_cast<double>(cut > 0 ? cut : whole);
+        });
+    }
+
+    [[nodiscard]] std::string tied_remark() const {
+        std::map<std::string, std::vector<std::string>> letters;
+        for (const auto& [from, to] : tied_names_) letters[to].push_back(from);
+        std::vector<std::string> parts;
+        for (const auto& [to, from] : letters) parts.push_back(joined(from, " = ") + " = " + to);
+        return "with " + joined(parts, ", ");
+    }
+
+    [[nodiscard]] std::string expressions() const {
+        const bool tied = !tied_names_.empty();
+        Expressions rows;
+        const auto add = [&](const std::string& label, const Size& size, const Size& tied_size) {
+            rows.add(label, to_string(size));
+            if (tied && !(tied_size == size)) rows.add("", "= " + to_string(tied_size), tied_remark());
+        };
+        add("N_g", cost_.num_groups, tied_.num_groups);
+        add("H_g", cost_.per_group, tied_.per_group);
+        add(cost_.may_skip ? "H ≤" : "H", cost_.transfers, tied_.transfers);
+        bool first = true;
+        for (const MemoryColumn& column : tied ? tied_.memory : cost_.memory) {
+            rows.add(first ? "M ≥" : "  ≥", to_string(column.size),
+                     "at " + column.at + (tied && first ? ", " + tied_remark() : ""));
+            first = false;
+        }
+        const Optimum& best = tied ? tied_optimum_ : optimum_;
+        if (best.closed)
+            rows.add("H*", to_string(best.transfers),
+                     best.at.empty() ? "at any group sizes" : "at " + joined(best.at, ", "));
+        else
+            rows.add("H*", "numeric: " + best.why_not);
+        return rows.text();
+    }
+
+    [[nodiscard]] std::string table() const {
+        std::vector<std::vector<std::string>> rows{{"array", "moved", "a group", "a launch"}};
+        if (counts_) rows[0].push_back("values");
+        std::map<ArrayId, bool> shown;
+        for (const ArrayTransfers& a : cost_.arrays) {
+            rows.push_back({a.pattern, a.stored ? "stored" : "loaded", to_string(a.per_group), to_string(a.per_launch)});
+            if (!counts_) continue;
+            // Several patterns of one array share its count, which stands beside the first.
+            std::string values;
+            for (const ArrayCount& c : counts_->arrays)
+                if (c.array == a.array && !shown[a.array])
+                    values = grouped_digits(static_cast<double>(a.stored ? c.stored : c.loaded));
+            shown[a.array] = true;
+            rows.back().push_back(values);
+        }
+        std::vector<std::size_t> columns(rows[0].size(), 0);
+        for (const auto& row : rows)
+            for (std::size_t i = 0; i < row.size(); ++i) columns[i] = std::max(columns[i], width(row[i]));
+        std::string out;
+        for (const auto& row : rows) {
+            std::string line = " ";
+            for (std::size_t i = 0; i < row.size(); ++i)
+                line += (i == 0 ? " " : "   ") + padded(row[i], columns[i], i == 4);
+            line.erase(line.find_last_not_of(' ') + 1);
+            out += line + "\n";
+        }
+        return out;
+    }
+
+    [[nodiscard]] std::string numbers_text() const {
+        std::vector<std::string> sizes, tiles;
+        std::vector<std::string> symbols = (cost_.transfers + cost_.per_group).symbols();
+        for (const MemoryColumn& column : cost_.memory)
+            for (const std::string& symbol : column.size.symbols()) symbols.push_back(symbol);
+        std::sort(symbols.begin(), symbols.end());
+        symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+        for (const std::string& symbol : symbols) {
+            const auto number = value(Size::symbol(symbol));
+            if (!number) continue;
+            const bool part = symbol.starts_with("g_") || symbol.starts_with("s_");
+            (part ? tiles : sizes).push_back(fmt::format("{} = {}", symbol, *number));
+        }
+        std::string out = "  at " + joined(sizes, ", ") + (tiles.empty() ? "" : ";  " + joined(tiles, ", ")) + "\n";
+        const double moved = static_cast<double>(counts_->loaded_bytes) + static_cast<double>(counts_->stored_bytes);
+        out += fmt::format("  N_g  {} groups", grouped_digits(static_cast<double>(counts_->groups)));
+        if (counts_->chunks_run + counts_->chunks_skipped > 0)
+            out += fmt::format(", {} chunks run, {} skipped", grouped_digits(static_cast<double>(counts_->chunks_run)),
+                               grouped_digits(static_cast<double>(counts_->chunks_skipped)));
+        out += fmt::format("\n  H    {} values, {}", grouped_digits(static_cast<double>(counts_->transfers())),
+                           bytes_text(moved));
+        if (const auto best = numbers_->memory_values && optimum_.closed ? value(optimum_.transfers) : std::nullopt)
+            out += fmt::format("; H* {} at M = {}", grouped_digits(*best), grouped_digits(*numbers_->memory_values));
+        out += fmt::format("\n  M    {} values a core\n", grouped_digits(static_cast<double>(counts_->peak_memory)));
+        std::vector<std::string> kinds;
+        for (std::size_t k = 0; k < num_op_kinds; ++k)
+            if (const auto kind = static_cast<OpKind>(k); work_.of(kind) > 0)
+                kinds.push_back(fmt::format("{} {}", short_number(static_cast<double>(work_.of(kind))), napkin::name(kind)));
+        out += fmt::format("  work {}FLOP ({}), {:.3g} FLOP a byte\n",
+                           short_number(work_.flops()) + (work_.flops() < 1000 ? " " : ""), joined(kinds, ", "),
+                           work_.flops() / std::max(moved, 1.0));
+        return out;
+    }
+
+    [[nodiscard]] json numbers_json() const {
+        json out = {{"groups", counts_->groups},
+                    {"loaded_values", counts_->loaded},
+                    {"stored_values", counts_->stored},
+                    {"transfers_values", counts_->transfers()},
+                    {"transfers_bytes", counts_->loaded_bytes + counts_->stored_bytes},
+                    {"memory_values", counts_->peak_memory},
+                    {"chunks_run", counts_->chunks_run},
+                    {"chunks_skipped", counts_->chunks_skipped},
+                    {"flops", work_.flops()}};
+        for (const AxisId axis : cost_.grouped) out["group"][name(axis)] = numbers_->sizes[index_].group[at(axis)];
+        for (const AxisId axis : cost_.streamed)
+            out["stream"][name(axis)] = value(Size::symbol("s_" + name(axis))).value_or(0);
+        for (const ArrayCount& c : counts_->arrays)
+            out["arrays"][derived_.diagram.array(c.array).name] = {{"loaded", c.loaded}, {"stored", c.stored}};
+        for (std::size_t k = 0; k < num_op_kinds; ++k)
+            if (work_.by_kind[k] > 0)
+                out["operations"][std::string(napkin::name(static_cast<OpKind>(k)))] = work_.by_kind[k];
+        if (numbers_->memory_values) {
+            out["core_memory_values"] = *numbers_->memory_values;
+            if (const auto best = optimum_.closed ? value(optimum_.transfers) : std::nullopt)
+                out["optimum_transfers_values"] = *best;
+        }
+        return out;
+    }
+
+    static json optimum_json(const Optimum& optimum) {
+        json out = {{"closed", optimum.closed}, {"memory", to_string(optimum.memory)}};
+        if (optimum.closed)
+            out["transfers"] = to_string(optimum.transfers), out["at"] = optimum.at;
+        else
+            out["why_numeric"] = optimum.why_not;
+        return out;
+    }
+
+    const Derived& derived_;
+    std::size_t index_;
+    const Kernel& kernel_;
+    const std::optional<CostNumbers>& numbers_;
+    KernelCost cost_, tied_;
+    std::map<std::string, std::string> tied_names_;
+    Optimum optimum_, tied_optimum_;
+    std::optional<ExactCosts> counts_;
+    WorkTotals work_;
+};
+
+}  // namespace
+
+CostReport cost_report(const Derived& derived, const std::optional<CostNumbers>& numbers) {
+    CostReport report;
+    report.text = fmt::format("cost of {}: values moved between memory and core (H), values held in a core (M)\n",
+                              derived.diagram.name);
+    report.json["kernels"] = json::array();
+    Size total;
+    double values = 0, moved = 0;
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        const KernelReport kernel(derived, k, numbers);
+        report.text += "\n" + kernel.text();
+        report.json["kernels"].push_back(kernel.to_json());
+        total += kernel.transfers();
+        if (const auto& counts = kernel.counts()) {
+            values += static_cast<double>(counts->transfers());
+            moved += static_cast<double>(counts->loaded_bytes) + static_cast<double>(counts->stored_bytes);
+        }
+    }
+    report.json["total"]["transfers"] = to_string(total);
+    if (numbers) report.json["total"]["transfers_values"] = values, report.json["total"]["transfers_bytes"] = moved;
+    if (derived.kernels.size() > 1) {
+        report.text += fmt::format("\nall {} kernels   H {}", derived.kernels.size(), to_string(total));
+        if (numbers)
+            report.text += fmt::format("\n                {} values, {}", grouped_digits(values), bytes_text(moved));
+        report.text += "\n";
+    }
+    return report;
+}
+
+}  // namespace napkin

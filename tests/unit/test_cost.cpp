@@ -1,0 +1,289 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "cost/optimum.hpp"
+#include "cost/report.hpp"
+#include "cost/transfers.hpp"
+#include "cost/work.hpp"
+#include "hand_derived.hpp"
+#include "tile/expand.hpp"
+#include "tile/interpret.hpp"
+
+namespace napkin {
+namespace {
+
+using hand::extents;
+using testing::HasSubstr;
+
+Size sym(const std::string& name, Rational exponent = 1) { return Size::symbol(name, exponent); }
+
+KernelCost cost_of(const Derived& d, const std::map<std::string, std::string>& tie = {}) {
+    return with_tied(symbolic_cost(d, d.kernels[0], default_grouped(d.kernels[0])), tie);
+}
+const std::map<std::string, std::string> k_is_d{{"k", "d"}};
+
+bool has_column(const KernelCost& cost, const Size& size) {
+    return std::any_of(cost.memory.begin(), cost.memory.end(), [&](const MemoryColumn& c) { return c.size == size; });
+}
+
+// ---- paper.md §4, as expressions
+
+const Size a = sym("a"), b = sym("b"), c = sym("c"), g_a = sym("g_a"), g_c = sym("g_c"), s_b = sym("s_b");
+const Size q = sym("q"), x = sym("x"), d = sym("d"), k = sym("k"), h = sym("h"), g = sym("g"), M = sym("M");
+const Size g_q = sym("g_q"), g_h = sym("g_h"), g_g = sym("g_g"), s_x = sym("s_x");
+
+TEST(Cost, Matmul) {
+    const KernelCost cost = cost_of(hand::matmul());
+    EXPECT_EQ(cost.num_groups, a * c / (g_a * g_c));
+    EXPECT_EQ(cost.per_group, g_a * b + b * g_c + g_a * g_c);
+    EXPECT_EQ(cost.transfers, a * b * c / g_a + a * b * c / g_c + a * c);
+    ASSERT_EQ(cost.memory.size(), 1U);
+    EXPECT_EQ(cost.memory[0].size, g_a * g_c + g_a * s_b + s_b * g_c);
+    const Optimum best = optimum(cost);
+    ASSERT_TRUE(best.closed) << best.why_not;
+    EXPECT_EQ(best.transfers, Size(2) * a * b * c * sym("M", Rational(-1, 2)) + a * c);
+    EXPECT_EQ(best.at, (std::vector<std::string>{"g_a = M^(1/2)", "g_c = M^(1/2)"}));
+}
+
+TEST(Cost, StreamedFold) {
+    const KernelCost open = cost_of(hand::streamed());
+    EXPECT_EQ(open.per_group, g_q * k + x * k + x * d + g_q * d);
+    const KernelCost cost = cost_of(hand::streamed(), k_is_d);
+    EXPECT_EQ(cost.num_groups, q / g_q);
+    EXPECT_EQ(cost.per_group, Size(2) * g_q * d + Size(2) * x * d);
+    EXPECT_TRUE(has_column(cost, Size(2) * g_q * d + s_x * d + g_q * s_x + Size(3) * g_q))
+        << "Q, O, V, P, and three of a row";
+    const Optimum best = optimum(cost);
+    ASSERT_TRUE(best.closed) << best.why_not;
+    EXPECT_EQ(best.memory, Size(2) * g_q * d);
+    EXPECT_EQ(best.transfers, Size(2) * q * d + Size(4) * x * q * d * d / M);
+    EXPECT_EQ(best.at, (std::vector<std::string>{"g_q = M/(2·d)"}));
+    // Head sizes that differ: M ≥ g_q·(k + d).
+    EXPECT_EQ(optimum(open).transfers, q * k + q * d + x * q * (k + d) * (k + d) / M);
+}
+
+TEST(Cost, MultiHead) {
+    const Optimum best = optimum(cost_of(hand::streamed({{"h"}, {}}), k_is_d));
+    ASSERT_TRUE(best.closed) << best.why_not;
+    EXPECT_EQ(best.transfers, Size(2) * h * q * d + Size(4) * h * x * q * d * d / M);
+    EXPECT_EQ(best.at, (std::vector<std::string>{"g_h = 1", "g_q = M/(2·d)"}));
+}
+
+TEST(Cost, GroupedQuery) {
+    const KernelCost cost = cost_of(hand::streamed({{}, {"g"}}), k_is_d);
+    EXPECT_EQ(cost.num_groups, q * g / (g_q * g_g));
+    const Optimum best = optimum(cost);
+    ASSERT_TRUE(best.closed) << best.why_not;
+    EXPECT_EQ(best.transfers, Size(2) * g * q * d + Size(4) * g * x * q * d * d / M);
+    EXPECT_EQ(best.at, (std::vector<std::string>{"g_g·g_q = M/(2·d)"}));
+}
+
+TEST(Cost, AffineIndicesSpanBoxes) {
+    const KernelCost cost = cost_of(hand::strided_window());
+    const Size g_i = sym("g_i"), w = sym("w"), gc = sym("g_c");
+    // Σ|c|(t − 1) + 1 with c = 2 for i and 1 for w.
+    EXPECT_EQ(cost.per_group, (Size(2) * (g_i - Size(1)) + w) * gc + w + g_i * gc);
+    EXPECT_FALSE(optimum(cost).closed);
+    EXPECT_NE(optimum(cost).why_not, "");
+}
+
+TEST(Cost, WithoutReuseEverySizeIsBest) {
+    hand::Builder m;
+    const AxisId i = m.axis("i"), j = m.axis("j");
+    const ArrayId X = m.input("X", {i, j}), Y = m.output("Y", {i, j});
+    m.kernel.stages.emplace_back(Block{{hand::map(Y, hand::exp(m.get(X)))}});
+    const Optimum best = optimum(cost_of(m.finish("Y", {i, j})));
+    ASSERT_TRUE(best.closed);
+    EXPECT_EQ(best.transfers, Size(2) * sym("i") * sym("j"));
+}
+
+TEST(Cost, ThreeBalancedFactors) {
+    // E[a, b, c] = sum(k) A[k, b, c]·B[a, k, c]·C[a, b, k]: three operands, each lacking one grouped axis.
+    hand::Builder m;
+    using namespace hand;
+    const AxisId i = m.axis("a"), j = m.axis("b"), l = m.axis("c"), r = m.axis("k");
+    const ArrayId A = m.input("A", {r, j, l}), B = m.input("B", {i, r, l}), C = m.input("C", {i, j, r}),
+                  E = m.output("E", {i, j, l});
+    m.kernel.stages.emplace_back(
+        Loop{r, {}, {{E, 0.0}}, {fold(E, ReduceOp::sum, {r}, m.get(A) * m.get(B) * m.get(C), m.get(E))}});
+    const Optimum best = optimum(cost_of(m.finish("E", {i, j, l})));
+    ASSERT_TRUE(best.closed) << best.why_not;
+    EXPECT_EQ(best.transfers, Size(3) * a * b * c * k * sym("M", Rational(-1, 3)) + a * b * c);
+}
+
+TEST(Cost, Dominance) {
+    EXPECT_TRUE(never_above(g_q, g_q * d));
+    EXPECT_TRUE(never_above(g_q * d, q * d)) << "a group is at most its axis";
+    EXPECT_FALSE(never_above(Size(2) * g_q, g_q * d));
+    EXPECT_FALSE(never_above(q * d, g_q * d));
+    EXPECT_TRUE(never_above(s_x * d + g_q, s_x * d + g_q * d));
+    EXPECT_FALSE(never_above(k, d));
+    EXPECT_EQ(leading_terms(g_q * d + Size(3) * g_q + s_x), g_q * d + s_x);
+}
+
+// ---- exact counts
+
+KernelPlan plan_with(const std::map<std::string, std::int64_t>& group, const std::map<std::string, std::int64_t>& stream) {
+    KernelPlan plan;
+    for (const auto& [axis, size] : group) plan.group[axis] = {size, "", false};
+    for (const auto& [axis, size] : stream) plan.stream[axis] = {size, "", false};
+    return plan;
+}
+
+TEST(ExactCosts, Matmul) {
+    const Derived m = hand::matmul();
+    const Extents e = extents(m, {{"a", 10}, {"b", 7}, {"c", 9}});
+    const ExactCosts costs = exact_costs(m, m.kernels[0], e, plan_with({{"a", 4}, {"c", 5}}, {{"b", 3}}));
+    EXPECT_EQ(costs.groups, 6);
+    EXPECT_EQ(costs.loaded, 10 * 7 * 2 + 7 * 9 * 3);
+    EXPECT_EQ(costs.stored, 90);
+    EXPECT_EQ(costs.chunks_run, 6 * 3);
+    EXPECT_EQ(costs.peak_memory, 4 * 5 + 4 * 3 + 3 * 5);
+    EXPECT_EQ(costs.loaded_bytes, 4 * costs.loaded);
+    EXPECT_EQ(costs.arrays, (std::vector<ArrayCount>{{0, 140, 0}, {1, 189, 0}, {2, 0, 90}}));
+}
+
+TEST(ExactCosts, MaskedChunksAreSkipped) {
+    const Derived m = hand::streamed({{}, {}, true});
+    const Extents e = extents(m, {{"q", 8}, {"x", 8}, {"k", 2}, {"d", 3}});
+    const ExactCosts costs = exact_costs(m, m.kernels[0], e, plan_with({{"q", 2}}, {{"x", 2}}));
+    EXPECT_EQ(costs.chunks_run, 1 + 2 + 3 + 4);
+    EXPECT_EQ(costs.chunks_skipped, 3 + 2 + 1);
+    EXPECT_EQ(costs.loaded, 8 * 2 + 10 * 2 * (2 + 3));
+}
+
+TEST(ExactCosts, AreSymbolicCostsWhereSizesDivide) {
+    for (const Derived& m : {hand::matmul(), hand::streamed({{"h"}, {"g"}}), hand::strided_window(),
+                             hand::streamed_window(), hand::pointwise()}) {
+        const Kernel& kernel = m.kernels[0];
+        Extents e(m.diagram.axes.size());
+        KernelPlan plan;
+        for (std::size_t i = 0; i < e.size(); ++i) e[i] = 12 * static_cast<std::int64_t>(i + 1);
+        if (const auto n = m.diagram.find_axis("n")) e[static_cast<std::size_t>(*n)] = 1000;
+        for (const AxisId axis : default_grouped(kernel)) plan.group[m.diagram.axis(axis).name] = {4, "", false};
+        for (const AxisId axis : cost_of(m).streamed) plan.stream[m.diagram.axis(axis).name] = {3, "", false};
+        const auto value = [&](const std::string& symbol) -> std::optional<double> {
+            if (symbol.starts_with("g_")) return 4;
+            if (symbol.starts_with("s_")) return 3;
+            return static_cast<double>(e[static_cast<std::size_t>(m.diagram.find_axis(symbol).value())]);
+        };
+        const KernelCost symbolic = cost_of(m);
+        const ExactCosts exact = exact_costs(m, kernel, e, plan);
+        EXPECT_DOUBLE_EQ(symbolic.transfers.evaluate(value).value(), static_cast<double>(exact.transfers())) << kernel.name;
+        EXPECT_DOUBLE_EQ(symbolic.num_groups.evaluate(value).value(), static_cast<double>(exact.groups));
+        double memory = 0;
+        for (const MemoryColumn& column : symbolic.memory)
+            memory = std::max(memory, column.size.evaluate(value).value());
+        EXPECT_DOUBLE_EQ(memory, static_cast<double>(exact.peak_memory)) << kernel.name;
+    }
+}
+
+/// Counting by executing.
+TEST(ExactCosts, AreWhatTheInterpreterCounts) {
+    const std::vector<Derived> kernels{hand::matmul(),
+                                       hand::streamed(),
+                                       hand::streamed({{}, {}, true}),
+                                       hand::streamed({{"h"}, {"g"}, true}),
+                                       hand::streamed({{}, {}, false, 3}),
+                                       hand::streamed({{}, {}, false, 20}),
+                                       hand::strided_window(),
+                                       hand::streamed_window(),
+                                       hand::pointwise()};
+    const unsigned seed = 20;
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto from = [&](std::int64_t low, std::int64_t high) {
+        return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+    };
+    for (int i = 0; i < 270; ++i) {
+        const Derived& m = kernels[static_cast<std::size_t>(i) % kernels.size()];
+        const Kernel& kernel = m.kernels[0];
+        Extents e(m.diagram.axes.size());
+        for (std::int64_t& n : e) n = from(1, 13);
+        if (const auto n = m.diagram.find_axis("n"))
+            e[static_cast<std::size_t>(*n)] = 2 * (e[static_cast<std::size_t>(*m.diagram.find_axis("i"))] - 1) +
+                                              e[static_cast<std::size_t>(*m.diagram.find_axis("w"))];
+        KernelPlan plan;
+        for (const AxisId axis : kernel.group_axes)
+            if (random() % 3 != 0)
+                plan.group[m.diagram.axis(axis).name] = {from(1, e[static_cast<std::size_t>(axis)] + 1), "", false};
+        for (const AxisId axis : cost_of(m).streamed)
+            if (random() % 4 != 0)
+                plan.stream[m.diagram.axis(axis).name] = {from(1, e[static_cast<std::size_t>(axis)]), "", false};
+        Values values(m.diagram.arrays.size());
+        for (const ArrayId input : m.diagram.inputs)
+            values[static_cast<std::size_t>(input)].assign(static_cast<std::size_t>(count_values(m.diagram, input, e)), 0.5);
+        const KernelCounts counted = interpret(expand(m, e, Plan{"", {plan}}), values).at(0);
+        const ExactCosts costs = exact_costs(m, kernel, e, plan);
+        ASSERT_EQ(counted.transfers_loaded, costs.loaded) << kernel.name << " case " << i;
+        ASSERT_EQ(counted.transfers_stored, costs.stored) << kernel.name << " case " << i;
+        ASSERT_EQ(counted.peak_values, costs.peak_memory) << kernel.name << " case " << i;
+        ASSERT_EQ(counted.groups, costs.groups) << kernel.name << " case " << i;
+        ASSERT_EQ(counted.chunks_run, costs.chunks_run) << kernel.name << " case " << i;
+        ASSERT_EQ(counted.chunks_skipped, costs.chunks_skipped) << kernel.name << " case " << i;
+    }
+}
+
+TEST(ExactCosts, LargeAndHugeSizesTakeNoTime) {
+    const Derived m = hand::streamed({{"h"}, {}, true});
+    const ExactCosts many = exact_costs(m, m.kernels[0],
+                                        extents(m, {{"h", 64}, {"q", 1 << 20}, {"x", 1 << 20}, {"k", 64}, {"d", 64}}),
+                                        plan_with({{"h", 1}, {"q", 16}}, {{"x", 16}}));
+    const std::int64_t n = std::int64_t{1} << 16;
+    EXPECT_EQ(many.groups, 64 * n);
+    EXPECT_EQ(many.chunks_run, 64 * n * (n + 1) / 2);
+    const std::int64_t huge = std::int64_t{1} << 30;
+    const Derived mm = hand::matmul();
+    const ExactCosts costs = exact_costs(mm, mm.kernels[0], extents(mm, {{"a", huge}, {"b", huge}, {"c", huge}}),
+                                         plan_with({{"a", 1}, {"c", 1}}, {}));
+    EXPECT_EQ(costs.transfers(), std::int64_t{1} << 62) << "counts stop there";
+}
+
+// ---- work
+
+TEST(Work, CountsOperationsByKind) {
+    const Derived m = hand::streamed({{}, {}, true});
+    const Extents e = extents(m, {{"q", 8}, {"x", 8}, {"k", 5}, {"d", 3}});
+    const Liveness live = liveness(m, m.kernels[0]);
+    const TileCounter counter(m, m.kernels[0], live, e, tile_sizes(m, m.kernels[0], e, plan_with({{"q", 2}}, {{"x", 2}})));
+    const WorkTotals work = total_work(counter, statement_work(m.diagram, m.kernels[0]));
+    const std::int64_t points = 10 * 2 * 2;  // of q and x in the chunks that run
+    EXPECT_EQ(work.of(OpKind::fma), points * (5 + 3));
+    EXPECT_EQ(work.of(OpKind::exp), points + 10 * 2) << "P in every point, the correction once a row and chunk";
+    EXPECT_EQ(work.of(OpKind::div), 8 * 3);
+    EXPECT_GT(work.of(OpKind::simple), 0);
+    EXPECT_EQ(work.special(), static_cast<double>(work.of(OpKind::exp)));
+}
+
+// ---- the report
+
+TEST(CostReport, SaysItInThePapersLetters) {
+    Derived m = hand::streamed();
+    m.diagram.name = "fold";
+    const CostReport symbolic = cost_report(m);
+    EXPECT_THAT(symbolic.text, HasSubstr("grouped q · streamed x"));
+    EXPECT_THAT(symbolic.text, HasSubstr("K[x, k]"));
+    EXPECT_FALSE(symbolic.json["kernels"][0].contains("numbers"));
+    EXPECT_FALSE(symbolic.json["kernels"][0].contains("tied"));
+
+    for (const char* axis : {"k", "d"})
+        m.diagram.axes[static_cast<std::size_t>(m.diagram.find_axis(axis).value())].size = Size(64);
+    const CostReport tied = cost_report(m);
+    EXPECT_THAT(tied.text, HasSubstr("with k = d"));
+    EXPECT_EQ(tied.json["kernels"][0]["tied"]["optimum"]["closed"], true);
+
+    const Extents e = extents(m, {{"q", 100}, {"x", 50}, {"k", 64}, {"d", 64}});
+    const TileSizes sizes = tile_sizes(m, m.kernels[0], e, plan_with({{"q", 10}}, {{"x", 25}}));
+    const CostReport numbers = cost_report(m, CostNumbers{e, {sizes}, 1000.0});
+    const auto& counted = numbers.json["kernels"][0]["numbers"];
+    EXPECT_EQ(counted["groups"], 10);
+    EXPECT_EQ(counted["transfers_values"], 2 * 100 * 64 + 10 * 2 * 50 * 64);
+    EXPECT_DOUBLE_EQ(counted["optimum_transfers_values"].get<double>(), 2.0 * 100 * 64 + 4.0 * 100 * 50 * 64 * 64 / 1000);
+    EXPECT_EQ(numbers.json["total"]["transfers_values"], counted["transfers_values"]);
+    EXPECT_THAT(numbers.text, HasSubstr("20 chunks run, 0 skipped"));
+}
+
+}  // namespace
+}  // namespace napkin
