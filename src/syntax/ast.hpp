@@ -53,7 +53,7 @@ struct AstPrefix {
     SourceRange head;  ///< from the name to the closing parenthesis of the axes
 };
 struct AstUnary {
-    UnaryOp op = UnaryOp::neg;  ///< neg or logical_not
+    UnaryOp op = UnaryOp::neg;     ///< neg or logical_not
     std::vector<AstNode> operand;  ///< one
 };
 struct AstBinary {

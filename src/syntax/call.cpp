@@ -1,46 +1,16 @@
-// Calls: which of the caller's axes stand for the callee's (binding), and what results of them (instantiation).
+// Calls: which of the caller's axes stand for the callee's.
 //
 // A callee's axis that the caller names is bound to that axis. Every other axis that an argument depends on is woven: it is added to
 // each of the callee's arrays that depends on the argument, and to no other, so an argument without it is shared.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
-#include "algebra/expr_walk.hpp"
 #include "support/limits.hpp"
-#include "support/result.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
 namespace {
-
-bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
-
-/// Bottom up over an expression whose parts may be shared: own(node) + combine over the children.
-template <class Own, class Combine>
-std::size_t fold_up(const Expr& e, Own own, Combine combine) {
-    std::unordered_map<const ExprNode*, std::size_t> values;
-    for_each_postorder(e, [&](const Expr& node) {
-        std::size_t below = 0;
-        for_each_child(*node, [&](const Expr& child) { below = combine(below, values.at(child.get())); });
-        values[node.get()] = own(node) + below;
-    });
-    return values.at(e.get());
-}
-
-std::size_t depth_of(const Expr& e) {
-    return fold_up(e, [](const Expr&) { return 1; }, [](std::size_t a, std::size_t b) { return std::max(a, b); });
-}
-
-/// How often the expression, written out, reads the array.
-std::size_t count_reads(const Expr& e, ArrayId array) {
-    const auto own = [&](const Expr& node) { return as<Read>(node) && as<Read>(node)->array == array ? 1 : 0; };
-    return fold_up(e, own, [](std::size_t a, std::size_t b) { return std::min(a + b, limits::max_expr_nodes); });
-}
-
-/// Small enough to stand wherever the parameter stands.
-bool is_simple(const Expr& e) { return !as<Unary>(e) && !as<Binary>(e) && !as<Select>(e) && !as<Cast>(e); }
 
 /// The callee's axes in the order in which its signature names them.
 std::vector<AxisId> signature_axes(const Diagram& d) {
@@ -60,7 +30,8 @@ std::string signature_text(const Diagram& d) {
         std::string out;
         for (const ArrayId id : ids) {
             out += (out.empty() ? "" : ", ") + d.array(id).name;
-            for (std::size_t i = 0; i < d.array(id).axes.size(); ++i) out += (i == 0 ? "[" : ", ") + d.axis(d.array(id).axes[i]).name;
+            for (std::size_t i = 0; i < d.array(id).axes.size(); ++i)
+                out += (i == 0 ? "[" : ", ") + d.axis(d.array(id).axes[i]).name;
             if (!d.array(id).axes.empty()) out += "]";
         }
         return out;
@@ -74,14 +45,17 @@ const Template* Elaborator::find_callee(const AstWord& name, const Frame&) {
     const Template* callee = library_.find(name.text);
     if (!callee) {
         if (library_.state(name.text) == Library::State::running) {
-            error(Code::recursion, name.range, fmt::format("{} calls itself", name.text == d_.name ? name.text : name.text + ", directly or through others,"),
+            error(Code::recursion, name.range,
+                  fmt::format("{} calls itself",
+                              name.text == d_.name ? name.text : name.text + ", directly or through others,"),
                   "calls of other diagrams; all calls are written out");
             return nullptr;
         }
         std::vector<std::string> candidates = builtin_names();
         for (const std::string& other : library_.names()) candidates.push_back(other);
         error(Code::unknown_function, name.range, fmt::format("there is no function or diagram {}", name.text),
-              "a function of the language, a diagram of this file or of the standard library", did_you_mean(name.text, candidates));
+              "a function of the language, a diagram of this file or of the standard library",
+              did_you_mean(name.text, candidates));
         return nullptr;
     }
     if (!callee->ok) {
@@ -91,7 +65,8 @@ const Template* Elaborator::find_callee(const AstWord& name, const Frame&) {
     }
     out_.call_depth = std::max(out_.call_depth, callee->call_depth + 1);
     if (out_.call_depth > limits::max_call_depth) {
-        error(Code::calls_too_deep, name.range, fmt::format("the calls below {} are too deep", name.text), fmt::format("at most {} levels", limits::max_call_depth));
+        error(Code::calls_too_deep, name.range, fmt::format("the calls below {} are too deep", name.text),
+              fmt::format("at most {} levels", limits::max_call_depth));
         return nullptr;
     }
     return callee;
@@ -101,27 +76,32 @@ std::string Elaborator::call_text(const Binding& b) const { return signature_tex
 
 bool Elaborator::result_stays(const Binding& b, AxisId callee_axis) const {
     const Diagram& c = b.callee->diagram;
-    return std::any_of(c.outputs.begin(), c.outputs.end(), [&](ArrayId id) { return contains(c.array(id).axes, callee_axis); });
+    return std::any_of(c.outputs.begin(), c.outputs.end(),
+                       [&](ArrayId id) { return contains(c.array(id).axes, callee_axis); });
 }
 
 // ---- arguments -------------------------------------------------------------------------------------------------------------
 
 /// Reads an array with some of its dimensions left to a callee of `rank` axes: X, X[b, ..], or X[b, q, k] of which the last are its.
-bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame, ArrayOperand& out) {
+bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame,
+                               ArrayOperand& out) {
     const auto* bare = std::get_if<AstName>(&node.v);
     const auto* indexed = std::get_if<AstIndexed>(&node.v);
     const AstWord name = bare ? AstWord{bare->name, node.range} : indexed ? indexed->name : AstWord{};
     if (!is_array(name.text)) {
         if (bare || indexed) {
             if (axis_names_.contains(name.text)) {
-                error(Code::array_expected, node.range, fmt::format("{} is an axis", name.text), fmt::format("an array for {}", what));
+                error(Code::array_expected, node.range, fmt::format("{} is an axis", name.text),
+                      fmt::format("an array for {}", what));
             } else {
-                error(Code::unknown_array, name.range, fmt::format("there is no array {}", name.text), fmt::format("an array for {}", what),
-                      did_you_mean(name.text, array_names()));
+                error(Code::unknown_array, name.range, fmt::format("there is no array {}", name.text),
+                      fmt::format("an array for {}", what), did_you_mean(name.text, array_names()));
             }
         } else {
-            error(Code::array_expected, node.range, "an expression where an array should stand", fmt::format("an array for {}", what),
-                  "name the axes to apply a diagram to an expression: f(i)(…), or give the expression an equation of its own");
+            error(Code::array_expected, node.range, "an expression where an array should stand",
+                  fmt::format("an array for {}", what),
+                  "name the axes to apply a diagram to an expression: f(i)(…), or give the expression an equation of "
+                  "its own");
         }
         return false;
     }
@@ -143,7 +123,8 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
             if (!std::holds_alternative<AstEllipsis>(indexed->indices[i].v)) {
                 ++written;
             } else if (points) {
-                error(Code::ellipsis_misuse, indexed->indices[i].range, "'..' stands twice among the indices", "'..' once");
+                error(Code::ellipsis_misuse, indexed->indices[i].range, "'..' stands twice among the indices",
+                      "'..' once");
                 return false;
             } else {
                 points = i;
@@ -151,15 +132,23 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
         }
     }
     const std::size_t open = !indexed ? total : points ? total - std::min(written, total) : rank;
-    const bool fits = !indexed ? total == rank : points ? written <= total && open == rank : written == total && total >= rank;
+    const bool fits = !indexed ? total == rank
+                      : points ? written <= total && open == rank
+                               : written == total && total >= rank;
     if (!fits) {
         const std::string has = fmt::format("{} has {}", array.name, counted(total, "axis"));
         if (indexed && !points && written != total) {
-            error(Code::rank_mismatch, node.range, fmt::format("{} is read with {} of {} indices", array.name, written, total), array_text(known.id),
+            error(Code::rank_mismatch, node.range,
+                  fmt::format("{} is read with {} of {} indices", array.name, written, total), array_text(known.id),
                   fmt::format("the callee's own axes can be left out with '..': {}[…, ..]", array.name));
         } else {
-            error(Code::argument_rank, node.range, indexed ? fmt::format("{}, and {} left for {}", has, open == 1 ? "1 is" : fmt::format("{} are", open), what) : fmt::format("{}, all of them for {}", has, what),
-                  counted(rank, "axis"), total > rank ? fmt::format("write the indices that are woven, and '..' for the rest: {}[…, ..]", array.name) : "");
+            error(Code::argument_rank, node.range,
+                  indexed ? fmt::format("{}, and {} left for {}", has, open == 1 ? "1 is" : fmt::format("{} are", open), what)
+                          : fmt::format("{}, all of them for {}", has, what),
+                  counted(rank, "axis"),
+                  total > rank
+                      ? fmt::format("write the indices that are woven, and '..' for the rest: {}[…, ..]", array.name)
+                      : "");
         }
         return false;
     }
@@ -179,14 +168,15 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
             // One of the callee's own axes, by name.
             const auto* word = std::get_if<AstName>(&index.v);
             if (!word) {
-                error(Code::array_expected, index.range, fmt::format("a computed index on an axis of {}", what), "the name of an axis",
-                      "name the axes to apply a diagram to shifted elements: f(i) X[i + 1]");
+                error(Code::array_expected, index.range, fmt::format("a computed index on an axis of {}", what),
+                      "the name of an axis", "name the axes to apply a diagram to shifted elements: f(i) X[i + 1]");
                 return false;
             }
             if (!axis_names_.contains(word->name)) {
                 // An axis that only this call uses.
                 if (is_array(word->name)) {
-                    error(Code::array_as_index, index.range, fmt::format("{} is an array; an index is made of axes", word->name), "an axis");
+                    error(Code::array_as_index, index.range,
+                          fmt::format("{} is an array; an index is made of axes", word->name), "an axis");
                     return false;
                 }
                 axis_names_.insert(word->name);
@@ -196,7 +186,8 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
         } else {
             const Affine affine = lower_index(index, frame);
             const AxisId plain = affine.single_axis();
-            if (plain >= 0 && plain != array.axes[dimension]) plain_indices_.push_back({plain, array.axes[dimension], index.range, known.id});
+            if (plain >= 0 && plain != array.axes[dimension])
+                plain_indices_.push_back({plain, array.axes[dimension], index.range, known.id});
             out.indices[dimension++] = affine;
         }
     }
@@ -209,14 +200,17 @@ bool Elaborator::check_argument_type(const Binding& b, std::size_t parameter, co
     const auto* r = as<Read>(e);
     if (!r || !b.callee->typed[static_cast<std::size_t>(id)] || d_.array(r->array).type == wanted.type) return true;
     const Array& given = d_.array(r->array);
-    error(Code::type_mismatch, range, fmt::format("{} is {}", given.name, name(given.type)), fmt::format("{} for {} of {}", name(wanted.type), wanted.name, b.callee->diagram.name),
-          fmt::format("convert it first: {0}_{1}{2} = {1}({0}{2}), or leave the type out of {3}'s signature to take any", given.name, name(wanted.type),
-                      given.axes.empty() ? "" : axis_list(given.axes), b.callee->diagram.name));
+    error(Code::type_mismatch, range, fmt::format("{} is {}", given.name, name(given.type)),
+          fmt::format("{} for {} of {}", name(wanted.type), wanted.name, b.callee->diagram.name),
+          fmt::format(
+              "convert it first: {0}_{1}{2} = {1}({0}{2}), or leave the type out of {3}'s signature to take any",
+              given.name, name(wanted.type), given.axes.empty() ? "" : axis_list(given.axes), b.callee->diagram.name));
     return false;
 }
 
 /// The argument in a temporary of its own.
-Elaborator::Parameter Elaborator::stored_argument(const Binding& b, std::size_t parameter, Expr e, const std::vector<AxisId>& own, const Frame& frame) {
+Elaborator::Parameter Elaborator::stored_argument(const Binding& b, std::size_t parameter, Expr e,
+                                                  const std::vector<AxisId>& own, const Frame& frame) {
     const ArrayId id = b.callee->diagram.inputs[parameter];
     const Array& wanted = b.callee->diagram.array(id);
     std::vector<AxisId> axes;
@@ -225,13 +219,15 @@ Elaborator::Parameter Elaborator::stored_argument(const Binding& b, std::size_t 
     }
     axes.insert(axes.end(), own.begin(), own.end());
     const bool typed = b.callee->typed[static_cast<std::size_t>(id)];
-    const ArrayId stored = add(unique_name(frame.base + "_" + wanted.name), axes, typed ? std::optional(wanted.type) : std::nullopt, ArrayRole::temporary, frame.equation);
+    const ArrayId stored = add(unique_name(frame.base + "_" + wanted.name), axes,
+                               typed ? std::optional(wanted.type) : std::nullopt, ArrayRole::temporary, frame.equation);
     if (!typed) d_.arrays[static_cast<std::size_t>(stored)].type = infer_type(e);
     add_equation({stored, std::nullopt, {}, std::move(e), frame.equation, {}});
     return {read_self(d_, stored), own};
 }
 
-Elaborator::Parameter Elaborator::scalar_argument(const Binding& b, std::size_t parameter, const AstNode& argument, const Frame& frame) {
+Elaborator::Parameter Elaborator::scalar_argument(const Binding& b, std::size_t parameter, const AstNode& argument,
+                                                  const Frame& frame) {
     Expr e = lower(argument, frame);
     if (!check_argument_type(b, parameter, e, argument.range)) return {e, {}};
     if (is_simple(e) || b.callee->elementwise) return {e, {}};
@@ -246,9 +242,11 @@ bool Elaborator::bind_operands(Binding& b, const std::vector<const AstNode*>& ar
     std::size_t needed = c.inputs.size();
     while (needed > 0 && b.callee->defaults[needed - 1]) --needed;
     if (arguments.size() >= needed && arguments.size() <= c.inputs.size()) return true;
-    const std::string wanted = needed == c.inputs.size() ? counted(needed, "argument") : fmt::format("{} to {} arguments", needed, c.inputs.size());
+    const std::string wanted = needed == c.inputs.size() ? counted(needed, "argument")
+                                                         : fmt::format("{} to {} arguments", needed, c.inputs.size());
     const SourceRange where = arguments.size() > c.inputs.size() ? arguments[c.inputs.size()]->range : b.range;
-    error(Code::argument_count, where, fmt::format("{} is given {}", b.name.text, counted(arguments.size(), "argument")), fmt::format("{}: {}", wanted, call_text(b)));
+    error(Code::argument_count, where, fmt::format("{} is given {}", b.name.text, counted(arguments.size(), "argument")),
+          fmt::format("{}: {}", wanted, call_text(b)));
     return false;
 }
 
@@ -273,8 +271,9 @@ bool Elaborator::bind_targets(Binding& b, const std::vector<ArrayId>& targets) {
             for (const AxisId a : result.axes) axes += (axes.empty() ? "" : ", ") + c.axis(a).name;
             error(Code::call_target_mismatch, b.range,
                   fmt::format("{} has {} for the result of {}, which has {}", array_text(targets[i]),
-                              woven.empty() ? counted(given.size(), "axis") : fmt::format("{} besides the woven {}", counted(given.size(), "axis"), woven), b.name.text,
-                              counted(wanted.size(), "axis")),
+                              woven.empty() ? counted(given.size(), "axis")
+                                            : fmt::format("{} besides the woven {}", counted(given.size(), "axis"), woven),
+                              b.name.text, counted(wanted.size(), "axis")),
                   fmt::format("the indices that the arguments are woven over, and [{}]", axes),
                   given.size() > wanted.size() ? "an index is woven when an argument has it: f(X[h, ..])" : "");
             return false;
@@ -293,7 +292,8 @@ bool Elaborator::bind_open_axes(Binding& b, const std::vector<std::optional<Arra
             AxisId& image = b.axes[static_cast<std::size_t>(own)];
             if (image >= 0) continue;
             const AxisId dimension = d_.array(operands[p]->array).axes[operands[p]->open[j]];
-            const bool free = !b.woven.contains(dimension) && !contains(b.axes, dimension) && (result_stays(b, own) || !contains(frame.bound, dimension));
+            const bool free = !b.woven.contains(dimension) && !contains(b.axes, dimension) &&
+                              (result_stays(b, own) || !contains(frame.bound, dimension));
             image = free ? dimension : fresh_axis(c.axis(own).name);
         }
     }
@@ -308,23 +308,29 @@ bool Elaborator::check_binding(Binding& b, const Frame& frame) {
         if (image < 0) continue;
         const std::string& own = c.axes[i].name;
         if (b.woven.contains(image)) {
-            error(Code::call_axis_clash, b.range, fmt::format("{} stands for the axis {} of {} and is woven by another argument", d_.axis(image).name, own, b.name.text),
+            error(Code::call_axis_clash, b.range,
+                  fmt::format("{} stands for the axis {} of {} and is woven by another argument", d_.axis(image).name,
+                              own, b.name.text),
                   "an axis is the callee's or woven, not both");
         }
         for (std::size_t k = 0; k < i; ++k) {
             if (b.axes[k] != image) continue;
-            error(Code::call_axis_clash, b.range, fmt::format("{} would stand for two axes of {}: {} and {}", d_.axis(image).name, b.name.text, c.axes[k].name, own),
+            error(Code::call_axis_clash, b.range,
+                  fmt::format("{} would stand for two axes of {}: {} and {}", d_.axis(image).name, b.name.text,
+                              c.axes[k].name, own),
                   "an axis of the caller for each of the callee's", "give one of the arguments another index name");
         }
         if (!result_stays(b, static_cast<AxisId>(i)) && contains(frame.bound, image)) {
-            error(Code::axis_bound_twice, b.range, fmt::format("{} consumes {}, which is bound already", b.name.text, d_.axis(image).name), "an axis that is not in use here",
-                  fmt::format("the result of {} does not have this axis", b.name.text));
+            error(Code::axis_bound_twice, b.range,
+                  fmt::format("{} consumes {}, which is bound already", b.name.text, d_.axis(image).name),
+                  "an axis that is not in use here", fmt::format("the result of {} does not have this axis", b.name.text));
         }
     }
     return errors() == before;
 }
 
-bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& frame, const std::vector<ArrayId>* targets, Binding& b) {
+bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& frame, const std::vector<ArrayId>* targets,
+                           Binding& b) {
     const Diagram& c = b.callee->diagram;
     const std::size_t before = errors();
     b.axes.assign(c.axes.size(), -1);
@@ -342,7 +348,9 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             continue;
         }
         ArrayOperand operand;
-        if (!array_operand(*arguments[p], wanted.axes.size(), fmt::format("{} of {}", wanted.name, b.name.text), frame, operand)) continue;
+        if (!array_operand(*arguments[p], wanted.axes.size(), fmt::format("{} of {}", wanted.name, b.name.text), frame,
+                           operand))
+            continue;
         for (const auto& index : operand.indices) {
             if (!index) continue;
             for (const auto& [a, factor] : index->terms) b.woven.insert(a);
@@ -364,7 +372,9 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             AxisId& image = b.axes[static_cast<std::size_t>(own)];
             const AxisId id = axis(word.text);
             if (image >= 0 && image != id) {
-                error(Code::call_axis_clash, word.range, fmt::format("the axis {} of {} would be {} and {}", c.axis(own).name, b.name.text, d_.axis(image).name, word.text),
+                error(Code::call_axis_clash, word.range,
+                      fmt::format("the axis {} of {} would be {} and {}", c.axis(own).name, b.name.text,
+                                  d_.axis(image).name, word.text),
                       fmt::format("{}, as in the arguments before", d_.axis(image).name));
                 continue;
             }
@@ -384,7 +394,8 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             const AxisId image = b.axes[static_cast<std::size_t>(c.array(c.inputs[p]).axes[j])];
             operand.indices[dimension] = Affine::axis(image);
             parameter.own.push_back(image);
-            if (image != array.axes[dimension]) plain_indices_.push_back({image, array.axes[dimension], operand.range, operand.array});
+            if (image != array.axes[dimension])
+                plain_indices_.push_back({image, array.axes[dimension], operand.range, operand.array});
         }
         std::vector<Affine> indices;
         for (const auto& index : operand.indices) indices.push_back(*index);
@@ -403,8 +414,11 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
     if (own.size() != call.axes.size()) {
         std::string names;
         for (const AxisId a : own) names += (names.empty() ? "" : ", ") + c.axis(a).name;
-        error(Code::call_axis_count, call.head, fmt::format("{} has {}, and {} named", b.name.text, counted(own.size(), "axis"), call.axes.size() == 1 ? "one is" : fmt::format("{} are", call.axes.size())),
-              own.empty() ? fmt::format("no axes: {}(X)", b.name.text) : fmt::format("an axis for each of {}: {}", names, call_text(b)));
+        error(Code::call_axis_count, call.head,
+              fmt::format("{} has {}, and {} named", b.name.text, counted(own.size(), "axis"),
+                          call.axes.size() == 1 ? "one is" : fmt::format("{} are", call.axes.size())),
+              own.empty() ? fmt::format("no axes: {}(X)", b.name.text)
+                          : fmt::format("an axis for each of {}: {}", names, call_text(b)));
         return false;
     }
     std::vector<const AstNode*> operands;
@@ -417,7 +431,8 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
         b.axes[static_cast<std::size_t>(own[i])] = images[i];
         if (!contains(inner.bound, images[i])) inner.bound.push_back(images[i]);
         if (!result_stays(b, own[i]) && contains(frame.bound, images[i])) {
-            error(Code::axis_bound_twice, call.axes[i].range, fmt::format("{} consumes {}, which is bound already", b.name.text, call.axes[i].text),
+            error(Code::axis_bound_twice, call.axes[i].range,
+                  fmt::format("{} consumes {}, which is bound already", b.name.text, call.axes[i].text),
                   "an axis that is not in use here", fmt::format("the result of {} does not have this axis", b.name.text));
         }
     }
@@ -432,13 +447,16 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
         }
         for (const AxisId a : parameter.own) {
             if (depends_on_axis(e, a)) continue;
-            error(Code::unused_call_axis, operands[p]->range, fmt::format("this does not depend on {}, over which {} runs", d_.axis(a).name, b.name.text),
+            error(Code::unused_call_axis, operands[p]->range,
+                  fmt::format("this does not depend on {}, over which {} runs", d_.axis(a).name, b.name.text),
                   fmt::format("{} with the axis {}", wanted.name, d_.axis(a).name));
         }
         for (const AxisId a : free_axes(e)) {
             if (contains(parameter.own, a)) continue;
             if (contains(images, a)) {
-                error(Code::call_axis_clash, operands[p]->range, fmt::format("{} of {} does not have the axis {}, on which this depends", wanted.name, b.name.text, d_.axis(a).name),
+                error(Code::call_axis_clash, operands[p]->range,
+                      fmt::format("{} of {} does not have the axis {}, on which this depends", wanted.name, b.name.text,
+                                  d_.axis(a).name),
                       fmt::format("an argument without {}: {}", d_.axis(a).name, call_text(b)));
                 break;
             }
@@ -453,242 +471,6 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
         b.parameters.push_back(std::move(parameter));
     }
     return errors() == before && check_binding(b, frame);
-}
-
-// ---- instantiation ---------------------------------------------------------------------------------------------------------
-
-AxisId Elaborator::map_axis(Binding& b, AxisId callee_axis) {
-    AxisId& image = b.axes[static_cast<std::size_t>(callee_axis)];
-    if (image >= 0) return image;
-    const Axis& own = b.callee->diagram.axis(callee_axis);
-    if (b.callee->globals.contains(own.name)) {
-        axis_names_.insert(own.name);
-        image = axis(own.name);
-    } else {
-        image = fresh_axis(own.name);
-    }
-    return image;
-}
-
-Affine Elaborator::map_index(Binding& b, const Affine& index) {
-    Affine out;
-    out.constant = index.constant;
-    for (const auto& [a, factor] : index.terms) out.add(map_axis(b, a), factor);
-    return out;
-}
-
-Expr Elaborator::map_parameter(Binding&, const Parameter& p, const std::vector<Affine>& indices) {
-    const auto* r = as<Read>(p.expr);
-    if (!r || p.own.empty()) return p.expr;
-    std::vector<Affine> out;
-    for (const Affine& index : r->indices) {
-        Affine composed;
-        composed.constant = index.constant;
-        for (const auto& [a, factor] : index.terms) {
-            const auto at = std::find(p.own.begin(), p.own.end(), a);
-            if (at == p.own.end()) {
-                composed.add(a, factor);
-            } else {
-                composed = composed + indices[static_cast<std::size_t>(at - p.own.begin())] * factor;
-            }
-        }
-        out.push_back(std::move(composed));
-    }
-    return read(r->array, std::move(out));
-}
-
-/// The axes of the caller that each result has: the images of its own, and those it is woven over.
-std::vector<std::set<AxisId>> Elaborator::result_axes(Binding& b) {
-    const Diagram& c = b.callee->diagram;
-    std::vector<std::set<AxisId>> woven(c.arrays.size());
-    for (std::size_t p = 0; p < c.inputs.size() && p < b.parameters.size(); ++p) {
-        for (const AxisId a : free_axes(b.parameters[p].expr)) {
-            if (!contains(b.parameters[p].own, a)) woven[static_cast<std::size_t>(c.inputs[p])].insert(a);
-        }
-    }
-    for (const Equation& e : c.equations) {
-        std::set<AxisId>& target = woven[static_cast<std::size_t>(e.target)];
-        for (const ArrayId id : read_arrays(e.body)) {
-            const std::set<AxisId>& source = woven[static_cast<std::size_t>(id)];
-            target.insert(source.begin(), source.end());
-        }
-    }
-    std::vector<std::set<AxisId>> out;
-    for (const ArrayId id : c.outputs) {
-        std::set<AxisId> axes = woven[static_cast<std::size_t>(id)];
-        for (const AxisId a : c.array(id).axes) axes.insert(map_axis(b, a));
-        out.push_back(std::move(axes));
-    }
-    return out;
-}
-
-std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets) {
-    const Diagram& c = b.callee->diagram;
-    // Every array of the callee: the array that it becomes, and for each of that one's axes the callee's dimension, or -1: woven.
-    struct Image {
-        ArrayId id = -1;
-        std::vector<int> dimensions;
-    };
-    std::vector<Image> images(c.arrays.size());
-    std::vector<int> parameter_of(c.arrays.size(), -1), result_of(c.arrays.size(), -1);
-    for (std::size_t p = 0; p < c.inputs.size(); ++p) {
-        parameter_of[static_cast<std::size_t>(c.inputs[p])] = static_cast<int>(p);
-        if (p >= b.parameters.size()) b.parameters.push_back({constant(*b.callee->defaults[p]), {}});
-    }
-    for (std::size_t r = 0; r < c.outputs.size(); ++r) result_of[static_cast<std::size_t>(c.outputs[r])] = static_cast<int>(r);
-
-    const auto map_expr = [&](const Expr& e) {
-        return transform(e, [&](const Expr& node) -> Expr {
-            if (const auto* n = as<AxisIndex>(node)) return axis_index(map_axis(b, n->axis));
-            if (const auto* n = as<AxisSize>(node)) return axis_size(map_axis(b, n->axis));
-            const auto* r = as<Read>(node);
-            if (!r) return node;
-            std::vector<Affine> indices;
-            for (const Affine& index : r->indices) indices.push_back(map_index(b, index));
-            const int parameter = parameter_of[static_cast<std::size_t>(r->array)];
-            if (parameter >= 0) return map_parameter(b, b.parameters[static_cast<std::size_t>(parameter)], indices);
-            const Image& image = images[static_cast<std::size_t>(r->array)];
-            const Array& array = d_.array(image.id);
-            std::vector<Affine> placed;
-            for (std::size_t i = 0; i < array.axes.size(); ++i) {
-                const int dimension = image.dimensions[i];
-                placed.push_back(dimension < 0 ? Affine::axis(array.axes[i]) : indices[static_cast<std::size_t>(dimension)]);
-            }
-            return read(image.id, std::move(placed));
-        });
-    };
-
-    const std::size_t before = errors();
-    for (const Equation& e : c.equations) {
-        if (over_limit_ || errors() > before) return {};
-        if (!spend(count_nodes(e.body), b.range)) return {};
-        Expr body = map_expr(e.body);
-        if (depth_of(body) > limits::max_nesting) {
-            error(Code::nesting_too_deep, b.range, fmt::format("{} makes an expression that is nested too deep", b.name.text),
-                  fmt::format("at most {} operators and calls inside each other", limits::max_nesting));
-            return {};
-        }
-        std::vector<AxisId> reduce_axes;
-        for (const AxisId a : e.reduce_axes) reduce_axes.push_back(map_axis(b, a));
-        for (const AxisId a : reduce_axes) {
-            if (depends_on_axis(body, a)) continue;
-            error(Code::unused_reduction_axis, b.range, fmt::format("what {} reduces over {} does not depend on it here", b.name.text, d_.axis(a).name),
-                  fmt::format("arguments that depend on {}", d_.axis(a).name));
-            return {};
-        }
-        visit(body, [&](const Expr& node) { check_coordinates(node, b.range); });
-        if (errors() > before) return {};
-        const Array& own = c.array(e.target);
-        std::vector<AxisId> own_axes;
-        for (const AxisId a : own.axes) own_axes.push_back(map_axis(b, a));
-        const std::vector<AxisId> free = free_axes(body);
-
-        const int result = result_of[static_cast<std::size_t>(e.target)];
-        const ArrayId target = result >= 0 ? targets[static_cast<std::size_t>(result)] : -1;
-        Image image;
-        if (target >= 0) {
-            image.id = target;
-        } else {
-            std::vector<AxisId> axes;
-            for (const AxisId a : frame.bound) {
-                if (b.woven.contains(a) && contains(free, a)) axes.push_back(a);
-            }
-            for (const AxisId a : free) {
-                if (b.woven.contains(a) && !contains(axes, a)) axes.push_back(a);
-            }
-            axes.insert(axes.end(), own_axes.begin(), own_axes.end());
-            // What the callee named after its result is named after the caller's.
-            std::string suffix = result >= 0 && c.outputs.size() == 1 ? b.name.text : own.name;
-            for (const ArrayId id : c.outputs) {
-                const std::string& prefix = c.array(id).name;
-                if (suffix.size() > prefix.size() + 1 && suffix.starts_with(prefix + "_")) suffix = suffix.substr(prefix.size() + 1);
-            }
-            const bool typed = b.callee->typed[static_cast<std::size_t>(e.target)];
-            image.id = add(unique_name(frame.base + "_" + suffix), std::move(axes), typed ? std::optional(own.type) : std::nullopt, ArrayRole::temporary, frame.equation);
-        }
-        Array& array = d_.arrays[static_cast<std::size_t>(image.id)];
-        if (!out_.typed[static_cast<std::size_t>(image.id)]) {
-            if (target >= 0 && b.callee->typed[static_cast<std::size_t>(e.target)] && array.role == ArrayRole::temporary) {
-                array.type = own.type;
-            } else if (array.role == ArrayRole::temporary) {
-                array.type = infer_type(body);
-            }
-        }
-        for (const AxisId a : array.axes) {
-            const auto at = std::find(own_axes.begin(), own_axes.end(), a);
-            image.dimensions.push_back(at == own_axes.end() ? -1 : static_cast<int>(at - own_axes.begin()));
-        }
-        images[static_cast<std::size_t>(e.target)] = image;
-        Equation equation{image.id, e.reduce, std::move(reduce_axes), std::move(body), frame.equation, {b.name.text}};
-        equation.inlined.insert(equation.inlined.end(), e.inlined.begin(), e.inlined.end());
-        add_equation(std::move(equation));
-    }
-    if (over_limit_) return {};
-
-    // Sizes that the callee's text gives hold for the caller's axes that have none.
-    for (std::size_t i = 0; i < c.axes.size(); ++i) {
-        if (!c.axes[i].size || b.axes[i] < 0) continue;
-        Size size = *c.axes[i].size;
-        // In two steps, through names that no text can hold, so that exchanged names do not meet.
-        std::vector<std::pair<std::string, AxisId>> symbols;
-        for (const std::string& symbol : size.symbols()) {
-            const auto own = c.find_axis(symbol);
-            if (own) symbols.emplace_back(symbol, map_axis(b, *own));
-        }
-        for (const auto& [symbol, image] : symbols) size = size.substitute(symbol, Size::symbol("'" + symbol));
-        for (const auto& [symbol, image] : symbols) size = size.substitute("'" + symbol, Size::symbol(d_.axis(image).name));
-        suggest_size(b.axes[i], std::move(size));
-    }
-    std::vector<ArrayId> out;
-    for (const ArrayId id : c.outputs) out.push_back(images[static_cast<std::size_t>(id)].id);
-    return out;
-}
-
-/// A callee of scalars and maps becomes an expression: arguments and inner arrays stand where they are read, unless they are large
-/// and read more than once.
-Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
-    const Diagram& c = b.callee->diagram;
-    std::map<ArrayId, Expr> values;
-    std::map<ArrayId, std::size_t> uses;
-    for (const Equation& e : c.equations) {
-        for (const ArrayId id : read_arrays(e.body)) uses[id] += count_reads(e.body, id);
-    }
-    const auto fits = [&](ArrayId id, const Expr& e) { return is_simple(e) || (uses[id] <= 1 && depth_of(e) <= limits::max_nesting / 4); };
-    for (std::size_t p = 0; p < c.inputs.size(); ++p) {
-        const ArrayId id = c.inputs[p];
-        Expr e = p < b.parameters.size() ? b.parameters[p].expr : constant(*b.callee->defaults[p]);
-        if (!fits(id, e) && !(read_arrays(e).empty() && count_nodes(e) <= 8)) e = stored_argument(b, p, std::move(e), {}, frame).expr;
-        values[id] = std::move(e);
-    }
-    Expr result;
-    for (const Equation& e : c.equations) {
-        if (!spend(count_nodes(e.body), b.range)) return constant(0);
-        Expr body = transform(e.body, [&](const Expr& node) {
-            const auto* r = as<Read>(node);
-            if (!r) return node;
-            const auto at = values.find(r->array);
-            return at == values.end() ? node : at->second;
-        });
-        const bool is_result = e.target == c.outputs[0];
-        if (is_result && uses[e.target] == 0) {
-            result = std::move(body);
-            continue;
-        }
-        if (!fits(e.target, body) || depth_of(body) > limits::max_nesting / 2) {
-            Body inner;
-            inner.expr = std::move(body);
-            body = store(inner, frame, c.array(e.target).name);
-        }
-        if (is_result) result = body;
-        values[e.target] = std::move(body);
-    }
-    visit(result, [&](const Expr& node) { check_coordinates(node, b.range); });
-    if (depth_of(result) > limits::max_nesting / 2) {
-        Body inner;
-        inner.expr = std::move(result);
-        result = store(inner, frame, b.name.text);
-    }
-    return result;
 }
 
 }  // namespace napkin

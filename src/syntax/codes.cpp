@@ -34,7 +34,8 @@ Diagnostic& Diagnostics::error(Code code, SourceRange range, std::string message
         return d.range.source == range.source && d.range.begin == range.begin && d.range.end == range.end;
     });
     if (again || errors_.size() >= limits::max_errors) return dummy_ = Diagnostic{};
-    errors_.push_back({name(code), std::move(range), std::move(message), std::move(expected), std::move(hint), {}, ExitCode::bad_input});
+    errors_.push_back(
+        {name(code), std::move(range), std::move(message), std::move(expected), std::move(hint), {}, ExitCode::bad_input});
     return errors_.back();
 }
 

@@ -34,13 +34,16 @@ Library::Library(const Module& module, Library* parent, Diagnostics& diagnostics
     for (const AstDefinition& d : module.definitions) {
         if (d.name.text.empty()) continue;
         if (is_builtin(d.name.text)) {
-            diagnostics.error(Code::builtin_redefined, d.name.range, fmt::format("{} is a function of the language", d.name.text), "another name");
+            diagnostics.error(Code::builtin_redefined, d.name.range,
+                              fmt::format("{} is a function of the language", d.name.text), "another name");
         }
         Entry entry;
         entry.definition = &d;
         const auto [at, added] = entries_.try_emplace(d.name.text, std::move(entry));
         if (added) continue;
-        diagnostics.error(Code::duplicate_definition, d.name.range, fmt::format("{} is defined twice", d.name.text), "one definition of a name")
+        diagnostics
+            .error(Code::duplicate_definition, d.name.range, fmt::format("{} is defined twice", d.name.text),
+                   "one definition of a name")
             .notes.push_back({at->second.definition->name.range, "the first stands here"});
     }
 }
@@ -107,7 +110,8 @@ Template Elaborator::run() {
     signature();
     for (const AstEquation& e : ast_.equations) equation(e);
     if (ast_.equations.empty()) {
-        error(Code::empty_definition, ast_.name.range, fmt::format("{} has no equations", d_.name), "an equation for each result, indented below");
+        error(Code::empty_definition, ast_.name.range, fmt::format("{} has no equations", d_.name),
+              "an equation for each result, indented below");
     } else {
         check_outputs();
     }
@@ -152,7 +156,8 @@ void Elaborator::signature() {
         const std::string what = role == ArrayRole::input ? "argument" : "result";
         if (const auto at = arrays_.find(a.name.text); at != arrays_.end()) {
             diagnostics_
-                .error(Code::duplicate_argument, a.name.range, fmt::format("{} {} stands twice in the signature", what, a.name.text), "another name")
+                .error(Code::duplicate_argument, a.name.range,
+                       fmt::format("{} {} stands twice in the signature", what, a.name.text), "another name")
                 .notes.push_back({d_.array(at->second.id).range, "the first stands here"});
             return;
         }
@@ -163,9 +168,11 @@ void Elaborator::signature() {
         bool shape_known = true;
         for (const AstWord& word : a.axes) {
             const AxisId id = axis(word.text);
-            if (!d_.axes[static_cast<std::size_t>(id)].range.source) d_.axes[static_cast<std::size_t>(id)].range = word.range;
+            if (!d_.axes[static_cast<std::size_t>(id)].range.source)
+                d_.axes[static_cast<std::size_t>(id)].range = word.range;
             if (std::find(axes.begin(), axes.end(), id) != axes.end()) {
-                error(Code::duplicate_axis, word.range, fmt::format("{} stands twice among the axes of {}", word.text, a.name.text),
+                error(Code::duplicate_axis, word.range,
+                      fmt::format("{} stands twice among the axes of {}", word.text, a.name.text),
                       "a name of its own for each axis",
                       fmt::format("two axes of one size have two names, and sizes {}_2 = {}", word.text, word.text));
                 shape_known = false;
@@ -179,7 +186,8 @@ void Elaborator::signature() {
         (role == ArrayRole::input ? d_.inputs : d_.outputs).push_back(id);
         if (role == ArrayRole::input) {
             defined_.insert(a.name.text);
-            out_.defaults.push_back(a.default_value ? std::optional(std::get<AstNumber>(a.default_value->v).value) : std::nullopt);
+            out_.defaults.push_back(a.default_value ? std::optional(std::get<AstNumber>(a.default_value->v).value)
+                                                    : std::nullopt);
         }
     };
     for (const AstArray& a : ast_.arguments) declare(a, ArrayRole::input);
@@ -191,9 +199,11 @@ std::vector<AxisId> Elaborator::target_axes(const AstArray& target) {
     for (const AstWord& word : target.axes) {
         if (is_array(word.text)) clash(word);
         const AxisId id = axis(word.text);
-        if (!d_.axes[static_cast<std::size_t>(id)].range.source) d_.axes[static_cast<std::size_t>(id)].range = word.range;
+        if (!d_.axes[static_cast<std::size_t>(id)].range.source)
+            d_.axes[static_cast<std::size_t>(id)].range = word.range;
         if (std::find(out.begin(), out.end(), id) != out.end()) {
-            error(Code::duplicate_axis, word.range, fmt::format("{} stands twice among the indices of {}", word.text, target.name.text),
+            error(Code::duplicate_axis, word.range,
+                  fmt::format("{} stands twice among the indices of {}", word.text, target.name.text),
                   "each index once");
             continue;
         }
@@ -208,11 +218,14 @@ ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
     const auto at = arrays_.find(name);
     const bool declared = at != arrays_.end();
     if (declared && d_.array(at->second.id).role == ArrayRole::input) {
-        error(Code::assigned_input, target.name.range, fmt::format("{} is an argument and cannot be defined again", name), "a name of its own");
+        error(Code::assigned_input, target.name.range,
+              fmt::format("{} is an argument and cannot be defined again", name), "a name of its own");
         return -1;
     }
     if (defined_.contains(name)) {
-        diagnostics_.error(Code::defined_twice, target.name.range, fmt::format("{} is defined twice", name), "one equation for each array")
+        diagnostics_
+            .error(Code::defined_twice, target.name.range, fmt::format("{} is defined twice", name),
+                   "one equation for each array")
             .notes.push_back({targets_[name], "the first stands here"});
         return -1;
     }
@@ -240,7 +253,10 @@ ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
     if (!implied && !target.broken && at->second.shape_known && axes != array.axes) {
         diagnostics_
             .error(Code::target_mismatch, target.range, fmt::format("{} does not have the axes of its declaration", name),
-                   fmt::format("{}, as in the signature", array_text(id)), axes.size() == array.axes.size() ? "" : fmt::format("{} here, {} there", counted(axes.size(), "index"), counted(array.axes.size(), "axis")))
+                   fmt::format("{}, as in the signature", array_text(id)),
+                   axes.size() == array.axes.size() ? ""
+                                                    : fmt::format("{} here, {} there", counted(axes.size(), "index"),
+                                                                  counted(array.axes.size(), "axis")))
             .notes.push_back({array.range, "declared here"});
         return -1;
     }
@@ -251,9 +267,11 @@ void Elaborator::equation(const AstEquation& e) {
     if (over_limit_) return;
     const std::size_t before = errors();
     unbound_.clear();
-    const bool is_call = e.body && (std::holds_alternative<AstCall>(e.body->v) || std::holds_alternative<AstPrefix>(e.body->v));
+    const bool is_call = e.body &&
+                         (std::holds_alternative<AstCall>(e.body->v) || std::holds_alternative<AstPrefix>(e.body->v));
     const auto* call = e.body ? std::get_if<AstCall>(&e.body->v) : nullptr;
-    const bool infer = call && (!is_builtin(call->name.text) || call->name.text == "einsum" || call->name.text == "rearrange" || call->name.text == "reduce");
+    const bool infer = call && (!is_builtin(call->name.text) || call->name.text == "einsum" ||
+                                call->name.text == "rearrange" || call->name.text == "reduce");
 
     std::vector<ArrayId> targets;
     for (const AstArray& target : e.targets) targets.push_back(declare_target(target, infer || !e.body));
@@ -280,7 +298,8 @@ void Elaborator::equation(const AstEquation& e) {
     bool done = !e.body;
     if (!done && is_call && call_equation(e, frame, targets)) done = true;
     if (!done && targets.size() > 1) {
-        error(Code::result_count, e.targets[1].name.range, "several arrays on the left of an equation that gives one value", "one array",
+        error(Code::result_count, e.targets[1].name.range,
+              "several arrays on the left of an equation that gives one value", "one array",
               "only the call of a diagram with several results gives several");
         done = true;
     }
@@ -303,7 +322,8 @@ void Elaborator::equation(const AstEquation& e) {
         defined_.insert(name);
         const auto at = arrays_.find(name);
         // Without its right-hand side the axes of such a target are not known.
-        if (at != arrays_.end() && (errors() > before || !e.body) && !e.targets[i].indexed && d_.array(at->second.id).role == ArrayRole::temporary) {
+        if (at != arrays_.end() && (errors() > before || !e.body) && !e.targets[i].indexed &&
+            d_.array(at->second.id).role == ArrayRole::temporary) {
             at->second.shape_known = false;
         }
     }
@@ -311,7 +331,8 @@ void Elaborator::equation(const AstEquation& e) {
 
 void Elaborator::define(const AstEquation& e, const Frame&, ArrayId target, const Body& body) {
     Array& array = d_.arrays[static_cast<std::size_t>(target)];
-    if (!out_.typed[static_cast<std::size_t>(target)] && array.role == ArrayRole::temporary) array.type = infer_type(body.expr);
+    if (!out_.typed[static_cast<std::size_t>(target)] && array.role == ArrayRole::temporary)
+        array.type = infer_type(body.expr);
     add_equation({target, body.reduce, body.reduce_axes, body.expr, e.range, {}});
 }
 
@@ -342,9 +363,11 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
     b.range = e.body->range;
     std::vector<ArrayId> open;  // targets whose axes come from the call
     for (std::size_t i = 0; i < targets.size(); ++i) {
-        if (!e.targets[i].indexed && d_.array(targets[i]).role == ArrayRole::temporary && call) open.push_back(targets[i]);
+        if (!e.targets[i].indexed && d_.array(targets[i]).role == ArrayRole::temporary && call)
+            open.push_back(targets[i]);
     }
-    const bool good = call ? bind_call(*call, *e.body, frame, open.empty() ? &targets : nullptr, b) : bind_prefix(*prefix, *e.body, frame, b);
+    const bool good = call ? bind_call(*call, *e.body, frame, open.empty() ? &targets : nullptr, b)
+                           : bind_prefix(*prefix, *e.body, frame, b);
     if (!good || errors() > before) return true;
 
     const std::vector<std::set<AxisId>> axes = result_axes(b);
@@ -358,11 +381,14 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
         const std::set<AxisId> own(array.axes.begin(), array.axes.end());
         for (const AxisId a : axes[i]) {
             if (own.contains(a)) continue;
-            error(Code::unbound_index, b.range, fmt::format("the result of {} has the axis {}, which is no index of {}", name.text, d_.axis(a).name, array.name),
+            error(Code::unbound_index, b.range,
+                  fmt::format("the result of {} has the axis {}, which is no index of {}", name.text, d_.axis(a).name,
+                              array.name),
                   fmt::format("{} among the indices of {}", d_.axis(a).name, array.name));
         }
         const ArrayId output = callee->diagram.outputs[i];
-        const bool other_type = out_.typed[static_cast<std::size_t>(targets[i])] && callee->typed[static_cast<std::size_t>(output)] &&
+        const bool other_type = out_.typed[static_cast<std::size_t>(targets[i])] &&
+                                callee->typed[static_cast<std::size_t>(output)] &&
                                 callee->diagram.array(output).type != array.type;
         if (own == axes[i] && !other_type) direct[i] = targets[i];
     }
@@ -407,7 +433,8 @@ void Elaborator::finish() {
     const auto untyped = [&](const Array& a) {
         const auto id = static_cast<std::size_t>(&a - d_.arrays.data());
         const auto input = std::find(d_.inputs.begin(), d_.inputs.end(), static_cast<ArrayId>(id));
-        return !out_.typed[id] || (input != d_.inputs.end() && out_.defaults[static_cast<std::size_t>(input - d_.inputs.begin())]);
+        return !out_.typed[id] ||
+               (input != d_.inputs.end() && out_.defaults[static_cast<std::size_t>(input - d_.inputs.begin())]);
     };
     out_.elementwise = d_.outputs.size() == 1 && std::all_of(d_.arrays.begin(), d_.arrays.end(), scalar) &&
                        std::all_of(d_.equations.begin(), d_.equations.end(), map) && d_.axes.empty() &&

@@ -17,11 +17,11 @@ namespace napkin {
 /// A definition that was elaborated once, for its own errors, and is instantiated by every call.
 struct Template {
     Diagram diagram;
-    std::vector<bool> typed;                        ///< by ArrayId: the type stands in the text; others follow the caller's arrays
-    std::vector<std::optional<double>> defaults;    ///< by position among the inputs
-    std::set<std::string> globals;                  ///< axes known only from the file's `sizes`: the caller's axes of that name
-    bool elementwise = false;                       ///< scalars and maps only: a call is an expression
-    bool ok = false;                                ///< else its errors are reported, and calls of it give none
+    std::vector<bool> typed;  ///< by ArrayId: the type stands in the text; others follow the caller's arrays
+    std::vector<std::optional<double>> defaults;  ///< by position among the inputs
+    std::set<std::string> globals;  ///< axes known only from the file's `sizes`: the caller's axes of that name
+    bool elementwise = false;       ///< scalars and maps only: a call is an expression
+    bool ok = false;                ///< else its errors are reported, and calls of it give none
     int call_depth = 1;
 };
 

@@ -1,6 +1,7 @@
 // The inside of elaborate(): one definition's scope, shared by the files that lower expressions, calls and strings.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -10,6 +11,13 @@
 #include "syntax/elaborate.hpp"
 
 namespace napkin {
+
+inline bool contains(const std::vector<AxisId>& axes, AxisId axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+/// One node, and so small enough to stand wherever a parameter is read.
+inline bool is_simple(const Expr& e) { return !as<Unary>(e) && !as<Binary>(e) && !as<Select>(e) && !as<Cast>(e); }
 
 /// What stands around an expression.
 struct Frame {
@@ -53,6 +61,20 @@ private:
     void check_schedule();
     void finish();
 
+    struct Parameter {
+        Expr expr;                ///< what a read of the parameter at its own axes is
+        std::vector<AxisId> own;  ///< the axes in `expr` that stand for the parameter's dimensions
+    };
+    struct Binding {
+        const Template* callee = nullptr;
+        AstWord name;
+        std::vector<AxisId> axes;  ///< by the callee's AxisId; -1: not chosen yet
+        std::vector<Parameter> parameters;
+        std::set<AxisId> woven;
+        SourceRange range;
+        std::size_t errors_before = 0;
+    };
+
     // lower.cpp: expressions
     Expr lower(const AstNode& node, const Frame& frame);
     Expr lower_node(const AstNumber& n, const AstNode& node, const Frame& frame);
@@ -66,6 +88,7 @@ private:
     Expr lower_node(const AstBinary& n, const AstNode& node, const Frame& frame);
     Expr lower_builtin(const AstCall& n, const AstNode& node, const Frame& frame);
     Expr lower_size(const AstCall& n, const AstNode& node);
+    Expr call_result(Binding& b, const Frame& frame, const SourceRange& range);
     Body lower_reduction(const AstPrefix& n, const Frame& frame);
     /// The whole right-hand side: a reduction or a string's product stays in the equation itself.
     Body lower_body(const AstNode& node, const Frame& frame);
@@ -78,28 +101,17 @@ private:
     std::vector<AxisId> bind(const std::vector<AstWord>& names, const Frame& frame, bool bound_allowed);
 
     // call.cpp: calls of diagrams
-    struct Parameter {
-        Expr expr;                ///< what a read of the parameter at its own axes is
-        std::vector<AxisId> own;  ///< the axes in `expr` that stand for the parameter's dimensions
-    };
-    struct Binding {
-        const Template* callee = nullptr;
-        AstWord name;
-        std::vector<AxisId> axes;       ///< by the callee's AxisId; -1: not chosen yet
-        std::vector<Parameter> parameters;
-        std::set<AxisId> woven;
-        SourceRange range;
-        std::size_t errors_before = 0;
-    };
     const Template* find_callee(const AstWord& name, const Frame& frame);
-    bool bind_call(const AstCall& call, const AstNode& node, const Frame& frame, const std::vector<ArrayId>* targets, Binding& b);
+    bool bind_call(const AstCall& call, const AstNode& node, const Frame& frame, const std::vector<ArrayId>* targets,
+                   Binding& b);
     bool bind_prefix(const AstPrefix& call, const AstNode& node, const Frame& frame, Binding& b);
     bool bind_operands(Binding& b, const std::vector<const AstNode*>& arguments, const Frame& frame);
     bool bind_targets(Binding& b, const std::vector<ArrayId>& targets);
     bool bind_open_axes(Binding& b, const std::vector<std::optional<ArrayOperand>>& operands, const Frame& frame);
     bool check_binding(Binding& b, const Frame& frame);
     Parameter scalar_argument(const Binding& b, std::size_t parameter, const AstNode& argument, const Frame& frame);
-    Parameter stored_argument(const Binding& b, std::size_t parameter, Expr e, const std::vector<AxisId>& own, const Frame& frame);
+    Parameter stored_argument(const Binding& b, std::size_t parameter, Expr e, const std::vector<AxisId>& own,
+                              const Frame& frame);
     bool check_argument_type(const Binding& b, std::size_t parameter, const Expr& e, const SourceRange& range);
     bool result_stays(const Binding& b, AxisId callee_axis) const;
     std::vector<AxisId> woven_axes(const Binding& b, const Expr& e, const Frame& frame) const;
@@ -110,12 +122,13 @@ private:
     AxisId map_axis(Binding& b, AxisId callee_axis);
     Expr map_parameter(Binding& b, const Parameter& p, const std::vector<Affine>& indices);
     Affine map_index(Binding& b, const Affine& index);
-    bool array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame, ArrayOperand& out);
+    bool array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame,
+                       ArrayOperand& out);
     std::string call_text(const Binding& b) const;
 
     // strings.cpp: einsum, rearrange, reduce
-    std::optional<Body> lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame, const std::vector<AxisId>* target,
-                                          std::vector<AxisId>* infer);
+    std::optional<Body> lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame,
+                                          const std::vector<AxisId>* target, std::vector<AxisId>* infer);
 
     // sizes.cpp
     void apply_sizes();
@@ -128,11 +141,14 @@ private:
         return !clashes_.contains(name) && (arrays_.contains(name) || targets_.contains(name));
     }
     void clash(const AstWord& name);
-    bool is_function(const std::string& name) { return library_.find(name) || library_.state(name) == Library::State::running; }
+    bool is_function(const std::string& name) {
+        return library_.find(name) || library_.state(name) == Library::State::running;
+    }
     AxisId axis(const std::string& name);
     AxisId fresh_axis(const std::string& wanted);
     std::string unique_name(const std::string& wanted);
-    ArrayId add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role, SourceRange range);
+    ArrayId add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role,
+                SourceRange range);
     void add_equation(Equation e);
     bool spend(std::size_t nodes, const SourceRange& range);
     DType infer_type(const Expr& e) const;
@@ -154,20 +170,20 @@ private:
         bool shape_known = true;
     };
     std::map<std::string, AxisId> axes_;
-    std::map<std::string, Known> arrays_;            ///< inputs, results, and what was defined so far
-    std::set<std::string> defined_;                  ///< arrays that may be read
-    std::map<std::string, SourceRange> targets_;     ///< everything that some equation defines, and where
-    std::set<std::string> axis_names_;               ///< of the whole definition
-    std::set<std::string> clashes_;                  ///< names of arrays and axes both, reported: axes from then on
-    std::set<AxisId> unbound_;                       ///< reported for the equation at hand
-    std::set<std::string> taken_;                    ///< every name in the text, and those made here
+    std::map<std::string, Known> arrays_;         ///< inputs, results, and what was defined so far
+    std::set<std::string> defined_;               ///< arrays that may be read
+    std::map<std::string, SourceRange> targets_;  ///< everything that some equation defines, and where
+    std::set<std::string> axis_names_;            ///< of the whole definition
+    std::set<std::string> clashes_;               ///< names of arrays and axes both, reported: axes from then on
+    std::set<AxisId> unbound_;                    ///< reported for the equation at hand
+    std::set<std::string> taken_;                 ///< every name in the text, and those made here
     std::vector<std::pair<AxisId, Size>> suggested_sizes_;
     struct PlainIndex {
         AxisId axis, dimension;
         SourceRange range;
         ArrayId array;
     };
-    std::vector<PlainIndex> plain_indices_;          ///< an axis that indexes a dimension of another axis
+    std::vector<PlainIndex> plain_indices_;  ///< an axis that indexes a dimension of another axis
     bool some_equation_lost_ = false;
     bool over_limit_ = false;
 };

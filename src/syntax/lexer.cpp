@@ -20,9 +20,9 @@ struct Lookalike {
     std::string_view text, use;
 };
 constexpr Lookalike lookalikes[] = {
-    {"×", "*"},  {"·", "*"},  {"⋅", "*"},  {"∗", "*"},  {"÷", "/"},    {"−", "-"},   {"–", "-"},   {"≤", "<="},  {"≥", ">="},
-    {"≠", "!="}, {"→", "->"}, {"∑", "sum"}, {"Σ", "sum"}, {"∏", "prod"}, {"√", "sqrt"}, {"∞", "inf"}, {"…", ".."}, {"“", "\""},
-    {"”", "\""}, {"²", "^2"}, {"³", "^3"}, {"∧", "and"}, {"∨", "or"},  {"¬", "not"},
+    {"×", "*"},  {"·", "*"},  {"⋅", "*"},  {"∗", "*"},   {"÷", "/"},   {"−", "-"},    {"–", "-"},    {"≤", "<="},
+    {"≥", ">="}, {"≠", "!="}, {"→", "->"}, {"∑", "sum"}, {"Σ", "sum"}, {"∏", "prod"}, {"√", "sqrt"}, {"∞", "inf"},
+    {"…", ".."}, {"“", "\""}, {"”", "\""}, {"²", "^2"},  {"³", "^3"},  {"∧", "and"},  {"∨", "or"},   {"¬", "not"},
 };
 
 /// Length of the UTF-8 sequence at `at`, 0 where there is none.
@@ -30,7 +30,10 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U; };
     const unsigned first = byte(0);
     if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+    const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                               : first >= 0xE0 && first < 0xF0 ? 3
+                               : first >= 0xF0 && first < 0xF5 ? 4
+                                                               : 0;
     for (std::size_t i = 1; i < length; ++i) {
         if ((byte(i) & 0xC0U) != 0x80) return 0;
     }
@@ -42,8 +45,8 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
 }
 
 bool is_operator(std::string_view s) {
-    static constexpr std::array<std::string_view, 17> operators{"+", "-",  "*",  "/",  "^",  "<",  ">",   "<=", ">=",
-                                                                "==", "!=", "=",  "->", ":",  "and", "or", ","};
+    static constexpr std::array<std::string_view, 17> operators{
+        "+", "-", "*", "/", "^", "<", ">", "<=", ">=", "==", "!=", "=", "->", ":", "and", "or", ","};
     return std::find(operators.begin(), operators.end(), s) != operators.end();
 }
 bool is_operator(const Token& t) {
@@ -118,7 +121,8 @@ private:
         }
         current_.broken |= broken;
         // What is open now decides about the next line.
-        for (const Token& t : tokens) open_ = is_opening(t) ? open_ + 1 : is_closing(t) ? std::max(0, open_ - 1) : open_;
+        for (const Token& t : tokens)
+            open_ = is_opening(t) ? open_ + 1 : is_closing(t) ? std::max(0, open_ - 1) : open_;
         current_.tokens.insert(current_.tokens.end(), tokens.begin(), tokens.end());
     }
 
@@ -152,7 +156,8 @@ private:
                 const std::string_view wanted = t.text == ")" ? "(" : "[";
                 if (open.empty() || kept[open.back()].text != wanted) {
                     // With the matching one further out, the inner ones were forgotten; else this one is too many.
-                    const bool further = std::any_of(open.begin(), open.end(), [&](std::size_t i) { return kept[i].text == wanted; });
+                    const bool further = std::any_of(open.begin(), open.end(),
+                                                     [&](std::size_t i) { return kept[i].text == wanted; });
                     if (!further) {
                         diagnostics_.error(Code::unmatched_bracket, range(t), fmt::format("'{}' closes nothing", t.text));
                         continue;
@@ -189,7 +194,9 @@ private:
     void close(std::vector<Token>& kept, std::vector<std::size_t>& open, std::uint32_t where) {
         Token& t = kept[open.back()];
         const char closing = t.text == "(" ? ')' : ']';
-        if (!current_.broken) diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text), fmt::format("'{}'", closing));
+        if (!current_.broken)
+            diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text),
+                               fmt::format("'{}'", closing));
         t.match = static_cast<std::uint32_t>(kept.size());
         const auto index = static_cast<std::uint32_t>(open.back());
         kept.push_back({TokenKind::symbol, closing == ')' ? ")" : "]", where, where, 0, false, index, false});
@@ -216,8 +223,8 @@ private:
     }
 
     void push(std::vector<Token>& out, TokenKind kind, std::size_t begin) {
-        out.push_back({kind, text_.substr(begin, at_ - begin), static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at_), 0, false,
-                       0, false});
+        out.push_back({kind, text_.substr(begin, at_ - begin), static_cast<std::uint32_t>(begin),
+                       static_cast<std::uint32_t>(at_), 0, false, 0, false});
     }
 
     void comment() {
@@ -239,7 +246,8 @@ private:
     void not_utf8() {
         if (!utf8_reported_) {
             diagnostics_.error(Code::not_utf8, range(at_, at_ + 1),
-                               fmt::format("byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(text_[at_])), "a text file in UTF-8");
+                               fmt::format("byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(text_[at_])),
+                               "a text file in UTF-8");
         }
         utf8_reported_ = true;
         ++at_;
@@ -248,7 +256,8 @@ private:
     void control() {
         if (!control_reported_) {
             diagnostics_.error(Code::control_character, range(at_, at_ + 1),
-                               fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text_[at_])), "a text file");
+                               fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text_[at_])),
+                               "a text file");
         }
         control_reported_ = true;
         ++at_;
@@ -285,9 +294,13 @@ private:
         t.integer = integer;
         if (!good) {
             const std::size_t letters = std::min(t.text.find_first_not_of("0123456789."), t.text.size());
-            const bool factor = letters > 0 && letters < t.text.size() && t.text[letters] != 'e' && t.text[letters] != 'E' && t.text[letters] != 'x';
-            diagnostics_.error(Code::bad_number, range(t), fmt::format("'{}' is not a number", t.text), "a number such as 4, 0.5 or 1e-5",
-                               factor ? fmt::format("a product needs its operator: {}*{}", t.text.substr(0, letters), t.text.substr(letters)) : "");
+            const bool factor = letters > 0 && letters < t.text.size() && t.text[letters] != 'e' &&
+                                t.text[letters] != 'E' && t.text[letters] != 'x';
+            diagnostics_.error(Code::bad_number, range(t), fmt::format("'{}' is not a number", t.text),
+                               "a number such as 4, 0.5 or 1e-5",
+                               factor ? fmt::format("a product needs its operator: {}*{}", t.text.substr(0, letters),
+                                                    t.text.substr(letters))
+                                      : "");
             return;
         }
         const auto result = std::from_chars(t.text.data(), t.text.data() + t.text.size(), t.number);
@@ -296,8 +309,8 @@ private:
             const bool tiny = t.text.find('-') != std::string_view::npos || t.text[0] == '0' || t.text[0] == '.';
             t.number = 0;
             if (!tiny) {
-                diagnostics_.error(Code::number_out_of_range, range(t), fmt::format("{} is too large", t.text), "at most 1.8e308",
-                                   "infinity is written inf");
+                diagnostics_.error(Code::number_out_of_range, range(t), fmt::format("{} is too large", t.text),
+                                   "at most 1.8e308", "infinity is written inf");
             }
         }
     }
@@ -310,7 +323,9 @@ private:
         if (closed) ++at_;
         push(out, TokenKind::string, begin);
         out.back().text = text_.substr(begin + 1, end - begin - 1);
-        if (!closed) diagnostics_.error(Code::unterminated_string, range(begin, at_), "the string does not end on its line", "'\"'");
+        if (!closed)
+            diagnostics_.error(Code::unterminated_string, range(begin, at_), "the string does not end on its line",
+                               "'\"'");
     }
 
     void symbol(std::vector<Token>& out) {
@@ -329,7 +344,8 @@ private:
             at_ += 2;
             push(out, TokenKind::symbol, begin);
             out.back().text = "^";
-            diagnostics_.error(Code::bad_character, range(begin, at_), "'**' has no meaning here", "", "a power is written ^");
+            diagnostics_.error(Code::bad_character, range(begin, at_), "'**' has no meaning here", "",
+                               "a power is written ^");
             return;
         }
         if (std::string_view("()[],:=+-*/^<>").find(rest[0]) != std::string_view::npos) {
@@ -357,8 +373,8 @@ private:
         if (rest[0] == '!') hint = "write not";
         if (rest[0] == '.') hint = "there are no members; a sum over j is written sum(j) X[i, j]";
         if (rest[0] == ';') hint = "one equation a line";
-        diagnostics_.error(Code::bad_character, range(at_, at_ + length), fmt::format("'{}' has no meaning here", rest.substr(0, length)), "",
-                           std::move(hint));
+        diagnostics_.error(Code::bad_character, range(at_, at_ + length),
+                           fmt::format("'{}' has no meaning here", rest.substr(0, length)), "", std::move(hint));
         // One error for a run of them.
         at_ += length;
         while (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) >= 0x80) {

@@ -13,20 +13,20 @@
 namespace napkin {
 
 enum class TokenKind : std::uint8_t {
-    name,      ///< identifier or word (and, or, not, sizes, …)
+    name,  ///< identifier or word (and, or, not, sizes, …)
     number,
-    string,    ///< between double quotes, on one line
-    symbol,    ///< one of ( ) [ ] , : = + - * / ^ < > <= >= == != -> ..
-    end,       ///< closes every logical line
+    string,  ///< between double quotes, on one line
+    symbol,  ///< one of ( ) [ ] , : = + - * / ^ < > <= >= == != -> ..
+    end,     ///< closes every logical line
 };
 
 struct Token {
     TokenKind kind = TokenKind::end;
-    std::string_view text;    ///< in the source; without quotes for a string
+    std::string_view text;  ///< in the source; without quotes for a string
     std::uint32_t begin = 0, end = 0;
     double number = 0;
-    bool integer = false;     ///< a number written without point and exponent
-    std::uint32_t match = 0;  ///< index in the line of the bracket that belongs to this one; 0: none
+    bool integer = false;       ///< a number written without point and exponent
+    std::uint32_t match = 0;    ///< index in the line of the bracket that belongs to this one; 0: none
     bool comma_inside = false;  ///< an opening bracket with a comma directly inside
 };
 

@@ -12,12 +12,14 @@ namespace {
 
 const std::map<std::string, UnaryOp, std::less<>>& unary_functions() {
     static const std::map<std::string, UnaryOp, std::less<>> table{
-        {"exp", UnaryOp::exp},   {"log", UnaryOp::log},     {"tanh", UnaryOp::tanh}, {"erf", UnaryOp::erf}, {"sqrt", UnaryOp::sqrt},
-        {"rsqrt", UnaryOp::rsqrt}, {"abs", UnaryOp::abs},   {"sin", UnaryOp::sin},   {"cos", UnaryOp::cos}, {"floor", UnaryOp::floor}};
+        {"exp", UnaryOp::exp},   {"log", UnaryOp::log},     {"tanh", UnaryOp::tanh}, {"erf", UnaryOp::erf},
+        {"sqrt", UnaryOp::sqrt}, {"rsqrt", UnaryOp::rsqrt}, {"abs", UnaryOp::abs},   {"sin", UnaryOp::sin},
+        {"cos", UnaryOp::cos},   {"floor", UnaryOp::floor}};
     return table;
 }
 const std::map<std::string, BinaryOp, std::less<>>& binary_functions() {
-    static const std::map<std::string, BinaryOp, std::less<>> table{{"pow", BinaryOp::pow}, {"min", BinaryOp::min}, {"max", BinaryOp::max}};
+    static const std::map<std::string, BinaryOp, std::less<>> table{
+        {"pow", BinaryOp::pow}, {"min", BinaryOp::min}, {"max", BinaryOp::max}};
     return table;
 }
 
@@ -28,13 +30,12 @@ std::optional<ReduceOp> find_reduction(const std::string& word) {
     return std::nullopt;
 }
 
-bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
-
 }  // namespace
 
 bool is_builtin(const std::string& word) {
-    return unary_functions().contains(word) || binary_functions().contains(word) || find_reduction(word) || dtype_from_name(word) ||
-           word == "where" || word == "size" || word == "einsum" || word == "rearrange" || word == "reduce";
+    return unary_functions().contains(word) || binary_functions().contains(word) || find_reduction(word) ||
+           dtype_from_name(word) || word == "where" || word == "size" || word == "einsum" || word == "rearrange" ||
+           word == "reduce";
 }
 
 std::vector<std::string> builtin_names() {
@@ -54,7 +55,8 @@ Expr Elaborator::lower_node(const AstNumber& n, const AstNode&, const Frame&) {
 }
 
 Expr Elaborator::lower_node(const AstString&, const AstNode& node, const Frame&) {
-    error(Code::misplaced_string, node.range, "a string is no value", "an expression", "strings belong to einsum, rearrange and reduce");
+    error(Code::misplaced_string, node.range, "a string is no value", "an expression",
+          "strings belong to einsum, rearrange and reduce");
     return constant(0);
 }
 
@@ -70,10 +72,13 @@ bool Elaborator::array_usable(const AstWord& name) {
     const auto later = targets_.find(name.text);
     if (later == targets_.end()) {
         if (some_equation_lost_ && arrays_.contains(name.text)) return false;
-        error(Code::never_defined, name.range, fmt::format("no equation defines {}", name.text), fmt::format("an equation of {} before this one", name.text));
+        error(Code::never_defined, name.range, fmt::format("no equation defines {}", name.text),
+              fmt::format("an equation of {} before this one", name.text));
         return false;
     }
-    diagnostics_.error(Code::used_before_definition, name.range, fmt::format("{} is used before it is defined", name.text), "its equation before this one")
+    diagnostics_
+        .error(Code::used_before_definition, name.range, fmt::format("{} is used before it is defined", name.text),
+               "its equation before this one")
         .notes.push_back({later->second, "it is defined here"});
     return false;
 }
@@ -82,7 +87,8 @@ void Elaborator::unknown_name(const std::string& name, const SourceRange& range,
     std::vector<std::string> candidates = array_names();
     for (const auto& [target, where] : targets_) candidates.push_back(target);
     for (const std::string& axis : axis_names_) candidates.push_back(axis);
-    error(Code::unknown_name, range, fmt::format("{} is neither an array nor an axis of {}", name, d_.name), "an array without axes, or an axis",
+    error(Code::unknown_name, range, fmt::format("{} is neither an array nor an axis of {}", name, d_.name),
+          "an array without axes, or an axis",
           did_you_mean(name, candidates, fmt::format("a size that is no array's axis is given by sizes {} = 256", name)));
 }
 
@@ -93,7 +99,8 @@ Expr Elaborator::lower_node(const AstName& n, const AstNode& node, const Frame& 
         const Array& array = d_.array(known.id);
         if (!known.shape_known) return constant(0);
         if (!array.axes.empty()) {
-            error(Code::rank_mismatch, node.range, fmt::format("{} has {} and stands without indices", n.name, counted(array.axes.size(), "axis")),
+            error(Code::rank_mismatch, node.range,
+                  fmt::format("{} has {} and stands without indices", n.name, counted(array.axes.size(), "axis")),
                   array_text(known.id));
             return constant(0);
         }
@@ -104,7 +111,8 @@ Expr Elaborator::lower_node(const AstName& n, const AstNode& node, const Frame& 
         return contains(frame.bound, id) ? axis_index(id) : axis_size(id);
     }
     if (is_builtin(n.name) || is_function(n.name)) {
-        error(Code::function_as_value, node.range, fmt::format("{} is a function and stands without arguments", n.name), fmt::format("{}(…)", n.name));
+        error(Code::function_as_value, node.range, fmt::format("{} is a function and stands without arguments", n.name),
+              fmt::format("{}(…)", n.name));
         return constant(0);
     }
     unknown_name(n.name, node.range, frame);
@@ -117,12 +125,13 @@ Expr Elaborator::lower_node(const AstIndexed& n, const AstNode& node, const Fram
         if (axis_names_.contains(name)) {
             error(Code::not_an_array, n.name.range, fmt::format("{} is an axis and has no elements", name), "an array");
         } else if (is_builtin(name) || is_function(name)) {
-            error(Code::function_as_value, n.name.range, fmt::format("{} is a function; its arguments stand in parentheses", name), fmt::format("{}(…)", name));
+            error(Code::function_as_value, n.name.range,
+                  fmt::format("{} is a function; its arguments stand in parentheses", name), fmt::format("{}(…)", name));
         } else {
             std::vector<std::string> candidates = array_names();
             for (const auto& [target, where] : targets_) candidates.push_back(target);
-            error(Code::unknown_array, n.name.range, fmt::format("there is no array {}", name), "an argument of the diagram, or an array that an equation defines",
-                  did_you_mean(name, candidates));
+            error(Code::unknown_array, n.name.range, fmt::format("there is no array {}", name),
+                  "an argument of the diagram, or an array that an equation defines", did_you_mean(name, candidates));
         }
         for (const AstNode& index : n.indices) {
             if (!std::holds_alternative<AstEllipsis>(index.v)) (void)lower_index(index, frame);
@@ -153,103 +162,10 @@ Expr Elaborator::lower_node(const AstIndexed& n, const AstNode& node, const Fram
     }
     for (std::size_t i = 0; i < indices.size(); ++i) {
         const AxisId plain = indices[i].single_axis();
-        if (plain >= 0 && plain != array.axes[i]) plain_indices_.push_back({plain, array.axes[i], n.indices[i].range, known.id});
+        if (plain >= 0 && plain != array.axes[i])
+            plain_indices_.push_back({plain, array.axes[i], n.indices[i].range, known.id});
     }
     return read(known.id, std::move(indices));
-}
-
-// ---- indices ---------------------------------------------------------------------------------------------------------------
-
-Affine Elaborator::lower_index(const AstNode& node, const Frame& frame) {
-    // Coefficients are reckoned as doubles, exact far beyond any size, and must be whole in the end.
-    struct Linear {
-        std::map<AxisId, double> terms;
-        double constant = 0;
-        bool good = true;
-    };
-    const std::size_t before = errors();
-    std::function<Linear(const AstNode&)> walk = [&](const AstNode& e) -> Linear {
-        if (const auto* n = std::get_if<AstNumber>(&e.v)) return {{}, n->value, true};
-        if (const auto* n = std::get_if<AstName>(&e.v)) {
-            if (is_array(n->name)) {
-                error(Code::array_as_index, e.range, fmt::format("{} is an array; an index is made of axes", n->name), "an axis, or a sum of axes and whole numbers");
-            } else if (!axis_names_.contains(n->name)) {
-                std::vector<std::string> bound;
-                for (const AxisId id : frame.bound) bound.push_back(d_.axis(id).name);
-                error(Code::unknown_axis, e.range, fmt::format("there is no axis {}", n->name), "an index of the left-hand side, or an axis under a reduction",
-                      did_you_mean(n->name, bound, did_you_mean(n->name, axis_names())));
-            } else {
-                const AxisId id = axis(n->name);
-                if (contains(frame.bound, id)) return {{{id, 1}}, 0, true};
-                if (!unbound_.insert(id).second) {
-                    diagnostics_.again();
-                    return {{}, 0, false};
-                }
-                std::string bound;
-                for (const AxisId b : frame.bound) bound += (bound.empty() ? "" : ", ") + d_.axis(b).name;
-                error(Code::unbound_index, e.range, fmt::format("the index {} is bound by nothing", n->name),
-                      bound.empty() ? "a reduction over it" : fmt::format("one of {}", bound),
-                      fmt::format("sum({}) … consumes it; among the indices on the left it stays", n->name));
-            }
-            return {{}, 0, false};
-        }
-        if (const auto* n = std::get_if<AstUnary>(&e.v); n && n->op == UnaryOp::neg) {
-            Linear a = walk(n->operand[0]);
-            for (auto& [id, c] : a.terms) c = -c;
-            a.constant = -a.constant;
-            return a;
-        }
-        if (const auto* n = std::get_if<AstBinary>(&e.v)) {
-            const bool sum = n->op == BinaryOp::add || n->op == BinaryOp::sub;
-            if (sum || n->op == BinaryOp::mul || n->op == BinaryOp::div) {
-                Linear a = walk(n->operands[0]);
-                const Linear b = walk(n->operands[1]);
-                if (!a.good || !b.good) return {{}, 0, false};
-                if (sum) {
-                    const double sign = n->op == BinaryOp::add ? 1 : -1;
-                    for (const auto& [id, c] : b.terms) a.terms[id] += sign * c;
-                    a.constant += sign * b.constant;
-                    return a;
-                }
-                const bool product = n->op == BinaryOp::mul;
-                if (b.terms.empty() || (product && a.terms.empty())) {
-                    Linear out = b.terms.empty() ? a : b;
-                    const double factor = b.terms.empty() ? (product ? b.constant : 1 / b.constant) : a.constant;
-                    for (auto& [id, c] : out.terms) c *= factor;
-                    out.constant *= factor;
-                    return out;
-                }
-                error(Code::index_not_affine, e.range, product ? "a product of axes as an index" : "a quotient by an axis as an index",
-                      "a sum of axes with whole factors, such as 2*i + w - 1", "factors must be numbers; a size cannot stand in an index");
-                return {{}, 0, false};
-            }
-        }
-        if (std::holds_alternative<AstIndexed>(e.v)) {
-            error(Code::array_as_index, e.range, "an element of an array as an index", "a sum of axes with whole factors, such as 2*i + w - 1",
-                  "reads at places that data decide are not part of the language");
-        } else {
-            error(Code::index_not_affine, e.range, "this cannot stand in an index", "a sum of axes with whole factors, such as 2*i + w - 1");
-        }
-        return {{}, 0, false};
-    };
-    const Linear linear = walk(node);
-    Affine out;
-    if (!linear.good || errors() > before) return out;
-    const auto whole = [&](double c) {
-        if (c != std::floor(c)) {
-            error(Code::index_not_integer, node.range, std::isfinite(c) ? fmt::format("the index has the factor or offset {}", c) : "the index is not finite",
-                  "whole numbers");
-            return std::int64_t{0};
-        }
-        if (std::abs(c) > 1e15) {
-            error(Code::index_too_large, node.range, fmt::format("the index has the factor or offset {}", c), "at most 1e15");
-            return std::int64_t{0};
-        }
-        return static_cast<std::int64_t>(c);
-    };
-    for (const auto& [id, c] : linear.terms) out.add(id, whole(c));
-    out.constant = whole(linear.constant);
-    return out;
 }
 
 // ---- operators and functions -----------------------------------------------------------------------------------------------
@@ -259,12 +175,15 @@ void Elaborator::check_condition(const AstNode& node) {
     const auto* binary = std::get_if<AstBinary>(&node.v);
     const auto* unary = std::get_if<AstUnary>(&node.v);
     const auto* call = std::get_if<AstCall>(&node.v);
-    const bool arithmetic = binary && (binary->op == BinaryOp::add || binary->op == BinaryOp::sub || binary->op == BinaryOp::mul ||
-                                       binary->op == BinaryOp::div || binary->op == BinaryOp::pow);
+    const bool arithmetic = binary &&
+                            (binary->op == BinaryOp::add || binary->op == BinaryOp::sub ||
+                             binary->op == BinaryOp::mul || binary->op == BinaryOp::div || binary->op == BinaryOp::pow);
     const bool number = std::holds_alternative<AstNumber>(node.v);
-    const bool function = call && (unary_functions().contains(call->name.text) || binary_functions().contains(call->name.text));
+    const bool function = call &&
+                          (unary_functions().contains(call->name.text) || binary_functions().contains(call->name.text));
     if (arithmetic || number || function || (unary && unary->op == UnaryOp::neg)) {
-        error(Code::not_a_condition, node.range, "a number where a condition should stand", "a comparison such as x <= q", "compare it: … != 0");
+        error(Code::not_a_condition, node.range, "a number where a condition should stand",
+              "a comparison such as x <= q", "compare it: … != 0");
     }
 }
 
@@ -316,8 +235,9 @@ void Elaborator::check_coordinates(const Expr& e, const SourceRange& range) {
     const AxisId divisor = coordinate_divisor(e);
     if (divisor < 0) return;
     const std::string& axis = d_.axis(divisor).name;
-    error(Code::coordinate_as_divisor, range, fmt::format("{} is bound here, so this divides by its coordinate, which begins at 0", axis), "something that is not 0",
-          fmt::format("the size of the axis is size({})", axis));
+    error(Code::coordinate_as_divisor, range,
+          fmt::format("{} is bound here, so this divides by its coordinate, which begins at 0", axis),
+          "something that is not 0", fmt::format("the size of the axis is size({})", axis));
 }
 
 Expr Elaborator::lower_size(const AstCall& n, const AstNode& node) {
@@ -327,8 +247,8 @@ Expr Elaborator::lower_size(const AstCall& n, const AstNode& node) {
         return constant(1);
     }
     if (!axis_names_.contains(name->name)) {
-        error(Code::unknown_axis, n.arguments[0].range, fmt::format("there is no axis {}", name->name), fmt::format("an axis of {}", d_.name),
-              did_you_mean(name->name, axis_names()));
+        error(Code::unknown_axis, n.arguments[0].range, fmt::format("there is no axis {}", name->name),
+              fmt::format("an axis of {}", d_.name), did_you_mean(name->name, axis_names()));
         return constant(1);
     }
     return axis_size(axis(name->name));
@@ -349,10 +269,12 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
     const bool binary_function = binary_functions().contains(name);
     if (reduction && (!binary_function || (bare && n.arguments.size() != 2))) {
         if (bare) {
-            error(Code::bad_reduction, node.range, fmt::format("{} over what? its operand is missing", name), fmt::format("{} and an expression: {}(k) X[k]", name, name),
+            error(Code::bad_reduction, node.range, fmt::format("{} over what? its operand is missing", name),
+                  fmt::format("{} and an expression: {}(k) X[k]", name, name),
                   fmt::format("a negated operand stands in parentheses: {}(k) (-X[k])", name));
         } else {
-            error(Code::bad_reduction, node.range, fmt::format("{} takes the axes that it runs over between the parentheses, and the operand after them", name),
+            error(Code::bad_reduction, node.range,
+                  fmt::format("{} takes the axes that it runs over between the parentheses, and the operand after them", name),
                   fmt::format("{}(k) X[k]", name));
         }
         return constant(0);
@@ -362,7 +284,9 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
         std::string hint;
         if (reduction) hint = fmt::format("the {} over an axis is written {}(k) X[k]", name, name);
         if (name == "where") hint = "where(condition, value, otherwise)";
-        error(Code::argument_count, node.range, fmt::format("{} is given {}", name, counted(n.arguments.size(), "argument")), counted(wanted, "argument"), hint);
+        error(Code::argument_count, node.range,
+              fmt::format("{} is given {}", name, counted(n.arguments.size(), "argument")), counted(wanted, "argument"),
+              hint);
         for (const AstNode& argument : n.arguments) (void)lower(argument, frame);
         return constant(0);
     }
@@ -387,7 +311,8 @@ Expr Elaborator::lower_node(const AstCall& n, const AstNode& node, const Frame& 
     const std::string& name = n.name.text;
     if (is_builtin(name)) return lower_builtin(n, node, frame);
     if (is_array(name) && !is_function(name)) {
-        error(Code::array_called, node.range, fmt::format("{} is an array; its indices stand in brackets", name), fmt::format("{}[…]", name));
+        error(Code::array_called, node.range, fmt::format("{} is an array; its indices stand in brackets", name),
+              fmt::format("{}[…]", name));
         return constant(0);
     }
     const Template* callee = find_callee(n.name, frame);
@@ -396,7 +321,8 @@ Expr Elaborator::lower_node(const AstCall& n, const AstNode& node, const Frame& 
         return constant(0);
     }
     if (callee->diagram.outputs.size() != 1) {
-        error(Code::result_count, n.name.range, fmt::format("{} gives {} results and stands in an expression", name, callee->diagram.outputs.size()),
+        error(Code::result_count, n.name.range,
+              fmt::format("{} gives {} results and stands in an expression", name, callee->diagram.outputs.size()),
               "a diagram with one result", "give the results names in an equation of their own: A, B = f(…)");
         return constant(0);
     }
@@ -407,8 +333,21 @@ Expr Elaborator::lower_node(const AstCall& n, const AstNode& node, const Frame& 
     b.range = node.range;
     if (!bind_call(n, node, frame, nullptr, b) || errors() > before) return constant(0);
     if (callee->elementwise) return inline_elementwise(b, frame);
+    return call_result(b, frame, node.range);
+}
+
+/// The callee's result in a temporary, and the read of it.
+Expr Elaborator::call_result(Binding& b, const Frame& frame, const SourceRange& range) {
+    const std::size_t before = errors();
     const std::vector<ArrayId> results = instantiate(b, frame, {-1});
-    return results.empty() ? constant(0) : read_self(d_, results[0]);
+    if (results.empty() || errors() > before) return constant(0);
+    for (const AxisId a : d_.array(results[0]).axes) {
+        if (contains(frame.bound, a)) continue;
+        error(Code::unbound_index, range,
+              fmt::format("the axis {} stays in the result of {} and is bound by nothing", d_.axis(a).name, b.name.text),
+              "an index of the left-hand side, or an axis under a reduction");
+    }
+    return read_self(d_, results[0]);
 }
 
 Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame& frame) {
@@ -419,14 +358,15 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
         return errors() > before ? constant(0) : store(body, frame, name);
     }
     if (is_builtin(name) || (is_array(name) && !is_function(name))) {
-        error(Code::missing_operator, n.operands[0].range, fmt::format("an operator is missing after {}(…)", name), "an operator",
-              "only reductions and diagrams stand before an operand");
+        error(Code::missing_operator, n.operands[0].range, fmt::format("an operator is missing after {}(…)", name),
+              "an operator", "only reductions and diagrams stand before an operand");
         return constant(0);
     }
     const Template* callee = find_callee(n.name, frame);
     if (!callee) return constant(0);
     if (callee->diagram.outputs.size() != 1) {
-        error(Code::result_count, n.name.range, fmt::format("{} gives {} results and stands in an expression", name, callee->diagram.outputs.size()),
+        error(Code::result_count, n.name.range,
+              fmt::format("{} gives {} results and stands in an expression", name, callee->diagram.outputs.size()),
               "a diagram with one result", "give the results names in an equation of their own: A, B = f(…)");
         return constant(0);
     }
@@ -436,14 +376,7 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
     b.name = n.name;
     b.range = node.range;
     if (!bind_prefix(n, node, frame, b) || errors() > before) return constant(0);
-    const std::vector<ArrayId> results = instantiate(b, frame, {-1});
-    if (results.empty() || errors() > before) return constant(0);
-    for (const AxisId a : d_.array(results[0]).axes) {
-        if (contains(frame.bound, a)) continue;
-        error(Code::unbound_index, n.head, fmt::format("the axis {} stays in the result of {} and is bound by nothing", d_.axis(a).name, name),
-              "an index of the left-hand side, or an axis under a reduction");
-    }
-    return read_self(d_, results[0]);
+    return call_result(b, frame, n.head);
 }
 
 // ---- reductions ------------------------------------------------------------------------------------------------------------
@@ -457,13 +390,15 @@ std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Fr
             continue;
         }
         const AxisId id = axis(word.text);
-        if (!d_.axes[static_cast<std::size_t>(id)].range.source) d_.axes[static_cast<std::size_t>(id)].range = word.range;
+        if (!d_.axes[static_cast<std::size_t>(id)].range.source)
+            d_.axes[static_cast<std::size_t>(id)].range = word.range;
         if (contains(out, id)) {
             error(Code::duplicate_axis, word.range, fmt::format("{} stands twice", word.text), "each axis once");
             continue;
         }
         if (!bound_allowed && contains(frame.bound, id)) {
-            error(Code::axis_bound_twice, word.range, fmt::format("{} is bound already", word.text), "an axis that is not in use here",
+            error(Code::axis_bound_twice, word.range, fmt::format("{} is bound already", word.text),
+                  "an axis that is not in use here",
                   "an index of the left-hand side or of an enclosing reduction cannot be reduced again");
         }
         out.push_back(id);
@@ -476,12 +411,14 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
     Body body;
     body.reduce = find_reduction(n.name.text);
     if (n.axes.empty()) {
-        error(Code::reduction_without_axes, n.head, fmt::format("{} over no axis", n.name.text), fmt::format("the axes that are consumed: {}(k) …", n.name.text));
+        error(Code::reduction_without_axes, n.head, fmt::format("{} over no axis", n.name.text),
+              fmt::format("the axes that are consumed: {}(k) …", n.name.text));
         return body;
     }
     body.reduce_axes = bind(n.axes, frame, false);
     if (n.operands.size() != 1) {
-        error(Code::argument_count, n.operands[1].range, fmt::format("{} reduces one expression", n.name.text), "one operand");
+        error(Code::argument_count, n.operands[1].range, fmt::format("{} reduces one expression", n.name.text),
+              "one operand");
     }
     Frame inner = frame;
     inner.bound.insert(inner.bound.end(), body.reduce_axes.begin(), body.reduce_axes.end());
@@ -489,7 +426,8 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
     if (errors() > before) return body;
     for (const AstWord& word : n.axes) {
         if (depends_on_axis(body.expr, axis(word.text))) continue;
-        error(Code::unused_reduction_axis, word.range, fmt::format("the operand does not depend on {}", word.text), fmt::format("an operand that is indexed by {}", word.text),
+        error(Code::unused_reduction_axis, word.range, fmt::format("the operand does not depend on {}", word.text),
+              fmt::format("an operand that is indexed by {}", word.text),
               body.reduce == ReduceOp::sum ? fmt::format("to count every element, multiply by size({})", word.text) : "");
     }
     return body;

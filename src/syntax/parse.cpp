@@ -42,11 +42,12 @@ void check_size_names(const Module& module, const Diagram& main, Diagnostics& di
         for (const AstSize& entry : entries) {
             for (const AstWord& word : entry.names) {
                 if (!seen.insert(word.text).second && &entries == &module.sizes) {
-                    diagnostics.error(Code::duplicate_size, word.range, fmt::format("{} is given a size twice", word.text), "one size for each axis");
+                    diagnostics.error(Code::duplicate_size, word.range,
+                                      fmt::format("{} is given a size twice", word.text), "one size for each axis");
                 }
                 if (names.contains(word.text) || !entry.value) continue;
-                diagnostics.error(Code::unknown_size_axis, word.range, fmt::format("there is no axis {}", word.text), "an axis of the diagram",
-                                  did_you_mean(word.text, {names.begin(), names.end()}));
+                diagnostics.error(Code::unknown_size_axis, word.range, fmt::format("there is no axis {}", word.text),
+                                  "an axis of the diagram", did_you_mean(word.text, {names.begin(), names.end()}));
             }
         }
     };
@@ -76,15 +77,17 @@ void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diag
     for (const ScheduleItem& item : d.schedule) {
         if (std::find(kinds.begin(), kinds.end(), item.kind) == kinds.end()) continue;
         if (item.axis.empty() || std::find(names.begin(), names.end(), item.axis) != names.end()) continue;
-        diagnostics.error(Code::unknown_schedule_axis, item.range, fmt::format("{} has no axis {}", definition.name.text, item.axis), fmt::format("an axis of {}", definition.name.text),
-                          did_you_mean(item.axis, names));
+        diagnostics.error(Code::unknown_schedule_axis, item.range,
+                          fmt::format("{} has no axis {}", definition.name.text, item.axis),
+                          fmt::format("an axis of {}", definition.name.text), did_you_mean(item.axis, names));
     }
 }
 
 /// Items of the command line first; one of the text for the same choice is left out.
 void add_schedule(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
     for (const ScheduleItem& item : items) {
-        const bool again = std::any_of(out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
+        const bool again = std::any_of(
+            out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
         if (!again) out.push_back(item);
     }
 }
@@ -113,7 +116,8 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
     if (!main && diagnostics.empty()) {
         std::string all;
         for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-        diagnostics.error(Code::unknown_diagram, {source, 0, 0}, fmt::format("there is no diagram {} in {}", options.diagram, source->name), "one of " + all,
+        diagnostics.error(Code::unknown_diagram, {source, 0, 0},
+                          fmt::format("there is no diagram {} in {}", options.diagram, source->name), "one of " + all,
                           did_you_mean(options.diagram, names));
     }
     std::vector<ScheduleItem> schedule;

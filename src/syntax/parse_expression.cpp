@@ -67,30 +67,36 @@ bool LineParser::accept(std::string_view symbol) {
 }
 
 void LineParser::fail(Code code, SourceRange where, std::string message, std::string expected, std::string hint) {
-    if (!failed_ && !quiet_) diagnostics_.error(code, std::move(where), std::move(message), std::move(expected), std::move(hint));
+    if (!failed_ && !quiet_)
+        diagnostics_.error(code, std::move(where), std::move(message), std::move(expected), std::move(hint));
     failed_ = true;
     at_ = tokens_.size() - 1;
 }
 
 std::string LineParser::what_stands_here() const {
     const Token& t = peek();
-    return t.kind == TokenKind::end ? "the end of the line" : t.kind == TokenKind::string ? "a string" : fmt::format("'{}'", t.text);
+    return t.kind == TokenKind::end      ? "the end of the line"
+           : t.kind == TokenKind::string ? "a string"
+                                         : fmt::format("'{}'", t.text);
 }
 
 bool LineParser::expect(std::string_view symbol) {
     if (accept(symbol)) return true;
     if (failed_) return false;
     if ((symbol == ")" || symbol == "]") && begins_operand()) {
-        fail(Code::missing_operator, range(peek()), fmt::format("an operator or a comma is missing before {}", what_stands_here()),
+        fail(Code::missing_operator, range(peek()),
+             fmt::format("an operator or a comma is missing before {}", what_stands_here()),
              fmt::format("'{}', an operator or ','", symbol));
         return false;
     }
     std::string hint;
     if (symbol == "=" && is("==")) hint = "an equation has one =; == compares";
-    if (symbol == "=" && (is("+") || is("*")) && is("=", 1)) hint = "there is no assignment; a sum over k is written sum(k) …";
+    if (symbol == "=" && (is("+") || is("*")) && is("=", 1))
+        hint = "there is no assignment; a sum over k is written sum(k) …";
     if (symbol == "=" && at_ > 0 && tokens_[0].text == "return") hint = "results are defined by their names: Y[i] = …";
     if (symbol == "(" && at_ > 0 && tokens_[0].text == "def") hint = "a definition begins with its name, without def";
-    fail(Code::expected_token, range(peek()), fmt::format("{} where '{}' should stand", what_stands_here(), symbol), fmt::format("'{}'", symbol), hint);
+    fail(Code::expected_token, range(peek()), fmt::format("{} where '{}' should stand", what_stands_here(), symbol),
+         fmt::format("'{}'", symbol), hint);
     return false;
 }
 
@@ -101,7 +107,8 @@ AstWord LineParser::name(const std::string& what) {
         return {"", range(t)};
     }
     if (is_reserved(t.text)) {
-        fail(Code::reserved_name, range(t), fmt::format("'{}' is a word of the language and cannot name anything", t.text), what);
+        fail(Code::reserved_name, range(t),
+             fmt::format("'{}' is a word of the language and cannot name anything", t.text), what);
         return {"", range(t)};
     }
     ++at_;
@@ -112,13 +119,15 @@ void LineParser::finish() {
     if (failed_ || at_end()) return;
     const Token& t = peek();
     if (begins_operand()) {
-        fail(Code::missing_operator, range(t), fmt::format("an operator is missing before {}", what_stands_here()), "an operator or the end of the line");
+        fail(Code::missing_operator, range(t), fmt::format("an operator is missing before {}", what_stands_here()),
+             "an operator or the end of the line");
     } else {
         std::string hint;
         if (is("[")) hint = "all indices stand in one pair of brackets: X[i, j]";
         if (is(":")) hint = "a signature ends without a colon; types stand right after the array: X[i]: f16";
         if (is("=")) hint = "an equation has one =; == compares";
-        fail(Code::trailing_input, range(t), fmt::format("'{}' after the end of the statement", t.text), "the end of the line", hint);
+        fail(Code::trailing_input, range(t), fmt::format("'{}' after the end of the statement", t.text),
+             "the end of the line", hint);
     }
 }
 
@@ -136,7 +145,8 @@ AstNode LineParser::make(AstNode::Variant v, std::uint32_t begin) {
     node.depth = deepest + 1;
     if (node.depth > limits::max_nesting) {
         fail(Code::nesting_too_deep, node.range, "the expression is nested too deep",
-             fmt::format("at most {} operators and calls inside each other", limits::max_nesting), "name a part of it in an equation of its own");
+             fmt::format("at most {} operators and calls inside each other", limits::max_nesting),
+             "name a part of it in an equation of its own");
     }
     return node;
 }
@@ -164,7 +174,8 @@ AstNode LineParser::binary(int least) {
         if (least <= l_not && is_word("not")) {
             const std::uint32_t begin = next().begin;
             AstUnary negation{UnaryOp::logical_not, {}};
-            if (++depth_ > max_recursion) fail(Code::nesting_too_deep, range(peek()), "the expression is nested too deep", "");
+            if (++depth_ > max_recursion)
+                fail(Code::nesting_too_deep, range(peek()), "the expression is nested too deep", "");
             negation.operand.push_back(binary(l_not));
             --depth_;
             return make(std::move(negation), begin);
@@ -180,8 +191,8 @@ AstNode LineParser::binary(int least) {
         if (op->level != l_compare || failed_) continue;
         const Operator* again = find_operator(peek());
         if (again && again->level == l_compare) {
-            fail(Code::chained_comparison, range(peek()), fmt::format("'{}' after another comparison", peek().text), "one comparison",
-                 "write a < b and b < c");
+            fail(Code::chained_comparison, range(peek()), fmt::format("'{}' after another comparison", peek().text),
+                 "one comparison", "write a < b and b < c");
         }
     }
     return left;
@@ -194,7 +205,9 @@ AstNode LineParser::unary() {
     const bool literal = peek().kind == TokenKind::number || is_word("inf") || is_word("nan");
     if (literal && !is("^", 1)) {
         const Token& t = next();
-        const double value = t.kind == TokenKind::number ? t.number : t.text == "inf" ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
+        const double value = t.kind == TokenKind::number ? t.number
+                             : t.text == "inf"           ? HUGE_VAL
+                                                         : std::numeric_limits<double>::quiet_NaN();
         return make(AstNumber{-value, t.integer}, minus.begin);
     }
     if (++depth_ > max_recursion) fail(Code::nesting_too_deep, range(peek()), "the expression is nested too deep", "");
@@ -259,8 +272,8 @@ AstNode LineParser::operand() {
     if (is_word("not")) hint = "put parentheses around the negation: (not a)";
     if (is("+")) hint = "there is no unary plus";
     if (is("[")) hint = "there are no lists; an array's indices follow its name: X[i]";
-    fail(Code::expected_expression, range(t), fmt::format("{} where an expression should stand", what_stands_here()), "an array, an axis, a number or a call",
-         hint);
+    fail(Code::expected_expression, range(t), fmt::format("{} where an expression should stand", what_stands_here()),
+         "an array, an axis, a number or a call", hint);
     return nothing();
 }
 
@@ -300,14 +313,17 @@ AstNode LineParser::call_or_prefix(const Token& name) {
     if (!prefix_follows(name.text, call.arguments)) return make(std::move(call), name.begin);
 
     AstPrefix prefix{call.name, {}, {}, range_from(name.begin)};
-    const bool reduction = name.text == "sum" || name.text == "prod" || ((name.text == "max" || name.text == "min") && call.arguments.size() == 1);
+    const bool reduction = name.text == "sum" || name.text == "prod" ||
+                           ((name.text == "max" || name.text == "min") && call.arguments.size() == 1);
     for (const AstNode& argument : call.arguments) {
         if (!is_bare_name(argument) && !reduction) {
-            fail(Code::missing_operator, range(peek()), fmt::format("an operator is missing before {}", what_stands_here()), "an operator or the end of the line");
+            fail(Code::missing_operator, range(peek()), fmt::format("an operator is missing before {}", what_stands_here()),
+                 "an operator or the end of the line");
             return nothing();
         }
         if (!is_bare_name(argument)) {
-            fail(Code::bad_reduction, argument.range, fmt::format("only axes may stand between the parentheses of {}(…) before an operand", name.text),
+            fail(Code::bad_reduction, argument.range,
+                 fmt::format("only axes may stand between the parentheses of {}(…) before an operand", name.text),
                  "the name of an axis", fmt::format("a {} over the axis k is written {}(k) X[k]", name.text, name.text));
             return nothing();
         }

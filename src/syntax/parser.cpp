@@ -33,9 +33,10 @@ std::string type_names() {
 
 std::string nearest_type(const std::string& word) {
     static const std::map<std::string, std::string> aliases{
-        {"half", "f16"},    {"float16", "f16"},   {"fp16", "f16"},   {"float", "f32"},     {"float32", "f32"}, {"fp32", "f32"},
-        {"single", "f32"},  {"double", "f64"},    {"float64", "f64"}, {"fp64", "f64"},     {"bfloat16", "bf16"}, {"bfloat", "bf16"},
-        {"fp8", "e4m3"},    {"f8", "e4m3"},       {"float8_e4m3", "e4m3"}, {"float8_e5m2", "e5m2"}, {"int", "i32"}, {"int32", "i32"}};
+        {"half", "f16"},         {"float16", "f16"}, {"fp16", "f16"},   {"float", "f32"},   {"float32", "f32"},
+        {"fp32", "f32"},         {"single", "f32"},  {"double", "f64"}, {"float64", "f64"}, {"fp64", "f64"},
+        {"bfloat16", "bf16"},    {"bfloat", "bf16"}, {"fp8", "e4m3"},   {"f8", "e4m3"},     {"float8_e4m3", "e4m3"},
+        {"float8_e5m2", "e5m2"}, {"int", "i32"},     {"int32", "i32"}};
     if (const auto at = aliases.find(word); at != aliases.end()) return "did you mean " + at->second + "?";
     std::vector<std::string> names;
     for (const DType type : all_dtypes) names.emplace_back(name(type));
@@ -53,7 +54,8 @@ public:
         if (!lines.empty()) margin_ = lines[0].indent;
         for (const LogicalLine& line : lines) statement(line);
         if (module_.definitions.empty() && diagnostics_.empty()) {
-            diagnostics_.error(Code::empty_file, {module_.source, 0, 0}, "the text defines no diagram", "a definition such as f(X[i]) -> Y[i]");
+            diagnostics_.error(Code::empty_file, {module_.source, 0, 0}, "the text defines no diagram",
+                               "a definition such as f(X[i]) -> Y[i]");
         }
         return std::move(module_);
     }
@@ -85,8 +87,8 @@ private:
         }
         if (has_arrow(line)) {
             if (!top) {
-                diagnostics_.error(Code::bad_indentation, parser.range(parser.peek()), "a definition begins at the left margin",
-                                   "no indentation; definitions do not nest");
+                diagnostics_.error(Code::bad_indentation, parser.range(parser.peek()),
+                                   "a definition begins at the left margin", "no indentation; definitions do not nest");
             }
             definition(parser);
             return;
@@ -104,8 +106,9 @@ private:
         const Token& first = parser.peek();
         if (module_.definitions.empty()) {
             if (!stray_reported_) {
-                diagnostics_.error(Code::expected_definition, parser.range(first), "a statement outside of a definition",
-                                   "a definition first: name(X[i, j], …) -> Y[i]", "its equations stand below it, indented");
+                diagnostics_.error(Code::expected_definition, parser.range(first),
+                                   "a statement outside of a definition", "a definition first: name(X[i, j], …) -> Y[i]",
+                                   "its equations stand below it, indented");
             }
             stray_reported_ = true;
             return;
@@ -116,9 +119,10 @@ private:
         } else if (body_indent_ < 0) {
             body_indent_ = static_cast<std::int64_t>(line.indent);
         } else if (body_indent_ != static_cast<std::int64_t>(line.indent)) {
-            diagnostics_.error(Code::bad_indentation, parser.range(first), "indented unlike the equation before it",
-                               fmt::format("{} spaces", body_indent_),
-                               "an expression that goes on over lines stands in parentheses, or its lines end in an operator");
+            diagnostics_.error(
+                Code::bad_indentation, parser.range(first), "indented unlike the equation before it",
+                fmt::format("{} spaces", body_indent_),
+                "an expression that goes on over lines stands in parentheses, or its lines end in an operator");
         }
         equation(parser);
     }
@@ -142,7 +146,8 @@ private:
         d.name = {std::string(parser.peek().text), parser.range(parser.peek())};
         d.range = d.name.range;
         d.broken = true;
-        parser.fail(Code::missing_results, parser.range(end), fmt::format("the signature of {} does not say what it gives", d.name.text),
+        parser.fail(Code::missing_results, parser.range(end),
+                    fmt::format("the signature of {} does not say what it gives", d.name.text),
                     "-> and the results: f(X[i]) -> Y[i]");
         begin(std::move(d));
     }
@@ -173,7 +178,8 @@ private:
         parser.expect("->");
         if (parser.failed()) return;
         if (parser.at_end()) {
-            parser.fail(Code::no_results, parser.range(parser.peek()), fmt::format("{} gives nothing", d.name.text), "a result such as Y[i]");
+            parser.fail(Code::no_results, parser.range(parser.peek()), fmt::format("{} gives nothing", d.name.text),
+                        "a result such as Y[i]");
             return;
         }
         const bool parentheses = parser.accept("(");
@@ -199,8 +205,10 @@ private:
                 if (!parser.accept(",")) break;
             }
             if (!parser.failed() && !parser.is("]")) {
-                parser.fail(Code::bad_target, parser.range(parser.peek()), fmt::format("'{}' among the axes of {}", parser.peek().text, a.name.text),
-                            "the names of axes", "computed indices are for reading; shift the axis on the right-hand side");
+                parser.fail(Code::bad_target, parser.range(parser.peek()),
+                            fmt::format("'{}' among the axes of {}", parser.peek().text, a.name.text),
+                            "the names of axes",
+                            "computed indices are for reading; shift the axis on the right-hand side");
             }
             parser.accept("]");
         }
@@ -217,7 +225,8 @@ private:
     static AstWord axis(LineParser& parser) {
         const Token& t = parser.peek();
         if (t.kind == TokenKind::number || parser.is("..") || parser.is("-")) {
-            parser.fail(Code::bad_target, parser.range(t), fmt::format("'{}' where the name of an axis should stand", t.text), "the name of an axis",
+            parser.fail(Code::bad_target, parser.range(t),
+                        fmt::format("'{}' where the name of an axis should stand", t.text), "the name of an axis",
                         t.kind == TokenKind::number ? "sizes are given by name: sizes q = 4096" : "");
             return {"", parser.range(t)};
         }
@@ -228,15 +237,15 @@ private:
         const Token& t = parser.peek();
         a.type_range = parser.range(t);
         if (t.kind != TokenKind::name) {
-            parser.fail(Code::expected_type, parser.range(t), fmt::format("the type of {} is missing", a.name.text), "one of " + type_names(),
-                        parser.at_end() ? "a signature ends without a colon" : "");
+            parser.fail(Code::expected_type, parser.range(t), fmt::format("the type of {} is missing", a.name.text),
+                        "one of " + type_names(), parser.at_end() ? "a signature ends without a colon" : "");
             return;
         }
         parser.next();
         a.type = dtype_from_name(t.text);
         if (a.type) return;
-        diagnostics_.error(Code::unknown_type, parser.range(t), fmt::format("there is no type {}", t.text), "one of " + type_names(),
-                           nearest_type(std::string(t.text)));
+        diagnostics_.error(Code::unknown_type, parser.range(t), fmt::format("there is no type {}", t.text),
+                           "one of " + type_names(), nearest_type(std::string(t.text)));
         a.type = DType::f32;
     }
 
@@ -244,13 +253,17 @@ private:
         if (parser.failed()) return;
         const SourceRange where = a.default_value->range;
         if (!a.axes.empty()) {
-            diagnostics_.error(Code::bad_default, where, fmt::format("{} has axes; only a scalar can have a default value", a.name.text), "no default value");
+            diagnostics_.error(Code::bad_default, where,
+                               fmt::format("{} has axes; only a scalar can have a default value", a.name.text),
+                               "no default value");
             a.default_value.reset();
             return;
         }
         const auto value = constant_value(*a.default_value);
         if (!value) {
-            diagnostics_.error(Code::bad_default, where, fmt::format("the default value of {} is not a number", a.name.text), "a number such as 1e-5");
+            diagnostics_.error(Code::bad_default, where,
+                               fmt::format("the default value of {} is not a number", a.name.text),
+                               "a number such as 1e-5");
         }
         a.default_value->v = AstNumber{value.value_or(0), false};
     }
@@ -264,8 +277,8 @@ private:
             e.targets.push_back(array(parser, "the array that the equation defines", false));
         } while (!parser.failed() && parser.accept(","));
         if (!parser.failed() && !parser.is("=") && parser.is("(") && e.targets.size() == 1 && !e.targets[0].indexed) {
-            parser.fail(Code::bad_target, parser.range(first), "a call on the left-hand side", "the array that the equation defines: Y[i] = …",
-                        "indices stand in brackets");
+            parser.fail(Code::bad_target, parser.range(first), "a call on the left-hand side",
+                        "the array that the equation defines: Y[i] = …", "indices stand in brackets");
         }
         parser.expect("=");
         if (!parser.failed()) {
@@ -331,7 +344,8 @@ ScheduleItem schedule_item(LineParser& parser, Diagnostics& diagnostics) {
         } else if (t.kind == TokenKind::number) {
             parser.next();
             if (!t.integer || t.number > 9e15) {
-                diagnostics.error(Code::bad_schedule_value, parser.range(t), fmt::format("{} is not a whole number", t.text), "a whole number or a word");
+                diagnostics.error(Code::bad_schedule_value, parser.range(t),
+                                  fmt::format("{} is not a whole number", t.text), "a whole number or a word");
             } else {
                 item.value = static_cast<std::int64_t>(negative ? -t.number : t.number);
             }
@@ -342,10 +356,12 @@ ScheduleItem schedule_item(LineParser& parser, Diagnostics& diagnostics) {
     item.range = parser.range_from(begin);
     const bool sized = item.kind == "group" || item.kind == "stream" || item.kind == "subloop" || item.kind == "threads";
     if (!parser.failed() && sized && item.value && *item.value < 1) {
-        diagnostics.error(Code::bad_schedule_value, item.range, fmt::format("{} cannot be {}", item.kind, *item.value), "at least 1");
+        diagnostics.error(Code::bad_schedule_value, item.range, fmt::format("{} cannot be {}", item.kind, *item.value),
+                          "at least 1");
     }
     if (!parser.failed() && (item.kind == "group" || item.kind == "stream") && item.axis.empty()) {
-        diagnostics.error(Code::bad_schedule, item.range, fmt::format("{} of which axis?", item.kind), fmt::format("{} and an axis: {} q = 128", item.kind, item.kind));
+        diagnostics.error(Code::bad_schedule, item.range, fmt::format("{} of which axis?", item.kind),
+                          fmt::format("{} and an axis: {} q = 128", item.kind, item.kind));
     }
     return item;
 }
@@ -355,21 +371,24 @@ void schedule_items(LineParser& parser, std::vector<ScheduleItem>& out, Diagnost
         if (parser.at_end()) break;
         ScheduleItem item = schedule_item(parser, diagnostics);
         if (!parser.good()) return;
-        const bool again = std::any_of(out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
+        const bool again = std::any_of(
+            out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
         if (out.size() >= limits::max_equations) {
-            parser.fail(Code::bad_schedule, item.range, "too many choices", fmt::format("at most {}", limits::max_equations));
+            parser.fail(Code::bad_schedule, item.range, "too many choices",
+                        fmt::format("at most {}", limits::max_equations));
             return;
         }
         if (again) {
-            diagnostics.error(Code::duplicate_schedule, item.range, fmt::format("{}{}{} is fixed twice", item.kind, item.axis.empty() ? "" : " ", item.axis),
+            diagnostics.error(Code::duplicate_schedule, item.range,
+                              fmt::format("{}{}{} is fixed twice", item.kind, item.axis.empty() ? "" : " ", item.axis),
                               "one choice of a kind");
             continue;
         }
         out.push_back(std::move(item));
     } while (parser.accept(","));
     if (!parser.failed() && !parser.at_end()) {
-        parser.fail(Code::bad_schedule, parser.range(parser.peek()), fmt::format("'{}' after a choice", parser.peek().text),
-                    "kind axis = value, as in group q = 192");
+        parser.fail(Code::bad_schedule, parser.range(parser.peek()),
+                    fmt::format("'{}' after a choice", parser.peek().text), "kind axis = value, as in group q = 192");
     }
 }
 

@@ -28,7 +28,9 @@ public:
 
     [[nodiscard]] bool failed() const { return failed_; }
     [[nodiscard]] bool at_end() const { return peek().kind == TokenKind::end; }
-    [[nodiscard]] const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+    [[nodiscard]] const Token& peek(std::size_t ahead = 0) const {
+        return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+    }
     [[nodiscard]] bool is(std::string_view symbol, std::size_t ahead = 0) const;
     [[nodiscard]] bool is_word(std::string_view word, std::size_t ahead = 0) const;
     [[nodiscard]] bool begins_operand(std::size_t ahead = 0) const;
@@ -44,7 +46,9 @@ public:
     [[nodiscard]] std::size_t position() const { return at_; }
 
     [[nodiscard]] SourceRange range(const Token& t) const { return {source_, t.begin, t.end}; }
-    [[nodiscard]] SourceRange range_from(std::uint32_t begin) const { return {source_, begin, at_ > 0 ? tokens_[at_ - 1].end : begin}; }
+    [[nodiscard]] SourceRange range_from(std::uint32_t begin) const {
+        return {source_, begin, at_ > 0 ? tokens_[at_ - 1].end : begin};
+    }
     /// Whether what was read can be relied on, now that the statement is at its end.
     [[nodiscard]] bool good() const { return !failed_ && !quiet_; }
     void fail(Code code, SourceRange where, std::string message, std::string expected = {}, std::string hint = {});

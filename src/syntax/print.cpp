@@ -67,7 +67,8 @@ Expr with_offsets(const Diagram& d, const Expr& e) {
             const AxisId plain = indices[i].single_axis();
             if (plain < 0) continue;
             const auto given = number(plain), wanted = number(d.array(r->array).axes[i]);
-            if (given && wanted && *given != *wanted) indices[i] = Affine::axis(plain + static_cast<AxisId>(d.axes.size()));
+            if (given && wanted && *given != *wanted)
+                indices[i] = Affine::axis(plain + static_cast<AxisId>(d.axes.size()));
         }
         return read(r->array, std::move(indices));
     });

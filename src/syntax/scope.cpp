@@ -42,7 +42,8 @@ Typed type_of(const Expr& e, const Diagram& d) {
         } else if (const auto* c = as<Cast>(node)) {
             t.type = c->type;
         } else if (const auto* u = as<Unary>(node)) {
-            const bool keeps = u->op == UnaryOp::neg || u->op == UnaryOp::abs || u->op == UnaryOp::logical_not || u->op == UnaryOp::floor;
+            const bool keeps = u->op == UnaryOp::neg || u->op == UnaryOp::abs || u->op == UnaryOp::logical_not ||
+                               u->op == UnaryOp::floor;
             t = keeps ? of(u->a) : to_float(of(u->a));
         } else if (const auto* b = as<Binary>(node)) {
             t = join(of(b->a), of(b->b));
@@ -70,7 +71,8 @@ void Elaborator::error(Code code, const SourceRange& range, std::string message,
 
 void Elaborator::clash(const AstWord& name) {
     if (!clashes_.insert(name.text).second) return;
-    error(Code::name_clash, name.range, fmt::format("{} is the name of an array and of an axis", name.text), "names that differ");
+    error(Code::name_clash, name.range, fmt::format("{} is the name of an array and of an axis", name.text),
+          "names that differ");
 }
 
 AxisId Elaborator::axis(const std::string& name) {
@@ -91,10 +93,12 @@ std::string Elaborator::unique_name(const std::string& wanted) {
 
 AxisId Elaborator::fresh_axis(const std::string& wanted) { return axis(unique_name(wanted)); }
 
-ArrayId Elaborator::add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role, SourceRange range) {
+ArrayId Elaborator::add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role,
+                        SourceRange range) {
     const auto id = static_cast<ArrayId>(d_.arrays.size());
     if (axes.size() > limits::max_axes_per_array) {
-        error(Code::too_many_axes, range, fmt::format("{} has {} axes", name, axes.size()), fmt::format("at most {}", limits::max_axes_per_array));
+        error(Code::too_many_axes, range, fmt::format("{} has {} axes", name, axes.size()),
+              fmt::format("at most {}", limits::max_axes_per_array));
         axes.resize(limits::max_axes_per_array);
     }
     d_.arrays.push_back({name, std::move(axes), type.value_or(DType::f32), role, std::move(range)});
@@ -109,7 +113,8 @@ bool Elaborator::spend(std::size_t nodes, const SourceRange& range) {
         left -= nodes;
         return true;
     }
-    if (!over_limit_) error(Code::expression_too_large, range, "the text has too many operations once its calls are written out");
+    if (!over_limit_)
+        error(Code::expression_too_large, range, "the text has too many operations once its calls are written out");
     over_limit_ = true;
     out_.ok = false;
     return false;
@@ -120,11 +125,13 @@ void Elaborator::add_equation(Equation e) {
     Budget& budget = library_.budget();
     const std::size_t nodes = count_nodes(e.body);
     if (nodes > limits::max_expr_nodes) {
-        error(Code::expression_too_large, e.range, fmt::format("the equation of {} has {} operations", d_.array(e.target).name, nodes),
+        error(Code::expression_too_large, e.range,
+              fmt::format("the equation of {} has {} operations", d_.array(e.target).name, nodes),
               fmt::format("at most {}", limits::max_expr_nodes), "name a part of it in an equation of its own");
         over_limit_ = true;
     } else if (d_.equations.size() >= limits::max_equations) {
-        error(Code::too_many_equations, e.range, fmt::format("{} has too many equations once its calls are written out", d_.name),
+        error(Code::too_many_equations, e.range,
+              fmt::format("{} has too many equations once its calls are written out", d_.name),
               fmt::format("at most {}", limits::max_equations));
         over_limit_ = true;
     } else if (budget.equations == 0) {
@@ -133,7 +140,8 @@ void Elaborator::add_equation(Equation e) {
     } else if (!spend(nodes, e.range)) {
         return;
     } else if (d_.axes.size() > limits::max_axes) {
-        error(Code::too_many_axes, e.range, fmt::format("{} has {} axes", d_.name, d_.axes.size()), fmt::format("at most {}", limits::max_axes));
+        error(Code::too_many_axes, e.range, fmt::format("{} has {} axes", d_.name, d_.axes.size()),
+              fmt::format("at most {}", limits::max_axes));
         over_limit_ = true;
     }
     if (over_limit_) {

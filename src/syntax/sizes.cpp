@@ -14,8 +14,8 @@ namespace {
 /// More terms than this in one size are a mistake, and would take long.
 constexpr std::size_t max_terms = 64;
 
-bool leads_to(const std::vector<Axis>& axes, const std::map<std::string, AxisId>& names, const Size& from, const std::string& wanted,
-              std::set<std::string>& seen) {
+bool leads_to(const std::vector<Axis>& axes, const std::map<std::string, AxisId>& names, const Size& from,
+              const std::string& wanted, std::set<std::string>& seen) {
     for (const std::string& symbol : from.symbols()) {
         if (symbol == wanted) return true;
         if (!seen.insert(symbol).second) continue;
@@ -32,11 +32,13 @@ bool leads_to(const std::vector<Axis>& axes, const std::map<std::string, AxisId>
 std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
     if (const auto* n = std::get_if<AstNumber>(&node.v)) {
         if (n->value != std::floor(n->value)) {
-            error(Code::size_not_integer, node.range, fmt::format("the size {} is not a whole number", n->value), "a whole number");
+            error(Code::size_not_integer, node.range, fmt::format("the size {} is not a whole number", n->value),
+                  "a whole number");
             return std::nullopt;
         }
         if (std::abs(n->value) > static_cast<double>(limits::max_size_product)) {
-            error(Code::size_too_large, node.range, fmt::format("the size {} is too large", n->value), fmt::format("at most {}", limits::max_size_product));
+            error(Code::size_too_large, node.range, fmt::format("the size {} is too large", n->value),
+                  fmt::format("at most {}", limits::max_size_product));
             return std::nullopt;
         }
         return Size(static_cast<std::int64_t>(n->value));
@@ -48,8 +50,8 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
     }
     if (!axis_name.empty()) {
         if (!axis_names_.contains(axis_name)) {
-            error(Code::unknown_size_axis, node.range, fmt::format("there is no axis {}", axis_name), fmt::format("an axis of {}", d_.name),
-                  did_you_mean(axis_name, axis_names()));
+            error(Code::unknown_size_axis, node.range, fmt::format("there is no axis {}", axis_name),
+                  fmt::format("an axis of {}", d_.name), did_you_mean(axis_name, axis_names()));
             return std::nullopt;
         }
         (void)axis(axis_name);
@@ -66,7 +68,8 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
         if (const auto x = a->as_constant(), y = b->as_constant(); x && y) {
             const double value = apply(n->op, x->to_double(), y->to_double());
             if (std::abs(value) > static_cast<double>(limits::max_size_product)) {
-                error(Code::size_too_large, node.range, fmt::format("the size {} is too large", value), fmt::format("at most {}", limits::max_size_product));
+                error(Code::size_too_large, node.range, fmt::format("the size {} is too large", value),
+                      fmt::format("at most {}", limits::max_size_product));
                 return std::nullopt;
             }
         }
@@ -81,8 +84,9 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
                     if (b->terms().size() == 1) return *a / *b;
                     break;
                 case BinaryOp::pow:
-                    if (const auto exponent = b->as_constant(); exponent && exponent->is_integer() && std::abs(exponent->to_double()) <= 62 &&
-                                                                (a->terms().size() <= 1 || std::abs(exponent->to_double()) <= 3)) {
+                    if (const auto exponent = b->as_constant();
+                        exponent && exponent->is_integer() && std::abs(exponent->to_double()) <= 62 &&
+                        (a->terms().size() <= 1 || std::abs(exponent->to_double()) <= 3)) {
                         if (a->is_zero() && exponent->numerator() < 0) break;
                         if (const auto power = a->pow(*exponent)) return *power;
                     }
@@ -91,11 +95,13 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
             }
         } catch (const InternalError&) {
             // The exact arithmetic of sizes gives up past 64 bits; here it is the text that asks for that.
-            error(Code::size_too_large, node.range, "the size is too large", fmt::format("at most {}", limits::max_size_product));
+            error(Code::size_too_large, node.range, "the size is too large",
+                  fmt::format("at most {}", limits::max_size_product));
             return std::nullopt;
         }
     }
-    error(Code::bad_size_expression, node.range, "this cannot be a size", "whole numbers and axes with + - * and ^, such as n - w + 1");
+    error(Code::bad_size_expression, node.range, "this cannot be a size",
+          "whole numbers and axes with + - * and ^, such as n - w + 1");
     return std::nullopt;
 }
 
@@ -108,7 +114,8 @@ void Elaborator::apply_sizes() {
         std::set<std::string> here;
         for (const AstSize& entry : entries) {
             // Entries beside the definitions are for the main diagram and may name axes that this one does not have.
-            const bool ours = std::any_of(entry.names.begin(), entry.names.end(), [&](const AstWord& word) { return axes_.contains(word.text); });
+            const bool ours = std::any_of(entry.names.begin(), entry.names.end(),
+                                          [&](const AstWord& word) { return axes_.contains(word.text); });
             if (outer && !ours) continue;
             std::optional<Size> size;
             if (entry.value) {
@@ -119,15 +126,19 @@ void Elaborator::apply_sizes() {
                 }
                 if (const auto number = size->as_constant()) {
                     if (!number->is_integer()) {
-                        error(Code::size_not_integer, entry.value->range, fmt::format("the size {} is not a whole number", to_string(*number)), "a whole number");
+                        error(Code::size_not_integer, entry.value->range,
+                              fmt::format("the size {} is not a whole number", to_string(*number)), "a whole number");
                         continue;
                     }
                     if (number->numerator() < 1) {
-                        error(Code::bad_size, entry.value->range, fmt::format("the size of {} cannot be {}", entry.names[0].text, number->numerator()), "at least 1");
+                        error(Code::bad_size, entry.value->range,
+                              fmt::format("the size of {} cannot be {}", entry.names[0].text, number->numerator()),
+                              "at least 1");
                         continue;
                     }
                     if (number->numerator() > limits::max_size_product) {
-                        error(Code::size_too_large, entry.value->range, fmt::format("the size of {} is too large", entry.names[0].text),
+                        error(Code::size_too_large, entry.value->range,
+                              fmt::format("the size of {} is too large", entry.names[0].text),
                               fmt::format("at most {}", limits::max_size_product));
                         continue;
                     }
@@ -137,7 +148,9 @@ void Elaborator::apply_sizes() {
                 if (outer && !axes_.contains(word.text)) continue;
                 if (!here.insert(word.text).second) {
                     if (!outer) {
-                        diagnostics_.error(Code::duplicate_size, word.range, fmt::format("{} is given a size twice", word.text), "one size for each axis")
+                        diagnostics_
+                            .error(Code::duplicate_size, word.range, fmt::format("{} is given a size twice", word.text),
+                                   "one size for each axis")
                             .notes.push_back({given[word.text], "the first stands here"});
                     }
                     continue;
@@ -147,7 +160,8 @@ void Elaborator::apply_sizes() {
                 if (!size) continue;
                 std::set<std::string> seen;
                 if (leads_to(d_.axes, axes_, *size, word.text, seen)) {
-                    error(Code::size_cycle, word.range, fmt::format("the size of {} depends on itself", word.text), "a number, or axes whose sizes are given");
+                    error(Code::size_cycle, word.range, fmt::format("the size of {} depends on itself", word.text),
+                          "a number, or axes whose sizes are given");
                     continue;
                 }
                 target.size = size;
@@ -185,8 +199,11 @@ void Elaborator::check_size_agreement() {
         if (!given || !wanted || *given == *wanted || !reported.insert({p.axis, p.dimension}).second) continue;
         const std::string& axis = d_.axis(p.axis).name;
         diagnostics_
-            .error(Code::size_mismatch, p.range, fmt::format("{} has the size {}, and this dimension of {} is {} = {}", axis, *given, d_.array(p.array).name, d_.axis(p.dimension).name, *wanted),
-                   fmt::format("an axis of size {}", *wanted), *given < *wanted ? fmt::format("to read only the first {}, write {} + 0", *given, axis) : "")
+            .error(Code::size_mismatch, p.range,
+                   fmt::format("{} has the size {}, and this dimension of {} is {} = {}", axis, *given,
+                               d_.array(p.array).name, d_.axis(p.dimension).name, *wanted),
+                   fmt::format("an axis of size {}", *wanted),
+                   *given < *wanted ? fmt::format("to read only the first {}, write {} + 0", *given, axis) : "")
             .notes.push_back({d_.array(p.array).range, fmt::format("{} is declared here", d_.array(p.array).name)});
     }
 }

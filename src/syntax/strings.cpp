@@ -11,7 +11,9 @@
 namespace napkin {
 namespace {
 
-bool is_name_character(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_name_character(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 struct Term {
     std::vector<AstWord> names;
@@ -24,22 +26,24 @@ struct Pattern {
     std::optional<Term> output;
 };
 
-bool contains(const std::vector<AxisId>& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
-
 }  // namespace
 
-std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame, const std::vector<AxisId>* target,
-                                                  std::vector<AxisId>* infer) {
+std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame,
+                                                  const std::vector<AxisId>* target, std::vector<AxisId>* infer) {
     const std::string& function = n.name.text;
     const bool einsum = function == "einsum";
     const bool reduction = function == "reduce";
-    const std::string usage = einsum ? "einsum(\"qk,xk->qx\", Q, K)" : reduction ? "reduce(\"r c -> r\", \"max\", X)" : "rearrange(\"b h d -> h b d\", X)";
+    const std::string usage = einsum      ? "einsum(\"qk,xk->qx\", Q, K)"
+                              : reduction ? "reduce(\"r c -> r\", \"max\", X)"
+                                          : "rearrange(\"b h d -> h b d\", X)";
 
     // Strings and arrays in whichever order the user's library has them.
     std::vector<const AstNode*> strings, arrays;
-    for (const AstNode& argument : n.arguments) (std::holds_alternative<AstString>(argument.v) ? strings : arrays).push_back(&argument);
+    for (const AstNode& argument : n.arguments)
+        (std::holds_alternative<AstString>(argument.v) ? strings : arrays).push_back(&argument);
     if (strings.empty()) {
-        error(Code::string_expected, n.arguments.empty() ? node.range : n.arguments[0].range, fmt::format("{} needs a string of axis names", function), usage);
+        error(Code::string_expected, n.arguments.empty() ? node.range : n.arguments[0].range,
+              fmt::format("{} needs a string of axis names", function), usage);
         return std::nullopt;
     }
     const std::size_t wanted_strings = reduction ? 2 : 1;
@@ -53,16 +57,19 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     const std::string text = std::get<AstString>(pattern_node.v).text;
     const auto place = [&](std::size_t begin, std::size_t end) {
         const std::uint32_t first = pattern_node.range.begin + 1;
-        return SourceRange{pattern_node.range.source, first + static_cast<std::uint32_t>(begin), first + static_cast<std::uint32_t>(end)};
+        return SourceRange{pattern_node.range.source, first + static_cast<std::uint32_t>(begin),
+                           first + static_cast<std::uint32_t>(end)};
     };
 
     const std::size_t arrow = text.find("->");
     if (arrow == std::string::npos) {
-        error(Code::bad_einsum, pattern_node.range, "the string does not say what stays", "-> and the names of the result's axes", usage);
+        error(Code::bad_einsum, pattern_node.range, "the string does not say what stays",
+              "-> and the names of the result's axes", usage);
         return std::nullopt;
     }
     if (const std::size_t parenthesis = text.find_first_of("()"); parenthesis != std::string::npos) {
-        error(Code::einops_grouping, place(parenthesis, parenthesis + 1), "axes cannot be split or joined in a string", "the names of axes, in some order",
+        error(Code::einops_grouping, place(parenthesis, parenthesis + 1), "axes cannot be split or joined in a string",
+              "the names of axes, in some order",
               "keep the axes apart; a joined one is split by its index: X[b, 64*h + d]");
         return std::nullopt;
     }
@@ -97,7 +104,8 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
             while (end < spans[i].end && is_name_character(text[end]) && (words || end == at)) ++end;
             const bool letter = end > at && !(text[at] >= '0' && text[at] <= '9');
             if (!letter) {
-                error(Code::bad_einsum, place(at, std::max(end, at + 1)), "this is no name of an axis", "letters, and words between spaces",
+                error(Code::bad_einsum, place(at, std::max(end, at + 1)), "this is no name of an axis",
+                      "letters, and words between spaces",
                       text[at] == '.' ? "write the axes out; a string has no '...' here" : "");
                 return std::nullopt;
             }
@@ -112,7 +120,9 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     }
 
     if (arrays.size() != pattern.operands.size() || arrays.empty()) {
-        error(Code::einsum_operand_count, node.range, fmt::format("the string has {} and the call {}", counted(pattern.operands.size(), "term"), counted(arrays.size(), "array")),
+        error(Code::einsum_operand_count, node.range,
+              fmt::format("the string has {} and the call {}", counted(pattern.operands.size(), "term"),
+                          counted(arrays.size(), "array")),
               "an array for each term before ->", usage);
         return std::nullopt;
     }
@@ -120,8 +130,11 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     for (std::size_t i = 0; i < pattern.output->names.size(); ++i) {
         const AstWord& word = pattern.output->names[i];
         const auto same = [&](const AstWord& other) { return other.text == word.text; };
-        const bool known = std::any_of(pattern.operands.begin(), pattern.operands.end(), [&](const Term& t) { return std::any_of(t.names.begin(), t.names.end(), same); });
-        if (!known) error(Code::einsum_output, word.range, fmt::format("{} stands after -> and in no term before it", word.text), "a name of some operand");
+        const bool known = std::any_of(pattern.operands.begin(), pattern.operands.end(),
+                                       [&](const Term& t) { return std::any_of(t.names.begin(), t.names.end(), same); });
+        if (!known)
+            error(Code::einsum_output, word.range,
+                  fmt::format("{} stands after -> and in no term before it", word.text), "a name of some operand");
         if (std::any_of(pattern.output->names.begin(), pattern.output->names.begin() + static_cast<std::ptrdiff_t>(i), same)) {
             error(Code::einsum_output, word.range, fmt::format("{} stands twice after ->", word.text), "each name once");
         }
@@ -142,15 +155,21 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
             std::size_t written = 0;
             if (indexed) {
                 written = indexed->indices.size();
-                const bool points = std::any_of(indexed->indices.begin(), indexed->indices.end(), [](const AstNode& i) { return std::holds_alternative<AstEllipsis>(i.v); });
+                const bool points = std::any_of(indexed->indices.begin(), indexed->indices.end(), [](const AstNode& i) {
+                    return std::holds_alternative<AstEllipsis>(i.v);
+                });
                 if (points) --written;
                 if (!points) written = 0;
             }
             if (total != written + term.names.size()) {
                 diagnostics_
-                    .error(Code::einsum_rank, term.range, fmt::format("the term has {} for {}", counted(term.names.size(), "name"), name),
-                           fmt::format("{}: {}", counted(total - std::min(written, total), "name"), array_text(known->second.id)),
-                           einsum && !words && total > 0 && term.names.size() > total ? "names of several letters stand between spaces: \"batch head, head -> batch\"" : "")
+                    .error(Code::einsum_rank, term.range,
+                           fmt::format("the term has {} for {}", counted(term.names.size(), "name"), name),
+                           fmt::format("{}: {}", counted(total - std::min(written, total), "name"),
+                                       array_text(known->second.id)),
+                           einsum && !words && total > 0 && term.names.size() > total
+                               ? "names of several letters stand between spaces: \"batch head, head -> batch\""
+                               : "")
                     .notes.push_back({d_.array(known->second.id).range, fmt::format("{} is declared here", name)});
                 continue;
             }
@@ -162,7 +181,8 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
         }
     }
     if (errors() > before) return std::nullopt;
-    if (std::any_of(operands.begin(), operands.end(), [](const ArrayOperand& o) { return o.array < 0; })) return std::nullopt;  // reported elsewhere
+    if (std::any_of(operands.begin(), operands.end(), [](const ArrayOperand& o) { return o.array < 0; }))
+        return std::nullopt;  // reported elsewhere
 
     if (!einsum && !reduction) {
         auto names_of = [](const Term& t) {
@@ -172,8 +192,8 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
             return names;
         };
         if (names_of(pattern.operands[0]) != names_of(*pattern.output)) {
-            error(Code::not_a_permutation, pattern_node.range, "rearrange must keep every axis", "the same names on both sides of ->",
-                  "einsum or reduce takes axes away");
+            error(Code::not_a_permutation, pattern_node.range, "rearrange must keep every axis",
+                  "the same names on both sides of ->", "einsum or reduce takes axes away");
             return std::nullopt;
         }
     }
@@ -187,7 +207,8 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
             if (!woven.contains(a)) given.push_back(a);
         }
         if (given.size() != pattern.output->names.size()) {
-            error(Code::call_target_mismatch, pattern.output->range, fmt::format("the result of {} has {}", function, counted(pattern.output->names.size(), "axis")),
+            error(Code::call_target_mismatch, pattern.output->range,
+                  fmt::format("the result of {} has {}", function, counted(pattern.output->names.size(), "axis")),
                   fmt::format("{}, as on the left-hand side: {}", counted(given.size(), "axis"), axis_list(*target)));
             return std::nullopt;
         }
@@ -198,7 +219,8 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     }
     std::vector<AxisId> consumed;
     const auto stays = [&](const std::string& name) {
-        return std::any_of(pattern.output->names.begin(), pattern.output->names.end(), [&](const AstWord& w) { return w.text == name; });
+        return std::any_of(pattern.output->names.begin(), pattern.output->names.end(),
+                           [&](const AstWord& w) { return w.text == name; });
     };
     for (std::size_t p = 0; p < operands.size(); ++p) {
         for (std::size_t j = 0; j < operands[p].open.size(); ++j) {
@@ -210,7 +232,8 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
             AxisId id = -1;
             if (!written.text.empty()) {
                 id = axis(written.text);
-            } else if (const auto same = axes_.find(word.text); kept && same != axes_.end() && contains(frame.bound, same->second) && !used.contains(same->second)) {
+            } else if (const auto same = axes_.find(word.text);
+                       kept && same != axes_.end() && contains(frame.bound, same->second) && !used.contains(same->second)) {
                 id = same->second;
             } else if (!used.contains(dimension) && (kept || !contains(frame.bound, dimension))) {
                 id = dimension;
@@ -218,16 +241,22 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
                 id = fresh_axis(word.text);
             }
             if (used.contains(id)) {
-                error(Code::call_axis_clash, word.range, fmt::format("{} and another name would both be the axis {}", word.text, d_.axis(id).name), "an axis for each name");
+                error(Code::call_axis_clash, word.range,
+                      fmt::format("{} and another name would both be the axis {}", word.text, d_.axis(id).name),
+                      "an axis for each name");
                 return std::nullopt;
             }
             if (kept && !infer && !contains(frame.bound, id)) {
-                error(Code::unbound_index, word.range, fmt::format("the axis {} stays in the result and is bound by nothing", d_.axis(id).name),
-                      "an index of the left-hand side, or an axis under a reduction", "give the result an equation of its own");
+                error(Code::unbound_index, word.range,
+                      fmt::format("the axis {} stays in the result and is bound by nothing", d_.axis(id).name),
+                      "an index of the left-hand side, or an axis under a reduction",
+                      "give the result an equation of its own");
                 return std::nullopt;
             }
             if (!kept && contains(frame.bound, id)) {
-                error(Code::axis_bound_twice, word.range, fmt::format("{} is consumed here and bound already", d_.axis(id).name), "an axis that is not in use here");
+                error(Code::axis_bound_twice, word.range,
+                      fmt::format("{} is consumed here and bound already", d_.axis(id).name),
+                      "an axis that is not in use here");
                 return std::nullopt;
             }
             axes[word.text] = id;
@@ -262,10 +291,15 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     if (reduction) {
         const AstNode& word = *strings[pattern_last ? 0 : 1];
         const std::string op = std::get<AstString>(word.v).text;
-        static const std::map<std::string, ReduceOp> table{{"sum", ReduceOp::sum}, {"prod", ReduceOp::prod}, {"max", ReduceOp::max}, {"min", ReduceOp::min}, {"mean", ReduceOp::sum}};
+        static const std::map<std::string, ReduceOp> table{{"sum", ReduceOp::sum},
+                                                           {"prod", ReduceOp::prod},
+                                                           {"max", ReduceOp::max},
+                                                           {"min", ReduceOp::min},
+                                                           {"mean", ReduceOp::sum}};
         const auto at = table.find(op);
         if (at == table.end()) {
-            error(Code::unknown_reduction, word.range, fmt::format("there is no reduction {}", op), "sum, prod, max, min or mean", did_you_mean(op, {"sum", "prod", "max", "min", "mean"}));
+            error(Code::unknown_reduction, word.range, fmt::format("there is no reduction {}", op),
+                  "sum, prod, max, min or mean", did_you_mean(op, {"sum", "prod", "max", "min", "mean"}));
             return std::nullopt;
         }
         body.reduce = at->second;

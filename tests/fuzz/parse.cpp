@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)render(diagram.errors(), true);
         return 0;
     }
-    for (const std::string& line : verify(*diagram)) fail("a parsed diagram does not verify", line + "\n" + print(*diagram));
+    for (const std::string& line : verify(*diagram))
+        fail("a parsed diagram does not verify", line + "\n" + print(*diagram));
     const std::string printed = print(*diagram);
     const auto again = parse_diagram(source(printed));
     if (!again.ok()) fail("a printed diagram does not parse", printed + render(again.errors()));

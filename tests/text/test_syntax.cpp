@@ -112,7 +112,8 @@ TEST(Syntax, OperatorsBindAsInMathematics) {
     EXPECT_EQ(body("X[i, j] - (s - 1)"), "X[i, j] - (s - 1)");
     EXPECT_EQ(body("(X[i, j] - s) - 1"), "X[i, j] - s - 1");
     EXPECT_EQ(body("X[i, j]^-s * 2"), "X[i, j]^-s * 2");
-    EXPECT_EQ(body("where(not i < j and j <= 3 or s > 0, X[i, j], -inf)"), "where(not i < j and j <= 3 or s > 0, X[i, j], -inf)");
+    EXPECT_EQ(body("where(not i < j and j <= 3 or s > 0, X[i, j], -inf)"),
+              "where(not i < j and j <= 3 or s > 0, X[i, j], -inf)");
     EXPECT_EQ(body("where(not (i < j and j <= 3), X[i, j], nan)"), "where(not (i < j and j <= 3), X[i, j], nan)");
     EXPECT_EQ(body("X[i, j] * j - size(j)"), "X[i, j] * j - size(j)");
 }
@@ -136,7 +137,8 @@ TEST(Syntax, IndentedTextsOfCodeAreRead) {
 }
 
 TEST(Syntax, ConstantsAreExact) {
-    for (const double value : {0.1, 1e-5, 1.0 / 3, 4.9406564584124654e-324, 1.7976931348623157e308, 2.5, 123456789012345678.0}) {
+    for (const double value :
+         {0.1, 1e-5, 1.0 / 3, 4.9406564584124654e-324, 1.7976931348623157e308, 2.5, 123456789012345678.0}) {
         const Diagram d = parsed("f(X[i]) -> Y[i]\n    Y[i] = X[i] + " + fmt::format("{}", value) + "\n");
         ASSERT_FALSE(d.equations.empty());
         EXPECT_EQ(as<Constant>(as<Binary>(d.equations[0].body)->b)->value, value);
@@ -154,7 +156,8 @@ TEST(Syntax, TheMainDiagramIsTheLastUnlessNamed) {
 }
 
 TEST(Syntax, TheCommandLinesScheduleStandsBeforeTheTexts) {
-    const std::string text = "f(X[i]) -> Y[i]\n    Y[i] = X[i]\nschedule\n    group i = 8\n    form = auxiliary\n    threads = 2\n";
+    const std::string text =
+        "f(X[i]) -> Y[i]\n    Y[i] = X[i]\nschedule\n    group i = 8\n    form = auxiliary\n    threads = 2\n";
     const Diagram d = parsed(text, {"", {"group i=16", "stream i"}});
     ASSERT_EQ(d.schedule.size(), 4U);
     EXPECT_EQ(d.schedule[0], (ScheduleItem{"group", "i", 16, "", {}}));
@@ -181,21 +184,26 @@ TEST(Syntax, EquationsPointIntoTheUsersText) {
     ASSERT_EQ(d.equations.size(), 5U);
     for (const Equation& e : d.equations) {
         ASSERT_NE(e.range.source, nullptr);
-        EXPECT_EQ(e.range.source->text.substr(e.range.begin, e.range.end - e.range.begin), "Y[r, c] = softmax(c) X[r, c] * 2");
+        EXPECT_EQ(e.range.source->text.substr(e.range.begin, e.range.end - e.range.begin),
+                  "Y[r, c] = softmax(c) X[r, c] * 2");
     }
     EXPECT_TRUE(d.equations[0].inlined.empty());
     EXPECT_EQ(d.equations[1].inlined, (std::vector<std::string>{"softmax"}));
 }
 
 TEST(Syntax, CanonicalOrderIsReachedFromAnyOther) {
-    Diagram d = parsed("f(Q[q, k], K[x, k]) -> S[q]\n    T[q, x] = sum(k) Q[q, k] * K[x, k]\n    S[q] = max(x) T[q, x]\nsizes x = q\n");
+    Diagram d = parsed(
+        "f(Q[q, k], K[x, k]) -> S[q]\n    T[q, x] = sum(k) Q[q, k] * K[x, k]\n    S[q] = max(x) T[q, x]\nsizes x = "
+        "q\n");
     Diagram shuffled = d;
     // Array 0 and the last change places, and so do two axes.
     const auto last = static_cast<ArrayId>(d.arrays.size() - 1);
     const auto array = [&](ArrayId id) { return id == 0 ? last : id == last ? 0 : id; };
     const auto axis = [&](AxisId id) { return id == 0 ? 2 : id == 2 ? 0 : id; };
-    for (std::size_t i = 0; i < d.arrays.size(); ++i) shuffled.arrays[static_cast<std::size_t>(array(static_cast<ArrayId>(i)))] = d.arrays[i];
-    for (std::size_t i = 0; i < d.axes.size(); ++i) shuffled.axes[static_cast<std::size_t>(axis(static_cast<AxisId>(i)))] = d.axes[i];
+    for (std::size_t i = 0; i < d.arrays.size(); ++i)
+        shuffled.arrays[static_cast<std::size_t>(array(static_cast<ArrayId>(i)))] = d.arrays[i];
+    for (std::size_t i = 0; i < d.axes.size(); ++i)
+        shuffled.axes[static_cast<std::size_t>(axis(static_cast<AxisId>(i)))] = d.axes[i];
     for (Array& a : shuffled.arrays) std::transform(a.axes.begin(), a.axes.end(), a.axes.begin(), axis);
     std::transform(shuffled.inputs.begin(), shuffled.inputs.end(), shuffled.inputs.begin(), array);
     std::transform(shuffled.outputs.begin(), shuffled.outputs.end(), shuffled.outputs.begin(), array);

@@ -1,0 +1,282 @@
+// What a bound call becomes: the callee's equations over the caller's axes and arrays, or, where all is scalar, an expression.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "algebra/expr_walk.hpp"
+#include "support/limits.hpp"
+#include "syntax/elaborator.hpp"
+
+namespace napkin {
+namespace {
+
+/// Bottom up over an expression whose parts may be shared: own(node) + combine over the children.
+template <class Own, class Combine>
+std::size_t fold_up(const Expr& e, Own own, Combine combine) {
+    std::unordered_map<const ExprNode*, std::size_t> values;
+    for_each_postorder(e, [&](const Expr& node) {
+        std::size_t below = 0;
+        for_each_child(*node, [&](const Expr& child) { below = combine(below, values.at(child.get())); });
+        values[node.get()] = own(node) + below;
+    });
+    return values.at(e.get());
+}
+
+std::size_t depth_of(const Expr& e) {
+    return fold_up(e, [](const Expr&) { return 1; }, [](std::size_t a, std::size_t b) { return std::max(a, b); });
+}
+
+/// How often the expression, written out, reads the array.
+std::size_t count_reads(const Expr& e, ArrayId array) {
+    const auto own = [&](const Expr& node) { return as<Read>(node) && as<Read>(node)->array == array ? 1 : 0; };
+    return fold_up(e, own, [](std::size_t a, std::size_t b) { return std::min(a + b, limits::max_expr_nodes); });
+}
+
+}  // namespace
+
+AxisId Elaborator::map_axis(Binding& b, AxisId callee_axis) {
+    AxisId& image = b.axes[static_cast<std::size_t>(callee_axis)];
+    if (image >= 0) return image;
+    const Axis& own = b.callee->diagram.axis(callee_axis);
+    if (b.callee->globals.contains(own.name)) {
+        axis_names_.insert(own.name);
+        image = axis(own.name);
+    } else {
+        image = fresh_axis(own.name);
+    }
+    return image;
+}
+
+Affine Elaborator::map_index(Binding& b, const Affine& index) {
+    Affine out;
+    out.constant = index.constant;
+    for (const auto& [a, factor] : index.terms) out.add(map_axis(b, a), factor);
+    return out;
+}
+
+Expr Elaborator::map_parameter(Binding&, const Parameter& p, const std::vector<Affine>& indices) {
+    const auto* r = as<Read>(p.expr);
+    if (!r || p.own.empty()) return p.expr;
+    std::vector<Affine> out;
+    for (const Affine& index : r->indices) {
+        Affine composed;
+        composed.constant = index.constant;
+        for (const auto& [a, factor] : index.terms) {
+            const auto at = std::find(p.own.begin(), p.own.end(), a);
+            if (at == p.own.end()) {
+                composed.add(a, factor);
+            } else {
+                composed = composed + indices[static_cast<std::size_t>(at - p.own.begin())] * factor;
+            }
+        }
+        out.push_back(std::move(composed));
+    }
+    return read(r->array, std::move(out));
+}
+
+/// The axes of the caller that each result has: the images of its own, and those it is woven over.
+std::vector<std::set<AxisId>> Elaborator::result_axes(Binding& b) {
+    const Diagram& c = b.callee->diagram;
+    std::vector<std::set<AxisId>> woven(c.arrays.size());
+    for (std::size_t p = 0; p < c.inputs.size() && p < b.parameters.size(); ++p) {
+        for (const AxisId a : free_axes(b.parameters[p].expr)) {
+            if (!contains(b.parameters[p].own, a)) woven[static_cast<std::size_t>(c.inputs[p])].insert(a);
+        }
+    }
+    for (const Equation& e : c.equations) {
+        std::set<AxisId>& target = woven[static_cast<std::size_t>(e.target)];
+        for (const ArrayId id : read_arrays(e.body)) {
+            const std::set<AxisId>& source = woven[static_cast<std::size_t>(id)];
+            target.insert(source.begin(), source.end());
+        }
+    }
+    std::vector<std::set<AxisId>> out;
+    for (const ArrayId id : c.outputs) {
+        std::set<AxisId> axes = woven[static_cast<std::size_t>(id)];
+        for (const AxisId a : c.array(id).axes) axes.insert(map_axis(b, a));
+        out.push_back(std::move(axes));
+    }
+    return out;
+}
+
+std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets) {
+    const Diagram& c = b.callee->diagram;
+    // Every array of the callee: the array that it becomes, and for each of that one's axes the callee's dimension, or -1: woven.
+    struct Image {
+        ArrayId id = -1;
+        std::vector<int> dimensions;
+    };
+    std::vector<Image> images(c.arrays.size());
+    std::vector<int> parameter_of(c.arrays.size(), -1), result_of(c.arrays.size(), -1);
+    for (std::size_t p = 0; p < c.inputs.size(); ++p) {
+        parameter_of[static_cast<std::size_t>(c.inputs[p])] = static_cast<int>(p);
+        if (p >= b.parameters.size()) b.parameters.push_back({constant(*b.callee->defaults[p]), {}});
+    }
+    for (std::size_t r = 0; r < c.outputs.size(); ++r)
+        result_of[static_cast<std::size_t>(c.outputs[r])] = static_cast<int>(r);
+
+    const auto map_expr = [&](const Expr& e) {
+        return transform(e, [&](const Expr& node) -> Expr {
+            if (const auto* n = as<AxisIndex>(node)) return axis_index(map_axis(b, n->axis));
+            if (const auto* n = as<AxisSize>(node)) return axis_size(map_axis(b, n->axis));
+            const auto* r = as<Read>(node);
+            if (!r) return node;
+            std::vector<Affine> indices;
+            for (const Affine& index : r->indices) indices.push_back(map_index(b, index));
+            const int parameter = parameter_of[static_cast<std::size_t>(r->array)];
+            if (parameter >= 0) return map_parameter(b, b.parameters[static_cast<std::size_t>(parameter)], indices);
+            const Image& image = images[static_cast<std::size_t>(r->array)];
+            const Array& array = d_.array(image.id);
+            std::vector<Affine> placed;
+            for (std::size_t i = 0; i < array.axes.size(); ++i) {
+                const int dimension = image.dimensions[i];
+                placed.push_back(dimension < 0 ? Affine::axis(array.axes[i])
+                                               : indices[static_cast<std::size_t>(dimension)]);
+            }
+            return read(image.id, std::move(placed));
+        });
+    };
+
+    const std::size_t before = errors();
+    for (const Equation& e : c.equations) {
+        if (over_limit_ || errors() > before) return {};
+        if (!spend(count_nodes(e.body), b.range)) return {};
+        Expr body = map_expr(e.body);
+        if (depth_of(body) > limits::max_nesting) {
+            error(Code::nesting_too_deep, b.range,
+                  fmt::format("{} makes an expression that is nested too deep", b.name.text),
+                  fmt::format("at most {} operators and calls inside each other", limits::max_nesting));
+            return {};
+        }
+        std::vector<AxisId> reduce_axes;
+        for (const AxisId a : e.reduce_axes) reduce_axes.push_back(map_axis(b, a));
+        for (const AxisId a : reduce_axes) {
+            if (depends_on_axis(body, a)) continue;
+            error(Code::unused_reduction_axis, b.range,
+                  fmt::format("what {} reduces over {} does not depend on it here", b.name.text, d_.axis(a).name),
+                  fmt::format("arguments that depend on {}", d_.axis(a).name));
+            return {};
+        }
+        visit(body, [&](const Expr& node) { check_coordinates(node, b.range); });
+        if (errors() > before) return {};
+        const Array& own = c.array(e.target);
+        std::vector<AxisId> own_axes;
+        for (const AxisId a : own.axes) own_axes.push_back(map_axis(b, a));
+        const std::vector<AxisId> free = free_axes(body);
+
+        const int result = result_of[static_cast<std::size_t>(e.target)];
+        const ArrayId target = result >= 0 ? targets[static_cast<std::size_t>(result)] : -1;
+        Image image;
+        if (target >= 0) {
+            image.id = target;
+        } else {
+            std::vector<AxisId> axes;
+            for (const AxisId a : frame.bound) {
+                if (b.woven.contains(a) && contains(free, a)) axes.push_back(a);
+            }
+            for (const AxisId a : free) {
+                if (b.woven.contains(a) && !contains(axes, a)) axes.push_back(a);
+            }
+            axes.insert(axes.end(), own_axes.begin(), own_axes.end());
+            // What the callee named after its result is named after the caller's.
+            std::string suffix = result >= 0 && c.outputs.size() == 1 ? b.name.text : own.name;
+            for (const ArrayId id : c.outputs) {
+                const std::string& prefix = c.array(id).name;
+                if (suffix.size() > prefix.size() + 1 && suffix.starts_with(prefix + "_"))
+                    suffix = suffix.substr(prefix.size() + 1);
+            }
+            const bool typed = b.callee->typed[static_cast<std::size_t>(e.target)];
+            image.id = add(unique_name(frame.base + "_" + suffix), std::move(axes),
+                           typed ? std::optional(own.type) : std::nullopt, ArrayRole::temporary, frame.equation);
+        }
+        Array& array = d_.arrays[static_cast<std::size_t>(image.id)];
+        if (!out_.typed[static_cast<std::size_t>(image.id)]) {
+            if (target >= 0 && b.callee->typed[static_cast<std::size_t>(e.target)] && array.role == ArrayRole::temporary) {
+                array.type = own.type;
+            } else if (array.role == ArrayRole::temporary) {
+                array.type = infer_type(body);
+            }
+        }
+        for (const AxisId a : array.axes) {
+            const auto at = std::find(own_axes.begin(), own_axes.end(), a);
+            image.dimensions.push_back(at == own_axes.end() ? -1 : static_cast<int>(at - own_axes.begin()));
+        }
+        images[static_cast<std::size_t>(e.target)] = image;
+        Equation equation{image.id, e.reduce, std::move(reduce_axes), std::move(body), frame.equation, {b.name.text}};
+        equation.inlined.insert(equation.inlined.end(), e.inlined.begin(), e.inlined.end());
+        add_equation(std::move(equation));
+    }
+    if (over_limit_) return {};
+
+    // Sizes that the callee's text gives hold for the caller's axes that have none.
+    for (std::size_t i = 0; i < c.axes.size(); ++i) {
+        if (!c.axes[i].size || b.axes[i] < 0) continue;
+        Size size = *c.axes[i].size;
+        // In two steps, through names that no text can hold, so that exchanged names do not meet.
+        std::vector<std::pair<std::string, AxisId>> symbols;
+        for (const std::string& symbol : size.symbols()) {
+            const auto own = c.find_axis(symbol);
+            if (own) symbols.emplace_back(symbol, map_axis(b, *own));
+        }
+        for (const auto& [symbol, image] : symbols) size = size.substitute(symbol, Size::symbol("'" + symbol));
+        for (const auto& [symbol, image] : symbols)
+            size = size.substitute("'" + symbol, Size::symbol(d_.axis(image).name));
+        suggest_size(b.axes[i], std::move(size));
+    }
+    std::vector<ArrayId> out;
+    for (const ArrayId id : c.outputs) out.push_back(images[static_cast<std::size_t>(id)].id);
+    return out;
+}
+
+/// A callee of scalars and maps becomes an expression: arguments and inner arrays stand where they are read, unless they are large
+/// and read more than once.
+Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
+    const Diagram& c = b.callee->diagram;
+    std::map<ArrayId, Expr> values;
+    std::map<ArrayId, std::size_t> uses;
+    for (const Equation& e : c.equations) {
+        for (const ArrayId id : read_arrays(e.body)) uses[id] += count_reads(e.body, id);
+    }
+    const auto fits = [&](ArrayId id, const Expr& e) {
+        return is_simple(e) || (uses[id] <= 1 && depth_of(e) <= limits::max_nesting / 4);
+    };
+    for (std::size_t p = 0; p < c.inputs.size(); ++p) {
+        const ArrayId id = c.inputs[p];
+        Expr e = p < b.parameters.size() ? b.parameters[p].expr : constant(*b.callee->defaults[p]);
+        if (!fits(id, e) && !(read_arrays(e).empty() && count_nodes(e) <= 8))
+            e = stored_argument(b, p, std::move(e), {}, frame).expr;
+        values[id] = std::move(e);
+    }
+    Expr result;
+    for (const Equation& e : c.equations) {
+        if (!spend(count_nodes(e.body), b.range)) return constant(0);
+        Expr body = transform(e.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            if (!r) return node;
+            const auto at = values.find(r->array);
+            return at == values.end() ? node : at->second;
+        });
+        const bool is_result = e.target == c.outputs[0];
+        if (is_result && uses[e.target] == 0) {
+            result = std::move(body);
+            continue;
+        }
+        if (!fits(e.target, body) || depth_of(body) > limits::max_nesting / 2) {
+            Body inner;
+            inner.expr = std::move(body);
+            body = store(inner, frame, c.array(e.target).name);
+        }
+        if (is_result) result = body;
+        values[e.target] = std::move(body);
+    }
+    visit(result, [&](const Expr& node) { check_coordinates(node, b.range); });
+    if (depth_of(result) > limits::max_nesting / 2) {
+        Body inner;
+        inner.expr = std::move(result);
+        result = store(inner, frame, b.name.text);
+    }
+    return result;
+}
+
+}  // namespace napkin

@@ -1,0 +1,136 @@
+// A call means what its callee's equations mean when they are written out: pairs of texts that must give the same values.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "diagram/evaluate.hpp"
+#include "diagram/sizes.hpp"
+#include "syntax/parse.hpp"
+
+namespace napkin {
+namespace {
+
+struct Evaluated {
+    Diagram diagram;
+    Values values;
+};
+
+Evaluated evaluated(const std::string& text) {
+    auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<text>", text}));
+    if (!diagram.ok()) {
+        ADD_FAILURE() << text << render(diagram.errors());
+        return {};
+    }
+    const auto extents = bind_sizes(*diagram);
+    if (!extents.ok()) {
+        ADD_FAILURE() << text << render(extents.errors());
+        return {};
+    }
+    Values values = random_inputs(*diagram, *extents, 7);
+    evaluate(*diagram, *extents, values);
+    return {*diagram, values};
+}
+
+/// Both texts have the same inputs and outputs, in the same order.
+void expect_same(const std::string& a, const std::string& b) {
+    SCOPED_TRACE(a);
+    const Evaluated x = evaluated(a), y = evaluated(b);
+    ASSERT_EQ(x.diagram.inputs.size(), y.diagram.inputs.size());
+    ASSERT_EQ(x.diagram.outputs.size(), y.diagram.outputs.size());
+    for (std::size_t i = 0; i < x.diagram.inputs.size(); ++i) {
+        ASSERT_EQ(x.values[static_cast<std::size_t>(x.diagram.inputs[i])],
+                  y.values[static_cast<std::size_t>(y.diagram.inputs[i])]);
+    }
+    for (std::size_t i = 0; i < x.diagram.outputs.size(); ++i) {
+        const auto& p = x.values[static_cast<std::size_t>(x.diagram.outputs[i])];
+        const auto& q = y.values[static_cast<std::size_t>(y.diagram.outputs[i])];
+        ASSERT_EQ(p.size(), q.size());
+        ASSERT_FALSE(p.empty());
+        for (std::size_t k = 0; k < p.size(); ++k) ASSERT_NEAR(p[k], q[k], 1e-12 * (1 + std::abs(q[k]))) << k;
+    }
+}
+
+const std::string attend =
+    "attend(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n"
+    "    S[q, x] = sum(k) Q[q, k] * K[x, k] * size(k)^-0.5\n"
+    "    E[q, x] = exp(S[q, x])\n"
+    "    Z[q] = sum(x) E[q, x]\n"
+    "    O[q, d] = sum(x) E[q, x] / Z[q] * V[x, d]\n";
+
+TEST(Calls, WovenArgumentsAndSharedOnes) {
+    const std::string sizes = "sizes b = 2, h = 3, q = 4, x = 5, k = 2, d = 3\n";
+    expect_same(attend +
+                    "f(Q[b, h, q, k], K[x, b, k], V[x, d]) -> O[b, q, h, d]\n"
+                    "    T[b, x, k] = K[x, b, k]\n"
+                    "    O[b, q, h, d] = attend(Q[b, h, ..], T[b, ..], V)\n" +
+                    sizes,
+                "f(Q[b, h, q, k], K[x, b, k], V[x, d]) -> O[b, q, h, d]\n"
+                "    E[b, h, q, x] = exp(size(k)^-0.5 * sum(k) Q[b, h, q, k] * K[x, b, k])\n"
+                "    Z[b, h, q] = sum(x) E[b, h, q, x]\n"
+                "    O[b, q, h, d] = (sum(x) E[b, h, q, x] * V[x, d]) / Z[b, h, q]\n" +
+                    sizes);
+}
+
+TEST(Calls, AnArrayAgainstItself) {
+    const std::string sizes = "sizes n = 4, m = 3\n";
+    expect_same(attend + "f(A[n, m]) -> O[n, e]\n    O[n, e] = attend(A, A, A)\n" + sizes,
+                "f(A[n, m]) -> O[n, e]\n"
+                "    E[n, x] = exp(size(m)^-0.5 * sum(m) A[n, m] * A[x, m])\n"
+                "    Z[n] = sum(x) E[n, x]\n"
+                "    O[n, e] = (sum(x) E[n, x] * A[x, e]) / Z[n]\n" +
+                    sizes);
+}
+
+TEST(Calls, PrefixFormBindsItsAxesAndWeavesTheRest) {
+    const std::string sizes = "sizes r = 3, c = 5, n = 2\n";
+    expect_same("f(X[r, c], W[c, n]) -> Y[r, n]\n    Y[r, n] = sum(c) (standardize(c)(X[r, c] * 2, 0.5)) * W[c, n]\n" + sizes,
+                "f(X[r, c], W[c, n]) -> Y[r, n]\n"
+                "    A[r, c] = 2 * X[r, c]\n"
+                "    M[r] = (sum(c) A[r, c]) / size(c)\n"
+                "    V[r] = (sum(c) (A[r, c] - M[r])^2) / size(c)\n"
+                "    Y[r, n] = sum(c) (A[r, c] - M[r]) / sqrt(V[r] + 0.5) * W[c, n]\n" +
+                    sizes);
+}
+
+TEST(Calls, ShiftedArgumentsAreComposed) {
+    const std::string sizes = "sizes n = 12, w = 3, j = 4\n";
+    expect_same(
+        "conv(X[n], W[w]) -> Y[i]\n    Y[i] = sum(w) X[i + 2*w] * W[w]\n"
+        "f(A[n, b], W[w]) -> Y[b, j]\n    Y[b, j] = conv(m, w, j)(A[m + 1, b], W[w])\nsizes m = n - 1, b = 2\n" +
+            sizes,
+        "f(A[n, b], W[w]) -> Y[b, j]\n    Y[b, j] = sum(w) A[1 + j + 2*w, b] * W[w]\nsizes b = 2\n" + sizes);
+}
+
+TEST(Calls, ScalarsMayDependOnWovenAxes) {
+    const std::string sizes = "sizes n = 4, v = 6\n";
+    expect_same("f(X[n, v], T[n]) -> L[n]\n    L[n] = cross_entropy(v)(X[n, v], floor(abs(T[n])))\n" + sizes,
+                "f(X[n, v], T[n]) -> L[n]\n"
+                "    L[n] = log(sum(v) exp(X[n, v])) - sum(v) where(v == floor(abs(T[n])), X[n, v], 0)\n" +
+                    sizes);
+}
+
+TEST(Calls, StringsMeanTheirProducts) {
+    const std::string sizes = "sizes b = 2, q = 3, k = 4, x = 5\n";
+    expect_same(
+        "f(Q[b, q, k], K[b, x, k]) -> S[x, b, q], M[q]\n"
+        "    S = einsum(\"bqk,bxk->xbq\", Q, K)\n    M[q] = reduce(\"b q k -> q\", \"mean\", Q) + einsum(\"bkq->\", "
+        "Q)\n" +
+            sizes,
+        "f(Q[b, q, k], K[b, x, k]) -> S[x, b, q], M[q]\n"
+        "    S[x, b, q] = sum(k) Q[b, q, k] * K[b, x, k]\n"
+        "    M[q] = (sum(b, k) Q[b, q, k]) / (size(b) * size(k)) + sum(b, p, k) Q[b, p, k]\n" +
+            sizes);
+}
+
+TEST(Calls, ElementwiseCalleesAreExpressions) {
+    const std::string sizes = "sizes i = 50\n";
+    expect_same("f(X[i]) -> Y[i]\n    Y[i] = softplus(gelu(X[i] + 1) * 2) + mish(X[i]) * clamp(X[i], -1, 0.5)\n" + sizes,
+                "f(X[i]) -> Y[i]\n"
+                "    G[i] = (X[i] + 1) * (1 + erf((X[i] + 1) / sqrt(2)))\n"
+                "    Y[i] = log(1 + exp(G[i])) + X[i] * tanh(log(1 + exp(X[i]))) * max(-1, min(0.5, X[i]))\n" +
+                    sizes);
+}
+
+}  // namespace
+}  // namespace napkin
