@@ -11,6 +11,7 @@
 #include "derive/evaluate_derived.hpp"
 #include "derive/verify.hpp"
 #include "property/random_diagram.hpp"
+#include "tile/count.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
 #include "tile/print.hpp"
@@ -126,6 +127,7 @@ std::string check(const Case& c, Coverage& seen) {
     const auto counts = interpret(program, values);
     if (const auto d = difference(c.diagram, reference, derived.diagram, values); !d.empty())
         return "interpreter: " + d;
+    if (count(program) != counts) return "counts: the walk without values counts otherwise than the interpreter";
     for (std::size_t k = 0; k < counts.size(); ++k) {
         const ExactCosts costs = exact_costs(derived, derived.kernels[k], c.extents, plan.kernels[k]);
         if (const auto d = differences(derived.diagram, counts[k], costs); !d.empty())
