@@ -223,7 +223,7 @@ private:
                  frame_.variables[v]);
         }
         for (const AxisNames& a : frame_.axes) {
-            if (!mentions_name(body.text(), fmt::format("for (Index {} = 0", a.local))) pass("Index ", a.local);
+            if (!mentions_name(body.text(), fmt::format("Index {} =", a.local))) pass("Index ", a.local);
             pass("Index ", a.begin);
             pass("Index ", a.count);
         }

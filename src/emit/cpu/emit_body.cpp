@@ -141,8 +141,11 @@ void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);
     out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", nest_.block_rows) : "",
                     v.array_vectors ? fmt::format("[{}]", nest_.block_vectors) : ""));
+    // A block of rows uses what is loaded here several times; the compiler would rather load it each time.
+    std::string value = definition(id);
+    if (v.in_statement && value.starts_with("load")) value = fmt::format("keep({})", value);
     out(fmt::format("{}{}{} = {};", v.array_rows ? rows_header() + " " : "",
-                    v.array_vectors ? vectors_header() + " " : "", text_at(id, 0), definition(id)));
+                    v.array_vectors ? vectors_header() + " " : "", text_at(id, 0), value));
 }
 
 void BodyWriter::hoist(Lines& out, int level) {

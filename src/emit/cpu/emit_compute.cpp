@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "emit/cpu/emit_body.hpp"
 #include "emit/cpu/emit_write.hpp"
 
@@ -9,7 +11,7 @@ namespace {
 std::string combined(ReduceOp op, const std::string& a, const std::string& b) {
     switch (op) {
         case ReduceOp::sum: return fmt::format("{} + {}", a, b);
-        case ReduceOp::prod: return fmt::format("{} * ({})", a, b);
+        case ReduceOp::prod: return fmt::format("({}) * ({})", a, b);
         case ReduceOp::max: return fmt::format("maximum({}, {})", a, b);
         case ReduceOp::min: return fmt::format("minimum({}, {})", a, b);
     }
@@ -53,10 +55,18 @@ public:
         if (!compute_.reduce) {
             body.statement(out_, root, [&](const std::string& text) { return store(text, body.is_vector(root)); });
         } else {
-            declare_accumulators(carry);
-            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
+            plan_blocks();
+            if (blocked_level_ > 0) declare("total");
+            for (int level = target_level_ + 1; level < blocked_level_; ++level) open_loop(level);
+            if (blocked_level_ > 0) open_blocks();
+            declare("acc");
+            for (int level = std::max(blocked_level_, target_level_ + 1); level <= last; ++level) open_loop(level);
             body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
-            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
+            for (int level = std::max(blocked_level_, target_level_ + 1); level <= last; ++level) out_.close();
+            if (blocked_level_ > 0) {
+                out_(rows() + vectors() + fmt::format("total{0} += acc{0};", index()));
+                for (int level = target_level_; level < blocked_level_; ++level) out_.close();
+            }
             write_back(carry);
         }
         for (int level = target_level_; level >= 1; --level) out_.close();
@@ -72,8 +82,37 @@ private:
         return (nest_.block_rows > 1 ? "[i]" : std::string()) + (nest_.block_vectors > 1 ? "[j]" : "");
     }
 
+    void plan_blocks() {
+        if (*compute_.reduce != ReduceOp::sum || nest_.vector_reduces) return;
+        std::int64_t inner = 1;
+        for (int level = static_cast<int>(loops_.size()); level > target_level_; --level) {
+            const std::int64_t tile = span_of(frame_.scope(scope_), axis_at(level)).tile;
+            if (is_long_sum(inner * tile)) {
+                const std::int64_t most = std::max<std::int64_t>(1, sum_block / inner),
+                                   blocks = std::max<std::int64_t>(2, (tile + most - 1) / most);
+                blocked_level_ = level;
+                block_ = (tile + blocks - 1) / blocks;
+                return;
+            }
+            inner *= tile;
+        }
+    }
+    [[nodiscard]] const std::string& block_name() const { return frame_.axis(axis_at(blocked_level_)).block; }
+    void open_blocks() {
+        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
+                              frame_.count(axis_at(blocked_level_), scope_), block_));
+    }
     void open_loop(int level) {
         const AxisId axis = axis_at(level);
+        if (level == blocked_level_) {
+            const Span& span = span_of(frame_.scope(scope_), axis);
+            const std::string end = fmt::format("{} + {}", block_name(), block_);
+            const bool whole = !span.ragged && span.tile % block_ == 0;
+            out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; ++{0})", frame_.axis(axis).local, block_name(),
+                                  whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
+            body_->hoist(out_, level);
+            return;
+        }
         const std::int64_t by = block_size(frame_, nest_, axis);
         const std::string& name = frame_.axis(axis).local;
         out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
@@ -97,26 +136,22 @@ private:
         return nest_.vector_axis < 0 || is_vector ? text : fmt::format("splat({})", text);
     }
 
-    void declare_accumulators(ValueId carry) {
+    [[nodiscard]] std::string rows() const { return nest_.block_rows > 1 ? body_->rows_header() + " " : ""; }
+    [[nodiscard]] std::string vectors() const { return nest_.block_vectors > 1 ? body_->vectors_header() + " " : ""; }
+
+    /// Accumulators for the block of targets, at the reduction's identity.
+    void declare(const char* name) {
         const char* type = nest_.vector_axis < 0 ? "real" : "vec";
         std::string dims;
         if (nest_.block_rows > 1) dims += fmt::format("[{}]", nest_.block_rows);
         if (nest_.block_vectors > 1) dims += fmt::format("[{}]", nest_.block_vectors);
-        if (carry >= 0 && !nest_.vector_reduces) {
-            out_(fmt::format("{} acc{};", type, dims));
-            body_->statement(out_, carry, [&](const std::string& text) {
-                return fmt::format("acc{} = {};", index(), as_vector(text, body_->is_vector(carry)));
-            });
-            return;
-        }
         const std::string start = as_vector(literal(identity(*compute_.reduce), frame_.is_double), false);
         if (dims.empty()) {
-            out_(fmt::format("{} acc = {};", type, start));
+            out_(fmt::format("{} {} = {};", type, name, start));
             return;
         }
-        out_(fmt::format("{} acc{};", type, dims));
-        out_(fmt::format("{}{}acc{} = {};", nest_.block_rows > 1 ? body_->rows_header() + " " : "",
-                         nest_.block_vectors > 1 ? body_->vectors_header() + " " : "", index(), start));
+        out_(fmt::format("{} {}{};", type, name, dims));
+        out_(fmt::format("{}{}{}{} = {};", rows(), vectors(), name, index(), start));
     }
 
     [[nodiscard]] std::string accumulate(const std::string& text, bool is_vector) const {
@@ -142,24 +177,25 @@ private:
         return fmt::format("{} = {};", acc, combined(op, acc, as_vector(value, is_vector)));
     }
 
+    /// The carry joins at the end: what accumulates over many chunks is then added to once a chunk, which keeps rounding errors small.
     void write_back(ValueId carry) {
-        const std::string rows = nest_.block_rows > 1 ? body_->rows_header() + " " : "";
-        const std::string row = nest_.block_rows > 1 ? "[i]" : "";
-        if (!nest_.vector_reduces) {
-            const std::string vectors = nest_.block_vectors > 1 ? body_->vectors_header() + " " : "";
-            out_(rows + vectors + store("acc" + index(), nest_.vector_axis >= 0));
+        const ReduceOp op = *compute_.reduce;
+        std::string total = (blocked_level_ > 0 ? "total" : "acc") + index();
+        if (nest_.vector_reduces) {
+            const std::string row = nest_.block_rows > 1 ? "acc[i]" : "acc";
+            total = nest_.block_vectors > 1 ? row + "[0]" : row;
+            for (int j = 1; j < nest_.block_vectors; ++j) total = combined(op, total, fmt::format("{}[{}]", row, j));
+            total = fmt::format("{}({})", horizontal(op), total);
+        }
+        const bool is_vector = nest_.vector_axis >= 0;
+        if (carry < 0) {
+            out_(rows() + (nest_.vector_reduces ? "" : vectors()) + store(total, is_vector));
             return;
         }
-        const ReduceOp op = *compute_.reduce;
-        std::string total = nest_.block_vectors > 1 ? fmt::format("acc{}[0]", row) : "acc" + row;
-        for (int j = 1; j < nest_.block_vectors; ++j) total = combined(op, total, fmt::format("acc{}[{}]", row, j));
-        total = fmt::format("{}({})", horizontal(op), total);
-        if (carry < 0)
-            out_(rows + fmt::format("{} = {};", target(false), total));
-        else
-            body_->statement(out_, carry, [&](const std::string& text) {
-                return fmt::format("{} = {};", target(false), combined(op, text, total));
-            });
+        body_->statement(out_, carry, [&](const std::string& text) {
+            const bool splat = is_vector && !nest_.vector_reduces && !body_->is_vector(carry);
+            return store(combined(op, splat ? fmt::format("splat({})", text) : text, total), is_vector);
+        });
     }
 
     const Frame& frame_;
@@ -169,6 +205,8 @@ private:
     const Compute& compute_;
     std::vector<AxisId> loops_;
     int target_level_ = 0;
+    int blocked_level_ = 0;   ///< whose loop runs in blocks; 0: none
+    std::int64_t block_ = 1;  ///< values of that loop
     BodyWriter* body_ = nullptr;
 };
 

@@ -84,6 +84,7 @@ void add_names(Frame& frame) {
         names.local = frame.names.add(name);
         names.begin = frame.names.add(name + "0");
         names.count = frame.names.add("n" + name);
+        names.block = frame.names.add(name + "_block");
     }
     for (std::size_t v = 0; v < frame.variables.size(); ++v) {
         frame.variables[v] = frame.names.add(frame.kernel->variables[v].name);

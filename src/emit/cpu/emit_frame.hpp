@@ -69,7 +69,7 @@ struct Address {
 };
 
 struct AxisNames {
-    std::string local, begin, count;
+    std::string local, begin, count, block;
 };
 
 struct Frame {
@@ -116,6 +116,11 @@ std::vector<AxisId> target_axes(const Variable& variable);
 bool carries(const Variable& variable, AxisId axis);
 /// Plain reads of the statement's body and carry.
 std::vector<const Read*> reads_of(const Compute& compute);
+
+/// A long sum is cut into blocks of about sum_block terms, each summed from zero and then added to a total: rounding errors grow with the
+/// lengths of the blocks and of the sum of blocks, and not with their product. Vectors whose lanes are partial sums do as much.
+constexpr std::int64_t sum_block = 16;
+constexpr bool is_long_sum(std::int64_t terms) { return terms >= 24; }
 
 /// Values of the axis that one pass of its loop in the nest covers.
 std::int64_t block_size(const Frame& frame, const Nest& nest, AxisId axis);

@@ -114,8 +114,12 @@ private:
                 best_reuse = reuse, nest.row_axis = a;
         }
         if (nest.row_axis < 0) return;
-        // The block's accumulators, one vector of operands and a spare register must fit.
-        const std::int64_t fit = (frame_.options.vector_registers - 2) / nest.block_vectors - 1;
+        // The block's accumulators (and totals), one row of operands and a spare register must fit.
+        std::int64_t terms = 1;
+        for (const AxisId a : compute_.reduce_axes)
+            terms = std::min<std::int64_t>(terms * tile(a), sum_block * sum_block);
+        const bool has_totals = *compute_.reduce == ReduceOp::sum && !nest.vector_reduces && is_long_sum(terms);
+        const std::int64_t fit = ((frame_.options.vector_registers - 2) / nest.block_vectors - 1) / (has_totals ? 2 : 1);
         std::int64_t rows = std::min({frame_.plan->block_rows.value, fit, tile(nest.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
         rows = std::max<std::int64_t>(rows, 1);
