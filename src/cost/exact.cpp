@@ -163,8 +163,8 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int stage,
     std::vector<AxisId> free;
     std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
     for (const AxisId axis : grouped_) {
-        if (contains(fixed, axis)) continue;
-        if (contains(axes, axis))
+        if (is_among(fixed, axis)) continue;
+        if (is_among(axes, axis))
             free.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
@@ -248,7 +248,7 @@ ExactCosts TileCounter::costs() const {
     std::map<ArrayId, ArrayCount> arrays;
     for (const CoreVariable& v : live_.variables) {
         if (!v.loaded && !v.stored) continue;
-        const bool every_chunk = v.loop >= 0 && contains(axes_of(v.dims), loop_axis(v.loop));
+        const bool every_chunk = v.loop >= 0 && is_among(axes_of(v.dims), loop_axis(v.loop));
         const std::int64_t values = sum(v.dims, every_chunk ? v.loop : -1);
         const std::int64_t moved = saturating_mul(values, bytes(derived_.diagram.array(v.array).type));
         ArrayCount& count = arrays[v.array];

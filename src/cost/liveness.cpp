@@ -51,7 +51,7 @@ private:
     Interval& life(int v) { return lives_[static_cast<std::size_t>(v)]; }
     CoreVariable& variable(int v) { return out_.variables[static_cast<std::size_t>(v)]; }
     [[nodiscard]] int now() const { return static_cast<int>(out_.moments.size()) - 1; }
-    [[nodiscard]] bool is_output(ArrayId array) const { return contains(kernel_.outputs, array); }
+    [[nodiscard]] bool is_output(ArrayId array) const { return is_among(kernel_.outputs, array); }
 
     int add_variable(CoreVariable v) {
         out_.variables.push_back(std::move(v));
@@ -187,6 +187,6 @@ std::vector<AxisId> axes_of(const std::vector<Affine>& dims) {
     return {axes.begin(), axes.end()};
 }
 
-bool contains(const std::vector<int>& ids, int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+bool is_among(const std::vector<int>& ids, int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
 
 }  // namespace napkin

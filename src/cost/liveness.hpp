@@ -36,6 +36,6 @@ Liveness liveness(const Derived& derived, const Kernel& kernel);
 /// The axes of the indices, ascending, each once.
 std::vector<AxisId> axes_of(const std::vector<Affine>& dims);
 
-bool contains(const std::vector<int>& ids, int id);
+bool is_among(const std::vector<int>& ids, int id);
 
 }  // namespace napkin

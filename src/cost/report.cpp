@@ -58,11 +58,11 @@ std::map<std::string, std::string> ties(const Derived& derived, const KernelCost
     };
     const auto in_output = [&](AxisId axis) {
         return std::any_of(kernel.outputs.begin(), kernel.outputs.end(),
-                           [&](ArrayId o) { return contains(diagram.array(o).axes, axis); });
+                           [&](ArrayId o) { return is_among(diagram.array(o).axes, axis); });
     };
     std::map<std::int64_t, std::vector<AxisId>> by_size;
     for (AxisId axis = 0; axis < static_cast<AxisId>(diagram.axes.size()); ++axis) {
-        if (contains(cost.grouped, axis) || contains(cost.streamed, axis) || !used(diagram.axis(axis).name)) continue;
+        if (is_among(cost.grouped, axis) || is_among(cost.streamed, axis) || !used(diagram.axis(axis).name)) continue;
         std::optional<std::int64_t> size;
         if (numbers)
             size = numbers->extents[at(axis)];

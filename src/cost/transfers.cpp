@@ -25,7 +25,7 @@ public:
             Size box = 1;
             for (const auto& [axis, c] : dim.terms) {
                 const Size t = axis == loop_axis(v.loop)  ? stream(axis)
-                               : contains(grouped_, axis) ? group(axis)
+                               : is_among(grouped_, axis) ? group(axis)
                                                           : whole(axis);
                 box += Size(c < 0 ? -c : c) * (t - Size(1));
             }
@@ -37,7 +37,7 @@ public:
     /// How often the tile is moved in one group.
     [[nodiscard]] Size times(const CoreVariable& v) const {
         const AxisId axis = loop_axis(v.loop);
-        return axis < 0 || !contains(axes_of(v.dims), axis) ? Size(1) : whole(axis) / stream(axis);
+        return axis < 0 || !is_among(axes_of(v.dims), axis) ? Size(1) : whole(axis) / stream(axis);
     }
 
 private:
@@ -140,7 +140,7 @@ Size leading_terms(const Size& size) {
 std::vector<AxisId> default_grouped(const Kernel& kernel) {
     std::vector<AxisId> grouped;
     for (const AxisId axis : kernel.group_axes)
-        if (!contains(kernel.recompute_axes, axis)) grouped.push_back(axis);
+        if (!is_among(kernel.recompute_axes, axis)) grouped.push_back(axis);
     return grouped;
 }
 
@@ -154,7 +154,7 @@ KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std
     cost.grouped = grouped;
     for (const Stage& stage : kernel.stages)
         if (const auto* loop = std::get_if<Loop>(&stage)) {
-            if (!contains(cost.streamed, loop->axis)) cost.streamed.push_back(loop->axis);
+            if (!is_among(cost.streamed, loop->axis)) cost.streamed.push_back(loop->axis);
             cost.may_skip |= !loop->support.empty();
         }
 

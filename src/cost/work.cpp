@@ -86,15 +86,15 @@ std::vector<AxisId> united(std::vector<AxisId> a, const std::vector<AxisId>& b) 
 }
 
 StatementWork work_of(const Diagram& diagram, const Statement& s, int stage, bool in_loop) {
-    StatementWork work{stage, in_loop, s.target, diagram.array(s.target).axes, s.reduce_axes, {}, {}};
-    const auto look = [&](const Expr& e) {
+    StatementWork work{stage,         in_loop, s.target,           diagram.array(s.target).axes,
+                       s.reduce_axes, {},      s.carry != nullptr, {}};
+    visit(s.body, [&](const Expr& e) {
         const auto* r = as<Read>(e);
         if (!r) return;
-        std::vector<AxisId> axes = axes_of(r->indices);
-        if (std::find(work.operands.begin(), work.operands.end(), axes) == work.operands.end())
-            work.operands.push_back(std::move(axes));
-    };
-    visit(s.body, look);
+        const bool known = std::any_of(work.operands.begin(), work.operands.end(),
+                                       [&](const OperandRead& o) { return o.array == r->array && o.dims == r->indices; });
+        if (!known) work.operands.push_back({r->array, r->indices, axes_of(r->indices)});
+    });
     Counter counter;
     counter.count(s.body);
     if (s.reduce) {

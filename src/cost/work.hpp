@@ -31,12 +31,20 @@ struct OpCount {
     std::int64_t count = 0;
 };
 
+/// An array that a statement reads, through one index pattern.
+struct OperandRead {
+    ArrayId array = -1;
+    std::vector<Affine> dims;
+    std::vector<AxisId> axes;  ///< of the pattern, ascending
+};
+
 struct StatementWork {
     int stage = 0;
     bool in_loop = false;
     ArrayId target = -1;
     std::vector<AxisId> target_axes, reduce_axes;
-    std::vector<std::vector<AxisId>> operands;  ///< the axes of every array that is read, each pattern once
+    std::vector<OperandRead> operands;  ///< of the body, each once
+    bool carries = false;               ///< reads its own target to go on from it
     std::vector<OpCount> ops;
 };
 

@@ -102,6 +102,7 @@ private:
 
     struct Rated {
         double seconds = std::numeric_limits<double>::infinity();
+        double core_seconds = 0;
         double memory = 0;  ///< values
     };
 
@@ -208,7 +209,7 @@ private:
         if (added) {
             const double limit = model_.usable_bytes() / static_cast<double>(model_.value_bytes());
             const Prediction p = model_.predict(sizes_of(point), shape_.shape, threads_, walk_limit, limit);
-            found->second = {p.seconds, p.memory};
+            found->second = {p.seconds, p.core_seconds, p.memory};
         }
         return found->second;
     }
@@ -250,9 +251,11 @@ private:
         return best;
     }
 
-    /// The least memory within the tolerance of the best time: what saves no time is not taken from the cache.
+    /// The least memory within the tolerance of the best time: what saves no time is not taken from the cache. Where the cores wait for
+    /// memory anyway their own time may grow a little, but not at will.
     Point shrink(Point best) {
-        const double limit = rate(best).seconds * (1 + tolerance);
+        const double limit = rate(best).seconds * (1 + tolerance),
+                     core_limit = rate(best).core_seconds * (1 + 10 * tolerance);
         for (bool improved = true; improved;) {
             improved = false;
             Point smallest_found = best;
@@ -260,7 +263,8 @@ private:
                 for (std::size_t k = 0; k < best[i]; ++k) {
                     Point point = best;
                     point[i] = k;
-                    if (rate(point).seconds <= limit && rate(point).memory < rate(smallest_found).memory)
+                    const Rated& r = rate(point);
+                    if (r.seconds <= limit && r.core_seconds <= core_limit && r.memory < rate(smallest_found).memory)
                         smallest_found = point;
                 }
             if (smallest_found != best) best = smallest_found, improved = true;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/saturate.hpp"
+
 namespace napkin {
 namespace {
 
@@ -12,7 +14,7 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 // Clocks of the core's own bookkeeping: leaving a loop whose end it mispredicts, calling a statement's function, and moving one
 // value between layouts through a block transpose.
-constexpr double block_clocks = 12, call_clocks = 20, transpose_clocks = 0.6;
+constexpr double block_clocks = 12, call_clocks = 20, transpose_clocks = 0.6, far_transpose_clocks = 2;
 // A horizontal reduction of one vector to one value.
 constexpr double horizontal_clocks = 12;
 
@@ -72,7 +74,7 @@ KernelModel::KernelModel(const Derived& derived, const Kernel& kernel, const Ext
     for (const StatementWork& s : work_) {
         std::vector<AxisId> axes = s.target_axes;
         axes.insert(axes.end(), s.reduce_axes.begin(), s.reduce_axes.end());
-        for (const auto& operand : s.operands) axes.insert(axes.end(), operand.begin(), operand.end());
+        for (const auto& operand : s.operands) axes.insert(axes.end(), operand.axes.begin(), operand.axes.end());
         std::sort(axes.begin(), axes.end());
         axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
         work_axes_.push_back(std::move(axes));
@@ -96,51 +98,143 @@ std::int64_t KernelModel::memory(const TileSizes& sizes) const {
     return TileCounter(derived_, kernel_, live_, extents_, sizes, 256).peak_memory();
 }
 
+/// How code runs one statement: the axis of its vectors, and its register block.
+struct KernelModel::Nest {
+    AxisId vector_axis = -1, row_axis = -1;
+    bool horizontal = false;  ///< the vectors' lanes are partial reductions
+    double block_vectors = 1, block_rows = 1;
+};
+
 namespace {
 
-/// The row axis of a register block: the target's largest axis that some operand lacks, so that a block reuses what it loads.
-AxisId row_axis(const StatementWork& s, const std::vector<std::int64_t>& tile, const VectorShape& shape) {
-    AxisId row = -1;
-    double best = 0;
-    for (const AxisId axis : s.target_axes) {
-        if (axis == shape.axis) continue;
-        const bool reuses = std::any_of(s.operands.begin(), s.operands.end(),
-                                        [&](const auto& operand) { return !has(operand, axis); });
-        const double rank = static_cast<double>(tile[at(axis)]) * (reuses ? 1e9 : 1);
-        if (rank > best) best = rank, row = axis;
+/// How an operand is read when vectors lie along an axis: one value for all lanes, neighbouring values, or values far apart. In a tile
+/// the dimension with the kernel's vector axis is innermost, in others the last.
+enum class Reach { same, near, far };
+
+Reach reach(const OperandRead& operand, AxisId axis, AxisId vector_axis) {
+    if (!has(operand.axes, axis)) return Reach::same;
+    std::size_t inner = operand.dims.size() - 1;
+    if (has(operand.axes, vector_axis))
+        for (std::size_t d = 0; d < operand.dims.size(); ++d)
+            if (operand.dims[d].coefficient(vector_axis) != 0) inner = d;
+    std::int64_t step = 0;
+    for (std::size_t d = 0; d < operand.dims.size(); ++d) {
+        const std::int64_t c = operand.dims[d].coefficient(axis);
+        if (c == 0) continue;
+        if (d != inner) return Reach::far;
+        step = c;
     }
-    return row;
+    return step == 1 ? Reach::near : Reach::far;
 }
 
-/// Vectors and broadcasts that a block of accumulators loads for one step of its reduction.
-double loads_of(const StatementWork& s, AxisId row, double rows, AxisId vector_axis, double vectors) {
-    double loads = 0;
-    for (const auto& operand : s.operands)
-        loads += (has(operand, row) ? rows : 1) * (has(operand, vector_axis) ? vectors : 1);
-    return loads;
+/// Rows in blocks of nearly equal height, as few as blocks of at most `rows` allow.
+double even_rows(double extent, double rows) {
+    return ceil_of(extent, ceil_of(extent, std::max(1.0, std::min(rows, extent))));
 }
 
 }  // namespace
 
+std::int64_t fitting_vectors(std::int64_t vectors, std::int64_t most) {
+    const auto padded = [&](std::int64_t n) { return ceil_div(vectors, n) * n; };
+    const std::int64_t widest = std::max<std::int64_t>(1, std::min(vectors, most));
+    std::int64_t best = widest;
+    for (std::int64_t n = widest; n > widest / 2; --n)
+        if (padded(n) < padded(best)) best = n;
+    return best;
+}
+
+/// Statements whose target carries the kernel's vector axis use it. Others fill vectors along their last axis or a reduced one, whichever
+/// takes the fewest instructions a value.
+KernelModel::Nest KernelModel::nest_of(const StatementWork& s, const std::vector<std::int64_t>& tile,
+                                       const VectorShape& shape) const {
+    Nest nest;
+    const auto size = [&](AxisId axis) { return static_cast<double>(tile[at(axis)]); };
+    const auto lanes = static_cast<double>(lanes_);
+    if (has(s.target_axes, shape.axis)) {
+        nest.vector_axis = shape.axis;
+        nest.block_vectors = static_cast<double>(shape.vectors);
+    } else {
+        double least = 1 + static_cast<double>(s.operands.size());  // scalar code
+        const auto consider = [&](AxisId axis, bool horizontal) {
+            if (tile[at(axis)] < 2) return;
+            double instructions = 1;
+            for (const OperandRead& o : s.operands) {
+                const Reach r = reach(o, axis, shape.axis);
+                instructions += r == Reach::same ? 0.5 : r == Reach::near ? 1 : lanes;
+            }
+            const double a_value = (instructions * ceil_of(size(axis), lanes) + (horizontal ? horizontal_clocks : 0)) /
+                                   size(axis);
+            if (a_value < least) least = a_value, nest.vector_axis = axis, nest.horizontal = horizontal;
+        };
+        if (!s.target_axes.empty()) consider(s.target_axes.back(), false);
+        for (const AxisId axis : s.reduce_axes) consider(axis, true);
+        if (nest.vector_axis >= 0)
+            nest.block_vectors = static_cast<double>(
+                fitting_vectors(ceil_div(tile[at(nest.vector_axis)], lanes_), shape.vectors));
+    }
+    if (s.reduce_axes.empty()) return nest;
+
+    // Rows run along the axis whose blocks load the fewest vectors again; without such an axis they only hide latency.
+    int most_reuse = -1;
+    for (const AxisId axis : s.target_axes) {
+        if (axis == nest.vector_axis || tile[at(axis)] < 2) continue;
+        int reuse = 0;
+        for (const OperandRead& o : s.operands) {
+            const bool reduced = std::any_of(s.reduce_axes.begin(), s.reduce_axes.end(),
+                                             [&](AxisId r) { return has(o.axes, r); });
+            reuse += reduced && (nest.vector_axis < 0 || has(o.axes, nest.vector_axis)) && !has(o.axes, axis) ? 1 : 0;
+        }
+        if (reuse > most_reuse || (reuse == most_reuse && size(axis) >= size(nest.row_axis)))
+            most_reuse = reuse, nest.row_axis = axis;
+    }
+    if (nest.row_axis >= 0) {
+        const double rows = most_reuse == 0 ? std::min<double>(4, static_cast<double>(shape.rows))
+                                            : static_cast<double>(shape.rows);
+        nest.block_rows = even_rows(size(nest.row_axis), rows);
+    }
+    return nest;
+}
+
+/// Loads of a block of accumulators for one step of its reduction.
+double KernelModel::loads_a_step(const StatementWork& s, const Nest& nest, AxisId vector_axis) const {
+    double loads = 0;
+    for (const OperandRead& o : s.operands) {
+        double each = has(o.axes, nest.row_axis) ? nest.block_rows : 1;
+        if (nest.vector_axis >= 0) {
+            const Reach r = reach(o, nest.vector_axis, vector_axis);
+            if (r != Reach::same) each *= nest.block_vectors * (r == Reach::far ? static_cast<double>(lanes_) : 1);
+        }
+        loads += each;
+    }
+    return loads;
+}
+
 double KernelModel::block_loads(const StatementWork& s, const VectorShape& shape) const {
-    const bool vertical = has(s.target_axes, shape.axis);
-    return loads_of(s, row_axis(s, extents_, shape), static_cast<double>(shape.rows), vertical ? shape.axis : -1,
-                    vertical ? static_cast<double>(shape.vectors) : 1);
+    return loads_a_step(s, nest_of(s, extents_, shape), shape.axis);
+}
+
+std::int64_t KernelModel::block_accumulators(const StatementWork& s, const VectorShape& shape) const {
+    const Nest nest = nest_of(s, extents_, shape);
+    return static_cast<std::int64_t>(nest.block_rows * nest.block_vectors);
 }
 
 KernelModel::Pipes KernelModel::statement_pipes(const StatementWork& s, const std::vector<std::int64_t>& tile,
                                                 const VectorShape& shape) const {
-    const AxisId v = shape.axis;
+    const Nest nest = nest_of(s, tile, shape);
+    const AxisId v = nest.vector_axis;
     const auto size = [&](AxisId axis) { return static_cast<double>(tile[at(axis)]); };
-    const double lanes = static_cast<double>(lanes_);
-    const bool vertical = has(s.target_axes, v), horizontal = !vertical && has(s.reduce_axes, v);
-    const double block_vectors = vertical ? static_cast<double>(shape.vectors) : 1;
-    // Vectors that cover the vector axis: whole register blocks of them where it is an axis of the target.
-    const double panels = v < 0 ? 1 : vertical ? ceil_of(size(v), lanes * block_vectors) : 1;
-    const double num_vectors = v < 0 ? 1 : vertical ? panels * block_vectors : ceil_of(size(v), lanes);
+    const auto lanes = static_cast<double>(lanes_);
+    // Vectors that cover the vector axis, in whole blocks, and rows that cover the row axis, in whole blocks.
+    const double panels = v < 0 ? 1 : ceil_of(size(v), lanes * nest.block_vectors);
+    const double row_blocks = nest.row_axis < 0 ? 1 : ceil_of(size(nest.row_axis), nest.block_rows);
+    const auto count = [&](AxisId axis) {
+        return axis == v               ? panels * nest.block_vectors
+               : axis == nest.row_axis ? row_blocks * nest.block_rows
+                                       : size(axis);
+    };
     const auto vector_points = [&](const std::vector<AxisId>& axes) {
         double points = 1;
-        for (const AxisId axis : axes) points *= axis == v ? num_vectors : size(axis);
+        for (const AxisId axis : axes) points *= count(axis);
         return points;
     };
 
@@ -151,31 +245,27 @@ KernelModel::Pipes KernelModel::statement_pipes(const StatementWork& s, const st
         pipes.by_kind[static_cast<std::size_t>(op.kind)] += clocks;
         pipes.arithmetic += clocks;
     }
-    const double target_vectors = vector_points(s.target_axes);
-    pipes.store = target_vectors * store_clocks_;
+    const double targets = vector_points(s.target_axes);
+    pipes.store = targets * store_clocks_;
+    if (s.carries) pipes.load += targets * load_clocks_;
     pipes.overhead = call_clocks;
 
-    const AxisId row = s.reduce_axes.empty() ? -1 : row_axis(s, tile, shape);
     double steps = 1;
-    for (const AxisId axis : s.reduce_axes) steps *= axis == v ? num_vectors : size(axis);
-    const double row_extent = row < 0 ? 1 : size(row);
-    const double rows = std::min(static_cast<double>(shape.rows), row_extent);
-    const double other_blocks = target_vectors / (row_extent * (vertical ? num_vectors : 1)) * panels;
-
+    for (const AxisId axis : s.reduce_axes) steps *= axis == v ? panels : count(axis);
     if (s.reduce_axes.empty()) {
-        for (const auto& operand : s.operands) pipes.load += vector_points(operand) * load_clocks_;
+        for (const OperandRead& o : s.operands) {
+            const bool far = v >= 0 && reach(o, v, shape.axis) == Reach::far;
+            pipes.load += vector_points(o.axes) * (far ? lanes : 1) * load_clocks_;
+        }
     } else {
-        const auto add_blocks = [&](double count, double r) {
-            if (!(count > 0) || !(r > 0)) return;
-            pipes.load += count * steps * loads_of(s, row, r, vertical ? v : -1, block_vectors) * load_clocks_;
-            // Too few accumulators wait for each other.
-            const double accumulators = r * block_vectors, latency = machine_.fma_latency_clocks.value;
-            pipes.overhead += count * (block_clocks + steps * std::max(0.0, latency - accumulators * clocks_a_vector_[0]));
-            if (horizontal) pipes.overhead += count * r * horizontal_clocks;
-        };
-        const double full = std::floor(row_extent / rows), rest = row_extent - full * rows;
-        add_blocks(full * other_blocks, rows);
-        add_blocks(rest > 0 ? other_blocks : 0, rest);
+        // Accumulators of a block; a horizontal one has the block's vectors beside each other in the reduction.
+        const double accumulators = nest.block_rows * nest.block_vectors;
+        const double blocks = targets / (nest.block_rows * (nest.horizontal || v < 0 ? 1 : nest.block_vectors));
+        pipes.load += blocks * steps * loads_a_step(s, nest, shape.axis) * load_clocks_;
+        // Too few accumulators wait for each other.
+        const double wait = std::max(0.0, machine_.fma_latency_clocks.value - accumulators * clocks_a_vector_[0]);
+        pipes.overhead += blocks * (block_clocks + steps * wait);
+        if (nest.horizontal) pipes.overhead += targets * horizontal_clocks;
     }
 
     // What does not stay in L1 comes from the cache behind it: operands once, or once for every block where the blocks' own part of
@@ -183,28 +273,25 @@ KernelModel::Pipes KernelModel::statement_pipes(const StatementWork& s, const st
     const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1),
                  bytes_a_value = static_cast<double>(value_bytes());
     const auto footprint = [&](const std::vector<AxisId>& axes) {
-        double values = 1;
+        double values = bytes_a_value;
         for (const AxisId axis : axes) values *= size(axis);
-        return values * bytes_a_value;
+        return values;
     };
     double touched = footprint(s.target_axes);
-    for (const auto& operand : s.operands) touched += footprint(operand);
+    for (const OperandRead& o : s.operands) touched += footprint(o.axes);
     if (touched > l1 && machine_.levels.size() > core_level_ + 1) {
-        const double row_blocks = std::ceil(row_extent / rows);
-        const double panel_bytes = steps * block_vectors * lanes * bytes_a_value;
+        const double panel_bytes = steps * nest.block_vectors * lanes * bytes_a_value;
         double traffic = 2 * footprint(s.target_axes);
-        for (const auto& operand : s.operands) {
-            const bool is_panel = has(operand, v) && vertical;
-            const double passes = s.reduce_axes.empty() ? 1
-                                  : is_panel            ? (panel_bytes > l1 && !has(operand, row) ? row_blocks : 1)
-                                                        : panels;
-            traffic += footprint(operand) * passes;
+        for (const OperandRead& o : s.operands) {
+            double passes = 1;
+            if (!s.reduce_axes.empty() && !nest.horizontal)
+                passes = !has(o.axes, v) ? panels : panel_bytes > l1 && !has(o.axes, nest.row_axis) ? row_blocks : 1;
+            traffic += footprint(o.axes) * passes;
         }
         const Level& nearest = machine_.levels.back();
-        const double bytes_a_clock = nearest.bandwidth_bytes_per_s.value *
-                                     std::min(1.0, nearest.instances.value / machine_.cores.value) /
-                                     machine_.clock_hz.value;
-        pipes.cache = traffic / bytes_a_clock;
+        const double rate = nearest.bandwidth_bytes_per_s.value *
+                            std::min(1.0, nearest.instances.value / machine_.cores.value);
+        pipes.cache = traffic * machine_.clock_hz.value / rate;
     }
     return pipes;
 }
@@ -214,23 +301,36 @@ bool KernelModel::carried_by_all_memory(AxisId axis) const {
                        [&](const CoreVariable& v) { return (!v.loaded && !v.stored) || has(axes_of(v.dims), axis); });
 }
 
+VectorShape KernelModel::fitted(const VectorShape& shape, const TileSizes& sizes) const {
+    if (shape.axis < 0) return shape;
+    const std::int64_t group = sizes.group[at(shape.axis)];
+    const std::int64_t vectors = ceil_div(group > 0 ? group : extents_[at(shape.axis)], lanes_);
+    return {shape.axis, shape.rows, fitting_vectors(vectors, shape.vectors)};
+}
+
 double KernelModel::statement_clocks(const StatementWork& s, const std::vector<std::int64_t>& tile,
                                      const VectorShape& shape) const {
     return statement_pipes(s, tile, shape).total();
 }
 
 /// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the vector axis is innermost in
-/// memory, else a block transpose.
+/// memory or absent, else a block transpose.
 double KernelModel::copy_clocks(const Moved& m, double values, const std::vector<std::int64_t>& tile,
                                 const VectorShape& shape) const {
     const bool with_vector_axis = has(m.axes, shape.axis);
-    if (!m.variable->stored && !with_vector_axis) return 0;
+    const Array& array = derived_.diagram.array(m.variable->array);
+    if (!m.variable->stored && !with_vector_axis && array.type == type_) return 0;
     const auto& dims = m.variable->dims;
     const double runs = dims.empty() ? 1 : values / span_of(dims.back(), tile);
-    if (!with_vector_axis) return values * (shape.axis < 0 ? 1 : transpose_clocks) + runs;
-    if (dims.back().single_axis() != shape.axis) return values * transpose_clocks;
     const double vectors = values / static_cast<double>(lanes_);
-    return beside({vectors * load_clocks_, vectors * store_clocks_}) + 4 * runs;
+    const bool near = !with_vector_axis || dims.back().coefficient(shape.axis) != 0;
+    const double convert = array.type == type_ ? 0 : vectors * clocks_a_vector_[static_cast<std::size_t>(OpKind::simple)];
+    if (near) return beside({vectors * load_clocks_, vectors * store_clocks_, convert}) + 4 * runs;
+    // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
+    double stride = bytes(array.type);
+    for (std::size_t d = dims.size(); d-- > 0 && dims[d].coefficient(shape.axis) == 0;)
+        stride *= static_cast<double>(extents_[at(array.axes[d])]);
+    return values * (stride < 4096 ? transpose_clocks : far_transpose_clocks) + convert;
 }
 
 /// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
@@ -249,18 +349,19 @@ double KernelModel::line_waste(const TileCounter& counter, const Moved& m) const
     return std::ceil(run / line) * line / run;
 }
 
-Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& shape, std::int64_t threads,
+Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& wanted, std::int64_t threads,
                                 std::int64_t walk_limit, double memory_limit) const {
     const TileCounter counter(derived_, kernel_, live_, extents_, sizes, walk_limit);
     Prediction prediction;
     prediction.groups = counter.groups();
     prediction.memory = static_cast<double>(counter.peak_memory());
     if (prediction.memory > memory_limit) {
-        prediction.seconds = std::numeric_limits<double>::infinity();
+        prediction.seconds = prediction.core_seconds = std::numeric_limits<double>::infinity();
         return prediction;
     }
 
     // ---- the cores
+    const VectorShape shape = fitted(wanted, sizes);
     Pipes sum;
     double core = 0, copies = 0;
     for (std::size_t i = 0; i < work_.size(); ++i)
@@ -305,7 +406,8 @@ Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& shape
     if (machine_.levels.size() > core_level_ + 1) prediction.busy.push_back({pipe_names_.back(), seconds(sum.cache)});
 
     // ---- the levels above: a level that holds what all cores work on at once is filled once, a smaller one again and again
-    double total = seconds(core), power_sum = 1;
+    prediction.core_seconds = seconds(core);
+    double total = prediction.core_seconds, power_sum = 1;
     for (std::size_t l = 1; l <= core_level_; ++l) {
         const Level& level = machine_.levels[l];
         const double sharing = machine_.cores.value / level.instances.value;

@@ -3,8 +3,9 @@
 //
 // A core runs statement after statement. The pipes that one statement uses (arithmetic, loads, stores, the cache behind L1) run beside
 // each other, so a statement takes a little longer than its busiest pipe. Memory levels above the core's own run beside the cores.
-// Contractions keep a block of `rows` × `vectors` accumulators in registers; operands that carry the vector axis are copied into
-// tiles with that axis innermost, others are read in place, one value for a whole vector.
+// The code that it times: statements whose target carries the kernel's vector axis fill vectors along it, others along their last or a
+// reduced axis; reductions keep a block of rows × vectors accumulators in registers; tiles that carry the vector axis are copied
+// with that axis innermost, others of the compute type are read in place.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -25,6 +26,9 @@ struct VectorShape {
     friend bool operator==(const VectorShape&, const VectorShape&) = default;
 };
 
+/// The number of vectors in a block, at most `most` and more than half of that, with which blocks that cover `vectors` waste least.
+std::int64_t fitting_vectors(std::int64_t vectors, std::int64_t most);
+
 /// What keeps the core or a pipe busy, and for how long.
 struct Busy {
     std::string_view what;  ///< "fma", "exp", "loads", "copies", "L3 to L2", …; lives as long as the KernelModel
@@ -33,6 +37,7 @@ struct Busy {
 
 struct Prediction {
     double seconds = 0;
+    double core_seconds = 0;           ///< without waiting for the levels above the core's memory
     double transfers = 0, memory = 0;  ///< H and M, values
     std::int64_t groups = 1;
     std::vector<Busy> busy;  ///< longest first
@@ -52,8 +57,11 @@ public:
     /// Clocks of one run of a statement on tiles of these extents.
     [[nodiscard]] double statement_clocks(const StatementWork& s, const std::vector<std::int64_t>& tile,
                                           const VectorShape& shape) const;
-    /// Loads of a register block for one step of the statement's reduction.
+    /// Of a register block: its loads for one step of the statement's reduction, and its accumulators.
     [[nodiscard]] double block_loads(const StatementWork& s, const VectorShape& shape) const;
+    [[nodiscard]] std::int64_t block_accumulators(const StatementWork& s, const VectorShape& shape) const;
+    /// The shape with as many vectors as waste least on the group's tile.
+    [[nodiscard]] VectorShape fitted(const VectorShape& shape, const TileSizes& sizes) const;
     /// M in values, without the rest.
     [[nodiscard]] std::int64_t memory(const TileSizes& sizes) const;
 
@@ -78,6 +86,9 @@ public:
 
 private:
     struct Pipes;  // clocks of one statement by pipe
+    struct Nest;   // how code runs one statement
+    [[nodiscard]] Nest nest_of(const StatementWork& s, const std::vector<std::int64_t>& tile, const VectorShape& shape) const;
+    [[nodiscard]] double loads_a_step(const StatementWork& s, const Nest& nest, AxisId vector_axis) const;
     [[nodiscard]] Pipes statement_pipes(const StatementWork& s, const std::vector<std::int64_t>& tile,
                                         const VectorShape& shape) const;
     /// A variable that is loaded or stored.

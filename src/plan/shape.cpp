@@ -60,7 +60,7 @@ double clocks_of(const KernelModel& model, const VectorShape& shape) {
             const AxisId axis = std::get<Loop>(model.kernel().stages[at(s.stage)]).axis;
             times = std::ceil(static_cast<double>(model.extents()[at(axis)]) / static_cast<double>(tile[at(axis)]));
         }
-        clocks += times * model.statement_clocks(s, tile, shape);
+        clocks += times * model.statement_clocks(s, tile, model.fitted(shape, sizes));
     }
     if (shape.axis < 0) return clocks;
     const auto extent = static_cast<double>(model.extents()[at(shape.axis)]);
@@ -115,15 +115,16 @@ void describe_block(const KernelModel& model, const std::vector<const StatementW
         return;
     }
     const VectorShape& shape = choice.shape;
-    const std::int64_t accumulators = shape.rows * shape.vectors;
-    choice.rows_reason = fmt::format("{} accumulators, {} operand{} and a broadcast in {} registers", accumulators,
-                                     shape.vectors, shape.vectors == 1 ? "" : "s", model.machine().vector_registers.value);
+    choice.rows_reason = fmt::format("{}×{} accumulators, {} operand{} and a broadcast in {} registers", shape.rows,
+                                     shape.vectors, shape.vectors, shape.vectors == 1 ? "" : "s",
+                                     model.machine().vector_registers.value);
     const StatementWork* heaviest = nullptr;
     for (const StatementWork* s : heavy)
         if (!s->reduce_axes.empty() && (!heaviest || s->operands.size() > heaviest->operands.size())) heaviest = s;
     if (heaviest)
-        choice.vectors_reason = fmt::format("{:.3g} loads for {} accumulations in {}", model.block_loads(*heaviest, shape),
-                                            accumulators, model.derived().diagram.array(heaviest->target).name);
+        choice.vectors_reason = fmt::format(
+            "{:.3g} loads for {} accumulations in {}", model.block_loads(*heaviest, shape),
+            model.block_accumulators(*heaviest, shape), model.derived().diagram.array(heaviest->target).name);
 }
 
 }  // namespace
