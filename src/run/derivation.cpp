@@ -28,14 +28,6 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
     return text;
 }
 
-/// States stand for themselves without indices: what they are indexed by is said once.
-Expr without_indices(const Expr& e, const std::set<ArrayId>& arrays) {
-    return transform(e, [&](const Expr& node) {
-        const auto* r = as<Read>(node);
-        return r && arrays.contains(r->array) ? read(r->array, {}) : node;
-    });
-}
-
 std::string axis_list(const Diagram& diagram, const std::vector<AxisId>& axes) {
     std::vector<std::string> names;
     for (const AxisId axis : axes) names.push_back(diagram.axis(axis).name);
@@ -106,74 +98,186 @@ std::string kernels_line(const Derived& derived) {
                        derived.kernels.size() == 1 ? "" : "s", over);
 }
 
-std::vector<FoldLine> fold_lines(const Derived& derived, const Fold& fold) {
-    const Diagram& diagram = derived.diagram;
-    std::set<ArrayId> bare;
-    std::map<ArrayId, ArrayId> state_of;
-    for (const FoldState& state : fold.states) {
-        bare.insert(state.state);
-        if (state.old >= 0) {
-            bare.insert(state.old);
-            state_of[state.old] = state.state;
+namespace {
+
+/// How one kernel's expressions print: states without indices, values before the step with a mark.
+class KernelPrinter {
+public:
+    KernelPrinter(const Derived& derived, const Kernel& kernel) : derived_(derived) {
+        for (const Fold& fold : kernel.folds) {
+            for (const FoldState& state : fold.states) {
+                if (state.old >= 0) state_of_[state.old] = state.state;
+            }
+        }
+        for (const Stage& stage : kernel.stages) {
+            const auto* loop = std::get_if<Loop>(&stage);
+            if (loop == nullptr) continue;
+            for (const auto& [state, value] : loop->init) bare_.insert(state);
+            for (const Statement& statement : loop->body) {
+                const std::vector<AxisId>& axes = derived.diagram.array(statement.target).axes;
+                const bool kept = std::find(axes.begin(), axes.end(), loop->axis) == axes.end();
+                if (kept && !bare_.contains(statement.target)) {
+                    bare_.insert(statement.target);
+                    if (!statement.reduce && as<Read>(statement.body) == nullptr && !reads_old(statement.body))
+                        helpers_.emplace_back(statement.body, statement.target);
+                }
+            }
         }
     }
-    const auto named = [&](const std::string& old_mark) {
-        ExprNames names = diagram.names();
-        names.array = [&diagram, &state_of, old_mark](ArrayId id) {
-            const auto old = state_of.find(id);
-            return old != state_of.end() ? diagram.array(old->second).name + old_mark : diagram.array(id).name;
-        };
-        return names;
-    };
-    const auto text = [&](const Expr& e, const std::string& old_mark) {
-        return to_string(without_indices(e, bare), named(old_mark));
-    };
 
-    std::vector<FoldLine> lines;
-    for (const FoldState& state : fold.states) {
-        lines.push_back({"state", to_string(read_self(diagram, state.state), diagram.names()),
-                         to_string(constant(state.init), diagram.names())});
+    [[nodiscard]] std::string expression(const Expr& e, const std::string& old_mark = "′") const {
+        const Expr shown = transform(e, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            return r && (bare_.contains(r->array) || state_of_.contains(r->array)) ? read(r->array, {}) : node;
+        });
+        return to_string(shown, names(old_mark));
     }
-    for (const FoldState& state : fold.states) {
-        const std::string body = text(state.body, "′");
-        const std::string reduced = fmt::format("{}({}) {}", name(state.op), axis_list(diagram, state.reduce_axes), body);
-        lines.push_back({"step", diagram.array(state.state).name,
-                         state.carry ? combined(state.op, text(state.carry, "′"), reduced) : reduced});
+
+    /// The expression with what the loop has a name for written by that name.
+    [[nodiscard]] Expr with_helpers(const Expr& e) const {
+        return transform(e, [&](const Expr& node) {
+            for (const auto& [body, target] : helpers_) {
+                if (equal(node, body)) return read_self(derived_.diagram, target);
+            }
+            return node;
+        });
     }
-    for (const auto& [target, value] : fold.finish) {
-        lines.push_back({"finish", to_string(read_self(diagram, target), diagram.names()), text(value, "′")});
+
+    /// "max(x) body", with the carry before it.
+    [[nodiscard]] std::string right_side(const Statement& statement) const {
+        const std::string body = expression(statement.body);
+        if (!statement.reduce) return body;
+        const std::string reduced = fmt::format("{}({}) {}", name(*statement.reduce),
+                                                axis_list(derived_.diagram, statement.reduce_axes), body);
+        if (!statement.carry) return reduced;
+        // A carry's read of its own target is the value before the step.
+        const Expr carry = transform(statement.carry, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            return r && r->array == statement.target ? read(own_old, {}) : node;
+        });
+        ExprNames marked = names("′");
+        marked.array = [inner = marked.array, own = target_name(statement.target)](ArrayId id) {
+            return id == own_old ? own + "′" : inner(id);
+        };
+        const Expr bare = transform(carry, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            return r && r->array != own_old && (bare_.contains(r->array) || state_of_.contains(r->array))
+                       ? read(r->array, {})
+                       : node;
+        });
+        return combined(*statement.reduce, to_string(bare, marked), reduced);
     }
-    for (const FoldState& state : fold.states) {
-        if (!state.carry) continue;
-        lines.push_back({"merge", diagram.array(state.state).name,
-                         combined(state.op, text(state.carry, "₁"), text(state.carry, "₂"))});
+
+    [[nodiscard]] std::string target_name(ArrayId id) const { return derived_.diagram.array(id).name; }
+    [[nodiscard]] std::string with_indices(ArrayId id) const {
+        return to_string(read_self(derived_.diagram, id), derived_.diagram.names());
+    }
+    [[nodiscard]] std::string left_side(ArrayId id) const {
+        return bare_.contains(id) ? target_name(id) : with_indices(id);
+    }
+    [[nodiscard]] bool is_old(ArrayId id) const { return state_of_.contains(id); }
+
+private:
+    static constexpr ArrayId own_old = -2;
+
+    [[nodiscard]] bool reads_old(const Expr& e) const {
+        const std::vector<ArrayId> arrays = read_arrays(e);
+        return std::any_of(arrays.begin(), arrays.end(), [&](ArrayId id) { return state_of_.contains(id); });
+    }
+
+    [[nodiscard]] ExprNames names(const std::string& old_mark) const {
+        ExprNames result = derived_.diagram.names();
+        result.array = [this, old_mark](ArrayId id) {
+            const auto old = state_of_.find(id);
+            return old != state_of_.end() ? target_name(old->second) + old_mark : target_name(id);
+        };
+        return result;
+    }
+
+    const Derived& derived_;
+    std::set<ArrayId> bare_;                         ///< states, and what a step computes without the stream's axis
+    std::map<ArrayId, ArrayId> state_of_;            ///< the old value's array → the state
+    std::vector<std::pair<Expr, ArrayId>> helpers_;  ///< maps without the stream's axis
+};
+
+}  // namespace
+
+std::vector<EquationLine> kernel_lines(const Derived& derived, const Kernel& kernel) {
+    const KernelPrinter printer(derived, kernel);
+    std::vector<EquationLine> lines;
+    bool looped = false;
+    for (const Stage& stage : kernel.stages) {
+        if (const auto* block = std::get_if<Block>(&stage)) {
+            for (const Statement& statement : block->statements) {
+                lines.push_back(
+                    {looped ? "tail" : "head", printer.with_indices(statement.target), printer.right_side(statement)});
+            }
+            continue;
+        }
+        const auto& loop = std::get<Loop>(stage);
+        looped = true;
+        for (const auto& [state, value] : loop.init) {
+            lines.push_back({"state", printer.with_indices(state), to_string(constant(value), derived.diagram.names())});
+        }
+        for (const Statement& statement : loop.body) {
+            if (!printer.is_old(statement.target))
+                lines.push_back({"step", printer.left_side(statement.target), printer.right_side(statement)});
+        }
     }
     return lines;
+}
+
+std::vector<EquationLine> merge_lines(const Derived& derived, const Kernel& kernel, const Fold& fold) {
+    const KernelPrinter printer(derived, kernel);
+    const auto plain = [](const FoldState& state) {
+        const auto* old = state.carry ? as<Read>(state.carry) : nullptr;
+        return old != nullptr && old->array == state.old;
+    };
+    std::vector<EquationLine> lines;
+    if (std::all_of(fold.states.begin(), fold.states.end(), plain)) return lines;
+    for (const FoldState& state : fold.states) {
+        if (!state.carry) continue;
+        const Expr carry = printer.with_helpers(state.carry);
+        lines.push_back({"merge", printer.target_name(state.state),
+                         combined(state.op, printer.expression(carry, "₁"), printer.expression(carry, "₂"))});
+    }
+    return lines;
+}
+
+std::string aligned(const std::vector<EquationLine>& lines, const std::string& indent) {
+    std::size_t width = 0;
+    for (const EquationLine& line : lines) width = std::max(width, columns(line.left));
+    std::string out, part;
+    for (const EquationLine& line : lines) {
+        out += fmt::format("{}{} {} = {}\n", indent, padded(line.part == part ? "" : line.part, 5),
+                           padded(line.left, width), line.right);
+        part = line.part;
+    }
+    return out;
 }
 
 std::string describe(const Derived& derived) {
     const Diagram& diagram = derived.diagram;
     std::string out = fmt::format("{}: {}\n", diagram.name, kernels_line(derived));
-    if (!derived.steps.empty()) out += fmt::format("  rules   {}\n", rules_used(derived));
+    if (!derived.steps.empty()) out += fmt::format("rules: {}\n", rules_used(derived));
     for (const Kernel& kernel : derived.kernels) {
         std::vector<std::string> inputs, outputs;
         for (const ArrayId id : kernel.inputs) inputs.push_back(diagram.array(id).name);
         for (const ArrayId id : kernel.outputs) outputs.push_back(diagram.array(id).name);
         out += fmt::format("\nkernel {}: {} → {}", kernel.name, joined(inputs, ", "), joined(outputs, ", "));
-        if (!kernel.group_axes.empty()) out += fmt::format("   groups over {}", axis_list(diagram, kernel.group_axes));
+        std::vector<AxisId> grouped = kernel.group_axes;
+        std::erase_if(grouped, [&](AxisId axis) {
+            return std::find(kernel.recompute_axes.begin(), kernel.recompute_axes.end(), axis) !=
+                   kernel.recompute_axes.end();
+        });
+        if (!grouped.empty()) out += fmt::format("   groups over {}", axis_list(diagram, grouped));
         out += "\n";
+        std::vector<EquationLine> lines = kernel_lines(derived, kernel);
         for (const Fold& fold : kernel.folds) {
-            out += fmt::format("  fold over {}\n", diagram.axis(fold.axis).name);
-            const std::vector<FoldLine> lines = fold_lines(derived, fold);
-            std::size_t width = 0;
-            for (const FoldLine& line : lines) width = std::max(width, columns(line.left));
-            std::string part;
-            for (const FoldLine& line : lines) {
-                out += fmt::format("    {} {} = {}\n", padded(line.part == part ? "" : line.part, 7),
-                                   padded(line.left, width), line.right);
-                part = line.part;
-            }
+            const std::vector<EquationLine> merge = merge_lines(derived, kernel, fold);
+            lines.insert(lines.end(), merge.begin(), merge.end());
         }
+        out += aligned(lines, "  ");
     }
     for (const Refusal& refusal : derived.refusals) {
         const std::string where = place(refusal.range);

@@ -14,15 +14,22 @@ std::string rules_used(const Derived& derived);
 /// One line on what the kernels are and stream over.
 std::string kernels_line(const Derived& derived);
 
-/// One equation of a fold, cut where the columns are: "step", "z", "exp(m′ - m)*z′ + sum(x) exp(S[q, x] - m)".
-struct FoldLine {
-    std::string part;  ///< "state", "step", "finish", "merge"
+/// One equation of a kernel, cut where the columns are: "step", "z", "z′ * δ + sum(x) exp(S[q, x] - m)".
+struct EquationLine {
+    std::string part;  ///< "head", "state", "step", "tail" and, of a fold, "merge"
     std::string left;
     std::string right;
-    friend bool operator==(const FoldLine&, const FoldLine&) = default;
+    friend bool operator==(const EquationLine&, const EquationLine&) = default;
 };
-/// The fold's equations. States stand without their indices, which its "state" lines give.
-std::vector<FoldLine> fold_lines(const Derived& derived, const Fold& fold);
+
+/// A kernel's equations in order of execution. States stand without their indices, which their "state" lines give.
+std::vector<EquationLine> kernel_lines(const Derived& derived, const Kernel& kernel);
+
+/// How the states of two parts of the stream, ₁ and ₂, become one; empty when they simply add up, multiply or compare.
+std::vector<EquationLine> merge_lines(const Derived& derived, const Kernel& kernel, const Fold& fold);
+
+/// Lines under each other: the part where it changes, both sides of = aligned.
+std::string aligned(const std::vector<EquationLine>& lines, const std::string& indent);
 
 /// The short form: for each kernel its loops and folds, aligned; then what was refused, if anything.
 std::string describe(const Derived& derived);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "napkin/command.hpp"
+#include "napkin/numbers.hpp"
 #include "run/cache.hpp"
 
 namespace napkin::cli {
@@ -19,7 +20,7 @@ Json stats_json(const CacheStats& stats) {
     return document;
 }
 
-std::string mib(std::int64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576.0); }
+std::string amount(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 ExitCode size(const Options& options) {
     const auto cache = Cache::open();
@@ -27,8 +28,8 @@ ExitCode size(const Options& options) {
     const CacheStats stats = cache->stats();
     options.json
         ? print(stats_json(stats))
-        : print(fmt::format("{}: {} entries, {} of {}{}", stats.directory, stats.entries, mib(stats.bytes),
-                            mib(stats.cap_bytes), stats.broken > 0 ? fmt::format(", {} broken", stats.broken) : ""));
+        : print(fmt::format("{}: {} entries, {} of {}{}", stats.directory, stats.entries, amount(stats.bytes),
+                            amount(stats.cap_bytes), stats.broken > 0 ? fmt::format(", {} broken", stats.broken) : ""));
     return ExitCode::success;
 }
 
@@ -51,7 +52,7 @@ ExitCode list(const Options& options) {
     }
     std::string text;
     for (const CacheEntry& entry : cache->list()) {
-        text += fmt::format("{:.16}  {:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", entry.key, mib(entry.bytes),
+        text += fmt::format("{:.16}  {:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", entry.key, amount(entry.bytes),
                             fmt::localtime(static_cast<std::time_t>(entry.used)), entry.note,
                             entry.intact ? "" : "  broken");
     }
@@ -68,7 +69,7 @@ ExitCode clear(const Options& options) {
         document["freed_bytes"] = freed;
         print(document);
     } else {
-        print(fmt::format("{}: cleared, {} freed", cache->directory(), mib(freed)));
+        print(fmt::format("{}: cleared, {} freed", cache->directory(), amount(freed)));
     }
     return ExitCode::success;
 }

@@ -44,12 +44,17 @@ Json derivation_json(const Derived& derived) {
             {"name", kernel.name}, {"inputs", array_names(kernel.inputs)}, {"outputs", array_names(kernel.outputs)}};
         entry["group_axes"] = Json::array();
         for (const AxisId axis : kernel.group_axes) entry["group_axes"].push_back(derived.diagram.axis(axis).name);
+        const auto lines_json = [](const std::vector<EquationLine>& lines) {
+            Json list = Json::array();
+            for (const EquationLine& line : lines)
+                list.push_back({{"part", line.part}, {"left", line.left}, {"right", line.right}});
+            return list;
+        };
+        entry["equations"] = lines_json(kernel_lines(derived, kernel));
         entry["folds"] = Json::array();
         for (const Fold& fold : kernel.folds) {
-            Json lines = Json::array();
-            for (const FoldLine& line : fold_lines(derived, fold))
-                lines.push_back({{"part", line.part}, {"left", line.left}, {"right", line.right}});
-            entry["folds"].push_back({{"axis", derived.diagram.axis(fold.axis).name}, {"equations", lines}});
+            entry["folds"].push_back({{"axis", derived.diagram.axis(fold.axis).name},
+                                      {"merge", lines_json(merge_lines(derived, kernel, fold))}});
         }
         document["kernels"].push_back(std::move(entry));
     }

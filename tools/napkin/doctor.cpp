@@ -73,10 +73,7 @@ Finding processor() {
     std::string levels;
     for (const Level& level : host.levels)
         levels += fmt::format(", {} {}", level.name, bytes_text(level.capacity_bytes.value));
-    return {"processor", true, true,
-            fmt::format("{}: {} core{}, vectors of {:.0f} bits{}", host.description, host.num_cores(),
-                        host.num_cores() == 1 ? "" : "s", host.vector_bits.value, levels),
-            ""};
+    return {"processor", true, true, host.description + levels, ""};
 }
 
 ExitCode doctor(const Options& options) {

@@ -8,13 +8,15 @@ namespace {
 
 struct EmitCommand {
     Options common;
-    bool tile = false;
+    bool tile = false, complete = false;
 };
 
 ExitCode emit(const EmitCommand& c) {
     const auto compilation = compile(c.common, c.tile ? Pass::expand : Pass::emit);
     if (!compilation) return fail(compilation.errors(), c.common);
-    const std::string text = c.tile ? to_string(compilation->program) : cpu::complete(compilation->code);
+    const std::string text = c.tile       ? to_string(compilation->program)
+                             : c.complete ? cpu::complete(compilation->code)
+                                          : compilation->code.text;
     if (c.common.json) {
         Json document = json_document("emit");
         document["diagram"] = compilation->diagram.name;
@@ -34,6 +36,7 @@ void add_emit(CLI::App& app, Main& main) {
     Command command(app, main, "emit", "Print the kernels' C++, or their tile program",
                     "napkin emit examples/attention.nk --tile", [c] { return emit(*c); });
     command.file(c->common);
+    command.flag("--complete", c->complete, "With the prelude (vectors and their mathematics), as it is compiled");
     command.flag("--tile", c->tile, "The tile program (pseudocode with every transfer) instead of C++");
     command.sizes(c->common);
     command.derivation(c->common);

@@ -54,9 +54,9 @@ ExitCode machines(const MachinesCommand& c) {
         std::string levels;
         for (const Level& level : machine->levels)
             levels += fmt::format("{}{} {}", levels.empty() ? "" : ", ", level.name, bytes_text(level.capacity_bytes.value));
-        rows.push_back({name, machine->description, fmt::format("{} cores", machine->num_cores()), levels});
+        rows.push_back({name, machine->description, levels});
     }
-    c.common.json ? print(document) : print(table(rows, {2}));
+    c.common.json ? print(document) : print(table(rows));
     return ExitCode::success;
 }
 

@@ -44,7 +44,10 @@ public:
             std::size_t end = text.find('\n', begin);
             if (end == std::string::npos) end = text.size();
             const std::string line = text.substr(begin, end - begin);
-            out_ += line.empty() ? "\n" : (first ? bold(left(title, 12), color_) : std::string(12, ' ')) + line + "\n";
+            out_ += line.empty() ? "\n"
+                                 : (first ? bold(left(title, std::max<std::size_t>(12, title.size() + 2)), color_)
+                                          : std::string(12, ' ')) +
+                                       line + "\n";
             first = false;
             begin = end + 1;
         }
@@ -60,16 +63,8 @@ private:
 std::string derived_text(const Derived& derived) {
     std::string text = kernels_line(derived) + "\n";
     for (const Kernel& kernel : derived.kernels) {
-        for (const Fold& fold : kernel.folds) {
-            std::vector<std::vector<std::string>> rows;
-            std::string part;
-            for (const FoldLine& line : fold_lines(derived, fold)) {
-                if (line.part == "merge") continue;
-                rows.push_back({line.part == part ? "" : line.part, line.left, "= " + line.right});
-                part = line.part;
-            }
-            text += table(rows);
-        }
+        if (derived.kernels.size() > 1) text += fmt::format("kernel {}\n", kernel.name);
+        text += aligned(kernel_lines(derived, kernel), "");
     }
     for (const Refusal& refusal : derived.refusals)
         text += fmt::format("not done: {}: {}\n", refusal.what, refusal.reason);
@@ -79,7 +74,7 @@ std::string derived_text(const Derived& derived) {
 std::string choices(const std::map<std::string, Choice>& chosen) {
     std::string text;
     for (const auto& [axis, choice] : chosen)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis, choice.value);
+        text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis, choice.value);
     return text.empty() ? "none" : text;
 }
 
@@ -123,17 +118,26 @@ std::string transfers_text(const Measured& m, bool color) {
     return table(rows, {1, 2});
 }
 
-std::string rate_text(const Measured& m, double seconds) {
-    if (m.report.flops > 0) return fmt::format("{:.0f} GFLOP/s", m.report.flops / seconds / 1e9);
-    double bytes_moved = 0;
+double bytes_in_and_out(const Measured& m) {
+    double total = 0;
     const Diagram& diagram = m.compilation.diagram;
     for (const auto& list : {diagram.inputs, diagram.outputs}) {
         for (const ArrayId id : list)
-            bytes_moved += static_cast<double>(count_values(diagram, id, m.compilation.extents)) *
-                           bytes(diagram.array(id).type);
+            total += static_cast<double>(count_values(diagram, id, m.compilation.extents)) * bytes(diagram.array(id).type);
     }
-    return fmt::format("{:.1f} GB/s", bytes_moved / seconds / 1e9);
+    return total;
 }
+
+/// Multiplications where they are the work; else how fast inputs and outputs pass.
+std::string rate_text(const Measured& m, double flops, double seconds) {
+    const double moved = bytes_in_and_out(m);
+    if (m.report.dense_flops > 4 * moved)
+        return fmt::format("{:.{}f} GFLOP/s", flops / seconds / 1e9, flops / seconds < 1e10 ? 1 : 0);
+    return fmt::format("{:.1f} GB/s", moved / seconds / 1e9);
+}
+
+/// "OpenBLAS 0.3.21": the library's own name goes on with how it was built.
+std::string short_name(const std::string& blas) { return blas.substr(0, blas.find(' ', blas.find(' ') + 1)); }
 
 std::string measured_text(const Measured& m, bool color) {
     const RunReport& r = m.report;
@@ -143,20 +147,20 @@ std::string measured_text(const Measured& m, bool color) {
         rows = {{"", "napkin", "equation by equation", ""},
                 {"time", bold(seconds_text(r.kernel_seconds), color), seconds_text(*r.baseline_seconds),
                  bold(ratio >= 1 ? fmt::format("{:.2f}× faster", ratio) : fmt::format("{:.2f}× slower", 1 / ratio), color)},
-                {"rate", rate_text(m, r.kernel_seconds), rate_text(m, *r.baseline_seconds), ""},
+                {"rate", rate_text(m, r.flops, r.kernel_seconds), rate_text(m, r.dense_flops, *r.baseline_seconds), ""},
                 {"extra memory", bytes_text(static_cast<double>(r.kernel_extra_bytes)),
                  bytes_text(static_cast<double>(r.baseline_extra_bytes)), ""}};
     } else {
         rows = {{"", "napkin"},
                 {"time", bold(seconds_text(r.kernel_seconds), color)},
-                {"rate", rate_text(m, r.kernel_seconds)},
+                {"rate", rate_text(m, r.flops, r.kernel_seconds)},
                 {"extra memory", bytes_text(static_cast<double>(r.kernel_extra_bytes))}};
     }
     if (r.predicted_seconds > 0) rows.insert(rows.begin() + 2, {"predicted", seconds_text(r.predicted_seconds)});
     std::string how = fmt::format("medians of {}, {} thread{}", r.repetitions, r.threads, r.threads == 1 ? "" : "s");
     if (r.baseline_seconds)
         how += r.blas.empty() ? "; no OpenBLAS, contractions by plain loops (see napkin doctor)"
-                              : "; contractions by " + r.blas;
+                              : "; contractions by " + short_name(r.blas);
     if (!r.baseline_left_out.empty()) how += "; equation by equation left out: " + r.baseline_left_out;
     return table(rows, {1, 2}) + dim(how, color) + "\n";
 }
