@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "derive/verify.hpp"
 #include "diagram/verifier.hpp"
@@ -38,9 +39,22 @@ std::string shown(const T&) {
     return "";
 }
 
-DeriveOptions derive_options(const PipelineOptions& options) {
+/// Starting and joining the threads of one kernel.
+constexpr double launch_seconds = 10e-6;
+
+/// Which equations share a kernel is decided by the time that the plan predicts, where the sizes are known.
+DeriveOptions derive_options(const PipelineOptions& options, const Diagram& diagram, const Machine& machine) {
     DeriveOptions result;
     result.fuse = options.fuse;
+    const auto extents = bind_sizes(diagram);
+    if (!extents) return result;
+    result.cost = [&machine, extents = *extents](const Derived& derived) {
+        const auto plan = choose_plan(derived, extents, machine);
+        if (!plan) return std::numeric_limits<double>::infinity();
+        double seconds = 0;
+        for (const auto& kernel : plan->kernels) seconds += kernel.predicted_seconds + launch_seconds;
+        return seconds;
+    };
     return result;
 }
 
@@ -102,7 +116,7 @@ private:
 }  // namespace
 
 std::string_view name(Pass pass) {
-    constexpr std::string_view names[] = {"parse", "derive", "size", "machine", "plan", "expand", "emit", "compile"};
+    constexpr std::string_view names[] = {"parse", "machine", "derive", "size", "plan", "expand", "emit", "compile"};
     return names[static_cast<std::size_t>(pass)];
 }
 
@@ -112,9 +126,9 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
     Runner pass(options, c.times);
     pass(Pass::parse, c.diagram,
          [&] { return with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes); }) &&
-        pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options)); }) &&
-        pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::machine, c.machine, [&] { return load_machine(options.machine.empty() ? "host" : options.machine); }) &&
+        pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options, c.diagram, c.machine)); }) &&
+        pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return choose_plan(c.derived, c.extents, c.machine); }) &&
         pass(Pass::expand, c.program, [&] { return expand(c.derived, c.extents, c.plan); }) &&
         pass(Pass::emit, c.code, [&] { return cpu::emit(c.program, c.plan, this_processor()); }) &&

@@ -20,9 +20,9 @@
 namespace napkin {
 
 /// The passes in order. Their names are those of `--time-passes` and `--print-after`.
-enum class Pass : std::uint8_t { parse, derive, size, machine, plan, expand, emit, compile };
-inline constexpr Pass all_passes[] = {Pass::parse, Pass::derive, Pass::size, Pass::machine,
-                                      Pass::plan,  Pass::expand, Pass::emit, Pass::compile};
+enum class Pass : std::uint8_t { parse, machine, derive, size, plan, expand, emit, compile };
+inline constexpr Pass all_passes[] = {Pass::parse, Pass::machine, Pass::derive, Pass::size,
+                                      Pass::plan,  Pass::expand,  Pass::emit,   Pass::compile};
 std::string_view name(Pass pass);
 
 /// What is fixed by hand, and how the passes are watched.
