@@ -381,13 +381,20 @@ private:
             const auto* c = t.tail ? as<Constant>(t.tail) : t.body ? as<Constant>(t.body) : nullptr;
             return c && c->value == 0;
         };
+        // A constant stays in its branch: behind the sum an infinite one would meet the other branch's 0.
+        const auto branch = [](Term t) {
+            if (!t.body && t.power == 0 && t.tail && as<Constant>(t.tail)) std::swap(t.body, t.tail);
+            return t;
+        };
         for (auto t : *x) {
             if (is_zero(t)) continue;
+            t = branch(t);
             t.body = select(s.condition, or_one(t.body), constant(0));
             out.push_back(t);
         }
         for (auto t : *y) {
             if (is_zero(t)) continue;
+            t = branch(t);
             t.body = select(s.condition, constant(0), or_one(t.body));
             out.push_back(t);
         }
