@@ -176,6 +176,9 @@ std::vector<std::string> failures(const std::vector<Case>& cases) {
     for (const Case& c : cases) all.text += c.source.text, all.vector_bytes = c.source.vector_bytes;
     JitOptions options;
     options.optimization = "-O1";
+#if defined(__SANITIZE_ADDRESS__)
+    options.flags = {"-fsanitize=address"};  // kernels read only what is theirs
+#endif
     const auto module = jit_compile(cpu::complete(all), options);
     if (!module) throw std::runtime_error(render(module.errors()));
     std::vector<std::string> out;

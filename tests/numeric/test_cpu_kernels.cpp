@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "numeric/cpu_kernel_case.hpp"
 #include "property/random_diagram.hpp"
+#include "syntax/parse.hpp"
 
 namespace napkin {
 namespace {
@@ -49,6 +52,133 @@ TEST_P(RandomKernels, ComputeTheirDefinition) {
     if (batch % 3 == 2) options.types = {DType::f64, DType::f32};
     check_batch(static_cast<std::uint64_t>(batch), options);
 }
+/// One diagram with the plans under which it is tried: "group q=24 stream x=32 vector q rows 8 vectors 3 threads 2".
+struct Subject {
+    const char* name;
+    const char* text;
+    std::vector<const char*> plans;
+};
+
+const Subject subjects[] = {
+    {"matmul",
+     "f(A[a, b], B[b, c]) -> C[a, c]\n"
+     "    C[a, c] = sum(b) A[a, b] * B[b, c]\n"
+     "sizes a = 70, b = 101, c = 117\n",
+     {"group a=64 group c=48 stream b=64 vector c rows 8 vectors 3",
+      "group a=64 group c=16 stream b=37 vector a rows 4 vectors 2", "group a=1 group c=100", "rows 8 vectors 2"}},
+    {"attention",
+     "f(Q[h, q, k], K[h, x, k], V[h, x, d]) -> O[h, q, d]\n"
+     "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
+     "    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+     "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+     "sizes h = 2, q = 113, x = 203, k = 40, d = 80\n",
+     {"group h=1 group q=48 stream x=64 vector q rows 8 vectors 3 threads 2",
+      "group h=1 group q=100 stream x=203 vector q rows 8 vectors 2",
+      "group h=2 group q=5 stream x=50 rows 4 vectors 2", "group q=3 stream x=64 vector d rows 8 vectors 3"}},
+    {"one query in bf16",
+     "f(Q[h, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, d]: bf16\n"
+     "    S[h, x] = sum(k) Q[h, k] * K[h, x, k]\n"
+     "    P[h, x] = softmax(x) S[h, x] * k^-0.5\n"
+     "    O[h, d] = sum(x) P[h, x] * V[h, x, d]\n"
+     "sizes h = 3, x = 203, k = d = 64\n",
+     {"group h=1 stream x=64 rows 8 vectors 2", "group h=3 stream x=50 vector h rows 4 vectors 1"}},
+    {"window in f64",
+     "f(Q[q, k]: f64, K[x, k]: f64, V[x, d]: f64) -> O[q, d]: f64\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+     "    P[q, x] = softmax(x) where(x <= q and x > q - 40, S[q, x] * k^-0.5, -inf)\n"
+     "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
+     "sizes q = x = 150, k = 20, d = 33\n",
+     {"group q=24 stream x=32 vector q rows 4 vectors 3", "group q=10 stream x=32 vector d rows 8 vectors 2",
+      "group q=1 stream x=17"}},
+    {"grouped queries in f16",
+     "f(Q[g, h, q, k]: f16, K[g, x, k]: f16, V[g, x, d]: f16) -> O[g, h, q, d]: f16\n"
+     "    S[g, h, q, x] = sum(k) Q[g, h, q, k] * K[g, x, k]\n"
+     "    P[g, h, q, x] = softmax(x) 30 * tanh(S[g, h, q, x] / 30)\n"
+     "    O[g, h, q, d] = sum(x) P[g, h, q, x] * V[g, x, d]\n"
+     "sizes g = 2, h = 3, q = 13, x = 77, k = d = 24\n",
+     {"group g=1 group h=1 group q=16 stream x=32 vector q rows 8 vectors 3",
+      "group g=1 group h=3 group q=5 stream x=20 vector q rows 8 vectors 3",
+      "group g=1 group h=3 group q=13 stream x=32 vector h rows 2 vectors 1"}},
+    {"rows normalised",
+     "f(X[r, i]: bf16, G[i], B[i]) -> Y[r, i]: bf16\n"
+     "    Y[r, i] = layernorm(i)(X[r, i], G[i], B[i])\n"
+     "sizes r = 50, i = 100\n",
+     {"group r=16 stream i=32 vector r rows 4 vectors 1", "group r=7 stream i=100 rows 4 vectors 2",
+      "group r=1 stream i=33"}},
+    {"convolution",
+     "f(X[c, n], F[o, c, w]) -> Y[o, i]\n"
+     "    Y[o, i] = sum(c, w) X[c, i + w] * F[o, c, w]\n"
+     "sizes c = 5, o = 7, w = 3, i = 60, n = 62\n",
+     {"group i=32 vector i rows 4 vectors 2", "group i=7 group o=3 vector o rows 2 vectors 1",
+      "group o=2 vector i rows 8 vectors 3", "vector o stream c=2 rows 4 vectors 1"}},
+    {"a reversed read",
+     "f(X[n], F[w]) -> Y[i]\n"
+     "    Y[i] = sum(w) X[i - w + 4] * F[w]\n"
+     "sizes w = 5, i = 60, n = 64\n",
+     {"group i=32 vector i rows 4 vectors 2", "group i=7", "stream w=2 group i=50 vector i vectors 2"}},
+    {"reductions of every kind",
+     "f(X[r, i]) -> A[r], B[r], C[r], D[i]\n"
+     "    A[r] = sum(i) X[r, i]^2\n"
+     "    B[r] = prod(i) (1 + 0.01 * X[r, i])\n"
+     "    C[r] = max(i) X[r, i] * (i + 1)\n"
+     "    D[i] = min(r) abs(X[r, i]) - r\n"
+     "sizes r = 19, i = 83\n",
+     {"group r=16 stream i=32 vector r vectors 1 rows 4", "group i=20 stream r=5 vectors 2 rows 2", "vectors 2 rows 8"}},
+    {"scalar functions",
+     "f(X[i]) -> Y[i], Z[i]\n"
+     "    Y[i] = exp(-abs(X[i])) + log(1 + X[i]^2) * tanh(X[i]) - erf(X[i]) / sqrt(2 + X[i]^4) + floor(X[i]) * "
+     "rsqrt(X[i]^2 + 1)\n"
+     "    Z[i] = where(X[i] > 0 and not (i < 5 or X[i] >= 2), sin(X[i]) + cos(X[i]), (1.5 + abs(X[i]))^0.7 + max(X[i], "
+     "min(-X[i], 0.5)) + bf16(X[i]))\n"
+     "sizes i = 101\n",
+     {"group i=32 vector i vectors 2", "group i=7"}},
+};
+
+Plan plan_from(const Derived& derived, const std::string& text) {
+    Plan plan;
+    for (const Kernel& kernel : derived.kernels) {
+        KernelPlan k;
+        k.kernel = kernel.name;
+        std::istringstream words(text);
+        for (std::string word, value; words >> word >> value;) {
+            const auto equals = value.find('=');
+            const std::string axis = value.substr(0, equals);
+            const auto grouped = [&](AxisId a) { return derived.diagram.axis(a).name == axis; };
+            if (word == "group" && std::any_of(kernel.group_axes.begin(), kernel.group_axes.end(), grouped))
+                k.group[axis] = {std::stoll(value.substr(equals + 1)), "", true};
+            if (word == "stream") k.stream[axis] = {std::stoll(value.substr(equals + 1)), "", true};
+            if (word == "vector") k.vector_axis = value;
+            if (word == "rows") k.block_rows = {std::stoll(value), "", true};
+            if (word == "vectors") k.block_vectors = {std::stoll(value), "", true};
+            if (word == "threads") k.threads = {std::stoll(value), "", true};
+        }
+        plan.kernels.push_back(std::move(k));
+    }
+    return plan;
+}
+
+TEST(CpuKernels, ComputeSubjectsUnderManyPlans) {
+    std::vector<cpu_case::Case> cases;
+    std::vector<std::string> names;
+    for (const Subject& subject : subjects) {
+        const auto source = std::make_shared<const Source>(Source{subject.name, subject.text});
+        const auto diagram = parse_diagram(source);
+        ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+        const auto extents = bind_sizes(*diagram);
+        ASSERT_TRUE(extents.ok()) << render(extents.errors());
+        const auto derived = derive(*diagram);
+        ASSERT_TRUE(derived.ok()) << render(derived.errors());
+        for (const char* plan : subject.plans) {
+            names.push_back(fmt::format("{} under {}", subject.name, plan));
+            cases.push_back(cpu_case::make_case(*diagram, *extents, cases.size() + 1, fmt::format("s{}", cases.size()),
+                                                plan_from(*derived, plan)));
+        }
+    }
+    const auto failures = cpu_case::failures(cases);
+    for (std::size_t k = 0; k < cases.size(); ++k)
+        EXPECT_EQ(failures[k], "") << names[k] << "\n" << cpu_case::describe(cases[k]);
+}
+
 INSTANTIATE_TEST_SUITE_P(Batches, RandomKernels, testing::Range(0, 6));
 
 }  // namespace

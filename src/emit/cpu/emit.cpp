@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <utility>
 
 #include "emit/cpu/emit_frame.hpp"
@@ -83,8 +84,9 @@ private:
     void header_comment() {
         out_(fmt::format("// Kernel {} of {}.", frame_.kernel->name, diagram().name));
         out_("//");
+        const std::set<ArrayId> shown = computed();
         for (const Equation& e : diagram().equations)
-            if (computes(e.target)) out_("//     " + to_string(diagram(), e));
+            if (shown.contains(e.target)) out_("//     " + to_string(diagram(), e));
         out_("//");
         for (const auto& [axis, size] : frame_.kernel->groups) table("group", axis, size, frame_.plan->group);
         for (const auto& [name, choice] : frame_.plan->stream) line("stream " + name, choice.value, choice.reason);
@@ -105,9 +107,19 @@ private:
         const auto it = choices.find(name);
         line(fmt::format("{} {}", kind, name), size, it == choices.end() ? "" : it->second.reason);
     }
-    [[nodiscard]] bool computes(ArrayId array) const {
-        return std::any_of(frame_.kernel->variables.begin(), frame_.kernel->variables.end(),
-                           [&](const Variable& v) { return v.array == array; });
+    /// The equations that the kernel computes: those of its variables, and what they are made of short of what it loads.
+    [[nodiscard]] std::set<ArrayId> computed() const {
+        std::set<ArrayId> loaded(frame_.inputs.begin(), frame_.inputs.end()), out;
+        std::vector<ArrayId> open;
+        for (const Variable& v : frame_.kernel->variables) open.push_back(v.array);
+        while (!open.empty()) {
+            const ArrayId a = open.back();
+            open.pop_back();
+            if (loaded.contains(a) || !out.insert(a).second) continue;
+            if (const Equation* e = diagram().definition(a))
+                for (const ArrayId r : read_arrays(e->body)) open.push_back(r);
+        }
+        return out;
     }
 
     void memory_pointers(const std::string& user) {
@@ -131,15 +143,16 @@ private:
     }
 
     void variable_pointers() {
+        out_("real* const base = static_cast<real*>(arena);");
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v) {
             const Layout& l = frame_.layouts[v];
-            if (l.first < 0 || (l.is_view && l.view_limits.empty())) continue;
+            if (l.first < 0 || (l.is_view && !l.may_overrun)) continue;
             std::string shape;
             for (std::size_t d = 0; d < l.sizes.size(); ++d)
                 if (static_cast<int>(d) != l.innermost) shape += std::to_string(l.sizes[d]) + " × ";
             shape += l.innermost >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(l.innermost)]) : "1";
-            out_(fmt::format("real* const {}{} = static_cast<real*>(arena) + {};  // {}{}", frame_.variables[v],
-                             l.is_view ? "_copy" : "", l.offset, shape, l.panel_local ? ", one panel" : ""));
+            out_(fmt::format("real* const {}{} = base + {};  // {}{}", frame_.variables[v], l.is_view ? "_copy" : "",
+                             l.offset, shape, l.panel_local ? ", one panel" : ""));
         }
     }
 
@@ -265,8 +278,8 @@ private:
             return;
         }
         std::string begin = "0", end = std::to_string(extent);
-        out_.open("");
         if (!l.support.empty()) {
+            out_.open("");
             begin = names.begin + "_first", end = names.begin + "_last";
             support(node, begin, end);
         }
@@ -275,7 +288,7 @@ private:
             out_(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile, extent, names.begin));
         nodes(node.body);
         out_.close();
-        out_.close();
+        if (!l.support.empty()) out_.close();
     }
 
     /// The chunks that contribute: those in which every support form reaches 0 somewhere.

@@ -130,12 +130,8 @@ std::string BodyWriter::declaration(ValueId id) const {
     return v.is_mask ? (v.vec ? "mask" : "bool") : (v.vec ? "vec" : "real");
 }
 
-std::string BodyWriter::rows_header() const {
-    return fmt::format("NAPKIN_UNROLL for (int i = 0; i < {}; ++i)", nest_.block_rows);
-}
-std::string BodyWriter::vectors_header() const {
-    return fmt::format("NAPKIN_UNROLL for (int j = 0; j < {}; ++j)", nest_.block_vectors);
-}
+std::string BodyWriter::rows_header() const { return fmt::format("EACH(i, {})", nest_.block_rows); }
+std::string BodyWriter::vectors_header() const { return fmt::format("EACH(j, {})", nest_.block_vectors); }
 
 void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);

@@ -3,6 +3,7 @@
 // nested, where every variable lives. Filled by analyse(), read by the writers.
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,10 +57,11 @@ struct Layout {
     std::int64_t count = 1;    ///< values
     std::int64_t offset = 0;   ///< in the arena, in values
     bool panel_local = false;  ///< lives within one panel and holds one panel
-    /// Read where it lies in memory, with the memory's strides; copied only where a padded tile would reach past the array.
-    bool is_view = false;
-    std::vector<AxisId> view_limits;  ///< axes along which that can be; empty: never
-    int first = -1, last = -1;        ///< lifetime in positions of execution
+    /// Read where it lies in memory, with the memory's strides. Padding elements are then other elements of the array; the tiles of which
+    /// they would lie past its end are copied to a buffer with the same strides.
+    bool is_view = false, may_overrun = false;
+    std::int64_t reach = 0;     ///< values from the first to past the last that a padded tile reads
+    int first = -1, last = -1;  ///< lifetime in positions of execution
 };
 
 /// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant.
@@ -82,7 +84,8 @@ struct Frame {
     int lanes = 16;
     AxisId vector_axis = -1;
     int panel_vectors = 1;
-    std::vector<Scope> scopes;  ///< 0: the group; then one for each loop
+    std::vector<Scope> scopes;                   ///< 0: the group; then one for each loop
+    std::vector<std::set<std::int64_t>> blocks;  ///< by AxisId: the block sizes to which nests pad it
     std::vector<Step> steps;
     std::vector<Node> body;
     std::vector<Layout> layouts;  ///< by VariableId

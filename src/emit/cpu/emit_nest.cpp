@@ -160,10 +160,12 @@ void choose_nests(Frame& frame) {
         const std::int64_t vectors = (span_of(frame.scope(0), frame.vector_axis).tile + frame.lanes - 1) / frame.lanes;
         frame.panel_vectors = fitting_block(vectors, frame.plan->block_vectors.value);
     }
-    const auto pad = [&](AxisId axis, std::int64_t unit) {
+    frame.blocks.resize(frame.program->extents.size());
+    const auto pad = [&](AxisId axis, std::int64_t block) {
+        frame.blocks[static_cast<std::size_t>(axis)].insert(block);
         for (Scope& scope : frame.scopes) {
             Span& span = scope[static_cast<std::size_t>(axis)];
-            span.padded = std::max(span.padded, round_up(span.tile, unit));
+            span.padded = std::max(span.padded, round_up(span.tile, block));
         }
     };
     for (Step& step : frame.steps) {

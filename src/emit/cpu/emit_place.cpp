@@ -46,13 +46,14 @@ void shape(Frame& frame, std::size_t v) {
 void shape_view(Frame& frame, std::size_t v) {
     Layout& layout = frame.layouts[v];
     const std::vector<AxisId>& axes = frame.program->diagram.array(frame.kernel->variables[v].array).axes;
-    std::int64_t stride = 1, last = 0;
+    std::int64_t stride = 1;
+    layout.reach = 1;
     for (std::size_t d = axes.size(); d-- > 0;) {
         layout.strides[d] = stride;
-        last += stride * (layout.sizes[d] - 1);
+        layout.reach += stride * (layout.sizes[d] - 1);
         stride *= frame.extent(axes[d]);
     }
-    layout.count = layout.view_limits.empty() ? 0 : last + 1 + frame.lanes;
+    layout.count = layout.may_overrun ? layout.reach + frame.lanes : 0;
 }
 
 /// Numbers the steps in order of execution and stretches lifetimes over the loops and runs that repeat them.
@@ -227,44 +228,59 @@ std::int64_t overshoot(const Frame& frame) {
 
 }  // namespace
 
+namespace {
+
+/// One past the largest value of the axis that any tile reads, padding included.
+std::int64_t padded_end(const Frame& frame, const Scope& scope, AxisId axis) {
+    const Span& span = span_of(scope, axis);
+    const std::int64_t extent = frame.extent(axis);
+    if (!span.begins) return span.padded;
+    const std::int64_t last = (extent - 1) / span.tile * span.tile;
+    std::int64_t end = extent;
+    for (const std::int64_t block : frame.blocks[static_cast<std::size_t>(axis)])
+        end = std::max(end, last + round_up(extent - last, block));
+    return last > 0 ? std::max(end, last - span.tile + span.padded) : end;
+}
+
+/// Whether a tile in the scope may be read where it lies: numbers of the compute type, at the core as in memory, not written here.
+bool may_be_view(const Frame& frame, std::size_t v) {
+    const Variable& variable = frame.kernel->variables[v];
+    const int last = static_cast<int>(variable.dims.size()) - 1;
+    const bool written = std::find(frame.outputs.begin(), frame.outputs.end(), variable.array) != frame.outputs.end();
+    const bool falls = std::any_of(variable.dims.begin(), variable.dims.end(), [](const Affine& d) {
+        return std::any_of(d.terms.begin(), d.terms.end(), [](const auto& t) { return t.second < 0; });
+    });
+    return variable.memory_type == (frame.is_double ? DType::f64 : DType::f32) && !written && !falls && last >= 0 &&
+           frame.layouts[v].innermost == last && !(frame.vector_axis >= 0 && carries(variable, frame.vector_axis));
+}
+
+}  // namespace
+
 void choose_views(Frame& frame) {
-    constexpr std::int64_t largest_stand_in = std::int64_t{1} << 21;  // values; past it copying every tile takes less memory
     frame.packed.assign(frame.inputs.size(), false);
     for (const Step& step : frame.steps) {
         const auto* load = std::get_if<Load>(step.statement);
-        if (!load) continue;
+        if (!load || !may_be_view(frame, static_cast<std::size_t>(load->variable))) continue;
         const auto v = static_cast<std::size_t>(load->variable);
         const Variable& variable = frame.kernel->variables[v];
         Layout& layout = frame.layouts[v];
-        const bool same_type = variable.memory_type == (frame.is_double ? DType::f64 : DType::f32);
-        const auto written = std::find(frame.outputs.begin(), frame.outputs.end(), variable.array) != frame.outputs.end();
-        const int last = static_cast<int>(variable.dims.size()) - 1;
-        if (!same_type || written || layout.innermost != last || last < 0) continue;
-        if (frame.vector_axis >= 0 && carries(variable, frame.vector_axis)) continue;
-        bool possible = true;
-        std::set<AxisId> limits;
-        for (const Affine& d : variable.dims)
-            for (const auto& [axis, c] : d.terms) {
-                const Span& span = span_of(frame.scope(step.scope), axis);
-                if (c < 0) possible = false;
-                if (span.padded == span.tile && !span.ragged) continue;
-                if (span.begins)
-                    limits.insert(axis);
-                else
-                    possible = false;
-            }
-        if (!possible) continue;
-        layout.view_limits.assign(limits.begin(), limits.end());
         shape(frame, v);
+        const std::int64_t copied = layout.count;
         shape_view(frame, v);
-        if (layout.count > largest_stand_in) {
-            layout.view_limits.clear();
-            continue;
+        std::int64_t last = 0, total = 1;  // the farthest value that is read, the values that there are
+        for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+            last += layout.strides[d] * variable.dims[d].constant;
+            for (const auto& [axis, c] : variable.dims[d].terms)
+                last += layout.strides[d] * c * (padded_end(frame, frame.scope(step.scope), axis) - 1);
         }
-        layout.is_view = true;
-        const auto input = std::find(frame.inputs.begin(), frame.inputs.end(), variable.array) - frame.inputs.begin();
-        frame.packed[static_cast<std::size_t>(input)] = true;
+        for (const AxisId a : frame.program->diagram.array(variable.array).axes) total *= frame.extent(a);
+        layout.may_overrun |= last >= total;
+        // A buffer with the memory's strides has gaps; where it would be much larger than the tile, every tile is copied.
+        layout.is_view = !layout.may_overrun || layout.reach <= 2 * copied;
     }
+    for (std::size_t i = 0; i < frame.inputs.size(); ++i)
+        for (std::size_t v = 0; v < frame.layouts.size(); ++v)
+            if (frame.layouts[v].is_view && frame.kernel->variables[v].array == frame.inputs[i]) frame.packed[i] = true;
 }
 
 void place_variables(Frame& frame) {

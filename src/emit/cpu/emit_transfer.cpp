@@ -49,14 +49,14 @@ public:
         std::string position;
         for (std::size_t d = 0; d < dimensions_.size(); ++d)
             if (!dimensions_[d].low.empty())
-                add_term(position, fmt::format("{} * {}", in_brackets(dimensions_[d].low), layout_.strides[d]));
+                add_term(position, layout_.strides[d] == 1
+                                       ? dimensions_[d].low
+                                       : fmt::format("{} * {}", in_brackets(dimensions_[d].low), layout_.strides[d]));
         out_(fmt::format("const real* {} = {}{};", name, memory_, position.empty() ? "" : " + " + position));
-        if (layout_.view_limits.empty()) return;
-        std::string past;
-        for (const AxisId a : layout_.view_limits)
-            past += fmt::format("{}{} + {} > {}", past.empty() ? "" : " || ", frame_.axis(a).begin,
-                                span_of(frame_.scope(scope_), a).padded, frame_.extent(a));
-        out_.open(fmt::format("if ({})", past));
+        if (!layout_.may_overrun) return;
+        std::int64_t total = 1;
+        for (const AxisId a : frame_.program->diagram.array(v_.array).axes) total *= frame_.extent(a);
+        out_.open(position.empty() ? "" : fmt::format("if ({} > {})", position, total - layout_.reach));
         copy(true, name + "_copy");
         out_(fmt::format("{0} = {0}_copy;", name));
         out_.close();

@@ -1,0 +1,60 @@
+// The C++ that tile programs become, whole: tests/text/cpu/<name>.txt. NAPKIN_UPDATE_GOLDEN=1 rewrites them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "emit/cpu/emit.hpp"
+#include "unit/tile_examples.hpp"
+
+namespace napkin {
+namespace {
+
+using tile_examples::Example;
+using tile_examples::Sizes;
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void expect_source(const std::string& name, const Example& example, const Sizes& group, const Sizes& stream,
+                   const std::string& vector_axis, std::int64_t rows, std::int64_t vectors) {
+    Plan plan = tile_examples::plan_for(example.derived, group, stream);
+    for (KernelPlan& k : plan.kernels) {
+        k.vector_axis = vector_axis;
+        k.vector_axis_reason = "chosen by hand";
+        k.block_rows = {rows, "", true};
+        k.block_vectors = {vectors, "", true};
+    }
+    const TileProgram program = expand(example.derived, example.extents, plan);
+    const std::string text = cpu::emit(program, plan).text;
+    EXPECT_EQ(text, cpu::emit(program, plan).text) << "the same program gives the same text";
+    const std::string path = std::string(NAPKIN_SOURCE_DIR) + "/tests/text/cpu/" + name + ".txt";
+    if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(path, std::ios::binary) << text;
+    EXPECT_EQ(text, read_file(path)) << name;
+}
+
+TEST(CpuSource, MatrixProductWithARaggedEnd) {
+    expect_source("matmul", tile_examples::matmul(70, 100, 50), {{"a", 32}, {"c", 48}}, {{"b", 40}}, "c", 8, 3);
+}
+
+TEST(CpuSource, WeightedMeanWithAMaskRunsTheChunksOfItsSupport) {
+    expect_source("weighted_mean", tile_examples::weighted_mean(true, 100, 203, 40), {{"q", 32}}, {{"x", 64}}, "q", 8, 2);
+}
+
+TEST(CpuSource, PanelsOfTheVectorAxisGoThroughAllStatements) {
+    expect_source("panels", tile_examples::weighted_mean(false, 96, 128, 16), {{"q", 96}}, {{"x", 64}}, "q", 4, 3);
+}
+
+TEST(CpuSource, ConvolutionReadsAHalo) {
+    expect_source("convolution", tile_examples::convolution(), {{"i", 10}}, {}, "i", 1, 1);
+}
+
+TEST(CpuSource, ScalarCodeAndSeveralKernels) {
+    expect_source("two_kernels", tile_examples::two_kernels(), {{"i", 1}}, {}, "", 1, 1);
+}
+
+}  // namespace
+}  // namespace napkin
