@@ -42,7 +42,13 @@ std::string signature_text(const Diagram& d) {
 }  // namespace
 
 const Template* Elaborator::find_callee(const AstWord& name, const Frame&) {
-    const Template* callee = library_.find(name.text);
+    const bool too_deep = library_.too_deep(name.text);
+    const Template* callee = too_deep ? nullptr : library_.find(name.text);
+    if (too_deep) {
+        error(Code::calls_too_deep, name.range, fmt::format("the calls below {} are too deep", name.text),
+              fmt::format("at most {} levels", limits::max_call_depth));
+        return nullptr;
+    }
     if (!callee) {
         if (library_.state(name.text) == Library::State::running) {
             error(Code::recursion, name.range,

@@ -39,6 +39,8 @@ Diagnostic& Diagnostics::error(Code code, SourceRange range, std::string message
     return errors_.back();
 }
 
+bool Diagnostics::full() const { return errors_.size() >= limits::max_errors; }
+
 std::vector<Diagnostic> Diagnostics::take() {
     std::vector<const Source*> order;
     const auto place = [&](const Diagnostic& d) {

@@ -40,7 +40,7 @@ namespace napkin {
     X(unknown_size_axis) X(bad_size) X(size_not_integer) X(size_cycle) X(duplicate_size) X(size_too_large)              \
     X(bad_size_expression) X(bad_schedule) X(unknown_schedule_axis) X(bad_schedule_value) X(duplicate_schedule)         \
     /* limits */                                                                                                        \
-    X(too_many_axes) X(too_many_equations) X(expression_too_large) X(calls_too_deep)
+    X(too_many_axes) X(too_many_definitions) X(too_many_equations) X(expression_too_large) X(calls_too_deep)
 
 enum class Code {
 #define NAPKIN_CODE(name) name,
@@ -64,6 +64,8 @@ public:
     void again() { ++count_; }
 
     [[nodiscard]] std::size_t count() const { return count_; }
+    /// No further error will be shown, so looking for more is in vain.
+    [[nodiscard]] bool full() const;
     [[nodiscard]] bool empty() const { return count_ == 0; }
     /// In order of place within each source, sources in order of their first error.
     [[nodiscard]] std::vector<Diagnostic> take();

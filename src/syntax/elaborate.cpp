@@ -29,8 +29,8 @@ void walk(const AstNode& node, const std::function<void(const AstNode&)>& f) {
 
 // ---- the library -----------------------------------------------------------------------------------------------------------
 
-Library::Library(const Module& module, Library* parent, Diagnostics& diagnostics, Budget& budget)
-    : module_(module), parent_(parent), diagnostics_(diagnostics), budget_(budget) {
+Library::Library(const Module& module, const AstDefinition* main, Library* parent, Diagnostics& diagnostics, Budget& budget)
+    : module_(module), main_(main), parent_(parent), diagnostics_(diagnostics), budget_(budget) {
     for (const AstDefinition& d : module.definitions) {
         if (d.name.text.empty()) continue;
         if (is_builtin(d.name.text)) {
@@ -48,6 +48,15 @@ Library::Library(const Module& module, Library* parent, Diagnostics& diagnostics
     }
 }
 
+bool Library::defines(const std::string& name) const {
+    return entries_.contains(name) || (parent_ && parent_->defines(name));
+}
+
+bool Library::too_deep(const std::string& name) const {
+    const auto at = entries_.find(name);
+    return at != entries_.end() && at->second.state == State::unknown && depth_ > limits::max_call_depth;
+}
+
 Library::State Library::state(const std::string& name) const {
     const auto at = entries_.find(name);
     if (at != entries_.end()) return at->second.state;
@@ -61,7 +70,9 @@ const Template* Library::find(const std::string& name) {
     if (entry.state == State::running) return nullptr;
     if (entry.state == State::unknown) {
         entry.state = State::running;
+        ++depth_;
         entry.result = elaborate(*entry.definition, *this);
+        --depth_;
         entry.state = State::done;
     }
     return &entry.result;
@@ -167,6 +178,7 @@ void Elaborator::signature() {
         std::vector<AxisId> axes;
         bool shape_known = true;
         for (const AstWord& word : a.axes) {
+            if (axes.size() > limits::max_axes_per_array) break;  // reported where the array is added
             const AxisId id = axis(word.text);
             if (!d_.axes[static_cast<std::size_t>(id)].range.source)
                 d_.axes[static_cast<std::size_t>(id)].range = word.range;
@@ -197,6 +209,7 @@ void Elaborator::signature() {
 std::vector<AxisId> Elaborator::target_axes(const AstArray& target) {
     std::vector<AxisId> out;
     for (const AstWord& word : target.axes) {
+        if (out.size() > limits::max_axes_per_array) break;  // reported where the array is added
         if (is_array(word.text)) clash(word);
         const AxisId id = axis(word.text);
         if (!d_.axes[static_cast<std::size_t>(id)].range.source)
@@ -264,7 +277,7 @@ ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
 }
 
 void Elaborator::equation(const AstEquation& e) {
-    if (over_limit_) return;
+    if (over_limit_ || diagnostics_.full()) return;
     const std::size_t before = errors();
     unbound_.clear();
     const bool is_call = e.body &&
@@ -282,12 +295,13 @@ void Elaborator::equation(const AstEquation& e) {
     if (first >= 0) frame.bound = d_.array(first).axes;
     if (!targets_good && first < 0) {
         for (const AstWord& word : e.targets[0].axes) {
+            if (frame.bound.size() > limits::max_axes_per_array) break;
             const AxisId id = axis(word.text);
             if (std::find(frame.bound.begin(), frame.bound.end(), id) == frame.bound.end()) frame.bound.push_back(id);
         }
     }
     for (std::size_t i = 1; i < targets.size(); ++i) {
-        if (targets[i] < 0) continue;
+        if (targets[i] < 0 || frame.bound.size() > limits::max_axes) continue;
         for (const AxisId id : d_.array(targets[i]).axes) {
             if (std::find(frame.bound.begin(), frame.bound.end(), id) == frame.bound.end()) frame.bound.push_back(id);
         }

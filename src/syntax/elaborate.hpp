@@ -28,21 +28,26 @@ struct Template {
 /// What the elaboration of one text may use up in all, whatever calls what.
 struct Budget {
     std::size_t equations = 32768;
-    std::size_t nodes = 2'000'000;
+    std::size_t nodes = 500'000;
 };
 
 /// The definitions of a text by name; what it does not define is looked up in its parent.
 class Library {
 public:
-    Library(const Module& module, Library* parent, Diagnostics& diagnostics, Budget& budget);
+    /// `main` is the definition that the text's own sizes are for; null: none.
+    Library(const Module& module, const AstDefinition* main, Library* parent, Diagnostics& diagnostics, Budget& budget);
 
     enum class State { unknown, running, done };
     [[nodiscard]] State state(const std::string& name) const;
     /// The definition, elaborated now if it was not yet; null where there is none or where its elaboration is under way.
     const Template* find(const std::string& name);
+    [[nodiscard]] bool defines(const std::string& name) const;
+    /// Elaborating the definition now would nest deeper than calls may.
+    [[nodiscard]] bool too_deep(const std::string& name) const;
     [[nodiscard]] std::vector<std::string> names() const;
 
     [[nodiscard]] const Module& module() const { return module_; }
+    [[nodiscard]] const AstDefinition* main() const { return main_; }
     [[nodiscard]] Diagnostics& diagnostics() const { return diagnostics_; }
     [[nodiscard]] Budget& budget() const { return budget_; }
 
@@ -53,10 +58,12 @@ private:
         Template result;
     };
     const Module& module_;
+    const AstDefinition* main_;
     Library* parent_;
     Diagnostics& diagnostics_;
     Budget& budget_;
     std::map<std::string, Entry> entries_;
+    int depth_ = 0;  ///< of elaborations under way
 };
 
 /// Elaborates one definition. Errors go to the library's diagnostics; the result is then not ok.
@@ -66,7 +73,7 @@ Template elaborate(const AstDefinition& definition, Library& library);
 void apply_defaults(Template& t);
 
 /// The functions that are part of the language: exp, where, f16, einsum, sum, ….
-bool is_builtin(const std::string& name);
+bool is_builtin(const std::string& word);
 std::vector<std::string> builtin_names();
 
 /// Every name that a definition uses as or like an axis: for telling mistyped names in `sizes`.

@@ -141,9 +141,7 @@ private:
         return !clashes_.contains(name) && (arrays_.contains(name) || targets_.contains(name));
     }
     void clash(const AstWord& name);
-    bool is_function(const std::string& name) {
-        return library_.find(name) || library_.state(name) == Library::State::running;
-    }
+    bool is_function(const std::string& name) const { return library_.defines(name); }
     AxisId axis(const std::string& name);
     AxisId fresh_axis(const std::string& wanted);
     std::string unique_name(const std::string& wanted);

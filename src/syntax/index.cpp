@@ -14,6 +14,10 @@ Affine Elaborator::lower_index(const AstNode& node, const Frame& frame) {
         double constant = 0;
         bool good = true;
     };
+    if (diagnostics_.full()) {
+        diagnostics_.again();
+        return {};
+    }
     const std::size_t before = errors();
     std::function<Linear(const AstNode&)> walk = [&](const AstNode& e) -> Linear {
         if (const auto* n = std::get_if<AstNumber>(&e.v)) return {{}, n->value, true};

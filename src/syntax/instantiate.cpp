@@ -233,6 +233,9 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
 /// and read more than once.
 Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
     const Diagram& c = b.callee->diagram;
+    for (const Equation& e : c.equations) {
+        if (!spend(count_nodes(e.body), b.range)) return constant(0);
+    }
     std::map<ArrayId, Expr> values;
     std::map<ArrayId, std::size_t> uses;
     for (const Equation& e : c.equations) {
@@ -250,7 +253,6 @@ Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
     }
     Expr result;
     for (const Equation& e : c.equations) {
-        if (!spend(count_nodes(e.body), b.range)) return constant(0);
         Expr body = transform(e.body, [&](const Expr& node) {
             const auto* r = as<Read>(node);
             if (!r) return node;

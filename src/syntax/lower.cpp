@@ -47,6 +47,10 @@ std::vector<std::string> builtin_names() {
 }
 
 Expr Elaborator::lower(const AstNode& node, const Frame& frame) {
+    if (diagnostics_.full() || over_limit_) {
+        diagnostics_.again();
+        return constant(0);
+    }
     return std::visit([&](const auto& n) { return lower_node(n, node, frame); }, node.v);
 }
 
@@ -384,6 +388,11 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
 /// The axes that a reduction or a call in prefix form names. With bound_allowed they may be bound around it.
 std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Frame& frame, bool bound_allowed) {
     std::vector<AxisId> out;
+    if (names.size() > limits::max_axes_per_array) {
+        error(Code::too_many_axes, names.back().range, fmt::format("{} axes at once", names.size()),
+              fmt::format("at most {}", limits::max_axes_per_array));
+        return out;
+    }
     for (const AstWord& word : names) {
         if (is_array(word.text)) {
             error(Code::name_clash, word.range, fmt::format("{} is an array, not an axis", word.text), "an axis");

@@ -83,6 +83,15 @@ void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diag
     }
 }
 
+/// The choices that stand beside the definitions. They are for the last one; another takes those that fit it.
+std::vector<ScheduleItem> schedule_for(const Module& module, const AstDefinition& main, const Diagram& d) {
+    std::vector<ScheduleItem> items = module.schedule;
+    if (&main != &module.definitions.back()) {
+        std::erase_if(items, [&](const ScheduleItem& item) { return !item.axis.empty() && !d.find_axis(item.axis); });
+    }
+    return items;
+}
+
 /// Items of the command line first; one of the text for the same choice is left out.
 void add_schedule(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
     for (const ScheduleItem& item : items) {
@@ -100,25 +109,24 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
     Budget budget, standard_budget;
     const Module module = parse_module(source, diagnostics);
 
-    Library standard(standard_module(), nullptr, standard_diagnostics, standard_budget);
-    Library library(module, &standard, diagnostics, budget);
-    for (const AstDefinition& d : module.definitions) (void)library.find(d.name.text);
-    if (!standard_diagnostics.empty()) {
-        throw InternalError("lib/std.nk: " + render(standard_diagnostics.take()));
-    }
-
     const AstDefinition* main = nullptr;
     std::vector<std::string> names;
     for (const AstDefinition& d : module.definitions) {
         names.push_back(d.name.text);
         if (options.diagram.empty() || d.name.text == options.diagram) main = &d;
     }
+    Library standard(standard_module(), nullptr, nullptr, standard_diagnostics, standard_budget);
+    Library library(module, main, &standard, diagnostics, budget);
+    for (const AstDefinition& d : module.definitions) {
+        if (!diagnostics.full()) (void)library.find(d.name.text);
+    }
+    if (!standard_diagnostics.empty()) {
+        throw InternalError("lib/std.nk: " + render(standard_diagnostics.take()));
+    }
     if (!main && diagnostics.empty()) {
-        std::string all;
-        for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
         diagnostics.error(Code::unknown_diagram, {source, 0, 0},
-                          fmt::format("there is no diagram {} in {}", options.diagram, source->name), "one of " + all,
-                          did_you_mean(options.diagram, names));
+                          fmt::format("there is no diagram {} in {}", options.diagram, source->name),
+                          fmt::format("one of {}", fmt::join(names, ", ")), did_you_mean(options.diagram, names));
     }
     std::vector<ScheduleItem> schedule;
     for (const std::string& item : options.schedule) {
@@ -129,7 +137,7 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
 
     const Template* result = library.find(main->name.text);
     Template chosen = result ? *result : Template{};
-    add_schedule(schedule, module.schedule);
+    add_schedule(schedule, schedule_for(module, *main, chosen.diagram));
     add_schedule(schedule, chosen.diagram.schedule);
     chosen.diagram.schedule = std::move(schedule);
     check_size_names(module, chosen.diagram, diagnostics);

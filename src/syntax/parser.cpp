@@ -43,6 +43,8 @@ std::string nearest_type(const std::string& word) {
     return did_you_mean(word, names);
 }
 
+constexpr std::size_t max_definitions = limits::max_equations;
+
 class ModuleParser {
 public:
     ModuleParser(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
@@ -52,7 +54,10 @@ public:
     Module run() {
         const std::vector<LogicalLine> lines = lex(module_.source, diagnostics_);
         if (!lines.empty()) margin_ = lines[0].indent;
-        for (const LogicalLine& line : lines) statement(line);
+        for (const LogicalLine& line : lines) {
+            if (module_.definitions.size() > max_definitions) break;
+            statement(line);
+        }
         if (module_.definitions.empty() && diagnostics_.empty()) {
             diagnostics_.error(Code::empty_file, {module_.source, 0, 0}, "the text defines no diagram",
                                "a definition such as f(X[i]) -> Y[i]");
@@ -153,6 +158,10 @@ private:
     }
 
     void begin(AstDefinition d) {
+        if (module_.definitions.size() == max_definitions) {
+            diagnostics_.error(Code::too_many_definitions, d.name.range, "the text has too many definitions",
+                               fmt::format("at most {}", max_definitions));
+        }
         module_.definitions.push_back(std::move(d));
         body_indent_ = -1;
     }
@@ -308,9 +317,16 @@ private:
                     entry.names.push_back(parser.name("the name of an axis"));
                 } else {
                     entry.value = parser.expression();
+                    break;
                 }
             }
             if (!parser.good()) return;
+            num_sizes_ += entry.names.size();
+            if (num_sizes_ > limits::max_equations) {
+                parser.fail(Code::too_many_axes, entry.names[0].range, "the text gives too many sizes",
+                            fmt::format("at most {}", limits::max_equations));
+                return;
+            }
             out.push_back(std::move(entry));
         } while (parser.accept(","));
         parser.finish();
@@ -326,6 +342,7 @@ private:
     std::uint32_t block_indent_ = 0;
     bool in_definition_ = false;
     bool stray_reported_ = false;
+    std::size_t num_sizes_ = 0;
 };
 
 /// kind [axis] [= value]

@@ -88,7 +88,7 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
                         exponent && exponent->is_integer() && std::abs(exponent->to_double()) <= 62 &&
                         (a->terms().size() <= 1 || std::abs(exponent->to_double()) <= 3)) {
                         if (a->is_zero() && exponent->numerator() < 0) break;
-                        if (const auto power = a->pow(*exponent)) return *power;
+                        if (const auto power = a->pow(*exponent)) return power;
                     }
                     break;
                 default: break;
@@ -168,7 +168,7 @@ void Elaborator::apply_sizes() {
             }
         }
     };
-    apply(library_.module().sizes, true);
+    if (&ast_ == library_.main()) apply(library_.module().sizes, true);
     apply(ast_.sizes, false);
 
     // An axis without a size of its own takes that of the dimension it indexes; then what called definitions say.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "support/limits.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -14,6 +15,8 @@ namespace {
 bool is_name_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
+
+constexpr std::size_t max_operands = 64;
 
 struct Term {
     std::vector<AstWord> names;
@@ -124,6 +127,19 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
               fmt::format("the string has {} and the call {}", counted(pattern.operands.size(), "term"),
                           counted(arrays.size(), "array")),
               "an array for each term before ->", usage);
+        return std::nullopt;
+    }
+    for (const Term& term : pattern.operands) {
+        if (term.names.size() <= limits::max_axes_per_array && pattern.output->names.size() <= limits::max_axes_per_array)
+            continue;
+        error(Code::too_many_axes, term.range, "a term has too many names",
+              fmt::format("at most {}", limits::max_axes_per_array));
+        return std::nullopt;
+    }
+    if (arrays.size() > max_operands) {
+        error(Code::einsum_operand_count, arrays[max_operands]->range,
+              fmt::format("the call has {}", counted(arrays.size(), "array")), fmt::format("at most {}", max_operands),
+              "multiply some of them in an equation of its own");
         return std::nullopt;
     }
     const std::size_t before = errors();

@@ -155,6 +155,21 @@ TEST(Syntax, TheMainDiagramIsTheLastUnlessNamed) {
     EXPECT_EQ(parsed(text, {"f", {}}).axes[0].size, Size(3));
 }
 
+TEST(Syntax, SizesAndScheduleBesideTheDefinitionsAreTheMainDiagrams) {
+    // In f, i runs over all of n; the sizes are g's, where it does not.
+    const std::string text =
+        "f(X[n]) -> Y[i]\n    Y[i] = X[i]\n"
+        "g(X[b, n], W[w]) -> Z[b, i]\n    Y[b, m] = f(X[b, ..])\n    Z[b, i] = sum(w) Y[b, i + w] * W[w]\n"
+        "sizes b = 2, n = 16, w = 3, i = n - w + 1\nschedule\n    group b = 1\n";
+    EXPECT_EQ(parsed(text).schedule.size(), 1U);
+    EXPECT_TRUE(bind_sizes(parsed(text)).ok());
+    const Diagram f = parsed(text, {"f", {}});
+    EXPECT_TRUE(f.schedule.empty());
+    EXPECT_FALSE(parse("f(X[n]) -> Y[i]\n    Y[i] = X[i]\nsizes n = 16, i = 14\n").ok());
+    EXPECT_TRUE(
+        parse("f(X[n]) -> Y[i]\n    Y[i] = X[i]\ng(X[n]) -> Z[i]\n    Z[i] = X[i + 2]\nsizes n = 16, i = 14\n").ok());
+}
+
 TEST(Syntax, TheCommandLinesScheduleStandsBeforeTheTexts) {
     const std::string text =
         "f(X[i]) -> Y[i]\n    Y[i] = X[i]\nschedule\n    group i = 8\n    form = auxiliary\n    threads = 2\n";
