@@ -1,7 +1,7 @@
 #pragma once
 // The tile program as text: pseudocode as in the paper (§5), after a table of its variables.
 //
-//   kernel attention
+//   kernel O
 //     variable  of  indices  tile    values  type  level    alive
 //     Q         Q   [q, k]   192×64   12288  f16   ℓ0 → ℓ1  2–15
 //     …

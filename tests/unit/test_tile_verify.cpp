@@ -166,9 +166,7 @@ const Rule rules[] = {
      [](P& p) {
          const VariableId v = variable(p, "A");
          body(p).insert(body(p).begin(), Load{v});
-         edit_loop(p, [&](TileLoop& l) {
-             l.body = {Compute{v, std::nullopt, {}, get<Compute>(l.body).body, nullptr}};
-         });
+         edit_loop(p, [&](TileLoop& l) { l.body = {Compute{v, std::nullopt, {}, get<Compute>(l.body).body, nullptr}}; });
      },
      "A was defined over another tile of b than the one it is computed for"},
     // reads
@@ -181,9 +179,7 @@ const Rule rules[] = {
      [](P& p) { get<Compute>(body(p)).body = read(variable(p, "X"), {Affine::axis(0) - Affine::axis(1)}); },
      "Y reads dimension 0 of X at i - w, up to 2 outside of its tile"},
     {"ReadOfOtherGroup", maps,
-     [](P& p) {
-         get<Compute>(body(p), 1).body = read(variable(p, "B"), {Affine{{}, 0}, Affine::axis(1)});
-     },
+     [](P& p) { get<Compute>(body(p), 1).body = read(variable(p, "B"), {Affine{{}, 0}, Affine::axis(1)}); },
      "T reads dimension 0 of B at 0, up to 6 outside of its tile"},
     {"UnboundAxis", small_matmul, [](P& p) { edit_loop(p, [](TileLoop& l) { get<Compute>(l.body).reduce_axes = {}; }); },
      "the body of C mentions b, which is no axis of its target and not reduced there"},
@@ -196,20 +192,10 @@ const Rule rules[] = {
     // reductions
     {"ReducesGroupedAxis", convolution, [](P& p) { kernel(p).groups.emplace_back(1, 2); },
      "Y reduces over the grouped axis w"},
-    {"ReducesTwice", convolution,
-     [](P& p) {
-         get<Compute>(body(p)).reduce_axes = {1, 1};
-     },
-     "Y reduces over w twice"},
-    {"ReducesOwnAxis", convolution,
-     [](P& p) {
-         get<Compute>(body(p)).reduce_axes = {0, 1};
-     },
+    {"ReducesTwice", convolution, [](P& p) { get<Compute>(body(p)).reduce_axes = {1, 1}; }, "Y reduces over w twice"},
+    {"ReducesOwnAxis", convolution, [](P& p) { get<Compute>(body(p)).reduce_axes = {0, 1}; },
      "Y reduces over its own axis i"},
-    {"ReducesNoSuchAxis", convolution,
-     [](P& p) {
-         get<Compute>(body(p)).reduce_axes = {1, 5};
-     },
+    {"ReducesNoSuchAxis", convolution, [](P& p) { get<Compute>(body(p)).reduce_axes = {1, 5}; },
      "Y reduces over axis 5, which does not exist"},
     {"ReducesNothing", convolution, [](P& p) { get<Compute>(body(p)).reduce_axes = {}; }, "Y reduces over no axis"},
     {"AxesWithoutReduction", convolution, [](P& p) { get<Compute>(body(p)).reduce = std::nullopt; },
