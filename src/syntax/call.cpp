@@ -329,7 +329,8 @@ bool Elaborator::check_binding(Binding& b, const Frame& frame) {
         if (!result_stays(b, static_cast<AxisId>(i)) && contains(frame.bound, image)) {
             error(Code::axis_bound_twice, b.range,
                   fmt::format("{} consumes {}, which is bound already", b.name.text, d_.axis(image).name),
-                  "an axis that is not in use here", fmt::format("the result of {} does not have this axis", b.name.text));
+                  "an axis that is not in use here",
+                  fmt::format("another name runs over the same dimension: {}(j) X[j]", b.name.text));
         }
     }
     return errors() == before;
@@ -413,10 +414,17 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
 }
 
 bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame& frame, Binding& b) {
-    const Diagram& c = b.callee->diagram;
     const std::size_t before = errors();
+    std::vector<AxisId> own = signature_axes(b.callee->diagram);
+    if (own.size() == 1 && call.axes.size() > 1 && call.axes.size() <= limits::max_axes_per_array) {
+        if (auto wider = spread(*b.callee, own[0], call.axes.size())) {
+            b.spread = std::make_shared<const Template>(std::move(*wider));
+            b.callee = b.spread.get();
+            own = signature_axes(b.callee->diagram);
+        }
+    }
+    const Diagram& c = b.callee->diagram;
     b.axes.assign(c.axes.size(), -1);
-    const std::vector<AxisId> own = signature_axes(c);
     if (own.size() != call.axes.size()) {
         std::string names;
         for (const AxisId a : own) names += (names.empty() ? "" : ", ") + c.axis(a).name;
@@ -439,7 +447,8 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
         if (!result_stays(b, own[i]) && contains(frame.bound, images[i])) {
             error(Code::axis_bound_twice, call.axes[i].range,
                   fmt::format("{} consumes {}, which is bound already", b.name.text, call.axes[i].text),
-                  "an axis that is not in use here", fmt::format("the result of {} does not have this axis", b.name.text));
+                  "an axis that is not in use here",
+                  fmt::format("another name runs over the same dimension: {}(j) X[j]", b.name.text));
         }
     }
     for (std::size_t p = 0; p < operands.size(); ++p) {

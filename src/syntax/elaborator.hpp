@@ -43,6 +43,9 @@ struct ArrayOperand {
     SourceRange range;
 };
 
+/// The callee with `count` axes in place of one; nullopt where it does more with that axis than run over all of it.
+std::optional<Template> spread(const Template& t, AxisId axis, std::size_t count);
+
 class Elaborator {
 public:
     Elaborator(const AstDefinition& definition, Library& library);
@@ -67,6 +70,7 @@ private:
     };
     struct Binding {
         const Template* callee = nullptr;
+        std::shared_ptr<const Template> spread;  ///< the callee, where it is one made for this call
         AstWord name;
         std::vector<AxisId> axes;  ///< by the callee's AxisId; -1: not chosen yet
         std::vector<Parameter> parameters;

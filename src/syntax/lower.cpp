@@ -407,8 +407,7 @@ std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Fr
         }
         if (!bound_allowed && contains(frame.bound, id)) {
             error(Code::axis_bound_twice, word.range, fmt::format("{} is bound already", word.text),
-                  "an axis that is not in use here",
-                  "an index of the left-hand side or of an enclosing reduction cannot be reduced again");
+                  "an axis that is not in use here", "another name runs over the same dimension: sum(j) X[j]");
         }
         out.push_back(id);
     }

@@ -93,6 +93,20 @@ TEST(Calls, PrefixFormBindsItsAxesAndWeavesTheRest) {
                     sizes);
 }
 
+TEST(Calls, ACalleeOfOneAxisRunsOverSeveral) {
+    const std::string sizes = "sizes b = 2, c = 3, n = 4\n";
+    expect_same(
+        "f(X[b, c, n], G[n, c], B[c, n]) -> Y[b, c, n], Z[b]\n"
+        "    Y[b, c, n] = layernorm(c, n)(X[b, c, n], G[n, c], B[c, n], 0.1)\n"
+        "    Z[b] = var(n, c) X[b, c, n]\n" +
+            sizes,
+        "f(X[b, c, n], G[n, c], B[c, n]) -> Y[b, c, n], Z[b]\n"
+        "    M[b] = (sum(c, n) X[b, c, n]) / 12\n"
+        "    Z[b] = (sum(c, n) (X[b, c, n] - M[b])^2) / 12\n"
+        "    Y[b, c, n] = (X[b, c, n] - M[b]) / sqrt(Z[b] + 0.1) * G[n, c] + B[c, n]\n" +
+            sizes);
+}
+
 TEST(Calls, ShiftedArgumentsAreComposed) {
     const std::string sizes = "sizes n = 12, w = 3, j = 4\n";
     expect_same(
