@@ -50,7 +50,7 @@ struct RunReport {
     bool from_cache = false;
     std::vector<std::string> warnings;  ///< of compiling, for the user's eyes
     std::string blas;                   ///< of the baseline; "" when its contractions are plain loops
-    std::string baseline_left_out;      ///< why there is no baseline time, "" when there is
+    std::string baseline_left_out;      ///< why there is no baseline time though one was asked for
     double flops = 0;                   ///< 2 × the multiplications of all contractions that contribute to the outputs
     double dense_flops = 0;             ///< the same with what masks take out again: what equation by equation computes
     std::int64_t kernel_extra_bytes = 0, baseline_extra_bytes = 0;

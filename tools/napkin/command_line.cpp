@@ -17,11 +17,11 @@ Command::Command(CLI::App& parent, Main& main, const std::string& name, const st
 }
 
 void Command::argument(const std::string& name, std::string& value, const std::string& help, bool required) {
-    app_->add_option(name, value, help)->required(required);
+    app_->add_option(name, value, help)->required(required)->type_name("");
 }
 
 void Command::arguments(const std::string& name, std::vector<std::string>& values, const std::string& help) {
-    app_->add_option(name, values, help)->required();
+    app_->add_option(name, values, help)->required()->type_name("");
 }
 
 void Command::flag(const std::string& name, bool& value, const std::string& help) { app_->add_flag(name, value, help); }

@@ -1,9 +1,10 @@
 #include "napkin/measured.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iostream>
-#include <numeric>
 
 #include "run/npy.hpp"
 #include "syntax/parse.hpp"
@@ -11,6 +12,18 @@
 namespace napkin::cli {
 
 namespace {
+
+/// Tells what goes on, in one line that is written over, where stderr is a terminal.
+class Progress {
+public:
+    ~Progress() { clear(); }
+    void show(const std::string& what) const {
+        if (stderr_is_terminal()) std::cerr << "\r\033[K" << what << " …" << std::flush;
+    }
+    void clear() const {
+        if (stderr_is_terminal()) std::cerr << "\r\033[K" << std::flush;
+    }
+};
 
 Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const std::map<std::string, std::string>& files) {
     std::map<std::string, Tensor> tensors;
@@ -30,16 +43,40 @@ Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const 
 
 }  // namespace
 
-Result<Measured> compile_and_measure(const Options& options, const std::map<std::string, std::string>& input_files,
+namespace {
+
+/// Every output that is to be written exists.
+Status check_outputs(const Diagram& diagram, const Files& files) {
+    std::vector<std::string> names;
+    for (const ArrayId id : diagram.outputs) names.push_back(diagram.array(id).name);
+    std::vector<Diagnostic> errors;
+    for (const auto& [name, path] : files) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+        Diagnostic error;
+        error.code = "unknown-output";
+        error.message = fmt::format("{} has no output {}", diagram.name, name);
+        error.expected = fmt::format("one of {}", fmt::join(names, ", "));
+        const std::string near = nearest_name(name, names);
+        if (!near.empty()) error.hint = "did you mean " + near + "?";
+        errors.push_back(std::move(error));
+    }
+    if (!errors.empty()) return errors;
+    return Done{};
+}
+
+}  // namespace
+
+Result<Measured> compile_and_measure(const Options& options, const Files& input_files, const Files& output_files,
                                      RunOptions run) {
     PipelineOptions pipeline = pipeline_options(options, Pass::compile);
     auto source = read_source(options.file);
     if (!source) return source.errors();
     std::map<std::string, Tensor> given;
-    if (!input_files.empty()) {
-        // The files' shapes are sizes like those of --set.
+    if (!input_files.empty() || !output_files.empty()) {
         const auto diagram = parse_diagram(*source, {pipeline.diagram, {}});
         if (!diagram) return diagram.errors();
+        if (const Status known = check_outputs(*diagram, output_files); !known) return known.errors();
+        // The files' shapes are sizes like those of --set.
         auto read = read_inputs(*diagram, input_files);
         if (!read) return read.errors();
         auto sizes = sizes_of_inputs(*diagram, *read, pipeline.sizes);
@@ -47,15 +84,13 @@ Result<Measured> compile_and_measure(const Options& options, const std::map<std:
         pipeline.sizes = std::move(sizes).value();
         given = std::move(read).value();
     }
-    run.progress = show_progress;
-    show_progress("compiling");
+    const Progress progress;
+    run.progress = [&](const std::string& what) { progress.show(what); };
+    progress.show("compiling");
     auto compilation = run_pipeline(std::move(source).value(), pipeline);
-    if (!compilation) {
-        end_progress();
-        return compilation.errors();
-    }
+    if (!compilation) return compilation.errors();
     if (options.time_passes) {
-        end_progress();
+        progress.clear();
         std::cerr << pass_times(*compilation);
     }
     auto inputs = all_inputs(compilation->diagram, compilation->extents, given, run.seed);
@@ -63,10 +98,15 @@ Result<Measured> compile_and_measure(const Options& options, const std::map<std:
     given.clear();
     std::vector<Tensor> outputs;
     auto report = run_and_report(*compilation, *inputs, run, outputs);
-    end_progress();
+    progress.clear();
     if (!report) return report.errors();
     for (const std::string& warning : report->warnings) std::cerr << "napkin: " << warning << "\n";
-    return Measured{std::move(compilation).value(), std::move(report).value(), std::move(outputs)};
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const auto file = output_files.find(compilation->diagram.array(compilation->diagram.outputs[i]).name);
+        if (file == output_files.end()) continue;
+        if (const Status written = write_npy(file->second, outputs[i]); !written) return written.errors();
+    }
+    return Measured{std::move(compilation).value(), std::move(report).value()};
 }
 
 std::string sizes_text(const Compilation& compilation) {
@@ -127,14 +167,6 @@ Json measured_json(const Measured& m) {
     document["output_values"] = r.output_values;
     document["good"] = r.good;
     return document;
-}
-
-void show_progress(const std::string& what) {
-    if (stderr_is_terminal()) std::cerr << "\r\033[K" << what << " …" << std::flush;
-}
-
-void end_progress() {
-    if (stderr_is_terminal()) std::cerr << "\r\033[K" << std::flush;
 }
 
 }  // namespace napkin::cli

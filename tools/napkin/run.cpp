@@ -5,7 +5,6 @@
 #include "napkin/measured.hpp"
 #include "napkin/numbers.hpp"
 #include "run/derivation.hpp"
-#include "run/npy.hpp"
 
 namespace napkin::cli {
 
@@ -20,8 +19,8 @@ struct RunCommand {
 };
 
 /// "Q=q.npy" → {Q, q.npy}.
-std::map<std::string, std::string> files(const std::vector<std::string>& items, const std::string& flag) {
-    std::map<std::string, std::string> result;
+Files files(const std::vector<std::string>& items, const std::string& flag) {
+    Files result;
     for (const std::string& item : items) {
         const std::size_t sign = item.find('=');
         if (sign == std::string::npos || sign == 0 || sign + 1 == item.size()) {
@@ -217,24 +216,8 @@ ExitCode run(const RunCommand& c) {
     options.baseline = !c.no_baseline;
     options.check = !c.no_check;
     options.seconds = c.seconds;
-    auto measured = compile_and_measure(c.common, input_files, options);
+    const auto measured = compile_and_measure(c.common, input_files, output_files, options);
     if (!measured) return fail(measured.errors(), c.common);
-
-    const Diagram& diagram = measured->compilation.diagram;
-    for (const auto& [name, path] : output_files) {
-        std::vector<std::string> names;
-        for (const ArrayId id : diagram.outputs) names.push_back(diagram.array(id).name);
-        const auto found = std::find(names.begin(), names.end(), name);
-        if (found == names.end()) {
-            Diagnostic error;
-            error.code = "unknown-output";
-            error.message = fmt::format("{} has no output {}", diagram.name, name);
-            error.expected = fmt::format("one of {}", fmt::join(names, ", "));
-            return fail({error}, c.common);
-        }
-        const auto written = write_npy(path, measured->outputs[static_cast<std::size_t>(found - names.begin())]);
-        if (!written) return fail(written.errors(), c.common);
-    }
     if (c.common.json) {
         Json document = json_document("run");
         document.update(measured_json(*measured));

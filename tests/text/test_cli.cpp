@@ -1,0 +1,382 @@
+// The command line as a user meets it: what each command prints, where, and with which exit code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+struct Outcome {
+    int code = -1;
+    std::string out, err;
+};
+
+std::string contents(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+class Cli : public testing::Test {
+protected:
+    void SetUp() override {
+        folder_ = fs::temp_directory_path() / ("napkin_cli_" + std::to_string(getpid()));
+        fs::create_directories(folder_);
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    /// Runs the tool in the test's folder; `before` goes before it in the shell, for stdin and variables.
+    Outcome napkin(const std::string& arguments, const std::string& before = "") const {
+        const std::string command = "cd '" + folder_.string() + "' && " + before + " '" NAPKIN_CLI "' " + arguments +
+                                    " >out.txt 2>err.txt";
+        const int status = std::system(command.c_str());
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out.txt"), contents(folder_ / "err.txt")};
+    }
+    void write(const std::string& name, const std::string& text) const {
+        std::ofstream(folder_ / name, std::ios::binary) << text;
+    }
+    [[nodiscard]] fs::path path(const std::string& name) const { return folder_ / name; }
+
+    static nlohmann::json parsed(const Outcome& outcome) {
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return nlohmann::json::parse(outcome.out, nullptr, false);
+    }
+
+    fs::path folder_;
+};
+
+constexpr const char* attention = R"(
+attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d]
+    S[q, x] = sum(k) Q[q, k] * K[x, k]
+    P[q, x] = softmax(x) S[q, x] * k^-0.5
+    O[q, d] = sum(x) P[q, x] * V[x, d]
+sizes q = 33, x = 50, k = d = 16
+)";
+
+constexpr const char* matmul = "matmul(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = sum(b) A[a, b] * B[b, c]\n";
+
+TEST_F(Cli, without_a_command_shows_the_help_as_a_mistake) {
+    const Outcome outcome = napkin("");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("Subcommands:"));
+}
+
+TEST_F(Cli, help_and_version_are_data) {
+    EXPECT_THAT(napkin("--help").out, AllOf(HasSubstr("derive"), HasSubstr("napkin run examples/attention.nk")));
+    EXPECT_EQ(napkin("--help").code, 0);
+    EXPECT_THAT(napkin("--version").out, StartsWith("napkin 0."));
+}
+
+TEST_F(Cli, every_command_has_help_with_one_example) {
+    for (const std::string command : {"check", "derive", "cost", "plan", "emit", "run", "bench", "machines", "doctor",
+                                      "cache", "cache list", "cache size", "cache clear"}) {
+        const Outcome outcome = napkin(command + " --help");
+        EXPECT_EQ(outcome.code, 0) << command;
+        const std::size_t example = outcome.out.find("Example:\n  napkin " + command);
+        ASSERT_NE(example, std::string::npos) << command << outcome.out;
+        EXPECT_EQ(outcome.out.find("Example:", example + 1), std::string::npos) << command;
+        EXPECT_EQ(outcome.err, "") << command;
+    }
+}
+
+TEST_F(Cli, a_mistyped_command_names_the_nearest) {
+    const Outcome outcome = napkin("drive a.nk");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, "napkin: there is no command `drive`; did you mean `derive`?\nsee `napkin --help`\n");
+}
+
+TEST_F(Cli, mistakes_on_the_command_line_are_usage) {
+    write("a.nk", matmul);
+    for (const std::string arguments :
+         {"run", "run --bogus a.nk", "plan a.nk --set a", "plan a.nk --set a=0", "plan a.nk --set a=1.5",
+          "plan a.nk --set a=3,a=4", "plan a.nk --threads 0", "derive a.nk --form sideways", "run a.nk --input A",
+          "run a.nk --print-after lunch", "cache", "check a.nk --color sometimes"}) {
+        const Outcome outcome = napkin(arguments);
+        EXPECT_EQ(outcome.code, 2) << arguments;
+        EXPECT_EQ(outcome.out, "") << arguments;
+        EXPECT_THAT(outcome.err, AllOf(StartsWith("napkin: "), HasSubstr("--help`\n"))) << arguments;
+    }
+}
+
+TEST_F(Cli, a_missing_file_names_its_nearest_neighbour) {
+    write("attention.nk", attention);
+    const Outcome outcome = napkin("check attnetion.nk");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err,
+              "error: there is no file attnetion.nk [no-such-file]\n      = hint: did you mean attention.nk?\n");
+    EXPECT_THAT(napkin("check attention").err, HasSubstr("did you mean attention.nk?"));
+    EXPECT_EQ(napkin("check .").code, 1);
+}
+
+TEST_F(Cli, errors_show_place_line_and_caret) {
+    write("wrong.nk", "f(A[i]) -> B[i]\n    B[i] = C[i] + 1\n");
+    const Outcome outcome = napkin("check wrong.nk");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err,
+                AllOf(StartsWith("wrong.nk:2:12: error: "),
+                      HasSubstr("    2 |     B[i] = C[i] + 1\n      |            ^\n"), Not(HasSubstr("\033"))));
+}
+
+TEST_F(Cli, color_only_where_asked_for) {
+    write("wrong.nk", "f(A[i]) -> B[i]\n    B[i] = C[i] + 1\n");
+    EXPECT_THAT(napkin("check wrong.nk --color always").err, HasSubstr("\033["));
+    EXPECT_THAT(napkin("check wrong.nk --color never").err, Not(HasSubstr("\033[")));
+    EXPECT_THAT(napkin("check wrong.nk").err, Not(HasSubstr("\033[")));
+}
+
+TEST_F(Cli, check_lists_the_diagrams) {
+    write("two.nk", std::string("twice(X[i]: f16) -> Y[i]: f16\n    Y[i] = 2 * X[i]\n") + matmul);
+    const Outcome outcome = napkin("check two.nk");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(outcome.out,
+              "twice(X[i]: f16) -> Y[i]: f16   1 equation\n"
+              "matmul(A[a, b]: f32, B[b, c]: f32) -> C[a, c]: f32   1 equation\n"
+              "well formed\n");
+    const nlohmann::json document = parsed(napkin("check two.nk --json"));
+    EXPECT_EQ(document["schema"], "napkin.check/1");
+    EXPECT_EQ(document["diagrams"][1]["equations"][0], "C[a, c] = sum(b) A[a, b] * B[b, c]");
+    EXPECT_EQ(napkin("check two.nk --diagram thrice").code, 1);
+}
+
+TEST_F(Cli, a_dash_reads_stdin) {
+    write("a.nk", matmul);
+    EXPECT_EQ(napkin("check - <a.nk").code, 0);
+    write("wrong.nk", "f(");
+    EXPECT_THAT(napkin("check - <wrong.nk").err, StartsWith("<stdin>:1:"));
+}
+
+TEST_F(Cli, derive_prints_the_loop) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin("derive a.nk");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_THAT(outcome.out, AllOf(StartsWith("attention: 7 equations → 1 kernel, streamed over x\nrules: "),
+                                   HasSubstr("  state P_M[q]       = -inf\n"),
+                                   HasSubstr("        P_M          = max(P_M′, max(x) S[q, x] * size(k)^-0.5)\n"),
+                                   HasSubstr("  tail  O[q, d]      = O_acc / P_Z\n")));
+}
+
+TEST_F(Cli, derive_explains_and_validates_every_step) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin("derive a.nk --explain --validate --trials 3");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(StartsWith("  1. "), HasSubstr("     because  "), HasSubstr("   a.nk:5\n"),
+                                   HasSubstr("validated against the definition, 3 random sizes"),
+                                   HasSubstr("split and merge"), Not(HasSubstr("WRONG"))));
+    const nlohmann::json document = parsed(napkin("derive a.nk --validate --trials 3 --json"));
+    EXPECT_EQ(document["schema"], "napkin.derive/1");
+    EXPECT_GE(document["steps"].size(), 4U);
+    for (const auto& entry : document["validation"]) EXPECT_LE(entry["largest_relative_error"].get<double>(), 1e-9);
+}
+
+TEST_F(Cli, derive_needs_no_sizes_and_refuses_what_cannot_be_streamed) {
+    write("a.nk", matmul);
+    EXPECT_EQ(napkin("derive a.nk").code, 0);
+    const Outcome outcome = napkin("derive a.nk --stream c");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("not-streamable"));
+    EXPECT_EQ(napkin("derive a.nk --set z=4").code, 1);
+}
+
+TEST_F(Cli, cost_is_symbolic_without_sizes_and_numeric_with_them) {
+    write("a.nk", matmul);
+    const Outcome letters = napkin("cost a.nk");
+    EXPECT_EQ(letters.code, 0) << letters.err;
+    EXPECT_THAT(letters.out, HasSubstr("H*"));
+    const nlohmann::json document = parsed(napkin("cost a.nk --set a=64,b=64,c=64 --machine generic-cpu --json"));
+    EXPECT_EQ(document["schema"], "napkin.cost/1");
+    EXPECT_EQ(document["diagram"], "matmul");
+}
+
+TEST_F(Cli, plan_says_why_and_takes_choices_by_hand) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin(
+        "plan a.nk --machine generic-cpu --set q=512 --group q=16 --stream x=10 --threads 3");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("generic-cpu"), HasSubstr("by hand")));
+    const nlohmann::json document = parsed(
+        napkin("plan a.nk --machine generic-cpu --set q=512 --group q=16 --stream x=10 --threads 3 --json"));
+    EXPECT_EQ(document["schema"], "napkin.plan/1");
+    const auto& kernel = document["kernels"][0];
+    EXPECT_EQ(kernel["group"]["q"]["value"], 16);
+    EXPECT_EQ(kernel["group"]["q"]["by_hand"], true);
+    EXPECT_EQ(kernel["stream"]["x"]["value"], 10);
+    EXPECT_EQ(kernel["threads"]["value"], 3);
+    EXPECT_GT(kernel["predicted"]["transfers_values"].get<double>(), 0);
+}
+
+TEST_F(Cli, plan_refuses_what_breaks_a_rule) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin("plan a.nk --group x=16");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, AllOf(StartsWith("<command line>:1:1: error: "), HasSubstr("not-groupable")));
+    EXPECT_EQ(napkin("plan a.nk --machine nowhere").code, 1);
+    write("b.nk", matmul);
+    EXPECT_THAT(napkin("plan b.nk").err, HasSubstr("missing-size"));
+}
+
+TEST_F(Cli, emit_prints_code_or_tiles) {
+    write("a.nk", attention);
+    const Outcome code = napkin("emit a.nk");
+    EXPECT_EQ(code.code, 0) << code.err;
+    EXPECT_THAT(code.out, AllOf(HasSubstr("//     S[q, x] = sum(k) Q[q, k] * K[x, k]"),
+                                HasSubstr("extern \"C\" void napkin_kernel_0(")));
+    EXPECT_THAT(napkin("emit a.nk --tile").out, AllOf(HasSubstr("for each chunk of x"), HasSubstr("load K")));
+    EXPECT_EQ(parsed(napkin("emit a.nk --tile --json"))["schema"], "napkin.emit/1");
+}
+
+TEST_F(Cli, passes_are_timed_and_printed_on_stderr) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin("plan a.nk --time-passes --print-after parse,derive");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("attention(Q[q, k]: f32"), HasSubstr("parse "), HasSubstr("plan "), HasSubstr(" ms\n")));
+    EXPECT_THAT(outcome.out, Not(HasSubstr(" ms\n")));
+}
+
+TEST_F(Cli, run_measures_and_checks) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin("run a.nk --seconds 0.05");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_THAT(outcome.out, AllOf(StartsWith("attention   q=33 k=16 x=50 d=16\n"), HasSubstr("equation by equation"),
+                                   HasSubstr("  equal  "), HasSubstr("good\n"), Not(HasSubstr("DIFFERENT"))));
+}
+
+TEST_F(Cli, run_reports_as_json) {
+    write("a.nk", attention);
+    const nlohmann::json document = parsed(napkin("run a.nk --seconds 0.05 --json --set q=1"));
+    EXPECT_EQ(document["schema"], "napkin.run/1");
+    EXPECT_EQ(document["sizes"]["q"], 1);
+    EXPECT_EQ(document["good"], true);
+    const auto& kernel = document["kernels"][0];
+    EXPECT_EQ(kernel["predicted"]["transfers_values"].get<double>(), kernel["counted"]["transfers_values"].get<double>());
+    EXPECT_EQ(kernel["predicted"]["memory_values"].get<double>(), kernel["counted"]["memory_values"].get<double>());
+    EXPECT_GT(document["equation_by_equation"]["seconds"].get<double>(), 0);
+}
+
+/// A .npy file of f32 zeros and ones.
+std::string npy(const std::string& shape, std::size_t count) {
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+    header.append(64 - (10 + header.size() + 1) % 64, ' ');
+    header += '\n';
+    std::string bytes = "\x93NUMPY";
+    bytes += '\1';
+    bytes += '\0';
+    bytes += static_cast<char>(header.size() & 255);
+    bytes += static_cast<char>(header.size() >> 8);
+    bytes += header;
+    for (std::size_t i = 0; i < count; ++i) {
+        const float value = i % 3 == 0 ? 1.0F : 0.0F;
+        bytes.append(reinterpret_cast<const char*>(&value), 4);
+    }
+    return bytes;
+}
+
+TEST_F(Cli, run_takes_sizes_from_its_inputs_and_writes_outputs) {
+    write("a.nk", matmul);
+    write("a.npy", npy("2, 3", 6));
+    write("b.npy", npy("3, 4", 12));
+    const nlohmann::json document = parsed(
+        napkin("run a.nk --input A=a.npy --input B=b.npy --output C=c.npy --seconds 0.01 --no-baseline --json"));
+    EXPECT_EQ(document["sizes"]["c"], 4);
+    const std::string result = contents(path("c.npy"));
+    ASSERT_GE(result.size(), 32U);
+    EXPECT_THAT(result, HasSubstr("(2, 4)"));
+    float first_row[4];
+    std::memcpy(first_row, result.data() + result.size() - 32, sizeof first_row);
+    // A = [[1 0 0] [1 0 0]], the first row of B is [1 0 0 1].
+    EXPECT_EQ(first_row[0], 1.0F);
+    EXPECT_EQ(first_row[1], 0.0F);
+    EXPECT_EQ(first_row[3], 1.0F);
+}
+
+TEST_F(Cli, run_refuses_inputs_that_do_not_fit) {
+    write("a.nk", matmul);
+    write("a.npy", npy("2, 3", 6));
+    write("b.npy", npy("4, 4", 16));
+    const Outcome outcome = napkin("run a.nk --input A=a.npy --input B=b.npy");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("axis b is 4 in input B but 3 in A"), HasSubstr("[input-sizes]")));
+    EXPECT_THAT(napkin("run a.nk --input A=a.npy --set b=9").err, HasSubstr("axis b is 3 in input A but 9 in --set"));
+    EXPECT_THAT(napkin("run a.nk --input D=a.npy").err, AllOf(HasSubstr("[unknown-input]"), HasSubstr("one of A, B")));
+    EXPECT_THAT(napkin("run a.nk --input A=none.npy").err, HasSubstr("none.npy"));
+    EXPECT_THAT(napkin("run a.nk --input A=a.nk").err, HasSubstr("[bad-npy]"));
+    EXPECT_EQ(napkin("run a.nk --output D=d.npy --set a=2,b=2,c=2").code, 1);
+    write("v.npy", npy("6,", 6));
+    EXPECT_THAT(napkin("run a.nk --input A=v.npy").err, HasSubstr("[input-rank]"));
+}
+
+TEST_F(Cli, bench_prints_a_line_for_each_file) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin("bench a.nk --seconds 0.05");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("GFLOP/s"), HasSubstr("a.nk  ")));
+    EXPECT_EQ(parsed(napkin("bench a.nk --seconds 0.05 --json"))["schema"], "napkin.bench/1");
+}
+
+TEST_F(Cli, machines_are_listed_and_printed) {
+    const Outcome list = napkin("machines");
+    EXPECT_EQ(list.code, 0);
+    EXPECT_THAT(list.out, AllOf(StartsWith("host "), HasSubstr("generic-cpu")));
+    const Outcome one = napkin("machines generic-cpu");
+    EXPECT_THAT(one.out, HasSubstr("[[level]]"));
+    // What is printed is a machine file.
+    write("my.toml", one.out);
+    write("a.nk", attention);
+    EXPECT_EQ(napkin("plan a.nk --machine my.toml").code, 0);
+    EXPECT_EQ(napkin("machines nowhere").code, 1);
+    EXPECT_EQ(parsed(napkin("machines --json"))["schema"], "napkin.machines/1");
+}
+
+TEST_F(Cli, doctor_finds_what_is_missing) {
+    const Outcome healthy = napkin("doctor");
+    EXPECT_EQ(healthy.code, 0) << healthy.out;
+    EXPECT_THAT(healthy.out, AllOf(HasSubstr("compiler"), HasSubstr("cache"), HasSubstr("processor")));
+    const Outcome sick = napkin("doctor", "PATH=/nowhere CXX=");
+    EXPECT_EQ(sick.code, 3);
+    EXPECT_THAT(sick.out, AllOf(HasSubstr("MISSING"), HasSubstr("→")));
+}
+
+TEST_F(Cli, no_compiler_is_the_machine_s_lack) {
+    write("a.nk", matmul);
+    const Outcome outcome = napkin("run a.nk --set a=2,b=3,c=5",
+                                   "PATH=/nowhere CXX= NAPKIN_CACHE_DIR='" + path("cache").string() + "'");
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("no-compiler"));
+}
+
+TEST_F(Cli, the_cache_is_listed_and_cleared) {
+    const std::string own = "NAPKIN_CACHE_DIR='" + path("cache").string() + "'";
+    write("a.nk", matmul);
+    EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 0);
+    EXPECT_EQ(napkin("run a.nk --set a=2,b=3,c=5 --seconds 0.01 --no-baseline", own).code, 0);
+    EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 1);
+    EXPECT_EQ(parsed(napkin("cache list --json", own))["list"].size(), 1U);
+    EXPECT_EQ(napkin("cache clear", own).code, 0);
+    EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 0);
+}
+
+}  // namespace
