@@ -22,13 +22,20 @@ endfunction()
 # Tests compile kernels: into a cache of the build's own, not the user's.
 set(test_environment "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache" "NO_COLOR=1")
 
+# tests/support: what several kinds share (random diagrams and how failing ones are reduced).
+napkin_glob(support_sources tests/support/*.cpp)
+add_library(napkin_test_support STATIC ${support_sources})
+napkin_target(napkin_test_support)
+target_include_directories(napkin_test_support PRIVATE tests)
+target_link_libraries(napkin_test_support PUBLIC napkin_internal)
+
 function(napkin_test_kind kind seconds)
     napkin_glob(sources tests/${kind}/*.cpp)
     if(NOT sources)
         return()
     endif()
     napkin_test_program(test_${kind} ${sources})
-    target_link_libraries(test_${kind} PRIVATE GTest::gmock GTest::gtest GTest::gtest_main)
+    target_link_libraries(test_${kind} PRIVATE napkin_test_support GTest::gmock GTest::gtest GTest::gtest_main)
     gtest_discover_tests(test_${kind} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
         TEST_PREFIX "${kind}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
         PROPERTIES LABELS ${kind} TIMEOUT ${seconds} ENVIRONMENT "${test_environment}")

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "numeric/cpu_kernel_case.hpp"
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {

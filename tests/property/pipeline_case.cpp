@@ -10,7 +10,7 @@
 #include "cost/exact.hpp"
 #include "derive/evaluate_derived.hpp"
 #include "derive/verify.hpp"
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 #include "tile/count.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"

@@ -9,7 +9,7 @@
 #include "derive/evaluate_derived.hpp"
 #include "derive/verify.hpp"
 #include "diagram/evaluate.hpp"
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 
 namespace napkin {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "property/pipeline_case.hpp"
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 
 namespace napkin::pipeline {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "diagram/evaluate.hpp"
 #include "diagram/verifier.hpp"
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 
 namespace napkin {
 namespace {

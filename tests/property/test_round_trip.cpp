@@ -1,7 +1,7 @@
 // Random diagrams as text and back: parse(print(d)) = d.
 #include <gtest/gtest.h>
 
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 

@@ -1,4 +1,4 @@
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 
 #include "algebra/expr_walk.hpp"
 #include "diagram/verifier.hpp"
-#include "property/random_diagram.hpp"
+#include "support/random_diagram.hpp"
 
 namespace napkin {
 namespace {
