@@ -84,11 +84,12 @@ private:
 
     void plan_blocks() {
         if (*compute_.reduce != ReduceOp::sum || nest_.vector_reduces) return;
+        const std::int64_t total = total_terms(frame_, compute_);
         std::int64_t inner = 1;
         for (int level = static_cast<int>(loops_.size()); level > target_level_; --level) {
             const std::int64_t tile = span_of(frame_.scope(scope_), axis_at(level)).tile;
-            if (is_long_sum(inner * tile)) {
-                const std::int64_t most = std::max<std::int64_t>(1, sum_block / inner),
+            if (is_long_sum(inner * tile, total)) {
+                const std::int64_t most = std::max<std::int64_t>(1, sum_block(total) / inner),
                                    blocks = std::max<std::int64_t>(2, (tile + most - 1) / most);
                 blocked_level_ = level;
                 block_ = (tile + blocks - 1) / blocks;

@@ -122,6 +122,13 @@ std::vector<const Read*> reads_of(const Compute& compute) {
     return out;
 }
 
+std::int64_t total_terms(const Frame& frame, const Compute& compute) {
+    std::int64_t terms = 1;
+    for (const AxisId a : compute.reduce_axes)
+        terms = std::min(terms, std::int64_t{1} << 20) * std::min(frame.extent(a), std::int64_t{1} << 20);
+    return terms;
+}
+
 std::int64_t block_size(const Frame& frame, const Nest& nest, AxisId axis) {
     if (axis == nest.vector_axis) return static_cast<std::int64_t>(frame.lanes) * nest.block_vectors;
     return axis == nest.row_axis ? nest.block_rows : 1;

@@ -1,6 +1,7 @@
 #pragma once
 // What the emitter decides about a kernel before it writes a line: how every axis runs in every scope, how every compute statement is
 // nested, where every variable lives. Filled by analyse(), read by the writers.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -120,10 +121,14 @@ bool carries(const Variable& variable, AxisId axis);
 /// Plain reads of the statement's body and carry.
 std::vector<const Read*> reads_of(const Compute& compute);
 
-/// A long sum is cut into blocks of about sum_block terms, each summed from zero and then added to a total: rounding errors grow with the
-/// lengths of the blocks and of the sum of blocks, and not with their product. Vectors whose lanes are partial sums do as much.
-constexpr std::int64_t sum_block = 16;
-constexpr bool is_long_sum(std::int64_t terms) { return terms >= 24; }
+/// Terms that a sum of `total` terms adds up before it adds them to what it has: rounding errors then grow with the lengths of the
+/// blocks and of the sum of blocks, and not with their product; a sixth keeps them to those of a sum in eight parts, which is what
+/// vectorised code gives. (Vectors whose lanes are partial sums need no blocks.)
+constexpr std::int64_t sum_block(std::int64_t total) { return std::max<std::int64_t>(16, total / 6); }
+/// Terms of the statement's reduction over all chunks, at most 2^40.
+std::int64_t total_terms(const Frame& frame, const Compute& compute);
+/// Whether so many terms at a time are worth cutting.
+constexpr bool is_long_sum(std::int64_t terms, std::int64_t total) { return 2 * terms >= 3 * sum_block(total); }
 
 /// Values of the axis that one pass of its loop in the nest covers.
 std::int64_t block_size(const Frame& frame, const Nest& nest, AxisId axis);

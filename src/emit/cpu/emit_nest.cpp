@@ -97,6 +97,15 @@ private:
         for (const AxisId a : compute_.reduce_axes) consider(a, true);
     }
 
+    /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.
+    [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {
+        const std::int64_t n = tile(axis), last = span_of(scope_, axis).ragged ? frame_.extent(axis) % n : n;
+        for (std::int64_t rows = most; 4 * rows >= 3 * most; --rows)
+            if (n % rows == 0 && last % rows == 0) return rows;
+        const std::int64_t blocks = (n + most - 1) / most;
+        return (n + blocks - 1) / blocks;
+    }
+
     /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide latency.
     void choose_rows(Nest& nest) const {
         if (!compute_.reduce) return;
@@ -116,15 +125,14 @@ private:
         if (nest.row_axis < 0) return;
         // The block's accumulators (and totals), one row of operands and a spare register must fit.
         std::int64_t terms = 1;
-        for (const AxisId a : compute_.reduce_axes)
-            terms = std::min<std::int64_t>(terms * tile(a), sum_block * sum_block);
-        const bool has_totals = *compute_.reduce == ReduceOp::sum && !nest.vector_reduces && is_long_sum(terms);
+        for (const AxisId a : compute_.reduce_axes) terms = std::min(terms, std::int64_t{1} << 20) * tile(a);
+        const bool has_totals = *compute_.reduce == ReduceOp::sum && !nest.vector_reduces &&
+                                is_long_sum(terms, total_terms(frame_, compute_));
         const std::int64_t fit = ((frame_.options.vector_registers - 2) / nest.block_vectors - 1) / (has_totals ? 2 : 1);
         std::int64_t rows = std::min({frame_.plan->block_rows.value, fit, tile(nest.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
         rows = std::max<std::int64_t>(rows, 1);
-        const std::int64_t blocks = (tile(nest.row_axis) + rows - 1) / rows;
-        nest.block_rows = static_cast<int>((tile(nest.row_axis) + blocks - 1) / blocks);
+        nest.block_rows = static_cast<int>(fitting_rows(nest.row_axis, rows));
         if (nest.block_rows == 1) nest.row_axis = -1;
     }
 

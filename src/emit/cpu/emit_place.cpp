@@ -242,16 +242,41 @@ std::int64_t padded_end(const Frame& frame, const Scope& scope, AxisId axis) {
     return last > 0 ? std::max(end, last - span.tile + span.padded) : end;
 }
 
+/// How often code reads a value of the tile: over the points of the statements that it does not depend on, at most `enough`.
+std::int64_t reads_of_value(const Frame& frame, std::size_t v, std::int64_t enough) {
+    std::int64_t times = 0;
+    for (const Step& step : frame.steps) {
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        const Scope& scope = frame.scope(step.scope);
+        for (const Read* r : reads_of(*compute)) {
+            if (static_cast<std::size_t>(r->array) != v) continue;
+            std::vector<AxisId> axes = target_axes(frame.variable(compute->variable));
+            axes.insert(axes.end(), compute->reduce_axes.begin(), compute->reduce_axes.end());
+            std::int64_t here = 1;
+            for (const AxisId a : axes)
+                if (!carries(frame.kernel->variables[v], a))
+                    here = std::min(enough, here * std::min(enough, span_of(scope, a).tile));
+            times = std::min(enough, times + here);
+        }
+    }
+    return times;
+}
+
 /// Whether a tile in the scope may be read where it lies: numbers of the compute type, at the core as in memory, not written here.
+/// Along the vector axis a tile is a narrow strip of memory; what is read often is better copied to a buffer without gaps.
 bool may_be_view(const Frame& frame, std::size_t v) {
+    constexpr std::int64_t often = 4;
     const Variable& variable = frame.kernel->variables[v];
     const int last = static_cast<int>(variable.dims.size()) - 1;
     const bool written = std::find(frame.outputs.begin(), frame.outputs.end(), variable.array) != frame.outputs.end();
     const bool falls = std::any_of(variable.dims.begin(), variable.dims.end(), [](const Affine& d) {
         return std::any_of(d.terms.begin(), d.terms.end(), [](const auto& t) { return t.second < 0; });
     });
-    return variable.memory_type == (frame.is_double ? DType::f64 : DType::f32) && !written && !falls && last >= 0 &&
-           frame.layouts[v].innermost == last && !(frame.vector_axis >= 0 && carries(variable, frame.vector_axis));
+    if (variable.memory_type != (frame.is_double ? DType::f64 : DType::f32) || written || falls || last < 0 ||
+        frame.layouts[v].innermost != last)
+        return false;
+    return frame.vector_axis < 0 || !carries(variable, frame.vector_axis) || reads_of_value(frame, v, often) < often;
 }
 
 }  // namespace
