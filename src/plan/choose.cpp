@@ -221,7 +221,7 @@ private:
         for (Dimension& d : dimensions_)
             if (!d.stream && d.axis != shape_.shape.axis && model_.carried_by_all_memory(d.axis)) d.sizes.resize(1);
         const Point tight = shrink(search(smallest()));
-        const bool good = rate(tight).seconds <= rate(free).seconds * (1 + tolerance);
+        const bool good = rate(tight).seconds <= rate(free).seconds * (1 + 2 * tolerance);
         dimensions_ = std::move(kept);  // a size's index is the same in both
         return good ? tight : free;
     }

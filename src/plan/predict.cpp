@@ -14,7 +14,7 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 // Clocks of the core's own bookkeeping: leaving a loop whose end it mispredicts, calling a statement's function, and moving one
 // value between layouts through a block transpose.
-constexpr double block_clocks = 12, call_clocks = 20, transpose_clocks = 0.6, far_transpose_clocks = 2;
+constexpr double block_clocks = 12, call_clocks = 10, transpose_clocks = 0.6, far_transpose_clocks = 2;
 // A horizontal reduction of one vector to one value.
 constexpr double horizontal_clocks = 12;
 
@@ -328,7 +328,7 @@ double KernelModel::copy_clocks(const Moved& m, double values, const std::vector
     if (near) return beside({vectors * load_clocks_, vectors * store_clocks_, convert}) + 4 * runs;
     // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
     double stride = bytes(array.type);
-    for (std::size_t d = dims.size(); d-- > 0 && dims[d].coefficient(shape.axis) == 0;)
+    for (std::size_t d = dims.size() - 1; dims[d].coefficient(shape.axis) == 0; --d)
         stride *= static_cast<double>(extents_[at(array.axes[d])]);
     return values * (stride < 4096 ? transpose_clocks : far_transpose_clocks) + convert;
 }
@@ -349,7 +349,7 @@ double KernelModel::line_waste(const TileCounter& counter, const Moved& m) const
     return std::ceil(run / line) * line / run;
 }
 
-Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& wanted, std::int64_t threads,
+Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& shape, std::int64_t threads,
                                 std::int64_t walk_limit, double memory_limit) const {
     const TileCounter counter(derived_, kernel_, live_, extents_, sizes, walk_limit);
     Prediction prediction;
@@ -361,13 +361,13 @@ Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& wante
     }
 
     // ---- the cores
-    const VectorShape shape = fitted(wanted, sizes);
+    const VectorShape fit = fitted(shape, sizes);
     Pipes sum;
     double core = 0, copies = 0;
     for (std::size_t i = 0; i < work_.size(); ++i)
         counter.for_each_tile(work_axes_[i], work_[i].in_loop ? work_[i].stage : -1,
                               [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
-                                  const Pipes pipes = statement_pipes(work_[i], tile, shape);
+                                  const Pipes pipes = statement_pipes(work_[i], tile, fit);
                                   const auto times = static_cast<double>(count);
                                   core += times * pipes.total();
                                   sum.load += times * pipes.load, sum.store += times * pipes.store;
@@ -382,7 +382,7 @@ Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& wante
             double box = 1;
             for (const Affine& dim : m.variable->dims) box *= span_of(dim, tile);
             values += static_cast<double>(count) * box;
-            copies += static_cast<double>(count) * copy_clocks(m, box, tile, shape);
+            copies += static_cast<double>(count) * copy_clocks(m, box, tile, fit);
         });
         prediction.transfers += values;
         const double moved_bytes = values * bytes(derived_.diagram.array(m.variable->array).type) * line_waste(counter, m);

@@ -74,7 +74,8 @@ VectorShape best_block(const KernelModel& model, AxisId axis, const ShapeByHand&
     if (!reduces(model)) return {axis, by_hand.rows.value_or(1), by_hand.vectors.value_or(1)};
     const auto registers = static_cast<std::int64_t>(model.machine().vector_registers.value);
     const std::int64_t usable = registers - registers / 8, lanes = model.lanes();
-    const std::int64_t most_vectors = axis < 0 ? 1 : std::min(usable, (model.extents()[at(axis)] + lanes - 1) / lanes);
+    const std::int64_t most_vectors = axis < 0 ? std::min<std::int64_t>(usable, 8)
+                                               : std::min(usable, (model.extents()[at(axis)] + lanes - 1) / lanes);
     std::vector<std::pair<double, VectorShape>> fastest;  // for each number of vectors
     double least = std::numeric_limits<double>::infinity();
     for (std::int64_t vectors = by_hand.vectors.value_or(1); vectors <= by_hand.vectors.value_or(most_vectors); ++vectors) {
@@ -141,12 +142,19 @@ std::vector<ShapeChoice> shape_candidates(const KernelModel& model, const ShapeB
             for (const auto& [state, value] : loop->init) states.insert(state);
     const std::vector<const StatementWork*> heavy = heavy_statements(model);
     const auto everywhere = [&](AxisId axis) {
-        return std::all_of(states.begin(), states.end(), [&](ArrayId s) { return carries(diagram.array(s).axes, axis); }) &&
+        // A state without any grouped axis, such as a count, is one value for all lanes.
+        const auto state_fits = [&](ArrayId state) {
+            const std::vector<AxisId>& axes = diagram.array(state).axes;
+            return carries(axes, axis) ||
+                   std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return carries(kernel.group_axes, a); });
+        };
+        return std::all_of(states.begin(), states.end(), state_fits) &&
                std::all_of(heavy.begin(), heavy.end(),
                            [&](const StatementWork* s) { return carries(s->target_axes, axis); });
     };
 
-    // Axes that keep reductions vertical, and last axes of targets: a whole vector of them, or failing that half a one.
+    // Axes that keep reductions vertical; last axes of what is computed or loaded, a whole vector of them, or failing that half a one;
+    // and none at all, where every statement goes its own way.
     std::set<AxisId> vertical, last;
     if (by_hand.axis) {
         (*by_hand.axis >= 0 && everywhere(*by_hand.axis) ? vertical : last) = {*by_hand.axis};
@@ -154,12 +162,16 @@ std::vector<ShapeChoice> shape_candidates(const KernelModel& model, const ShapeB
         for (const AxisId axis : kernel.group_axes)
             if (!carries(kernel.recompute_axes, axis) && extent(axis) >= lanes && everywhere(axis))
                 vertical.insert(axis);
+        std::set<AxisId> ends;
+        for (const StatementWork& s : model.work())
+            if (!s.target_axes.empty()) ends.insert(s.target_axes.back());
+        for (const CoreVariable& v : model.live().variables)
+            if (v.loaded && !v.dims.empty() && v.dims.back().single_axis() >= 0)
+                ends.insert(v.dims.back().single_axis());
         for (std::int64_t least = lanes; last.empty() && least >= std::max<std::int64_t>(2, lanes / 2); least -= lanes / 2)
-            for (const StatementWork& s : model.work())
-                if (!s.target_axes.empty() && extent(s.target_axes.back()) >= least &&
-                    !vertical.contains(s.target_axes.back()))
-                    last.insert(s.target_axes.back());
-        if (vertical.empty() && last.empty()) last = {-1};
+            for (const AxisId axis : ends)
+                if (extent(axis) >= least && !vertical.contains(axis)) last.insert(axis);
+        last.insert(-1);
     }
 
     std::vector<ShapeChoice> choices;
@@ -168,18 +180,20 @@ std::vector<ShapeChoice> shape_candidates(const KernelModel& model, const ShapeB
         for (const AxisId axis : keeps_vertical ? vertical : last) {
             ShapeChoice choice{best_block(model, axis, by_hand), keeps_vertical, "", "", ""};
             if (axis < 0)
-                choice.axis_reason = fmt::format("no last axis fills half a vector of {}", lanes);
+                choice.axis_reason = "every statement along its own last or reduced axis";
             else if (keeps_vertical)
                 choice.axis_reason = states.empty() ? "carried by all heavy statements"
                                                     : "carried by every state: reductions stay vertical";
             else
-                choice.axis_reason = "the last axis of what is computed";
+                choice.axis_reason = "the last axis of what is computed or loaded";
             describe_block(model, heavy, choice);
-            // On tiles of ordinary size it may come out a little wrong which axis is best, but not by half.
-            const double seconds =
-                model.predict(ordinary_sizes(model, choice.shape), choice.shape, model.machine().num_cores(), 64).seconds;
-            if (!keeps_vertical && seconds > 1.5 * least) continue;
-            least = std::min(least, seconds);
+            // Whether an axis is far slower shows on tiles of ordinary size, where these fit.
+            const TileSizes sizes = ordinary_sizes(model, choice.shape);
+            const Prediction p = model.predict(sizes, choice.shape, model.machine().num_cores(), 64);
+            if (p.memory * static_cast<double>(model.value_bytes()) <= model.usable_bytes()) {
+                if (!keeps_vertical && p.seconds > 1.5 * least) continue;
+                least = std::min(least, p.seconds);
+            }
             choices.push_back(std::move(choice));
         }
     return choices;

@@ -21,7 +21,8 @@ struct ShapeByHand {
 };
 
 /// Candidates for the vector axis, never none: the grouped axes that every state and the targets of all heavy statements carry, so
-/// that reductions stay vertical, and the last axes of targets unless they are far slower; axis -1 when none fills half a vector. Each
+/// that reductions stay vertical; the last axes of what is computed or loaded, and -1, where every statement goes its own way, unless
+/// they are far slower. Each
 /// with its block: the narrowest within 1% of the fewest clocks, among those whose accumulators, one row of vectors and a broadcast leave an eighth of
 /// the registers free.
 std::vector<ShapeChoice> shape_candidates(const KernelModel& model, const ShapeByHand& by_hand = {});

@@ -126,7 +126,7 @@ TEST(Plan, SmallAndRaggedSizes) {
 TEST(Plan, DecodingHasNoQueriesForAVector) {
     const Derived d = hand::streamed({{"h"}, {}});
     const KernelPlan plan = plan_of(d, extents(d, {{"h", 8}, {"q", 1}, {"x", 4096}, {"k", 128}, {"d", 128}}));
-    EXPECT_THAT((std::vector<std::string>{"x", "d"}), testing::Contains(plan.vector_axis));
+    EXPECT_NE(plan.vector_axis, "q");
     EXPECT_EQ(plan.bound_by, "DRAM to L3") << "every key is read once";
 }
 
