@@ -228,7 +228,7 @@ TEST_F(Cli, plan_says_why_and_takes_choices_by_hand) {
 
 TEST_F(Cli, plan_refuses_what_breaks_a_rule) {
     write("a.nk", attention);
-    const Outcome outcome = napkin("plan a.nk --group x=16");
+    const Outcome outcome = napkin("plan a.nk --group k=4");
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, AllOf(StartsWith("<command line>:1:1: error: "), HasSubstr("not-groupable")));
     EXPECT_EQ(napkin("plan a.nk --machine nowhere").code, 1);

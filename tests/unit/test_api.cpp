@@ -1,0 +1,142 @@
+// The public C++ API, through its headers alone.
+#include <gtest/gtest.h>
+
+#include <napkin/napkin.hpp>
+#include <thread>
+
+namespace {
+
+constexpr const char* text =
+    "f(A[i, k], B[k, j]) -> C[i, j]\n    C[i, j] = sum(k) A[i, k] * B[k, j]\nsizes i = 3, k = 2, j = 4\n";
+
+using napkin::ElementType;
+
+struct Arrays {
+    std::vector<float> A = {1, 2, 3, 4, 5, 6}, B = {1, 0, 0, 1, 0, 1, 0, 1}, C = std::vector<float>(12, -1);
+    std::vector<napkin::ConstView> in = {{A.data(), ElementType::f32, {3, 2}, {}},
+                                         {B.data(), ElementType::f32, {2, 4}, {}}};
+    std::vector<napkin::View> out = {{C.data(), ElementType::f32, {3, 4}, {}}};
+};
+const std::vector<float> product = {1, 2, 0, 3, 3, 4, 0, 7, 5, 6, 0, 11};
+
+TEST(Api, compiles_and_runs) {
+    const auto program = napkin::compile(text);
+    ASSERT_TRUE(program) << program.error_text();
+    EXPECT_EQ(program->name(), "f");
+    ASSERT_EQ(program->inputs().size(), 2U);
+    EXPECT_EQ(program->inputs()[1].name, "B");
+    EXPECT_EQ(program->inputs()[1].axes, (std::vector<std::string>{"k", "j"}));
+    EXPECT_EQ(program->inputs()[1].sizes, (std::vector<std::int64_t>{2, 4}));
+    EXPECT_EQ(program->outputs()[0].type, ElementType::f32);
+    Arrays arrays;
+    EXPECT_TRUE(program->run(arrays.in, arrays.out).empty());
+    EXPECT_EQ(arrays.C, product);
+    EXPECT_NE(program->derivation().find("streamed over k"), std::string::npos);
+    EXPECT_FALSE(program->plan().empty());
+    EXPECT_NE(program->source().find("extern \"C\""), std::string::npos);
+    EXPECT_GE(program->prediction().transfers_values, 6 + 8 + 12);
+    EXPECT_GT(program->extra_bytes(), 0);
+}
+
+TEST(Api, strides_are_free) {
+    const auto program = napkin::compile(text);
+    ASSERT_TRUE(program) << program.error_text();
+    Arrays arrays;
+    const std::vector<float> A_columns = {1, 3, 5, 2, 4, 6};
+    std::vector<float> C_gaps(3 * 10, -1);
+    arrays.in[0] = {A_columns.data(), ElementType::f32, {3, 2}, {1, 3}};
+    arrays.out[0] = {C_gaps.data(), ElementType::f32, {3, 4}, {10, 2}};
+    EXPECT_TRUE(program->run(arrays.in, arrays.out).empty());
+    for (std::size_t i = 0; i < 3; ++i) {
+        for (std::size_t j = 0; j < 4; ++j) {
+            EXPECT_EQ(C_gaps[10 * i + 2 * j], product[4 * i + j]);
+            EXPECT_EQ(C_gaps[10 * i + 2 * j + 1], -1);
+        }
+    }
+}
+
+TEST(Api, options_override_the_text) {
+    napkin::CompileOptions options;
+    options.sizes = {{"i", 5}};
+    options.group = {{"j", 2}};
+    options.stream = {{"k", 1}};
+    options.threads = 1;
+    const auto program = napkin::compile(text, options);
+    ASSERT_TRUE(program) << program.error_text();
+    EXPECT_EQ(program->outputs()[0].sizes, (std::vector<std::int64_t>{5, 4}));
+    EXPECT_NE(program->plan().find("by hand"), std::string::npos);
+}
+
+TEST(Api, mistakes_in_the_text_say_where) {
+    napkin::CompileOptions options;
+    options.file_name = "mine.nk";
+    const auto program = napkin::compile("f(A[i]) -> B[i]\n    B[i] = C[i] + D[i]\n", options);
+    ASSERT_FALSE(program);
+    ASSERT_EQ(program.errors().size(), 2U);
+    const napkin::Error& error = program.errors()[0];
+    EXPECT_EQ(error.kind, napkin::Error::Kind::input);
+    EXPECT_EQ(error.code, "unknown-array");
+    EXPECT_EQ(error.line, 2);
+    EXPECT_EQ(error.column, 12);
+    EXPECT_EQ(error.rendered.rfind("mine.nk:2:12: error: ", 0), 0U) << error.rendered;
+    EXPECT_NE(program.error_text().find("2:19"), std::string::npos);
+}
+
+TEST(Api, missing_sizes_and_broken_rules_are_errors) {
+    EXPECT_EQ(napkin::compile("f(A[i]) -> B[i]\n    B[i] = 2 * A[i]\n").errors().at(0).code, "missing-size");
+    napkin::CompileOptions options;
+    options.group = {{"k", 2}};
+    EXPECT_EQ(napkin::compile(text, options).errors().at(0).code, "not-groupable");
+    options = {};
+    options.machine = "nowhere";
+    EXPECT_EQ(napkin::compile(text, options).errors().at(0).code, "unknown-machine");
+}
+
+TEST(Api, views_that_do_not_fit_are_errors) {
+    const auto program = napkin::compile(text);
+    ASSERT_TRUE(program) << program.error_text();
+    const auto code = [&](const Arrays& arrays) {
+        const auto errors = program->run(arrays.in, arrays.out);
+        return errors.empty() ? "none" : errors.front().code;
+    };
+    Arrays arrays;
+    arrays.in.pop_back();
+    EXPECT_EQ(code(arrays), "view-count");
+    arrays = Arrays();
+    arrays.in[0].type = ElementType::f64;
+    EXPECT_EQ(code(arrays), "view-type");
+    arrays = Arrays();
+    arrays.in[1].sizes = {4, 2};
+    EXPECT_EQ(code(arrays), "view-sizes");
+    arrays = Arrays();
+    arrays.out[0].strides = {4};
+    EXPECT_EQ(code(arrays), "view-strides");
+    arrays = Arrays();
+    arrays.out[0].data = nullptr;
+    EXPECT_EQ(code(arrays), "view-null");
+}
+
+TEST(Api, several_threads_may_run_one_program) {
+    const auto program = napkin::compile(text);
+    ASSERT_TRUE(program) << program.error_text();
+    std::vector<Arrays> arrays(4);
+    std::vector<std::thread> threads;
+    std::vector<int> wrong(4, 0);
+    for (std::size_t t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            Arrays mine;
+            for (int i = 0; i < 50; ++i) wrong[t] += !program->run(mine.in, mine.out).empty() || mine.C != product;
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+TEST(Api, bytes_of_types) {
+    EXPECT_EQ(napkin::bytes(ElementType::f64), 8U);
+    EXPECT_EQ(napkin::bytes(ElementType::bf16), 2U);
+    EXPECT_EQ(napkin::bytes(ElementType::e4m3), 1U);
+    EXPECT_FALSE(napkin::version().empty());
+}
+
+}  // namespace
