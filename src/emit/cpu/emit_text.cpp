@@ -65,7 +65,7 @@ std::string literal(double value, bool is_double) {
 }
 
 void Lines::operator()(std::string_view line) {
-    if (!line.empty() && line[0] != '#') text_.append(static_cast<std::size_t>(4 * depth_), ' ');
+    if (!line.empty() && line[0] != '#') text_.append(4 * static_cast<std::size_t>(depth_), ' ');
     text_ += line;
     text_ += '\n';
 }
