@@ -147,12 +147,12 @@ private:
     }
 
     std::string right_side(const Compute& c) const {
-        const std::string body = to_string(c.body, names_);
+        std::string body = to_string(c.body, names_);
         if (!c.reduce) return body;
         std::vector<std::string> axes;
         for (const AxisId a : c.reduce_axes) axes.push_back(diagram_.axis(a).name);
-        const std::string reduced = fmt::format("{} over {}: {}", napkin::name(*c.reduce),
-                                                axes.empty() ? "nothing" : joined(axes, ", "), body);
+        std::string reduced = fmt::format("{} over {}: {}", napkin::name(*c.reduce),
+                                          axes.empty() ? "nothing" : joined(axes, ", "), body);
         if (!c.carry) return reduced;
         const std::string carry = to_string(c.carry, names_);
         switch (*c.reduce) {
