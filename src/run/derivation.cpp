@@ -145,10 +145,10 @@ public:
 
     /// "max(x) body", with the carry before it.
     [[nodiscard]] std::string right_side(const Statement& statement) const {
-        const std::string body = expression(statement.body);
+        std::string body = expression(statement.body);
         if (!statement.reduce) return body;
-        const std::string reduced = fmt::format("{}({}) {}", name(*statement.reduce),
-                                                axis_list(derived_.diagram, statement.reduce_axes), body);
+        std::string reduced = fmt::format("{}({}) {}", name(*statement.reduce),
+                                          axis_list(derived_.diagram, statement.reduce_axes), body);
         if (!statement.carry) return reduced;
         // A carry's read of its own target is the value before the step.
         const Expr carry = transform(statement.carry, [&](const Expr& node) {
