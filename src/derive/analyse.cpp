@@ -24,13 +24,13 @@ public:
         if (auto refusal = check_reads()) return *refusal;
         // The list grows while it is walked: centres and states are inserted before the equation that asks for them.
         for (std::size_t i = 0; i < d_.equations.size(); ++i) {
-            if (!set_.count(d_.equations[i].target) || !streamed_reduction(d_.equations[i])) continue;
-            if (states_.count(d_.equations[i].target)) continue;
+            if (!set_.contains(d_.equations[i].target) || !streamed_reduction(d_.equations[i])) continue;
+            if (states_.contains(d_.equations[i].target)) continue;
             i = rewrite(i);
         }
         Analysis out;
         for (const auto& e : d_.equations)
-            if (set_.count(e.target)) out.targets.push_back(e.target);
+            if (set_.contains(e.target)) out.targets.push_back(e.target);
         out.states = states_;
         for (const auto& [id, s] : states_) out.num_traversals = std::max(out.num_traversals, s.traversal);
         return out;
@@ -53,11 +53,11 @@ private:
     /// Inside a kernel an array is a tile: it can be read only where it was computed, at its own axes.
     std::optional<Refusal> check_reads() {
         for (const auto& e : d_.equations) {
-            if (!set_.count(e.target)) continue;
+            if (!set_.contains(e.target)) continue;
             std::optional<Refusal> refusal;
             visit(e.body, [&](const Expr& node) {
                 const auto* r = as<Read>(node);
-                if (!r || refusal || !set_.count(r->array)) return;
+                if (!r || refusal || !set_.contains(r->array)) return;
                 const auto& axes = d_.array(r->array).axes;
                 for (std::size_t k = 0; k < axes.size(); ++k) {
                     if (r->indices[k].is_axis(axes[k])) continue;
@@ -77,7 +77,7 @@ private:
     /// The traversal after which the array's value is final; 0 when it does not depend on the stream's reductions.
     [[nodiscard]] int traversal_of(ArrayId id) const {
         if (const auto s = states_.find(id); s != states_.end()) return s->second.traversal;
-        if (!set_.count(id)) return 0;
+        if (!set_.contains(id)) return 0;
         const Equation* e = d_.definition(id);
         int latest = 0;
         if (e)
@@ -89,7 +89,7 @@ private:
     Expr inlined(const Expr& body) const {
         return transform(body, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            if (!r || !set_.count(r->array) || states_.count(r->array)) return node;
+            if (!r || !set_.contains(r->array) || states_.contains(r->array)) return node;
             const Equation* e = d_.definition(r->array);
             if (!e || e->reduce || traversal_of(r->array) == 0) return node;
             return inlined(e->body);
@@ -101,7 +101,7 @@ private:
         int traversal = 1;
         for (const ArrayId r : read_arrays(body)) {
             const int t = traversal_of(r);
-            const bool late = !states_.count(r) && t > 0;  // a chunk array over final results: one traversal later
+            const bool late = !states_.contains(r) && t > 0;  // a chunk array over final results: one traversal later
             traversal = std::max(traversal, late ? t + 1 : t);
         }
         return traversal;
@@ -176,7 +176,7 @@ private:
     [[nodiscard]] Expr positive_marked(const Expr& e) const {
         return transform(e, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            if (!r || !states_.count(r->array)) return node;
+            if (!r || !states_.contains(r->array)) return node;
             return is_positive(positive_marked(d_.definition(r->array)->body)) ? unary(UnaryOp::exp, node) : node;
         });
     }
@@ -235,7 +235,7 @@ private:
         const Expr mean = binary(BinaryOp::div, read_self(d_, total),
                                  binary(BinaryOp::max, read_self(d_, count), constant(1)));
         for (const auto& e : d_.equations)
-            if (set_.count(e.target) && !e.reduce && equal(e.body, mean)) return read_self(d_, e.target);
+            if (set_.contains(e.target) && !e.reduce && equal(e.body, mean)) return read_self(d_, e.target);
         return read_self(d_, define(at, base + "_centre", axes, std::nullopt, {}, mean, eq.range));
     }
 

@@ -62,7 +62,7 @@ private:
     std::set<ArrayId> needed_;
 
     [[nodiscard]] bool on_stream(ArrayId id) const { return axis_ >= 0 && contains(d_.array(id).axes, axis_); }
-    [[nodiscard]] bool is_state(ArrayId id) const { return a_.states.count(id) != 0; }
+    [[nodiscard]] bool is_state(ArrayId id) const { return a_.states.contains(id); }
     [[nodiscard]] const Equation& definition(ArrayId id) const { return *d_.definition(id); }
 
     /// Maps that are cheap, or used once, are computed where they are used.
@@ -73,7 +73,8 @@ private:
         for (const ArrayId id : order_) {
             body_[id] = transform(definition(id).body, [&](const Expr& node) -> Expr {
                 const auto* r = as<Read>(node);
-                if (!r || !set_.count(r->array) || outputs_.count(r->array) || definition(r->array).reduce) return node;
+                if (!r || !set_.contains(r->array) || outputs_.contains(r->array) || definition(r->array).reduce)
+                    return node;
                 // Where a map would be repeated over more axes than its own, it is shared instead of inlined (share.hpp).
                 const bool widened = definition(id).reduce || d_.array(id).axes.size() > d_.array(r->array).axes.size();
                 if (on_stream(r->array) && traversal(r->array) == 0) {
@@ -91,7 +92,7 @@ private:
     /// After which traversal the array can be computed (states: by which).
     [[nodiscard]] int traversal(ArrayId id) const {
         if (const auto s = a_.states.find(id); s != a_.states.end()) return s->second.traversal;
-        if (!set_.count(id)) return 0;
+        if (!set_.contains(id)) return 0;
         int latest = 0;
         for (const ArrayId r : read_arrays(definition(id).body)) latest = std::max(latest, traversal(r));
         return latest;
@@ -103,7 +104,7 @@ private:
         int last = 0;
         for (const ArrayId id : needed_) {
             if (is_state(id)) last = std::max(last, a_.states.at(id).traversal);
-            if (on_stream(id) && outputs_.count(id)) last = std::max(last, storing_traversal(id));
+            if (on_stream(id) && outputs_.contains(id)) last = std::max(last, storing_traversal(id));
         }
         return last;
     }
@@ -113,7 +114,7 @@ private:
         while (!work.empty()) {
             const ArrayId id = work.back();
             work.pop_back();
-            if (!set_.count(id) || !needed_.insert(id).second) continue;
+            if (!set_.contains(id) || !needed_.insert(id).second) continue;
             for (const ArrayId r : read_arrays(body_[id])) work.push_back(r);
             if (const auto s = a_.states.find(id); s != a_.states.end()) {
                 for (const ArrayId lower : s->second.lower_moments)
@@ -144,7 +145,7 @@ private:
     std::vector<Statement> block(int after) {
         std::vector<Statement> out;
         for (const ArrayId id : order_)
-            if (needed_.count(id) && !on_stream(id) && !is_state(id) && traversal(id) == after)
+            if (needed_.contains(id) && !on_stream(id) && !is_state(id) && traversal(id) == after)
                 out.push_back(statement(id));
         share(d_, out, [](const Expr&) { return false; }, nullptr);
         return out;
@@ -172,7 +173,7 @@ private:
     Expr running(const Expr& e, int t, bool old) {
         return transform(e, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            if (!r || !set_.count(r->array) || traversal(r->array) != t) return node;
+            if (!r || !set_.contains(r->array) || traversal(r->array) != t) return node;
             if (is_state(r->array)) return old ? read_self(d_, old_of(r->array)) : guarded(r->array);
             if (on_stream(r->array) || definition(r->array).reduce) return node;
             return running(definition(r->array).body, t, old);
@@ -282,7 +283,7 @@ private:
         fold.axis = axis_;
         std::optional<std::vector<Affine>> support_forms;
         for (const ArrayId id : order_) {
-            if (!needed_.count(id) || !is_state(id) || a_.states.at(id).traversal != t) continue;
+            if (!needed_.contains(id) || !is_state(id) || a_.states.at(id).traversal != t) continue;
             const Equation e = definition(id);
             FoldState s;
             s.state = id;
@@ -325,10 +326,10 @@ private:
     void finish(Fold& fold, int t) const {
         std::set<ArrayId> beyond;
         for (const ArrayId id : order_) {
-            if (!needed_.count(id) || on_stream(id) || is_state(id) || traversal(id) != t) continue;
+            if (!needed_.contains(id) || on_stream(id) || is_state(id) || traversal(id) != t) continue;
             const auto reads = read_arrays(body_.at(id));
             const bool map = !definition(id).reduce &&
-                             std::none_of(reads.begin(), reads.end(), [&](ArrayId r) { return beyond.count(r) != 0; });
+                             std::none_of(reads.begin(), reads.end(), [&](ArrayId r) { return beyond.contains(r); });
             if (map) {
                 fold.finish.emplace_back(id, body_.at(id));
             } else {
@@ -341,7 +342,7 @@ private:
     Expr expanded(const Expr& e) const {
         return transform(e, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            if (!r || !set_.count(r->array) || !on_stream(r->array) || definition(r->array).reduce) return node;
+            if (!r || !set_.contains(r->array) || !on_stream(r->array) || definition(r->array).reduce) return node;
             return expanded(body_.at(r->array));
         });
     }
@@ -367,7 +368,8 @@ private:
 
     void emit_stored(int t, std::vector<Statement>& statements, std::optional<std::vector<Affine>>& support_forms) {
         for (const ArrayId id : order_) {
-            if (!needed_.count(id) || !on_stream(id) || !outputs_.count(id) || storing_traversal(id) != t) continue;
+            if (!needed_.contains(id) || !on_stream(id) || !outputs_.contains(id) || storing_traversal(id) != t)
+                continue;
             statements.push_back(statement(id));
             support_forms = std::vector<Affine>{};  // every point of the stream is stored
         }
@@ -382,9 +384,10 @@ private:
         for (const auto& s : statements) stored_here.insert(s.target);
         const std::function<void(Statement)> place = [&](Statement s) {
             for (const ArrayId r : read_arrays(s.body)) {
-                if (!set_.count(r) || !on_stream(r) || r == s.target || done.count(r) || again.count(r)) continue;
+                if (!set_.contains(r) || !on_stream(r) || r == s.target || done.contains(r) || again.contains(r))
+                    continue;
                 Statement chunk = statement(r);
-                if (outputs_.count(r) && !stored_here.count(r)) {
+                if (outputs_.contains(r) && !stored_here.contains(r)) {
                     const Array array = d_.array(r);
                     again[r] = chunk.target = add_array(d_, array.name + "_again", array.axes, array.type,
                                                         ArrayRole::temporary);
@@ -393,7 +396,7 @@ private:
             }
             s.body = transform(s.body, [&](const Expr& node) -> Expr {
                 const auto* r = as<Read>(node);
-                return r && again.count(r->array) ? read_self(d_, again.at(r->array)) : node;
+                return r && again.contains(r->array) ? read_self(d_, again.at(r->array)) : node;
             });
             if (!done.insert(s.target).second && !is_state(s.target)) return;
             out.push_back(std::move(s));
@@ -426,7 +429,7 @@ private:
             for (auto& stage : kernel.stages) {
                 auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements
                                                                   : std::get<Loop>(stage).body;
-                const auto unread = [&](const Statement& s) { return !read.count(s.target) && !is_state(s.target); };
+                const auto unread = [&](const Statement& s) { return !read.contains(s.target) && !is_state(s.target); };
                 const auto end = std::remove_if(list.begin(), list.end(), unread);
                 changed = changed || end != list.end();
                 list.erase(end, list.end());
@@ -443,10 +446,10 @@ private:
         for_each_statement(kernel, [&](const Statement& s) { computed.insert(s.target); });
         for_each_statement(kernel, [&](const Statement& s) {
             for (const ArrayId r : read_arrays(s.body))
-                if (!computed.count(r)) inputs.insert(r);
+                if (!computed.contains(r)) inputs.insert(r);
             if (s.carry)
                 for (const ArrayId r : read_arrays(s.carry))
-                    if (!computed.count(r)) inputs.insert(r);
+                    if (!computed.contains(r)) inputs.insert(r);
         });
         kernel.inputs.assign(inputs.begin(), inputs.end());
     }

@@ -127,7 +127,7 @@ private:
         std::vector<ArrayId> out;
         for (const ArrayId t : targets) {
             bool needed = d_.array(t).role == ArrayRole::output;
-            for (const auto& e : d_.equations) needed = needed || (!set.count(e.target) && reads_array(e.body, t));
+            for (const auto& e : d_.equations) needed = needed || (!set.contains(e.target) && reads_array(e.body, t));
             if (needed) out.push_back(t);
         }
         if (out.empty()) out.push_back(targets.back());

@@ -123,7 +123,7 @@ bool is_expensive_operation(const Expr& e) {
 
 /// Counts the statements in which expensive operations occur, outside of what has an array already.
 void count_expensive(const Expr& e, const Table& table, std::unordered_map<Expr, int, ExprHash, ExprEqual>& seen) {
-    if (table.count(e) || is_leaf(e)) return;
+    if (table.contains(e) || is_leaf(e)) return;
     if (is_expensive_operation(e)) ++seen[e];
     for (const auto& child : children(e)) count_expensive(child, table, seen);
 }
@@ -153,7 +153,7 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     };
     const std::function<void(const Statement&)> find = [&](const Statement& s) {
         for (const auto& [e, from_carry] : candidates(diagram, s))
-            if (!table.count(e)) find(define(s, e, from_carry));
+            if (!table.contains(e)) find(define(s, e, from_carry));
     };
     for (auto& s : statements)
         if (s.reduce == ReduceOp::sum) s.body = grouped_product(s.body);
@@ -166,7 +166,7 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     }
     for (const auto& s : statements) {
         const std::function<void(const Expr&, bool)> take = [&](const Expr& e, bool from_carry) {
-            if (table.count(e) || is_leaf(e)) return;
+            if (table.contains(e) || is_leaf(e)) return;
             if (const auto n = seen.find(e); n != seen.end() && n->second > 1) return find(define(s, e, from_carry));
             for (const auto& child : children(e)) take(child, from_carry);
         };

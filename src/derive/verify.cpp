@@ -21,7 +21,7 @@ public:
 
     void check() {
         for (const ArrayId id : k_.inputs)
-            if (!memory_.count(id)) fault("reads {} from memory, where nothing has put it", name(id));
+            if (!memory_.contains(id)) fault("reads {} from memory, where nothing has put it", name(id));
         for (const auto& stage : k_.stages) {
             if (const auto* block = std::get_if<Block>(&stage)) {
                 for (const auto& s : block->statements) check(s);
@@ -30,7 +30,7 @@ public:
             }
         }
         for (const ArrayId id : k_.outputs) {
-            if (!defined_.count(id)) fault("does not compute its output {}", name(id));
+            if (!defined_.contains(id)) fault("does not compute its output {}", name(id));
             for (const AxisId a : k_.group_axes)
                 if (!contains(d_.array(id).axes, a))
                     fault("groups {}, which its output {} does not carry", d_.axis(a).name, name(id));
@@ -71,7 +71,7 @@ private:
         if (s.reduce.has_value() == s.reduce_axes.empty())
             fault("reduces {} over no axis, or over axes by no operation", name(s.target));
         if (s.carry && !s.reduce) fault("carries {} without a reduction", name(s.target));
-        if (s.carry && !states_.count(s.target)) fault("carries {}, which is no state of its loop", name(s.target));
+        if (s.carry && !states_.contains(s.target)) fault("carries {}, which is no state of its loop", name(s.target));
         for (const AxisId a : s.reduce_axes)
             if (contains(k_.group_axes, a)) fault("reduces over {}, which is grouped", d_.axis(a).name);
         std::vector<AxisId> bound = d_.array(s.target).axes;
@@ -79,7 +79,7 @@ private:
         bound.insert(bound.end(), s.reduce_axes.begin(), s.reduce_axes.end());
         check_expr(s, s.body, bound);
         const bool first = defined_.insert(s.target).second;
-        if (!first && !states_.count(s.target)) fault("defines {} twice", name(s.target));
+        if (!first && !states_.contains(s.target)) fault("defines {} twice", name(s.target));
     }
 
     void check_expr(const Statement& s, const Expr& e, const std::vector<AxisId>& bound) {
@@ -91,7 +91,7 @@ private:
             if (!r) return;
             if (r->indices.size() != d_.array(r->array).axes.size())
                 fault("reads {} with a wrong number of indices", name(r->array));
-            if (defined_.count(r->array)) {
+            if (defined_.contains(r->array)) {
                 for (std::size_t i = 0; i < r->indices.size(); ++i)
                     if (!r->indices[i].is_axis(d_.array(r->array).axes[i]))
                         fault("reads its own {} at other indices", name(r->array));
@@ -112,7 +112,7 @@ std::vector<std::string> verify(const Derived& derived) {
     std::set<ArrayId> memory(derived.source.inputs.begin(), derived.source.inputs.end());
     for (const auto& kernel : derived.kernels) KernelRules(derived, kernel, memory, faults).check();
     for (const ArrayId id : derived.source.outputs)
-        if (!memory.count(id))
+        if (!memory.contains(id))
             faults.push_back(fmt::format("result {} never reaches memory", derived.diagram.array(id).name));
     return faults;
 }
