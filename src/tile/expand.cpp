@@ -173,7 +173,8 @@ private:
             if (!states.contains(target) && contains(diagram_.array(s.target).axes, loop.axis))
                 store_if_output(s.target, out.body);
         }
-        out.body = with_frees(std::move(out.body), alive_before(out.body, states));
+        const std::set<VariableId> outer = alive_before(out.body, states);  // before the body is moved from
+        out.body = with_frees(std::move(out.body), outer);
         body.push_back(std::make_shared<const TileLoop>(std::move(out)));
 
         for (const auto& [state, value] : loop.init) store_if_output(state, body);
