@@ -216,43 +216,46 @@ private:
 
     /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
     void compute(const Step& s) {
-        const auto& c = std::get<Compute>(*s.statement);
+        if (s.follows) return;
         Lines body(1);
         write_compute(frame_, body, s);
+        std::vector<const Compute*> computes = {&std::get<Compute>(*s.statement)};
+        if (s.follower >= 0)
+            computes.push_back(&std::get<Compute>(*frame_.steps[static_cast<std::size_t>(s.follower)].statement));
+        std::string comment, name = "compute";
+        for (const Compute* c : computes) {
+            comment += fmt::format("// {}\n", equation(frame_, *c));
+            name += (name == "compute" ? "_" : "_and_") + frame_.name(c->variable);
+        }
+        name = frame_.names.add(name);
+
+        std::vector<VariableId> used;
+        for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
+            if (mentions_name(body.text(), frame_.variables[v])) used.push_back(static_cast<VariableId>(v));
         std::string parameters, arguments;
-        const auto pass = [&](const std::string& type, const std::string& name) {
-            if (name.empty() || !mentions_name(body.text(), name)) return;
-            parameters += fmt::format("{}{}{}", parameters.empty() ? "" : ", ", type, name);
-            arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", name);
+        const auto pass = [&](const std::string& type, const std::string& what) {
+            parameters += fmt::format("{}{}{}", parameters.empty() ? "" : ", ", type, what);
+            arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", what);
         };
-        for (std::size_t v = 0; v < frame_.layouts.size(); ++v) {
-            const auto id = static_cast<VariableId>(v);
-            const bool shares = id != c.variable && frame_.layouts[v].offset == frame_.layout(c.variable).offset &&
-                                !frame_.layouts[v].is_view;
-            const bool is_target_shared = id == c.variable && shares_target(c);
-            pass(id == c.variable ? (is_target_shared ? "real* " : "real* __restrict ")
-                 : shares         ? "const real* "
-                                  : "const real* __restrict ",
-                 frame_.variables[v]);
+        for (const VariableId v : used) {
+            const bool written = std::any_of(computes.begin(), computes.end(),
+                                             [&](const Compute* c) { return c->variable == v; });
+            const bool shared = std::any_of(used.begin(), used.end(), [&](VariableId other) {
+                return other != v && !frame_.layout(v).is_view && !frame_.layout(other).is_view &&
+                       frame_.layout(other).offset == frame_.layout(v).offset;
+            });
+            pass(fmt::format("{}real*{} ", written ? "" : "const ", shared ? "" : " __restrict"), frame_.name(v));
         }
         for (const AxisNames& a : frame_.axes) {
-            if (!mentions_name(body.text(), fmt::format("Index {} =", a.local))) pass("Index ", a.local);
-            pass("Index ", a.begin);
-            pass("Index ", a.count);
+            const auto pass_if_used = [&](const std::string& what) {
+                if (!what.empty() && mentions_name(body.text(), what)) pass("Index ", what);
+            };
+            if (!mentions_name(body.text(), fmt::format("Index {} =", a.local))) pass_if_used(a.local);
+            pass_if_used(a.begin);
+            pass_if_used(a.count);
         }
-        const std::string name = frame_.names.add("compute_" + frame_.name(c.variable));
-        functions_ += fmt::format("// {}\nNAPKIN_APART void {}({}) {{\n{}}}\n\n", equation(frame_, c), name, parameters,
-                                  body.text());
+        functions_ += fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", comment, name, parameters, body.text());
         out_(fmt::format("{}({});", name, arguments));
-    }
-
-    /// Whether the statement writes over one of its operands.
-    [[nodiscard]] bool shares_target(const Compute& c) const {
-        for (const Read* r : reads_of(c))
-            if (r->array != c.variable && !frame_.layout(r->array).is_view &&
-                frame_.layout(r->array).offset == frame_.layout(c.variable).offset)
-                return true;
-        return false;
     }
 
     void panels(const Panels& p) {

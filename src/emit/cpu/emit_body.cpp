@@ -9,12 +9,13 @@
 
 namespace napkin::cpu {
 
-BodyWriter::BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level)
-    : frame_(frame), nest_(nest), scope_(scope), loops_(std::move(loops)), point_level_(point_level), names_(frame.names) {}
+BodyWriter::BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level,
+                       Names& names)
+    : frame_(frame), nest_(nest), scope_(scope), loops_(std::move(loops)), point_level_(point_level), names_(names) {}
 
-ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors) {
+ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows) {
     const ValueId id = as_number(lower(e));
-    roots_[id] = {level, vectors};
+    roots_[id] = {level, vectors, rows};
     return id;
 }
 
@@ -30,7 +31,7 @@ void BodyWriter::decide() {
         reach(id, id);
         Value& v = at(id);
         ++v.uses;
-        v.is_moved |= v.level != root.level || tall(v) != (nest_.block_rows > 1) ||
+        v.is_moved |= v.level != root.level || tall(v) != (root.rows && nest_.block_rows > 1) ||
                       (root.vectors && wide(v) != (nest_.block_vectors > 1));
     }
     // Consumers have larger ids than what they consume.
@@ -44,7 +45,7 @@ void BodyWriter::decide() {
         }
     }
     for (Value& v : values_) {
-        if (v.roots.empty() || v.is_constant || (v.uses < 2 && !v.is_moved && !v.is_pointer)) continue;
+        if (v.roots.empty() || v.is_constant || v.is_given || (v.uses < 2 && !v.is_moved && !v.is_pointer)) continue;
         v.in_statement = v.roots.size() == 1 && roots_.at(*v.roots.begin()).level == v.level;
         v.array_vectors = wide(v) && (!v.in_statement || (!v.row && nest_.block_rows > 1));
         v.array_rows = tall(v) && !v.in_statement;
@@ -159,7 +160,8 @@ void BodyWriter::hoist(Lines& out, int level) {
 }
 
 void BodyWriter::statement(Lines& out, ValueId root, const std::function<std::string(const std::string&)>& write) {
-    const bool rows = nest_.block_rows > 1, vectors = roots_.at(root).vectors && nest_.block_vectors > 1;
+    const bool rows = roots_.at(root).rows && nest_.block_rows > 1,
+               vectors = roots_.at(root).vectors && nest_.block_vectors > 1;
     // Classes by the innermost of the loops i and j in which a value stands: 0 before both, 1 in i, 2 in j.
     const auto place = [&](const Value& v) { return wide(v) && !v.array_vectors ? 2 : tall(v) ? 1 : 0; };
     const auto emit = [&](int wanted) {
@@ -355,6 +357,11 @@ ValueId BodyWriter::read_value(const Read& r) {
         if (axis == nest_.vector_axis) along = c;
     }
     v.vec = along != 0;
+    if (const auto given = given_.find(r.array); given != given_.end()) {
+        v.is_given = true;
+        v.pattern = given->second;
+        return intern(std::move(v));
+    }
     const bool panel_local = frame_.layout(r.array).panel_local;
     const ValueId pointer = v.level > point_level_ ? row_pointer(r.array, address) : -1;
     std::string element = fmt::format("{}[{}]", frame_.name(r.array), position(address, panel_local));

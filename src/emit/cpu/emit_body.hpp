@@ -17,11 +17,15 @@ class BodyWriter {
 public:
     /// `loops`: the serial loops of the nest, outermost first. Level k is the body of the k-th, level 0 what stands before them.
     /// Up to `point_level` they run over points of the target, then over what is reduced.
-    BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level);
+    /// `names`: of the function that is written.
+    BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level, Names& names);
 
-    /// A root: an expression whose value a statement at `level` uses, in the loops over the block's rows i and, with `vectors`, its
-    /// vectors j. Add all roots, then call decide().
-    ValueId add_root(const Expr& e, int level, bool vectors);
+    /// The variable's element at the nest's point stands in registers under this name.
+    void give(VariableId variable, std::string text) { given_[variable] = std::move(text); }
+
+    /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows i as asked for.
+    /// Add all roots, then call decide().
+    ValueId add_root(const Expr& e, int level, bool vectors, bool rows = true);
     void decide();
 
     /// Declares what is hoisted to the level.
@@ -54,7 +58,7 @@ private:
         int precedence = 4;  ///< 4 atom, 3 unary, 2 product, 1 sum, 0 comparison
         std::string hint;    ///< for its name
         // On what it depends.
-        bool is_mask = false, is_pointer = false, vec = false, row = false;
+        bool is_mask = false, is_pointer = false, is_given = false, vec = false, row = false;
         int level = 0;
         // How it is declared.
         int uses = 0;
@@ -65,7 +69,7 @@ private:
     };
     struct Root {
         int level = 0;
-        bool vectors = true;
+        bool vectors = true, rows = true;
     };
 
     ValueId intern(Value value);
@@ -106,7 +110,8 @@ private:
     std::map<std::string, ValueId> known_;
     std::map<const ExprNode*, ValueId> lowered_;
     std::map<ValueId, Root> roots_;
-    Names names_;
+    std::map<VariableId, std::string> given_;
+    Names& names_;
 };
 
 }  // namespace napkin::cpu

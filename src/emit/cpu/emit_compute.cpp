@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "emit/cpu/emit_body.hpp"
 #include "emit/cpu/emit_write.hpp"
@@ -28,11 +29,26 @@ const char* horizontal(ReduceOp op) {
     return "";
 }
 
+/// A reduction that rides in the loops of the statement before it (Step::follower).
+struct Follower {
+    const Compute& compute;
+    int level;  ///< of the loop over the points around the reduced axis
+    std::string acc;
+    BodyWriter body;
+    ValueId root = -1, carry = -1;
+};
+
 /// Writes one nest: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter decides.
 class ComputeWriter {
 public:
     ComputeWriter(const Frame& frame, Lines& out, const Step& step)
-        : frame_(frame), out_(out), nest_(step.nest), scope_(step.scope), compute_(std::get<Compute>(*step.statement)) {
+        : frame_(frame),
+          out_(out),
+          step_(step),
+          nest_(step.nest),
+          scope_(step.scope),
+          compute_(std::get<Compute>(*step.statement)),
+          names_(frame.names) {
         const bool in_panel = nest_.vector_axis == frame.vector_axis && !nest_.vector_reduces;
         if (nest_.vector_axis >= 0 && !nest_.vector_reduces && !in_panel) add_loop(nest_.vector_axis);
         for (const AxisId a : nest_.outer) add_loop(a);
@@ -40,50 +56,60 @@ public:
         target_level_ = static_cast<int>(loops_.size());
         for (const AxisId a : nest_.reduce) add_loop(a);
         if (nest_.vector_reduces) add_loop(nest_.vector_axis);
+        plan_blocks();
     }
 
     void run() {
-        BodyWriter body(frame_, nest_, scope_, loops_, target_level_);
+        BodyWriter body(frame_, nest_, scope_, loops_, target_level_, names_);
         body_ = &body;
         const int last = static_cast<int>(loops_.size());
         const ValueId root = body.add_root(compute_.body, last, true);
         const ValueId carry = compute_.carry ? body.add_root(compute_.carry, target_level_, !nest_.vector_reduces) : -1;
         body.decide();
+        if (step_.follower >= 0) plan_follower();
 
-        body.hoist(out_, 0);
+        hoist(0);
         for (int level = 1; level <= target_level_; ++level) open_loop(level);
         if (!compute_.reduce) {
-            body.statement(out_, root, [&](const std::string& text) { return store(text, body.is_vector(root)); });
+            if (follower_) out_(fmt::format("vec {}{};", result(), dims()));
+            body.statement(out_, root, [&](const std::string& text) {
+                return follower_ ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
+                                 : store(text, body.is_vector(root));
+            });
         } else {
-            plan_blocks();
             if (blocked_level_ > 0) declare("total");
             for (int level = target_level_ + 1; level < blocked_level_; ++level) open_loop(level);
             if (blocked_level_ > 0) open_blocks();
             declare("acc");
-            for (int level = std::max(blocked_level_, target_level_ + 1); level <= last; ++level) open_loop(level);
+            const int inner = std::max(blocked_level_, target_level_ + 1);
+            for (int level = inner; level <= last; ++level) open_loop(level);
             body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
-            for (int level = std::max(blocked_level_, target_level_ + 1); level <= last; ++level) out_.close();
+            for (int level = inner; level <= last; ++level) out_.close();
             if (blocked_level_ > 0) {
                 out_(rows() + vectors() + fmt::format("total{0} += acc{0};", index()));
                 for (int level = target_level_; level < blocked_level_; ++level) out_.close();
             }
             write_back(carry);
         }
-        for (int level = target_level_; level >= 1; --level) out_.close();
+        if (follower_) follow();
+        for (int level = target_level_; level >= 1; --level) {
+            out_.close();
+            if (follower_ && level == follower_->level + 1) finish_follower();
+        }
+        if (follower_ && follower_->level == target_level_) finish_follower();
     }
 
 private:
+    // ---- the loops ---------------------------------------------------------------------------------------------------------------
+
     /// One block that covers the axis needs no loop.
     void add_loop(AxisId axis) {
         if (span_of(frame_.scope(scope_), axis).tile > block_size(frame_, nest_, axis)) loops_.push_back(axis);
     }
     [[nodiscard]] AxisId axis_at(int level) const { return loops_[static_cast<std::size_t>(level) - 1]; }
-    [[nodiscard]] std::string index() const {
-        return (nest_.block_rows > 1 ? "[i]" : std::string()) + (nest_.block_vectors > 1 ? "[j]" : "");
-    }
 
     void plan_blocks() {
-        if (*compute_.reduce != ReduceOp::sum || nest_.vector_reduces) return;
+        if (!compute_.reduce || *compute_.reduce != ReduceOp::sum || nest_.vector_reduces) return;
         const std::int64_t total = total_terms(frame_, compute_);
         std::int64_t inner = 1;
         for (int level = static_cast<int>(loops_.size()); level > target_level_; --level) {
@@ -103,62 +129,91 @@ private:
         out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
                               frame_.count(axis_at(blocked_level_), scope_), block_));
     }
+
     void open_loop(int level) {
         const AxisId axis = axis_at(level);
+        const std::string& name = frame_.axis(axis).local;
         if (level == blocked_level_) {
             const Span& span = span_of(frame_.scope(scope_), axis);
             const std::string end = fmt::format("{} + {}", block_name(), block_);
             const bool whole = !span.ragged && span.tile % block_ == 0;
-            out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; ++{0})", frame_.axis(axis).local, block_name(),
+            out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; ++{0})", name, block_name(),
                                   whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
-            body_->hoist(out_, level);
-            return;
+        } else {
+            const std::int64_t by = block_size(frame_, nest_, axis);
+            out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
+                                  by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
         }
-        const std::int64_t by = block_size(frame_, nest_, axis);
-        const std::string& name = frame_.axis(axis).local;
-        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
-                              by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
-        body_->hoist(out_, level);
+        hoist(level);
     }
 
-    [[nodiscard]] std::string target(bool vectors) const {
+    void hoist(int level) {
+        body_->hoist(out_, level);
+        if (!follower_ || level > target_level_) return;
+        follower_->body.hoist(out_, level);
+        if (level != follower_->level) return;
+        const bool several = nest_.block_vectors > 1;
+        declare(follower_->acc, several ? fmt::format("[{}]", nest_.block_vectors) : "", vectors(),
+                several ? "[j]" : "", *follower_->compute.reduce);
+    }
+
+    // ---- the block ---------------------------------------------------------------------------------------------------------------
+
+    [[nodiscard]] std::string rows() const { return nest_.block_rows > 1 ? body_->rows_header() + " " : ""; }
+    [[nodiscard]] std::string vectors() const { return nest_.block_vectors > 1 ? body_->vectors_header() + " " : ""; }
+    [[nodiscard]] std::string index() const {
+        return (nest_.block_rows > 1 ? "[i]" : std::string()) + (nest_.block_vectors > 1 ? "[j]" : "");
+    }
+    [[nodiscard]] std::string dims() const {
+        std::string out;
+        if (nest_.block_rows > 1) out += fmt::format("[{}]", nest_.block_rows);
+        if (nest_.block_vectors > 1) out += fmt::format("[{}]", nest_.block_vectors);
+        return out;
+    }
+    /// The block of results, before it is stored.
+    [[nodiscard]] std::string result() const {
+        if (!compute_.reduce) return "value";
+        return blocked_level_ > 0 ? "total" : "acc";
+    }
+
+    [[nodiscard]] std::string target(bool with_vectors) const {
         const Variable& v = frame_.variable(compute_.variable);
         return fmt::format("{}[{}]", frame_.name(compute_.variable),
                            body_->position(frame_.address(compute_.variable, v.dims, scope_),
-                                           frame_.layout(compute_.variable).panel_local, vectors));
+                                           frame_.layout(compute_.variable).panel_local, with_vectors));
     }
-
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
         if (nest_.vector_axis < 0 || nest_.vector_reduces) return fmt::format("{} = {};", target(false), text);
         return fmt::format("store(&{}, {});", target(true), is_vector ? text : fmt::format("splat({})", text));
     }
-
     [[nodiscard]] std::string as_vector(const std::string& text, bool is_vector) const {
         return nest_.vector_axis < 0 || is_vector ? text : fmt::format("splat({})", text);
     }
 
-    [[nodiscard]] std::string rows() const { return nest_.block_rows > 1 ? body_->rows_header() + " " : ""; }
-    [[nodiscard]] std::string vectors() const { return nest_.block_vectors > 1 ? body_->vectors_header() + " " : ""; }
-
-    /// Accumulators for the block of targets, at the reduction's identity.
-    void declare(const char* name) {
+    /// Accumulators at the reduction's identity.
+    void declare(const std::string& name, const std::string& extents, const std::string& headers,
+                 const std::string& indices, ReduceOp op) {
         const char* type = nest_.vector_axis < 0 ? "real" : "vec";
-        std::string dims;
-        if (nest_.block_rows > 1) dims += fmt::format("[{}]", nest_.block_rows);
-        if (nest_.block_vectors > 1) dims += fmt::format("[{}]", nest_.block_vectors);
-        const std::string start = as_vector(literal(identity(*compute_.reduce), frame_.is_double), false);
-        if (dims.empty()) {
+        const std::string start = as_vector(literal(identity(op), frame_.is_double), false);
+        if (extents.empty()) {
             out_(fmt::format("{} {} = {};", type, name, start));
             return;
         }
-        out_(fmt::format("{} {}{};", type, name, dims));
-        out_(fmt::format("{}{}{}{} = {};", rows(), vectors(), name, index(), start));
+        out_(fmt::format("{} {}{};", type, name, extents));
+        out_(fmt::format("{}{}{} = {};", headers, name, indices, start));
+    }
+    void declare(const std::string& name) { declare(name, dims(), rows() + vectors(), index(), *compute_.reduce); }
+
+    /// acc ⊕= text
+    [[nodiscard]] static std::string accumulated(ReduceOp op, const std::string& acc, const std::string& text) {
+        if (op == ReduceOp::sum) return fmt::format("{} += {};", acc, text);
+        if (op == ReduceOp::prod) return fmt::format("{} *= {};", acc, text);
+        return fmt::format("{} = {};", acc, combined(op, acc, text));
     }
 
     [[nodiscard]] std::string accumulate(const std::string& text, bool is_vector) const {
-        const std::string acc = "acc" + index();
-        std::string value = text;
         const ReduceOp op = *compute_.reduce;
+        std::string value = as_vector(text, is_vector);
         if (nest_.vector_reduces) {
             // Lanes past the end must not take part.
             const Span& span = span_of(frame_.scope(scope_), nest_.vector_axis);
@@ -166,22 +221,18 @@ private:
                 std::string left = frame_.count(nest_.vector_axis, scope_);
                 if (const std::string name = body_->loop_name(nest_.vector_axis); !name.empty()) left += " - " + name;
                 if (nest_.block_vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
-                return fmt::format(
-                    "{} = {};", acc,
-                    combined(op, acc,
-                             fmt::format("where(iota<real>() < splat(real({})), {}, splat({}))", left,
-                                         as_vector(text, is_vector), literal(identity(op), frame_.is_double))));
+                value = fmt::format("where(iota<real>() < splat(real({})), {}, splat({}))", left, value,
+                                    literal(identity(op), frame_.is_double));
             }
         }
-        if (op == ReduceOp::sum) return fmt::format("{} += {};", acc, value);
-        if (op == ReduceOp::prod) return fmt::format("{} *= {};", acc, value);
-        return fmt::format("{} = {};", acc, combined(op, acc, as_vector(value, is_vector)));
+        return accumulated(op, "acc" + index(), value);
     }
 
     /// The carry joins at the end: what accumulates over many chunks is then added to once a chunk, which keeps rounding errors small.
     void write_back(ValueId carry) {
         const ReduceOp op = *compute_.reduce;
-        std::string total = (blocked_level_ > 0 ? "total" : "acc") + index();
+        const std::string block = result() + index();
+        std::string total = block;
         if (nest_.vector_reduces) {
             const std::string row = nest_.block_rows > 1 ? "acc[i]" : "acc";
             total = nest_.block_vectors > 1 ? row + "[0]" : row;
@@ -190,25 +241,82 @@ private:
         }
         const bool is_vector = nest_.vector_axis >= 0;
         if (carry < 0) {
-            out_(rows() + (nest_.vector_reduces ? "" : vectors()) + store(total, is_vector));
+            if (!follower_) out_(rows() + (nest_.vector_reduces ? "" : vectors()) + store(total, is_vector));
             return;
         }
         body_->statement(out_, carry, [&](const std::string& text) {
             const bool splat = is_vector && !nest_.vector_reduces && !body_->is_vector(carry);
-            return store(combined(op, splat ? fmt::format("splat({})", text) : text, total), is_vector);
+            const std::string sum = combined(op, splat ? fmt::format("splat({})", text) : text, total);
+            return follower_ ? fmt::format("{} = {};", block, sum) : store(sum, is_vector);
+        });
+    }
+
+    // ---- what follows ------------------------------------------------------------------------------------------------------------
+
+    void plan_follower() {
+        const Step& step = frame_.steps[static_cast<std::size_t>(step_.follower)];
+        const auto& compute = std::get<Compute>(*step.statement);
+        const bool has_loop = target_level_ > 0 && axis_at(target_level_) == compute.reduce_axes.front();
+        const int around = has_loop ? target_level_ - 1 : target_level_;
+        follower_nest_ = {nest_.vector_axis, false, nest_.block_vectors, nest_.row_axis, nest_.block_rows, {}, {}};
+        follower_ = std::make_unique<Follower>(Follower{
+            compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
+            BodyWriter(frame_, follower_nest_, scope_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
+        BodyWriter& body = follower_->body;
+        body.give(compute_.variable, result() + index());
+        follower_->root = body.add_root(compute.body, target_level_, true);
+        if (compute.carry) follower_->carry = body.add_root(compute.carry, around, true, false);
+        body.decide();
+    }
+    [[nodiscard]] std::string follower_acc() const { return follower_->acc + (nest_.block_vectors > 1 ? "[j]" : ""); }
+
+    /// Stores the block of results and reduces it; padding rows must not take part.
+    void follow() {
+        const AxisId axis = follower_->compute.reduce_axes.front();
+        const Span& span = span_of(frame_.scope(scope_), axis);
+        std::string guard;
+        if (nest_.block_rows > 1 && (span.ragged || span.tile % nest_.block_rows != 0)) {
+            const std::string name = body_->loop_name(axis);
+            guard = fmt::format("if ({}i < {}) ", name.empty() ? "" : name + " + ", frame_.count(axis, scope_));
+        }
+        follower_->body.statement(out_, follower_->root, [&](const std::string& text) {
+            const std::string value = as_vector(text, follower_->body.is_vector(follower_->root));
+            return fmt::format("{{ {} {}{} }}", store(result() + index(), true), guard,
+                               accumulated(*follower_->compute.reduce, follower_acc(), value));
+        });
+    }
+
+    void finish_follower() {
+        const Compute& c = follower_->compute;
+        const auto store_to = [&](const std::string& text) {
+            const Address address = frame_.address(c.variable, frame_.variable(c.variable).dims, scope_);
+            return fmt::format("store(&{}[{}], {});", frame_.name(c.variable),
+                               follower_->body.position(address, frame_.layout(c.variable).panel_local), text);
+        };
+        if (follower_->carry < 0) {
+            out_(vectors() + store_to(follower_acc()));
+            return;
+        }
+        follower_->body.statement(out_, follower_->carry, [&](const std::string& text) {
+            return store_to(
+                combined(*c.reduce, as_vector(text, follower_->body.is_vector(follower_->carry)), follower_acc()));
         });
     }
 
     const Frame& frame_;
     Lines& out_;
+    const Step& step_;
     const Nest& nest_;
     int scope_;
     const Compute& compute_;
+    Names names_;
     std::vector<AxisId> loops_;
     int target_level_ = 0;
     int blocked_level_ = 0;   ///< whose loop runs in blocks; 0: none
     std::int64_t block_ = 1;  ///< values of that loop
     BodyWriter* body_ = nullptr;
+    Nest follower_nest_;
+    std::unique_ptr<Follower> follower_;
 };
 
 }  // namespace

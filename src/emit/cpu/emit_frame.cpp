@@ -23,7 +23,7 @@ public:
             if (std::holds_alternative<Free>(s)) continue;
             define(s, scope);
             out.emplace_back(static_cast<int>(frame_.steps.size()));
-            frame_.steps.push_back({&s, scope, {}});
+            frame_.steps.push_back({.statement = &s, .scope = scope, .nest = {}});
         }
         return out;
     }
@@ -190,6 +190,7 @@ Frame analyse(const TileProgram& program, const TileKernel& kernel, const Kernel
     choose_layout_orders(frame);
     choose_nests(frame);
     form_panels(frame);
+    fuse_reductions(frame);
     choose_views(frame);
     place_variables(frame);
     return frame;

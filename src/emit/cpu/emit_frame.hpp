@@ -36,6 +36,10 @@ struct Step {
     const TileStatement* statement = nullptr;  ///< Load, Store, Init or Compute
     int scope = 0;
     Nest nest;  ///< of a Compute
+    /// A reduction of what this statement computes, done in the same loops while the values are in registers; -1: none.
+    int follower = -1;
+    bool follows = false;
+    int position = -1;  ///< in order of execution; a follower has that of its leader
 };
 
 /// Compute statements that carry the kernel's vector axis, run one after the other for each panel of it.
@@ -139,6 +143,7 @@ Frame analyse(const TileProgram& program, const TileKernel& kernel, const Kernel
 void choose_layout_orders(Frame& frame);  ///< Layout::innermost
 void choose_nests(Frame& frame);          ///< Step::nest, panel_vectors, Span::padded
 void form_panels(Frame& frame);           ///< merges neighbouring compute steps, Layout::panel_local
+void fuse_reductions(Frame& frame);       ///< Step::follower
 void choose_views(Frame& frame);          ///< Layout::is_view
 void place_variables(Frame& frame);       ///< sizes, strides, lifetimes, offsets
 

@@ -69,6 +69,8 @@ private:
     }
 
     void step(int index) {
+        if (frame_.steps[static_cast<std::size_t>(index)].follows) --position_;
+        frame_.steps[static_cast<std::size_t>(index)].position = position_;
         const TileStatement& s = *frame_.steps[static_cast<std::size_t>(index)].statement;
         if (const auto* load = std::get_if<Load>(&s)) touch(load->variable);
         if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
@@ -139,43 +141,36 @@ private:
     std::vector<std::pair<int, int>> whole_;
 };
 
-/// A map may write over an operand that dies with it, when it reads it at the very point that it writes.
-VariableId overwritten(const Frame& frame, const Step& step, int position) {
-    const auto* compute = std::get_if<Compute>(step.statement);
-    if (!compute || compute->reduce || compute->carry) return -1;
-    const Layout& target = frame.layout(compute->variable);
-    if (target.first != position) return -1;
+/// A map may write over an operand that dies with it, when it reads it at the very point that it writes and nothing else reads it then.
+VariableId overwritten(const Frame& frame, VariableId variable) {
+    const Layout& target = frame.layout(variable);
     VariableId found = -1;
-    const auto reads = reads_of(*compute);
-    for (const Read* r : reads) {
-        const Layout& l = frame.layout(r->array);
-        const Variable& v = frame.variable(r->array);
-        if (r->array == compute->variable || l.is_view || l.last != position || l.count != target.count ||
-            l.strides != target.strides || v.dims != frame.variable(compute->variable).dims ||
-            l.panel_local != target.panel_local)
-            continue;
-        const bool same_point = std::all_of(reads.begin(), reads.end(), [&](const Read* other) {
-            return other->array != r->array || other->indices == v.dims;
-        });
-        if (same_point && found < 0) found = r->array;
+    bool alone = true;
+    for (const Step& step : frame.steps) {
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute || step.position != target.first) continue;
+        for (const Read* r : reads_of(*compute)) {
+            const Layout& l = frame.layout(r->array);
+            const Variable& v = frame.variable(r->array);
+            if (compute->variable == variable && !compute->reduce && !compute->carry && r->array != variable &&
+                !l.is_view && l.last == target.first && l.count == target.count && l.strides == target.strides &&
+                v.dims == frame.variable(variable).dims && l.panel_local == target.panel_local && found < 0)
+                found = r->array;
+        }
     }
-    return found;
-}
-
-void collect_steps(const std::vector<Node>& nodes, std::vector<int>& order) {
-    for (const Node& node : nodes) {
-        if (const int* s = std::get_if<int>(&node)) order.push_back(*s);
-        if (const auto* panels = std::get_if<Panels>(&node))
-            order.insert(order.end(), panels->steps.begin(), panels->steps.end());
-        if (const auto* loop = std::get_if<std::shared_ptr<LoopNode>>(&node)) collect_steps((*loop)->body, order);
+    if (found < 0) return -1;
+    for (const Step& step : frame.steps) {
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute || step.position != target.first) continue;
+        for (const Read* r : reads_of(*compute))
+            if (r->array == found) alone &= compute->variable == variable && r->indices == frame.variable(found).dims;
     }
+    return alone ? found : -1;
 }
 
 /// First fit in order of first use.
 void place(Frame& frame) {
     const std::int64_t unit = alignment_bytes / (frame.is_double ? 8 : 4);
-    std::vector<int> order;
-    collect_steps(frame.body, order);
     std::vector<std::size_t> variables(frame.layouts.size());
     std::iota(variables.begin(), variables.end(), std::size_t{0});
     std::erase_if(variables, [&](std::size_t v) { return frame.layouts[v].first < 0; });
@@ -184,8 +179,7 @@ void place(Frame& frame) {
     std::vector<std::size_t> placed;
     for (const std::size_t v : variables) {
         Layout& layout = frame.layouts[v];
-        const VariableId below = overwritten(
-            frame, frame.steps[static_cast<std::size_t>(order[static_cast<std::size_t>(layout.first)])], layout.first);
+        const VariableId below = overwritten(frame, static_cast<VariableId>(v));
         if (below >= 0) {
             layout.offset = frame.layout(below).offset;
         } else {

@@ -33,7 +33,7 @@ constexpr const char* reserved[] = {
     "pow",          "prod",      "real",       "round_bf16", "round_e4m3",   "round_e5m2",   "round_f16",
     "round_f32",    "round_i32", "rsqrt",      "sin",        "splat",        "splat_mask",   "sqrt",
     "std",          "store",     "strides",    "sum",        "tanh",         "total",        "truth",
-    "vec",          "where"};
+    "value",        "vec",       "where"};
 
 }  // namespace
 
