@@ -20,19 +20,63 @@ struct Figure {
     friend bool operator==(const Figure&, const Figure&) = default;
 };
 
+enum class MachineKind : std::uint8_t { cpu, gpu };
+
 /// A memory level. `instances` of it share the machine's cores evenly; the pipe joins one instance to the level above.
 struct Level {
-    std::string name;       ///< "DRAM", "L3", "L2", "L1"
-    Figure capacity_bytes;  ///< of one instance
+    std::string name;       ///< "DRAM", "L3", "L2", "L1"; "GMEM", "L2", "SMEM", "registers"
+    Figure capacity_bytes;  ///< of one instance: what a program may use of it
     Figure instances;
     Figure bandwidth_bytes_per_s;  ///< from the level above into one instance; 0 for the first level
     Figure latency_s;              ///< of a load that this level serves
+    /// Holds what passes to the level below and need not hold a group's results: intermediate caching (Theorem 2). In a file `cache = true`.
+    bool caches = false;
     friend bool operator==(const Level&, const Level&) = default;
+};
+
+/// Links over which the instances of one level exchange data among themselves: a cross-transfer level (Theorem 3).
+struct CrossTransfer {
+    std::string name;                                        ///< "cluster", "NVLink"
+    std::string level;                                       ///< whose instances it joins: "SMEM"; the first level: several devices
+    std::map<std::int64_t, Figure> bandwidth_bytes_per_s;  ///< what one instance receives, by how many are joined (from 2 on)
+    friend bool operator==(const CrossTransfer&, const CrossTransfer&) = default;
+};
+
+/// from, from + step, …, to.
+struct IntegerRange {
+    std::int64_t from = 1, to = 1, step = 1;
+    friend bool operator==(const IntegerRange&, const IntegerRange&) = default;
+};
+
+/// An instruction that multiplies an m×k tile by a k×n tile and adds to m×n.
+struct Instruction {
+    std::string name;                 ///< "wgmma", "mma", "mfma"
+    std::string unit;                 ///< the unit that runs it: "tensor"
+    std::int64_t threads = 32;        ///< that issue it together
+    IntegerRange m, n;                ///< the sizes it takes
+    std::map<DType, std::int64_t> k;  ///< by the operands' type
+    Figure overhead_clocks;           ///< on top of its work, when waited for at once; 0 where it is not known
+    std::string source;
+    friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+
+/// What a GPU's core (SM, compute unit) hands out to blocks of threads.
+struct ThreadLimits {
+    Figure warp_threads;      ///< threads in a warp (32; 64 on CDNA)
+    Figure warps_a_core;      ///< resident
+    Figure blocks_a_core;     ///< resident
+    Figure threads_a_block;
+    Figure registers_a_core;  ///< of 32 bits
+    Figure registers_a_thread;
+    Figure register_unit;     ///< registers are handed to a warp in multiples of this
+    Figure block_bytes;       ///< of the core's memory that one block may use
+    Figure reserved_bytes;    ///< of the core's memory, for every block, on top of what it asks for
+    friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
 };
 
 /// A unit of a core and its rate: operations a clock by type. "fma", "simple", "load" and "store" count values.
 struct Unit {
-    std::string name;  ///< an operation kind of cost/work.hpp, "load", "store", …
+    std::string name;  ///< an operation kind of cost/work.hpp, "load", "store", …; "tensor" counts multiply-adds, as "fma" does
     std::map<DType, Figure> per_clock;
     friend bool operator==(const Unit&, const Unit&) = default;
 };
@@ -40,16 +84,23 @@ struct Unit {
 struct Machine {
     std::string name;  ///< as load_machine finds it
     std::string description;
-    Figure clock_hz;
-    Figure cores;
-    Figure vector_bits;
+    MachineKind kind = MachineKind::cpu;
+    Figure clock_hz;  ///< at which the datasheet's rates hold
+    Figure cores;     ///< of a GPU: SMs or compute units
+    Figure vector_bits;         ///< of a CPU, as the next two
     Figure vector_registers;
     Figure fma_latency_clocks;
-    Figure line_bytes;          ///< the least that moves between levels
+    Figure line_bytes;          ///< what a coalesced access moves between levels
+    Figure sector_bytes;        ///< the least that moves; the line where a file does not say
     Figure launch_s;            ///< from calling a kernel on all cores to the first group running
     Figure group_s;             ///< handing out one group to a core
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core
     std::vector<Unit> units;
+    std::vector<CrossTransfer> cross_transfers;
+    std::vector<Instruction> instructions;
+    std::optional<ThreadLimits> threads;       ///< of a GPU
+    std::optional<Figure> power_watts;         ///< at full load
+    std::optional<Figure> price_usd_per_hour;  ///< rent
     friend bool operator==(const Machine&, const Machine&) = default;
 
     [[nodiscard]] std::int64_t num_cores() const { return static_cast<std::int64_t>(cores.value); }
