@@ -116,6 +116,43 @@ double round_to(DType type, double x) {
     throw InternalError("unknown number format");
 }
 
+namespace {
+
+bool holds(DType type, double x) { return std::isfinite(x) && round_to(type, x) == x; }
+
+/// 2^exponent·(1 + epsilon), where a double is fine enough for it.
+bool spaced(DType type, int exponent, double epsilon) {
+    const double next = std::ldexp(1 + epsilon, exponent);
+    return std::ldexp(next, -exponent) == 1 + epsilon && holds(type, next);
+}
+
+}  // namespace
+
+FormatRange format_range(DType type) {
+    constexpr int most = 1100;  // past the exponents of a double
+    FormatRange range;
+    range.epsilon = 1;
+    while (1 + range.epsilon / 2 > 1 && holds(type, 1 + range.epsilon / 2)) range.epsilon /= 2;
+    range.values_a_binade = 1 / range.epsilon;
+    int low = 0, normal = 0, high = 0;
+    while (low > -most && std::ldexp(1.0, low - 1) > 0 && holds(type, std::ldexp(1.0, low - 1))) --low;
+    while (normal > low && spaced(type, normal - 1, range.epsilon)) --normal;
+    while (high < most && holds(type, std::ldexp(1.0, high + 1))) ++high;
+    range.smallest_subnormal = std::ldexp(1.0, low);
+    range.smallest_normal = std::ldexp(1.0, normal);
+    range.largest = std::ldexp(1.0, high);
+    for (double part = range.largest / 2; part >= range.smallest_subnormal; part /= 2)
+        if (holds(type, range.largest + part)) range.largest += part;
+    range.decades_up = std::log10(range.largest);
+    range.decades_down = std::log10(range.smallest_normal);
+    if (is_float(type)) {
+        range.mantissa_bits = -std::ilogb(range.epsilon);
+        range.exponent_bits = 8 * bytes(type) - 1 - range.mantissa_bits;
+        range.bias = 1 - normal;
+    }
+    return range;
+}
+
 DType promote(DType a, DType b) {
     if (a == b) return a;
     if (!is_float(a)) return b;

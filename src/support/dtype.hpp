@@ -23,6 +23,20 @@ double epsilon(DType type);
 /// which has no infinity. i32 truncates toward zero and saturates.
 double round_to(DType type, double x);
 
+/// What a format can hold, found by asking round_to alone. Of its bits one is the sign's, the exponent's and the mantissa's are what
+/// the range and the spacing say.
+struct FormatRange {
+    double epsilon = 0;             ///< from 1 to the next value above
+    double values_a_binade = 0;     ///< from 1, below 2
+    double largest = 0;             ///< finite
+    double smallest_normal = 0;     ///< from here up the spacing is epsilon times the power of two below
+    double smallest_subnormal = 0;  ///< the least above 0
+    double decades_up = 0;          ///< log10 of the largest
+    double decades_down = 0;        ///< log10 of the smallest normal
+    int mantissa_bits = 0, exponent_bits = 0, bias = 0;  ///< 0 for i32, which has none
+};
+FormatRange format_range(DType type);
+
 /// The type that holds both without losing range: the wider one; f16 with bf16 gives f32; i32 with a float gives the float.
 DType promote(DType a, DType b);
 

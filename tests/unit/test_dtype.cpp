@@ -154,6 +154,53 @@ TEST(DType, EpsilonIsTheSpacingAtOne) {
     EXPECT_EQ(epsilon(DType::i32), 0);
 }
 
+// Seed 002, 6.2: bits, mantissa, exponent, bias, largest of its formula (2 - 2^-p)·2^(2^(e-1) - 1), smallest normal 2^-(2^(e-1) - 2), values
+// in [1, 2). E4M3 goes past that formula to 448, as it spends one pattern on NaN and none on infinity; the seed's 6.5 says 448 too.
+TEST(DType, RangesAreThoseOfTheFormatTable) {
+    struct Row {
+        DType type;
+        int mantissa, exponent, bias;
+        double values;
+    };
+    for (const Row& row :
+         {Row{DType::f32, 23, 8, 127, 8388608}, Row{DType::f16, 10, 5, 15, 1024}, Row{DType::bf16, 7, 8, 127, 128},
+          Row{DType::e4m3, 3, 4, 7, 8}, Row{DType::e5m2, 2, 5, 15, 4}, Row{DType::f64, 52, 11, 1023, 0x1p52}}) {
+        const FormatRange range = format_range(row.type);
+        EXPECT_EQ(range.mantissa_bits, row.mantissa) << name(row.type);
+        EXPECT_EQ(range.exponent_bits, row.exponent) << name(row.type);
+        EXPECT_EQ(range.bias, row.bias) << name(row.type);
+        EXPECT_EQ(range.bias, (1 << (row.exponent - 1)) - 1) << name(row.type);
+        EXPECT_EQ(range.epsilon, std::ldexp(1.0, -row.mantissa)) << name(row.type);
+        EXPECT_EQ(range.epsilon, epsilon(row.type)) << name(row.type);
+        EXPECT_EQ(range.values_a_binade, row.values) << name(row.type);
+        const double formula = std::ldexp(2 - std::ldexp(1.0, -row.mantissa), row.bias);
+        EXPECT_EQ(range.largest, row.type == DType::e4m3 ? 448 : formula) << name(row.type);
+        EXPECT_EQ(range.smallest_normal, std::ldexp(1.0, 1 - row.bias)) << name(row.type);
+        EXPECT_EQ(range.smallest_subnormal, std::ldexp(1.0, 1 - row.bias - row.mantissa)) << name(row.type);
+    }
+    EXPECT_EQ(format_range(DType::e5m2).largest, 57344);
+    EXPECT_NEAR(format_range(DType::f16).decades_up, 4.8, 0.05);
+    EXPECT_NEAR(format_range(DType::bf16).decades_up, 38.5, 0.05);
+}
+
+TEST(DType, ValuesOfABinadeAreAsManyAsCounted) {
+    for (const Table& table : tables()) {
+        const auto count = std::count_if(table.values.begin(), table.values.end(),
+                                         [](double x) { return x >= 1 && x < 2; });
+        EXPECT_EQ(format_range(table.type).values_a_binade, count) << name(table.type);
+        EXPECT_EQ(format_range(table.type).largest, table.values.back()) << name(table.type);
+        EXPECT_EQ(format_range(table.type).smallest_subnormal, table.values[1]) << name(table.type);
+    }
+}
+
+TEST(DType, IntegersHaveOneSpacing) {
+    const FormatRange range = format_range(DType::i32);
+    EXPECT_EQ(range.largest, 2147483647);
+    EXPECT_EQ(range.epsilon, 1);
+    EXPECT_EQ(range.smallest_subnormal, 1);
+    EXPECT_EQ(range.mantissa_bits, 0);
+}
+
 TEST(DType, PromotionHoldsBothAndDoesNotDependOnOrder) {
     for (DType a : all_dtypes) {
         EXPECT_EQ(promote(a, a), a);

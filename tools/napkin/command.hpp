@@ -114,6 +114,8 @@ void add_emit(CLI::App& app, Main& main);
 void add_run(CLI::App& app, Main& main);
 void add_bench(CLI::App& app, Main& main);
 void add_machines(CLI::App& app, Main& main);
+void add_formats(CLI::App& app, Main& main);
+void add_reproduce(CLI::App& app, Main& main);
 void add_doctor(CLI::App& app, Main& main);
 void add_cache(CLI::App& app, Main& main);
 
