@@ -204,7 +204,7 @@ std::int64_t TileCounter::chunks(int stage) const {
     return saturating_mul(groups(), ceil_div(extent(x), cut(x, stage)));
 }
 
-std::int64_t TileCounter::peak_memory() const {
+std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const {
     std::vector<std::int64_t> tile(extents_.size());
     const auto size_at = [&](const Moment& moment) {
         std::int64_t size = 0;
@@ -212,7 +212,7 @@ std::int64_t TileCounter::peak_memory() const {
         return size;
     };
     std::int64_t peak = 0;
-    for (const Moment& moment : live_.moments) {
+    for (const Moment& moment : moments) {
         for (AxisId axis = 0; axis < static_cast<AxisId>(tile.size()); ++axis) tile[at(axis)] = cut(axis, -1);
         if (!moment.in_body) {
             peak = std::max(peak, size_at(moment));

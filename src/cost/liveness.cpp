@@ -40,9 +40,12 @@ public:
             else
                 add_loop(stage, std::get<Loop>(what));
         }
-        for (int v = 0; v < static_cast<int>(lives_.size()); ++v)
+        for (int v = 0; v < static_cast<int>(lives_.size()); ++v) {
             for (int m = life(v).first; m <= life(v).last; ++m)
                 out_.moments[static_cast<std::size_t>(m)].alive.push_back(v);
+            variable(v).first_step = step_of_[static_cast<std::size_t>(life(v).first)];
+            variable(v).last_step = step_of_[static_cast<std::size_t>(life(v).last)];
+        }
         drop_contained();
         return std::move(out_);
     }
@@ -52,6 +55,11 @@ private:
     CoreVariable& variable(int v) { return out_.variables[static_cast<std::size_t>(v)]; }
     [[nodiscard]] int now() const { return static_cast<int>(out_.moments.size()) - 1; }
     [[nodiscard]] bool is_output(ArrayId array) const { return is_among(kernel_.outputs, array); }
+
+    void add_moment(int stage, bool in_body, ArrayId target) {
+        out_.moments.push_back({stage, in_body, target, {}});
+        step_of_.push_back(step_);
+    }
 
     int add_variable(CoreVariable v) {
         out_.variables.push_back(std::move(v));
@@ -98,17 +106,18 @@ private:
 
     void add_block(int stage, const Block& block) {
         for (const Statement& s : block.statements) {
-            out_.moments.push_back({stage, false, s.target, {}});
+            add_moment(stage, false, s.target);
             for_each_read(s, [&](const Read& r) { life(variable_of(r, -1, -1)).last = now(); });
             if (!current_.contains(s.target) || !reads_itself(s)) current_[s.target] = add_computed(s.target, -1);
             const int target = current_[s.target];
             life(target).last = now();
             variable(target).stored |= is_output(s.target);
+            ++step_;
         }
     }
 
     void add_loop(int stage, const Loop& loop) {
-        out_.moments.push_back({stage, false, -1, {}});
+        add_moment(stage, false, -1);
         const int entry = now(), end = entry + static_cast<int>(loop.body.size());
         std::set<ArrayId> states;
         for (const auto& [state, value] : loop.init) {
@@ -129,7 +138,7 @@ private:
             defined.insert(s.target);
         }
         for (const Statement& s : loop.body) {
-            out_.moments.push_back({stage, true, s.target, {}});
+            add_moment(stage, true, s.target);
             for_each_read(s, [&](const Read& r) {
                 const int v = variable_of(r, stage, loop.axis);
                 // A streamed input is met by the scan above before its moment exists: its life begins at its first read here.
@@ -142,6 +151,7 @@ private:
             life(target).last = now();
             variable(target).stored |= is_output(s.target);
         }
+        ++step_;
     }
 
     bool defined_here(ArrayId array, int stage) {
@@ -173,6 +183,8 @@ private:
     std::set<ArrayId> computed_;      ///< what the kernel defines; everything else that it reads is in memory
     std::map<ArrayId, int> current_;  ///< the variable that holds a computed array at this point
     std::vector<Interval> lives_;
+    int step_ = 0;
+    std::vector<int> step_of_;  ///< by moment
     Liveness out_;
 };
 

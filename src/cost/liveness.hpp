@@ -16,6 +16,8 @@ struct CoreVariable {
     bool loaded = false;  ///< from memory: in every iteration of `loop`, or once a group
     bool stored = false;  ///< to memory, as often
     bool is_state = false;
+    int first_step = 0,
+        last_step = 0;  ///< between which it is alive; the statements of blocks and the loops are steps, in order
 };
 
 /// A point of the kernel's timeline and what is alive there.

@@ -1,11 +1,12 @@
 #pragma once
 // The counting interpreter: runs a tile program in double precision, tile by tile, with a buffer for every variable, and counts
-// what moves between the levels and what is alive at the core. The counts are what the model's H and M must equal.
+// what moves between the levels and what is alive at each. The counts are what the model's H and M must equal.
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "cost/nested.hpp"
 #include "diagram/evaluate.hpp"
 #include "tile/program.hpp"
 
@@ -24,5 +25,11 @@ struct KernelCounts {
 /// `values` holds the inputs by ArrayId of program.diagram; on return also every array that a kernel stored.
 /// Pre: the program verifies (verify.hpp). A program that touches what is not there throws InternalError.
 std::vector<KernelCounts> interpret(const TileProgram& program, Values& values);
+
+/// The same with memories between memory and the core, by the rules atop cost/nested.hpp: every value moves through a buffer of each
+/// level. `outer` holds the sizes of the outer levels of each kernel, outermost first; the program has the core's. The counts of each
+/// kernel, outermost level first and the core last. Pre: the sizes nest; else throws InternalError.
+std::vector<std::vector<LevelCounts>> interpret_levels(const TileProgram& program,
+                                                       const std::vector<std::vector<TileSizes>>& outer, Values& values);
 
 }  // namespace napkin

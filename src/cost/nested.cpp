@@ -1,0 +1,148 @@
+#include "cost/nested.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cost/saturate.hpp"
+
+namespace napkin {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// The moments at which an outer level may hold most.
+class Held {
+public:
+    Held(const Kernel& kernel, const Liveness& live) : live_(live) {
+        int step = 0;
+        for (int stage = 0; stage < static_cast<int>(kernel.stages.size()); ++stage) {
+            const Stage& what = kernel.stages[at(stage)];
+            if (const auto* block = std::get_if<Block>(&what))
+                for (std::size_t s = 0; s < block->statements.size(); ++s) {
+                    out_.push_back({stage, false, -1, loaded(step, step)});
+                    add_stored(stage, step++);
+                }
+            else
+                add_loop(stage, step++);
+        }
+    }
+
+    std::vector<Moment> moments() && { return std::move(out_); }
+
+private:
+    /// What is loaded once a group, at the latest for step `first`, and is used at step `last` or after it.
+    [[nodiscard]] std::vector<int> loaded(int first, int last) const {
+        std::vector<int> held;
+        for (int v = 0; v < static_cast<int>(live_.variables.size()); ++v) {
+            const CoreVariable& variable = live_.variables[at(v)];
+            if (variable.loaded && variable.loop < 0 && variable.first_step <= first && variable.last_step >= last)
+                held.push_back(v);
+        }
+        return held;
+    }
+
+    void add_stored(int stage, int step) {
+        for (int v = 0; v < static_cast<int>(live_.variables.size()); ++v) {
+            const CoreVariable& variable = live_.variables[at(v)];
+            if (!variable.stored || variable.loop >= 0 || variable.first_step != step) continue;
+            out_.push_back({stage, false, variable.array, loaded(step, step + 1)});
+            out_.back().alive.push_back(v);
+        }
+    }
+
+    void add_loop(int stage, int step) {
+        const std::vector<int> around = loaded(step, step);
+        out_.push_back({stage, false, -1, around});
+        out_.push_back({stage, true, -1, around});
+        for (int v = 0; v < static_cast<int>(live_.variables.size()); ++v) {
+            const CoreVariable& variable = live_.variables[at(v)];
+            if (variable.loop == stage && (variable.loaded || variable.stored)) out_.back().alive.push_back(v);
+        }
+        add_stored(stage, step);
+    }
+
+    const Liveness& live_;
+    std::vector<Moment> out_;
+};
+
+/// Cuts the sizes of one axis down to its extent, outermost level first, and says where they do not nest.
+void nest_axis(const Axis& axis, std::int64_t extent, const char* kind, const std::vector<std::int64_t*>& sizes,
+               std::vector<Diagnostic>& errors) {
+    const auto error = [&](std::string message, std::string expected, std::string hint) {
+        errors.push_back({.code = "bad-level-size",
+                          .range = axis.range,
+                          .message = std::move(message),
+                          .expected = std::move(expected),
+                          .hint = std::move(hint),
+                          .notes = {}});
+    };
+    for (std::size_t level = 0; level < sizes.size(); ++level) {
+        if (*sizes[level] < 0)
+            return error(fmt::format("the {} size of {} at level {} is {}", kind, axis.name, level + 1, *sizes[level]),
+                         "a size of 1 or more, or 0 for the whole axis", "");
+        *sizes[level] = std::min(*sizes[level], extent);
+    }
+    for (std::size_t level = 0; level + 1 < sizes.size(); ++level) {
+        const std::int64_t outer = *sizes[level] > 0 ? *sizes[level] : extent;
+        const std::int64_t inner = *sizes[level + 1] > 0 ? *sizes[level + 1] : extent;
+        if (outer == extent || outer % inner == 0) continue;
+        const std::int64_t nearest = (outer + inner - 1) / inner * inner;
+        error(fmt::format("the {} size of {} is {} at level {} and {} at the next inner level", kind, axis.name, outer,
+                          level + 1, inner),
+              fmt::format("a multiple of {}, or the whole axis of {}", inner, extent),
+              nearest < extent ? fmt::format("the next one is {}", nearest) : "the whole axis");
+    }
+}
+
+LevelCounts level_counts(const ExactCosts& costs, std::int64_t peak_memory) {
+    LevelCounts counts{costs.groups, costs.arrays, costs.loaded, costs.stored, peak_memory};
+    std::erase_if(counts.arrays, [](const ArrayCount& a) { return a.loaded == 0 && a.stored == 0; });
+    return counts;
+}
+
+}  // namespace
+
+std::int64_t LevelCounts::transfers() const { return saturating_add(loaded, stored); }
+
+Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                    std::vector<TileSizes> levels) {
+    std::vector<bool> grouped(extents.size()), streamed(extents.size());
+    for (const AxisId axis : kernel.group_axes) grouped[at(axis)] = true;
+    for (const Stage& stage : kernel.stages)
+        if (const auto* loop = std::get_if<Loop>(&stage)) streamed[at(loop->axis)] = true;
+    for (TileSizes& sizes : levels) {
+        sizes.group.resize(extents.size());
+        sizes.stream.resize(extents.size());
+        for (std::size_t a = 0; a < extents.size(); ++a) {
+            if (!grouped[a]) sizes.group[a] = 0;
+            if (!streamed[a]) sizes.stream[a] = 0;
+        }
+    }
+    std::vector<Diagnostic> errors;
+    for (std::size_t a = 0; a < extents.size(); ++a)
+        for (const auto& [member, kind] : {std::pair{&TileSizes::group, "group"}, {&TileSizes::stream, "stream"}}) {
+            std::vector<std::int64_t*> sizes;
+            for (TileSizes& level : levels) sizes.push_back(&(level.*member)[a]);
+            nest_axis(derived.diagram.axes[a], extents[a], kind, sizes, errors);
+        }
+    if (!errors.empty()) return errors;
+    return levels;
+}
+
+std::vector<LevelCounts> nested_costs(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                      const std::vector<TileSizes>& levels) {
+    const auto sizes = nest(derived, kernel, extents, levels);
+    internal_check(sizes.ok(), "cost: the levels' sizes do not nest");
+    const Liveness live = liveness(derived, kernel);
+    const std::vector<Moment> held = Held(kernel, live).moments();
+    std::vector<LevelCounts> counts;
+    for (const TileSizes& level : *sizes) {
+        const TileCounter counter(derived, kernel, live, extents, level);
+        const bool is_core = counts.size() + 1 == sizes->size();
+        counts.push_back(level_counts(counter.costs(), is_core ? counter.peak_memory() : counter.peak_memory(held)));
+    }
+    return counts;
+}
+
+}  // namespace napkin

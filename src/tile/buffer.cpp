@@ -1,0 +1,76 @@
+#include "tile/buffer.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+/// Calls f(offset in the part, offset in the whole, length) for every run of values that is contiguous in both.
+template <class F>
+void for_each_run(const Buffer& part, const Buffer& whole, F f) {
+    internal_check(part.count.size() == whole.count.size(), "interpret: a variable's rank is not its array's");
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < part.count.size(); ++d) {
+        internal_check(
+            part.origin[d] >= whole.origin[d] && part.origin[d] + part.count[d] <= whole.origin[d] + whole.count[d],
+            "interpret: a transfer leaves what the level above holds");
+        offset += (part.origin[d] - whole.origin[d]) * whole.stride[d];
+    }
+    const std::int64_t length = part.count.empty() ? 1 : part.count.back();
+    std::vector<std::int64_t> outer = part.count;
+    if (!outer.empty()) outer.pop_back();
+    std::int64_t done = 0;
+    for_each_point(outer, [&](const std::vector<std::int64_t>& point) {
+        std::int64_t at = offset;
+        for (std::size_t d = 0; d < point.size(); ++d) at += point[d] * whole.stride[d];
+        f(done, at, length);
+        done += length;
+    });
+}
+
+}  // namespace
+
+void Tile::cut(AxisId axis, std::int64_t from, std::int64_t size, std::int64_t limit) {
+    begin[static_cast<std::size_t>(axis)] = from;
+    count[static_cast<std::size_t>(axis)] = std::min(size, limit - from);
+}
+
+void place(Buffer& buffer, const std::vector<Affine>& dims, const Tile& tile) {
+    internal_check(!buffer.alive, "interpret: a variable begins to live twice");
+    buffer.origin.resize(dims.size()), buffer.count.resize(dims.size()), buffer.stride.resize(dims.size());
+    std::int64_t size = 1;
+    for (std::size_t d = dims.size(); d-- > 0;) {
+        const Interval range = range_of(dims[d], tile.begin, tile.count);
+        buffer.origin[d] = range.low, buffer.count[d] = range.high - range.low + 1, buffer.stride[d] = size;
+        size *= buffer.count[d];
+    }
+    buffer.data.assign(static_cast<std::size_t>(size), std::numeric_limits<double>::quiet_NaN());
+    buffer.collected = 0;
+    buffer.alive = true;
+}
+
+bool is_placed(const Buffer& buffer, const std::vector<Affine>& dims, const Tile& tile) {
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+        const Interval range = range_of(dims[d], tile.begin, tile.count);
+        if (range.low != buffer.origin[d] || range.high != buffer.origin[d] + buffer.count[d] - 1) return false;
+    }
+    return buffer.alive;
+}
+
+void load_box(const Buffer& whole, Buffer& part) {
+    for_each_run(part, whole, [&](std::int64_t to, std::int64_t from, std::int64_t length) {
+        std::copy_n(whole.data.begin() + from, length, part.data.begin() + to);
+    });
+}
+
+void store_box(const Buffer& part, Buffer& whole) {
+    for_each_run(part, whole, [&](std::int64_t from, std::int64_t to, std::int64_t length) {
+        std::copy_n(part.data.begin() + from, length, whole.data.begin() + to);
+    });
+    whole.collected += part.size();
+}
+
+}  // namespace napkin
