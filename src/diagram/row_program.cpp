@@ -105,14 +105,10 @@ RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents
             in.uniform = index->axis != row_axis;
         } else if (const auto* element = as<Read>(node)) {
             in.kind = Instruction::Kind::read;
-            in.a = operands_.size();
-            operands_.push_back(locate(*element));
-            std::int64_t row_stride = 0;
-            for (const auto& [axis, stride] : operands_.back().strides) {
-                if (axis == row_axis) row_stride += stride;
-            }
-            row_strides_.push_back(row_stride);
-            in.uniform = row_stride == 0;
+            in.a = reads_.size();
+            reads_.push_back(*element);
+            in.uniform = std::all_of(element->indices.begin(), element->indices.end(),
+                                     [&](const Affine& i) { return i.coefficient(row_axis) == 0; });
         } else if (const auto* u = as<Unary>(node)) {
             in.kind = Instruction::Kind::unary;
             in.op = static_cast<std::uint8_t>(u->op);
@@ -149,6 +145,19 @@ RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents
     at_.resize(count);
     for (std::size_t r = 0; r < count; ++r) step_.push_back(r + 1 == count || !uniform[r] ? 1 : 0);
     for (const auto& [r, value] : constants_) *out(r) = value;
+    relocate(locate);
+}
+
+template <class T>
+void RowProgram<T>::relocate(const std::function<Operand(const Read&)>& locate) {
+    operands_.clear();
+    row_strides_.clear();
+    for (const Read& element : reads_) {
+        operands_.push_back(locate(element));
+        row_strides_.push_back(0);
+        for (const auto& [axis, stride] : operands_.back().strides)
+            if (axis == row_axis_) row_strides_.back() += stride;
+    }
 }
 
 template <class T>
@@ -200,7 +209,7 @@ void RowProgram<T>::load(const Instruction& in, const std::vector<std::int64_t>&
     const double* from = operand.data + offset;
     const std::int64_t stride = row_strides_[in.a];
     if constexpr (std::is_same_v<T, double>) {
-        if (stride == 1 || stride == 0) {
+        if (stride == 1 || in.uniform) {
             at_[in.out] = from;
             return;
         }

@@ -29,6 +29,9 @@ public:
     RowProgram(const Expr& e, AxisId row_axis, const Extents& extents,
                const std::function<Operand(const Read&)>& locate, bool round_casts);
 
+    /// Finds what is read anew: the same expression over other data.
+    void relocate(const std::function<Operand(const Read&)>& locate);
+
     /// The values at `point` and the n - 1 points after it along the row's axis, n ≤ max_row. Valid until the next run.
     const T* run(const std::vector<std::int64_t>& point, std::int64_t n);
 
@@ -45,8 +48,9 @@ private:
     std::vector<std::size_t> step_;
     std::vector<T> storage_;
     std::vector<Instruction> code_;
-    std::vector<Operand> operands_;
-    std::vector<std::int64_t> row_strides_;  ///< of each operand
+    std::vector<Read> reads_;
+    std::vector<Operand> operands_;          ///< of each read
+    std::vector<std::int64_t> row_strides_;  ///< of each read
     std::vector<std::pair<std::size_t, T>> constants_;
     std::int64_t row_length_ = max_row;  ///< points that a register holds
     AxisId row_axis_;

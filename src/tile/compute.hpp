@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "diagram/row_program.hpp"
 #include "tile/buffer.hpp"
 #include "tile/program.hpp"
-#include "tile/strip.hpp"
 
 namespace napkin {
 
@@ -20,36 +20,27 @@ public:
     void run(const Compute& compute, const Tile& tile, std::vector<Buffer>& buffers);
 
 private:
+    using Row = RowProgram<double>;
     /// A Compute whose expressions are compiled, with the axes it runs over.
     struct Compiled {
         std::vector<AxisId> target_axes;
         std::vector<AxisId> outer_reduce_axes;
-        AxisId strip_axis = -1;  ///< the innermost reduced axis; of a map, the innermost target axis; -1 at a scalar
-        StripProgram body;
-        std::vector<StripProgram> carry;  ///< none or one, evaluated at single points
-    };
-    /// How the leaves of a strip program move when the axes move, for the current tile.
-    struct LeafAddresses {
-        std::vector<const double*> data;
-        std::vector<std::int64_t> offset;               ///< at axis coordinates 0
-        std::vector<std::vector<std::int64_t>> stride;  ///< by leaf and AxisId
+        AxisId row_axis;  ///< the innermost reduced axis; of a map, the innermost target axis; -1 at a scalar
+        Row body;
+        std::vector<Row> carry;  ///< none or one, evaluated at single points
     };
 
-    [[nodiscard]] Compiled compile(const Compute& c) const;
-    [[nodiscard]] LeafAddresses addresses(const StripProgram& program, const Tile& tile,
-                                          const std::vector<Buffer>& buffers) const;
-    void point_leaves(const LeafAddresses& leaves, const std::vector<AxisId>& axes, AxisId strip);
+    /// The statement, its reads found in the core's buffers.
+    Compiled& compiled(const Compute& compute, const Tile& tile, const std::vector<Buffer>& buffers);
     template <class F>
-    void for_each_strip(Compiled& c, const LeafAddresses& body, const Tile& tile, const std::vector<AxisId>& axes, F f);
-    void map_points(Compiled& c, const LeafAddresses& body, const Tile& tile, std::vector<double>& result);
-    void reduce_points(ReduceOp op, Compiled& c, const LeafAddresses& body, const LeafAddresses& carry,
-                       const Tile& tile, std::vector<double>& result);
+    void for_each_row(Compiled& c, const Tile& tile, F f);
+    void map_points(Compiled& c, const Tile& tile, std::vector<double>& result);
+    void reduce_points(ReduceOp op, Compiled& c, const Tile& tile, std::vector<double>& result);
 
     const TileKernel& kernel_;
     const Extents& extents_;
     std::unordered_map<const Compute*, std::unique_ptr<Compiled>> compiled_;
-    std::vector<std::int64_t> point_;
-    std::vector<StripRead> leaves_;
+    std::vector<std::int64_t> point_;  ///< coordinate of every axis
 };
 
 }  // namespace napkin

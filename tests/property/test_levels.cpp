@@ -257,6 +257,7 @@ TEST(Levels, EveryExample) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::filesystem::path(NAPKIN_SOURCE_DIR) / "examples")) {
         const std::string name = entry.path().filename();
+        if (entry.path().extension() != ".nk") continue;
         SCOPED_TRACE(name);
         const auto diagram = parse_diagram(example(name));
         ASSERT_TRUE(diagram.ok()) << name;
