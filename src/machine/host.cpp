@@ -178,6 +178,7 @@ Machine host_machine(std::optional<double> clock_hz) {
     machine.vector_registers = {rates.registers, "the processor's feature bits"};
     machine.fma_latency_clocks = {4, "estimated: 4 on current processors"};
     machine.line_bytes = {64, "assumed"};
+    machine.sector_bytes = machine.line_bytes;
     machine.launch_s = {10e-6, "estimated: waking threads"};
     machine.group_s = {0.1e-6, "estimated: one atomic increment and a call"};
     machine.description = fmt::format("{}, {} core{}, {}-bit vectors", cpu_model(topology), cores,

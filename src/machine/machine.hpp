@@ -36,8 +36,8 @@ struct Level {
 
 /// Links over which the instances of one level exchange data among themselves: a cross-transfer level (Theorem 3).
 struct CrossTransfer {
-    std::string name;                                        ///< "cluster", "NVLink"
-    std::string level;                                       ///< whose instances it joins: "SMEM"; the first level: several devices
+    std::string name;   ///< "cluster", "NVLink"
+    std::string level;  ///< whose instances it joins: "SMEM"; the first level: several devices
     std::map<std::int64_t, Figure> bandwidth_bytes_per_s;  ///< what one instance receives, by how many are joined (from 2 on)
     friend bool operator==(const CrossTransfer&, const CrossTransfer&) = default;
 };
@@ -62,15 +62,15 @@ struct Instruction {
 
 /// What a GPU's core (SM, compute unit) hands out to blocks of threads.
 struct ThreadLimits {
-    Figure warp_threads;      ///< threads in a warp (32; 64 on CDNA)
-    Figure warps_a_core;      ///< resident
-    Figure blocks_a_core;     ///< resident
+    Figure warp_threads;   ///< threads in a warp (32; 64 on CDNA)
+    Figure warps_a_core;   ///< resident
+    Figure blocks_a_core;  ///< resident
     Figure threads_a_block;
     Figure registers_a_core;  ///< of 32 bits
     Figure registers_a_thread;
-    Figure register_unit;     ///< registers are handed to a warp in multiples of this
-    Figure block_bytes;       ///< of the core's memory that one block may use
-    Figure reserved_bytes;    ///< of the core's memory, for every block, on top of what it asks for
+    Figure register_unit;   ///< registers are handed to a warp in multiples of this
+    Figure block_bytes;     ///< of the core's memory that one block may use
+    Figure reserved_bytes;  ///< of the core's memory, for every block, on top of what it asks for
     friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
 };
 
@@ -85,9 +85,9 @@ struct Machine {
     std::string name;  ///< as load_machine finds it
     std::string description;
     MachineKind kind = MachineKind::cpu;
-    Figure clock_hz;  ///< at which the datasheet's rates hold
-    Figure cores;     ///< of a GPU: SMs or compute units
-    Figure vector_bits;         ///< of a CPU, as the next two
+    Figure clock_hz;     ///< at which the datasheet's rates hold
+    Figure cores;        ///< of a GPU: SMs or compute units
+    Figure vector_bits;  ///< of a CPU, as the next two
     Figure vector_registers;
     Figure fma_latency_clocks;
     Figure line_bytes;          ///< what a coalesced access moves between levels
@@ -111,13 +111,15 @@ struct Machine {
 };
 
 /// Operations of the unit in one clock of one core. What the machine does not name is estimated from its rate of fused
-/// multiply-adds: a special function takes as many of them as a polynomial of its accuracy does.
+/// multiply-adds: a special function takes as many of them as a polynomial of its accuracy does. A GPU's narrow types run
+/// at the rate of f32 where they have none of their own. "tensor" is never estimated: 0 where the machine has none for the type.
 double per_clock(const Machine& machine, const std::string& unit, DType type);
 
 /// The level in which a core keeps what it works on: the largest of which every core has its own (index into levels).
 /// It is the ℓ1 whose capacity limits M. Where every level is shared, the last one.
 std::size_t core_memory_level(const Machine& machine);
-/// What one core may use of a level: its capacity, shared evenly where several cores share an instance.
+/// What one core may use of a level: its capacity, shared evenly where several cores share an instance, and taken together where a
+/// core has several.
 double bytes_a_core(const Machine& machine, std::size_t level);
 
 /// The machine at hand, from hwloc and the processor's own description. Deterministic: nothing is timed, and the clock is what the

@@ -30,12 +30,16 @@ const std::vector<UnitName>& units(Dimension dimension) {
                                                  {"MiB/s", 1048576.0}};
     static const std::vector<UnitName> hertz{{"GHz", 1e9}, {"MHz", 1e6}, {"kHz", 1e3}, {"Hz", 1.0}};
     static const std::vector<UnitName> seconds{{"s", 1.0}, {"ms", 1.0, 1e3}, {"us", 1.0, 1e6}, {"ns", 1.0, 1e9}};
+    static const std::vector<UnitName> watts{{"W", 1.0}, {"kW", 1e3}};
+    static const std::vector<UnitName> usd_per_hour{{"USD/h", 1.0}};
     static const std::vector<UnitName> number{{"", 1.0}};
     switch (dimension) {
         case Dimension::bytes: return bytes;
         case Dimension::bytes_per_s: return bandwidth;
         case Dimension::hertz: return hertz;
         case Dimension::seconds: return seconds;
+        case Dimension::watts: return watts;
+        case Dimension::usd_per_hour: return usd_per_hour;
         case Dimension::number: return number;
     }
     return number;
@@ -73,6 +77,8 @@ std::string quantity_help(Dimension dimension) {
         case Dimension::bytes_per_s: return "a rate such as \"40 GB/s\" (" + names + ")";
         case Dimension::hertz: return "a frequency such as \"3.7 GHz\" (" + names + ")";
         case Dimension::seconds: return "a time such as \"90 ns\" (" + names + ")";
+        case Dimension::watts: return "a power such as \"700 W\" (" + names + ")";
+        case Dimension::usd_per_hour: return "a price such as \"2.99 USD/h\"";
         case Dimension::number: return "a number";
     }
     return "a number";

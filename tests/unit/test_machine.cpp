@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "machine/builtin.hpp"
 #include "machine/machine.hpp"
+#include "machine/occupancy.hpp"
+#include "machine/peaks.hpp"
 #include "machine/quantity.hpp"
 
 namespace napkin {
@@ -16,9 +20,15 @@ Result<Machine> read(const std::string& text) {
     return read_machine(std::make_shared<Source>(Source{"test.toml", text}));
 }
 
-std::string generic_text() {
-    std::ifstream file(NAPKIN_SOURCE_DIR "/machines/generic-cpu.toml");
+std::string file_text(const std::string& name) {
+    std::ifstream file(NAPKIN_SOURCE_DIR "/machines/" + name + ".toml");
     return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Machine built_in(const std::string& name) {
+    auto machine = load_machine(name);
+    EXPECT_TRUE(machine.ok()) << render(machine.errors());
+    return machine.ok() ? *machine : Machine{};
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -28,13 +38,16 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 /// The one error of a machine file in which `from` was replaced.
-Diagnostic error_of(const std::string& from, const std::string& to) {
-    const auto result = read(replaced(generic_text(), from, to));
+Diagnostic error_in(const std::string& name, const std::string& from, const std::string& to) {
+    const auto result = read(replaced(file_text(name), from, to));
     EXPECT_FALSE(result.ok()) << to;
     if (result.ok()) return {};
     EXPECT_EQ(result.errors().size(), 1U) << render(result.errors());
     return result.errors()[0];
 }
+
+Diagnostic error_of(const std::string& from, const std::string& to) { return error_in("generic-cpu", from, to); }
+Diagnostic gpu_error(const std::string& from, const std::string& to) { return error_in("h100-sxm5", from, to); }
 
 std::string text_at(const Diagnostic& d) {
     return d.range.source->text.substr(d.range.begin, d.range.end - d.range.begin);
@@ -44,13 +57,17 @@ TEST(Quantity, ReadsAndPrintsUnits) {
     EXPECT_EQ(parse_quantity("32 KiB", Dimension::bytes), 32768.0);
     EXPECT_EQ(parse_quantity("3.35 TB/s", Dimension::bytes_per_s), 3.35e12);
     EXPECT_EQ(parse_quantity("90ns", Dimension::seconds), 90 / 1e9);
+    EXPECT_EQ(parse_quantity("700 W", Dimension::watts), 700.0);
+    EXPECT_EQ(parse_quantity("2.99 USD/h", Dimension::usd_per_hour), 2.99);
+    EXPECT_EQ(parse_quantity("2.99 EUR/h", Dimension::usd_per_hour), std::nullopt);
     EXPECT_EQ(parse_quantity("3 GHz", Dimension::bytes), std::nullopt);
     EXPECT_EQ(parse_quantity("much", Dimension::bytes), std::nullopt);
     EXPECT_EQ(quantity_text(1048576, Dimension::bytes), "1 MiB");
     EXPECT_EQ(quantity_text(38e9, Dimension::bytes_per_s), "38 GB/s");
     EXPECT_EQ(quantity_text(1e-5, Dimension::seconds), "10 us");
     for (const double value : {1.0 / 3, 1e-7, 123456789.125, 33554432.0, 5e-9})
-        for (const Dimension d : {Dimension::bytes, Dimension::seconds, Dimension::hertz, Dimension::number})
+        for (const Dimension d : {Dimension::bytes, Dimension::bytes_per_s, Dimension::seconds, Dimension::hertz,
+                                  Dimension::watts, Dimension::usd_per_hour, Dimension::number})
             EXPECT_EQ(parse_quantity(quantity_text(value, d), d), value);
 }
 
@@ -75,6 +92,76 @@ TEST(Machine, GenericCpu) {
     EXPECT_EQ(bytes_a_core(*machine, 1), 2.0 * 1024 * 1024);
     EXPECT_EQ(per_clock(*machine, "fma", DType::f32), 16);
     EXPECT_GT(per_clock(*machine, "tanh", DType::f32), 0) << "estimated from fma";
+}
+
+/// Every figure of a machine, for what must hold of each.
+std::vector<Figure> figures(const Machine& m) {
+    std::vector<Figure> out{m.clock_hz, m.cores, m.line_bytes, m.sector_bytes, m.launch_s, m.group_s};
+    for (std::size_t l = 0; l < m.levels.size(); ++l) {
+        out.insert(out.end(), {m.levels[l].capacity_bytes, m.levels[l].instances, m.levels[l].latency_s});
+        if (l > 0) out.push_back(m.levels[l].bandwidth_bytes_per_s);
+    }
+    for (const Unit& unit : m.units)
+        for (const auto& [type, rate] : unit.per_clock) out.push_back(rate);
+    for (const CrossTransfer& cross : m.cross_transfers)
+        for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s) out.push_back(rate);
+    for (const Instruction& i : m.instructions) out.push_back({1, i.source});
+    if (m.threads)
+        out.insert(out.end(), {m.threads->warp_threads, m.threads->warps_a_core, m.threads->registers_a_thread,
+                               m.threads->block_bytes, m.threads->reserved_bytes});
+    if (m.power_watts) out.push_back(*m.power_watts);
+    if (m.price_usd_per_hour) out.push_back(*m.price_usd_per_hour);
+    return out;
+}
+
+TEST(Machine, EveryFigureSaysWhereItIsFrom) {
+    for (const std::string& name : machine_names())
+        for (const Figure& figure : figures(built_in(name)))
+            EXPECT_NE(figure.source, "") << name << ": " << figure.value;
+}
+
+/// FLOP/byte at which the matrix unit and the pipe from the first level take equally long.
+double ridge(const Machine& machine, DType type) {
+    for (const Ridge& r : ridges(machine))
+        if (r.unit == "tensor" && r.type == type && r.level == 1) return r.flop_per_byte;
+    return 0;
+}
+
+TEST(Machine, TheDocumentsFiguresFollow) {
+    const Machine h100 = built_in("h100-sxm5");
+    EXPECT_NEAR(peak_per_s(h100, "tensor", DType::f16), 989e12, 0.5e12);
+    EXPECT_NEAR(peak_per_s(h100, "tensor", DType::e4m3), 1979e12, 0.5e12);
+    EXPECT_NEAR(ridge(h100, DType::bf16), 295, 0.5);
+    EXPECT_NEAR(ridge(h100, DType::e4m3), 591, 1) << "paper.md §9 divides by 3.35 TB/s";
+    EXPECT_NEAR(total_bandwidth(h100.levels[2]), 12e12, 1);
+    EXPECT_EQ(per_clock(h100, "exp", DType::f16), 16);
+    EXPECT_EQ(per_clock(h100, "fma", DType::f16), 256) << "512 operations, Table 3";
+    EXPECT_EQ(bytes_a_core(h100, core_memory_level(h100)), 227 * 1024);
+    EXPECT_EQ(bytes_a_core(h100, 3), 256 * 1024);
+
+    EXPECT_EQ(std::round(ridge(built_in("a100-sxm-40gb"), DType::f16)), 208);
+    EXPECT_NEAR(peak_per_s(built_in("a100-sxm-80gb"), "tensor", DType::f16), 312e12, 0.5e12);
+    EXPECT_NEAR(peak_per_s(built_in("h100-pcie"), "tensor", DType::f16), 756e12, 0.5e12);
+    EXPECT_NEAR(peak_per_s(built_in("mi300x"), "tensor", DType::f16), 1307.4e12, 0.5e12);
+    EXPECT_NEAR(peak_per_s(built_in("rtx-4090"), "tensor", DType::f16), 165.2e12, 0.5e12);
+    EXPECT_NEAR(peak_per_s(built_in("b200"), "tensor", DType::f16), 2250e12, 10e12);
+
+    const Machine h800 = built_in("h800");
+    const CrossTransfer& cluster = h800.cross_transfers[0];
+    EXPECT_EQ(cluster.level, "SMEM");
+    EXPECT_NEAR(cluster.bandwidth_bytes_per_s.at(2).value * 114, 3.27e12, 1);
+    EXPECT_NEAR(cluster.bandwidth_bytes_per_s.at(4).value * 114, 2.65e12, 1);
+    EXPECT_EQ(total_bandwidth(h800.levels[1]), 2.04e12);
+}
+
+TEST(Machine, RatesThatAreNotGiven) {
+    const Machine h100 = built_in("h100-sxm5");
+    EXPECT_EQ(per_clock(h100, "tensor", DType::f32), 0) << "no matrix unit in single precision";
+    EXPECT_EQ(per_clock(h100, "log", DType::bf16), 16) << "as in single precision";
+    EXPECT_GT(per_clock(h100, "exp", DType::f64), 0) << "a polynomial";
+    EXPECT_LT(per_clock(h100, "exp", DType::f64), 64);
+    EXPECT_EQ(per_clock(h100, "load", DType::i32), 32);
+    EXPECT_EQ(peak_per_s(h100, "tensor", DType::f32), 0);
 }
 
 TEST(Machine, TheHostIsPlausibleAndReadsBack) {
@@ -118,7 +205,10 @@ TEST(MachineErrors, Values) {
     EXPECT_EQ(d.code, "bad-value");
     EXPECT_EQ(text_at(d), "\"16 MiB/s\"");
     EXPECT_EQ(error_of("source = \"16 bytes a clock\"\n", "").code, "missing-source");
-    EXPECT_EQ(error_of("[[unit]]\nname = \"fma\"", "[[unit]]\nname = \"fmadd\"").code, "missing-key");
+    d = error_of("[[unit]]\nname = \"fma\"", "[[unit]]\nname = \"fmadd\"");
+    EXPECT_EQ(d.code, "bad-value");
+    EXPECT_THAT(d.hint, HasSubstr("'fma'"));
+    EXPECT_EQ(error_of("[[unit]]\nname = \"fma\"", "[[unit]]\nname = \"erf\"").code, "missing-key");
 }
 
 TEST(MachineErrors, ImpossibleFigures) {
@@ -126,10 +216,105 @@ TEST(MachineErrors, ImpossibleFigures) {
     EXPECT_THAT(error_of("vector_bits = 256", "vector_bits = 250").message, HasSubstr("power of two"));
     EXPECT_THAT(error_of("cores = 8", "cores = 7.5").message, HasSubstr("whole"));
     EXPECT_THAT(error_of("capacity = \"512 KiB\"", "capacity = \"512 GiB\"").message,
-                HasSubstr("holds more than 'DRAM'"));
+                HasSubstr("holds more than 'L3'"));
     EXPECT_THAT(error_of("latency = \"5 ns\"", "latency = \"500 ns\"").message, HasSubstr("answers later than 'L3'"));
     EXPECT_THAT(error_of("bandwidth = \"96 GB/s\"", "bandwidth = \"96000 GB/s\"").message, HasSubstr("bytes a clock"));
     EXPECT_THAT(error_of("bandwidth = \"40 GB/s\"", "bandwidth = \"-40 GB/s\"").message, HasSubstr("negative"));
+}
+
+TEST(MachineErrors, OfGpus) {
+    EXPECT_THAT(gpu_error("warps_a_core", "warps_core").hint, HasSubstr("'warps_a_core'"));
+    EXPECT_THAT(gpu_error("level = \"SMEM\"", "level = \"SMEN\"").hint, HasSubstr("'SMEM'"));
+    EXPECT_THAT(gpu_error("unit = \"tensor\"\nthreads = 128", "unit = \"tensors\"\nthreads = 128").hint,
+                HasSubstr("'tensor'"));
+    EXPECT_EQ(gpu_error("n = { from = 8, to = 256, step = 8 }", "n = { from = 8, to = 250, step = 8 }").code,
+              "bad-value");
+    EXPECT_EQ(gpu_error("m = 64\n", "").code, "missing-key");
+    EXPECT_THAT(gpu_error("k = { f64 = 16 }", "k = { f32 = 16 }").message, HasSubstr("no rate"));
+    EXPECT_THAT(gpu_error("\"3352 GB/s\"", "\"3352 GB/s\"\ntotal_bandwidth = \"3352 GB/s\"").message,
+                HasSubstr("both"));
+    EXPECT_EQ(gpu_error("cache = true", "cache = 1").code, "bad-value");
+    EXPECT_EQ(gpu_error("kind = \"gpu\"", "kind = \"gpus\"").code, "bad-value");
+    EXPECT_EQ(gpu_error("{ value = \"700 W\"", "{ value = \"700\"").code, "bad-value");
+    EXPECT_EQ(gpu_error("{ 2 = \"450 GB/s\", ", "{ two = \"450 GB/s\", ").code, "unknown-key");
+    EXPECT_EQ(error_of("\n[[unit]]", "\n[threads]\nwarp_threads = 32\n\n[[unit]]").code, "unknown-key");
+    const Diagnostic d = gpu_error("4 = \"4.1 TB/s\"", "4 = \"4.1 TB\"");
+    EXPECT_EQ(d.code, "bad-value");
+    EXPECT_EQ(text_at(d), "\"4.1 TB\"");
+}
+
+TEST(MachineErrors, ImpossibleGpus) {
+    const auto why = [](const std::string& from, const std::string& to) {
+        const Diagnostic d = gpu_error(from, to);
+        EXPECT_EQ(d.code, "impossible-figure") << to;
+        return d.message;
+    };
+    EXPECT_THAT(why("\"50 MiB\"", "\"500 GB\""), HasSubstr("holds more than 'GMEM'"));
+    EXPECT_THAT(why("\"64 KiB\"", "\"64 MiB\""), HasSubstr("holds more than 'L2'"));
+    EXPECT_THAT(why("\"12 TB/s\"", "\"12 GB/s\""), HasSubstr("less than"));
+    EXPECT_THAT(why("instances = 132", "instances = 133"), HasSubstr("evenly"));
+    EXPECT_THAT(why("\"227 KiB\"", "\"99 KiB\""), HasSubstr("a block uses 227 KiB"));
+    EXPECT_THAT(why("threads_a_block = 1024", "threads_a_block = 2176"), HasSubstr("64 warps × 32 threads"));
+    EXPECT_THAT(why("registers_a_thread = 255", "registers_a_thread = 1000"), HasSubstr("no instruction names"));
+    EXPECT_THAT(why("registers_a_core = 65536", "registers_a_core = 32768"), HasSubstr("128 KiB"));
+    EXPECT_THAT(why("blocks_a_core = 32", "blocks_a_core = 65"), HasSubstr("a block has one at least"));
+    EXPECT_THAT(why("threads_a_block = 1024", "threads_a_block = 1000"), HasSubstr("whole number of warps"));
+    EXPECT_THAT(why("f16 = 2048", "f16 = 20480000"), HasSubstr("no core does more"));
+    EXPECT_THAT(why("e4m3 = { value = 4096", "e4m3 = { value = 1024"), HasSubstr("narrower"));
+    EXPECT_THAT(why("2 = \"7.6 TB/s\"", "1 = \"7.6 TB/s\""), HasSubstr("it takes two"));
+    EXPECT_THAT(why("2 = \"7.6 TB/s\"", "200 = \"7.6 TB/s\""), HasSubstr("there are 132"));
+    EXPECT_THAT(why("2 = \"450 GB/s\"", "2 = \"4500 GB/s\""), HasSubstr("pass on"));
+    EXPECT_THAT(why("\"700 W\"", "\"700 kW\""), HasSubstr("20 kW"));
+    EXPECT_THAT(why("\"700 W\"", "\"0 W\""), HasSubstr("zero"));
+    EXPECT_THAT(why("\"2.69 USD/h\"", "\"-1 USD/h\""), HasSubstr("negative"));
+    EXPECT_THAT(why("sector = \"32 B\"", "sector = \"256 B\""), HasSubstr("part of a line"));
+}
+
+TEST(Occupancy, WhatLimitsIt) {
+    const Machine h100 = built_in("h100-sxm5");
+    const auto of = [&](std::int64_t threads, std::int64_t registers, std::int64_t bytes) {
+        const auto found = occupancy(h100, {threads, registers, bytes});
+        EXPECT_TRUE(found.ok()) << render(found.errors());
+        return found.ok() ? *found : Occupancy{};
+    };
+    // The figures of NVIDIA's occupancy calculator.
+    EXPECT_EQ(of(256, 32, 0).occupancy, 1);
+    EXPECT_EQ(of(256, 64, 48 * 1024).blocks, 4);
+    EXPECT_EQ(of(256, 64, 48 * 1024).occupancy, 0.5);
+    EXPECT_EQ(of(256, 255, 0).blocks, 1);
+    EXPECT_EQ(of(256, 255, 0).limit, OccupancyLimit::registers);
+    EXPECT_EQ(of(32, 16, 0).active_warps, 32);
+    EXPECT_EQ(of(32, 16, 0).limit, OccupancyLimit::blocks);
+    EXPECT_EQ(of(128, 32, 113 * 1024).blocks, 2) << "228 KiB less 1 KiB for each";
+    EXPECT_EQ(of(128, 32, 227 * 1024).limit, OccupancyLimit::memory);
+    EXPECT_EQ(of(1024, 32, 0).blocks, 2);
+    EXPECT_EQ(of(1000, 0, 0).warps_a_block, 32);
+}
+
+TEST(Occupancy, WrongBlocks) {
+    const Machine h100 = built_in("h100-sxm5");
+    for (const BlockShape& block : {BlockShape{0, 1, 0}, BlockShape{1025, 1, 0}, BlockShape{32, 256, 0},
+                                    BlockShape{32, -1, 0}, BlockShape{32, 1, 228 * 1024}, BlockShape{1024, 255, 0}}) {
+        const auto found = occupancy(h100, block);
+        ASSERT_FALSE(found.ok());
+        EXPECT_EQ(found.errors()[0].code, "bad-block");
+    }
+    EXPECT_EQ(occupancy(h100, {0, -1, -1}).errors().size(), 3U);
+    EXPECT_EQ(occupancy(built_in("generic-cpu"), {32, 1, 0}).errors()[0].code, "no-thread-limits");
+}
+
+TEST(Transactions, OfAWarp) {
+    const Machine h100 = built_in("h100-sxm5");
+    EXPECT_EQ(warp_transactions(h100, 0, 4), 1) << "a broadcast";
+    EXPECT_EQ(warp_transactions(h100, 1, 4), 1) << "coalesced";
+    EXPECT_EQ(warp_transactions(h100, 1, 2), 1);
+    EXPECT_EQ(warp_transactions(h100, 1, 8), 2);
+    EXPECT_EQ(warp_transactions(h100, 2, 4), 2);
+    EXPECT_EQ(warp_transactions(h100, 32, 4), 32);
+    EXPECT_EQ(warp_transactions(h100, 4096, 4), 32) << "a column of a matrix";
+    EXPECT_EQ(warp_transactions(h100, -1, 4), 1);
+    EXPECT_EQ(warp_transactions(h100, std::numeric_limits<std::int64_t>::min(), 4), 32);
+    EXPECT_EQ(warp_transactions(built_in("mi300x"), 1, 4), 2) << "64 threads";
 }
 
 TEST(MachineErrors, Syntax) {

@@ -1,0 +1,176 @@
+// machines/*.toml → Machine, the parts that GPUs have: links among the instances of a level, matrix instructions, limits of threads.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "machine/figure_reader.hpp"
+
+namespace napkin {
+namespace {
+
+std::vector<std::string> names_of(const auto& things) {
+    std::vector<std::string> names;
+    for (const auto& thing : things) names.push_back(thing.name);
+    return names;
+}
+
+std::optional<std::int64_t> integer_key(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+/// `bandwidth` of one instance or `total_bandwidth` of all, each a table by how many are joined.
+void read_rates(FigureReader& reader, const toml::table& table, const TableName& where, const Machine& machine,
+                CrossTransfer& out) {
+    const bool total = table.contains("total_bandwidth");
+    const std::string key = total ? "total_bandwidth" : "bandwidth";
+    const std::string expected = "rates by how many are joined, such as { 2 = \"3.27 TB/s\", 4 = \"2.65 TB/s\" }";
+    const toml::node* node = table.get(key);
+    if (!node) return reader.missing(table, key, where.shown, expected);
+    if (total && table.contains("bandwidth"))
+        reader.error("bad-value", reader.range_of(node->source()),
+                     fmt::format("{} has both 'bandwidth' and 'total_bandwidth'", where.shown), "one of them", "");
+    const toml::table* rates = node->as_table();
+    if (!rates || rates->empty())
+        return reader.error("bad-value", reader.range_of(node->source()),
+                            fmt::format("'{}' of {} is not a table", key, where.shown), expected, "");
+    double instances = 1;
+    for (const Level& level : machine.levels)
+        if (level.name == out.level && level.instances.value > 0) instances = level.instances.value;
+    for (const auto& [joined, rate] : *rates) {
+        const std::string text(joined.str());
+        const auto members = integer_key(text);
+        if (!members) {
+            reader.error("unknown-key", reader.range_of(joined.source()),
+                         fmt::format("unknown key '{}' in '{}' of {}", text, key, where.shown), expected, "");
+            continue;
+        }
+        if (auto figure = reader.figure_of(rate, table, text, where, Dimension::bytes_per_s)) {
+            if (total) figure->value /= instances;
+            out.bandwidth_bytes_per_s[*members] = *figure;
+        }
+    }
+}
+
+/// A whole number, or { from, to, step }.
+IntegerRange read_range(FigureReader& reader, const toml::table& table, const std::string& key, const std::string& where) {
+    constexpr std::int64_t most = 65536;
+    const toml::node* node = table.get(key);
+    const toml::table* inner = node ? node->as_table() : nullptr;
+    if (!inner) {
+        const std::int64_t value = reader.integer(table, key, where, 1, most).value_or(1);
+        return {value, value, 1};
+    }
+    const std::string inside = fmt::format("'{}' of {}", key, where);
+    reader.check_keys(*inner, {"from", "to", "step"}, inside);
+    const auto from = reader.integer(*inner, "from", inside, 1, most),
+               to = reader.integer(*inner, "to", inside, 1, most), step = reader.integer(*inner, "step", inside, 1, most);
+    if (!from || !to || !step) return {};
+    if (*to < *from || (*to - *from) % *step != 0)
+        reader.error("bad-value", reader.range_of(node->source()),
+                     fmt::format("{} does not lead from {} to {} in steps of {}", inside, *from, *to, *step),
+                     "from ≤ to, with a whole number of steps between", "");
+    return {*from, *to, *step};
+}
+
+std::map<DType, std::int64_t> read_k(FigureReader& reader, const toml::table& table, const Machine& machine,
+                                     const std::string& unit, const std::string& where) {
+    std::map<DType, std::int64_t> out;
+    const std::string expected = "a table by the operands' type, such as { f16 = 16, e4m3 = 32 }";
+    const toml::node* node = table.get("k");
+    if (!node) {
+        reader.missing(table, "k", where, expected);
+        return out;
+    }
+    const toml::table* inner = node->as_table();
+    if (!inner || inner->empty()) {
+        reader.error("bad-value", reader.range_of(node->source()), fmt::format("'k' of {} is not a table", where),
+                     expected, "");
+        return out;
+    }
+    std::vector<std::string> types;
+    for (const DType type : all_dtypes) types.emplace_back(name(type));
+    reader.check_keys(*inner, types, fmt::format("'k' of {}", where));
+    for (const DType type : all_dtypes) {
+        const std::string key(name(type));
+        if (!inner->contains(key)) continue;
+        if (const auto k = reader.integer(*inner, key, fmt::format("'k' of {}", where), 1, 65536)) out[type] = *k;
+        for (const Unit& u : machine.units)
+            if (u.name == unit && !u.per_clock.contains(type))
+                reader.error("bad-value", reader.range_of(inner->get(key)->source()),
+                             fmt::format("{} takes {}, and unit '{}' has no rate for it", where, key, unit),
+                             fmt::format("'{}' among the unit's rates, or not here", key), "");
+    }
+    return out;
+}
+
+}  // namespace
+
+void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine& machine) {
+    for (const toml::table* table : reader.tables(root, "cross_transfer", false)) {
+        reader.check_keys(*table, {"name", "level", "bandwidth", "total_bandwidth", "source"}, "a cross transfer");
+        CrossTransfer cross;
+        cross.name = reader.text(*table, "name", "a cross transfer");
+        const TableName where{"cross transfer '" + cross.name + "'",
+                              fmt::format("cross_transfer.{}.", machine.cross_transfers.size())};
+        cross.level = reader.text(*table, "level", where.shown);
+        reader.check_name(*table, "level", cross.level, names_of(machine.levels), "level");
+        read_rates(reader, *table, where, machine, cross);
+        machine.cross_transfers.push_back(std::move(cross));
+    }
+}
+
+void read_instructions(FigureReader& reader, const toml::table& root, Machine& machine) {
+    for (const toml::table* table : reader.tables(root, "instruction", false)) {
+        reader.check_keys(*table, {"name", "unit", "threads", "m", "n", "k", "overhead", "source"}, "an instruction");
+        Instruction instruction;
+        instruction.name = reader.text(*table, "name", "an instruction");
+        const TableName where{"instruction '" + instruction.name + "'",
+                              fmt::format("instruction.{}.", machine.instructions.size())};
+        instruction.unit = reader.text(*table, "unit", where.shown);
+        reader.check_name(*table, "unit", instruction.unit, names_of(machine.units), "unit");
+        instruction.threads = reader.integer(*table, "threads", where.shown, 1, 1024).value_or(1);
+        instruction.m = read_range(reader, *table, "m", where.shown);
+        instruction.n = read_range(reader, *table, "n", where.shown);
+        instruction.k = read_k(reader, *table, machine, instruction.unit, where.shown);
+        instruction.overhead_clocks =
+            reader.optional_figure(*table, "overhead", where, Dimension::number, Zero::possible).value_or(Figure{});
+        instruction.source = reader.text(*table, "source", where.shown);
+        machine.instructions.push_back(std::move(instruction));
+    }
+}
+
+void read_threads(FigureReader& reader, const toml::table& root, Machine& machine) {
+    const toml::node* node = root.get("threads");
+    const toml::table* table = node ? node->as_table() : nullptr;
+    if (machine.kind == MachineKind::cpu) {
+        if (node)
+            reader.error("unknown-key", reader.range_of(node->source()), "a CPU has no [threads]", "no [threads] here",
+                         "a GPU's file says kind = \"gpu\"");
+        return;
+    }
+    if (!table)
+        return reader.error(node ? "bad-value" : "missing-key",
+                            node ? reader.range_of(node->source()) : reader.begin_of_file(),
+                            "the machine has no [threads]", "one table [threads], as kind is \"gpu\"", "");
+    reader.check_keys(*table,
+                      {"warp_threads", "warps_a_core", "blocks_a_core", "threads_a_block", "registers_a_core",
+                       "registers_a_thread", "register_unit", "block_memory", "reserved_memory", "source"},
+                      "[threads]");
+    const TableName where{"[threads]", "threads."};
+    ThreadLimits limits;
+    limits.warp_threads = reader.count(*table, "warp_threads", where, 1, 1024);
+    limits.warps_a_core = reader.count(*table, "warps_a_core", where, 1, 1024);
+    limits.blocks_a_core = reader.count(*table, "blocks_a_core", where, 1, 1024);
+    limits.threads_a_block = reader.count(*table, "threads_a_block", where, 1, 65536);
+    limits.registers_a_core = reader.count(*table, "registers_a_core", where, 1, 1 << 24);
+    limits.registers_a_thread = reader.count(*table, "registers_a_thread", where, 1, 65536);
+    limits.register_unit = reader.count(*table, "register_unit", where, 1, 65536);
+    limits.block_bytes = reader.figure(*table, "block_memory", where, Dimension::bytes);
+    limits.reserved_bytes = reader.figure(*table, "reserved_memory", where, Dimension::bytes, Zero::possible);
+    machine.threads = limits;
+}
+
+}  // namespace napkin

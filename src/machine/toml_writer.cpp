@@ -1,0 +1,200 @@
+// Machine → the text of a machine file, such that reading it gives the same machine, bit for bit.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "machine/machine.hpp"
+#include "machine/quantity.hpp"
+#include "support/text.hpp"
+
+namespace napkin {
+namespace {
+
+std::string quoted(const std::string& text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            out += fmt::format("\\u{:04x}", static_cast<int>(c));
+        else
+            out += c;
+    }
+    return out + "\"";
+}
+
+std::string value_text(double value, Dimension dimension) {
+    const std::string text = quantity_text(value, dimension);
+    return dimension == Dimension::number ? text : quoted(text);
+}
+
+/// One table of figures; the source that most of them share stands once, at the end.
+class TableWriter {
+public:
+    void figure(const std::string& key, const Figure& figure, Dimension dimension) {
+        lines_.push_back({key, value_text(figure.value, dimension), figure.source});
+    }
+    void figure(const std::string& key, const std::optional<Figure>& given, Dimension dimension) {
+        if (given) figure(key, *given, dimension);
+    }
+    /// A table of figures within the table.
+    void figures(const std::string& key, const std::vector<std::pair<std::string, std::string>>& keys_and_values,
+                 const std::vector<std::string>& sources) {
+        std::vector<std::string> parts;
+        bool one_source = true;
+        for (const std::string& source : sources) one_source = one_source && source == sources[0];
+        for (std::size_t i = 0; i < keys_and_values.size(); ++i) {
+            const auto& [inner, value] = keys_and_values[i];
+            parts.push_back(one_source
+                                ? fmt::format("{} = {}", inner, value)
+                                : fmt::format("{} = {{ value = {}, source = {} }}", inner, value, quoted(sources[i])));
+        }
+        lines_.push_back({key, "{ " + join(parts, ", ") + " }", one_source && !sources.empty() ? sources[0] : "", true});
+    }
+    [[nodiscard]] std::string str() const {
+        const std::string shared = shared_source();
+        std::string out;
+        for (const Line& line : lines_) {
+            if (line.source.empty() || line.source == shared)
+                out += fmt::format("{} = {}\n", line.key, line.value);
+            else
+                out += fmt::format("{} = {{ value = {}, source = {} }}\n", line.key, line.value, quoted(line.source));
+        }
+        return shared.empty() ? out : out + fmt::format("source = {}\n", quoted(shared));
+    }
+
+private:
+    struct Line {
+        std::string key, value, source;
+        bool is_table = false;  ///< whose figures share the source: it must be the table's own
+    };
+    [[nodiscard]] std::string shared_source() const {
+        std::map<std::string, int> uses;
+        for (const Line& line : lines_) {
+            if (line.is_table && !line.source.empty()) return line.source;
+            if (!line.source.empty()) ++uses[line.source];
+        }
+        std::string most;
+        for (const auto& [source, count] : uses)
+            if (most.empty() || count > uses[most]) most = source;
+        return most;
+    }
+    std::vector<Line> lines_;
+};
+
+/// The rate of all instances together where the file gave that, which the shorter text tells; nothing where it was the rate of one.
+std::optional<double> total_rate(double one, double instances) {
+    const double total = std::strtod(fmt::format("{:.10g}", one * instances).c_str(), nullptr);
+    if (instances <= 1 || total / instances != one) return std::nullopt;
+    if (quantity_text(total, Dimension::bytes_per_s).size() >= quantity_text(one, Dimension::bytes_per_s).size())
+        return std::nullopt;
+    return total;
+}
+
+void write_bandwidth(TableWriter& table, const Level& level) {
+    const Figure& one = level.bandwidth_bytes_per_s;
+    if (const auto total = total_rate(one.value, level.instances.value))
+        table.figure("total_bandwidth", Figure{*total, one.source}, Dimension::bytes_per_s);
+    else
+        table.figure("bandwidth", one, Dimension::bytes_per_s);
+}
+
+std::string level_toml(const Level& level, bool first) {
+    TableWriter table;
+    table.figure("capacity", level.capacity_bytes, Dimension::bytes);
+    table.figure("instances", level.instances, Dimension::number);
+    if (!first) write_bandwidth(table, level);
+    table.figure("latency", level.latency_s, Dimension::seconds);
+    return fmt::format("\n[[level]]\nname = {}\n{}{}", quoted(level.name), level.caches ? "cache = true\n" : "",
+                       table.str());
+}
+
+std::string cross_transfer_toml(const CrossTransfer& cross, const Machine& machine) {
+    double instances = 1;
+    for (const Level& level : machine.levels)
+        if (level.name == cross.level) instances = level.instances.value;
+    bool totals = true;
+    for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s)
+        totals = totals && total_rate(rate.value, instances).has_value();
+    std::vector<std::pair<std::string, std::string>> rates;
+    std::vector<std::string> sources;
+    for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s) {
+        const double value = totals ? total_rate(rate.value, instances).value_or(rate.value) : rate.value;
+        rates.emplace_back(std::to_string(joined), value_text(value, Dimension::bytes_per_s));
+        sources.push_back(rate.source);
+    }
+    TableWriter table;
+    table.figures(totals ? "total_bandwidth" : "bandwidth", rates, sources);
+    return fmt::format("\n[[cross_transfer]]\nname = {}\nlevel = {}\n{}", quoted(cross.name), quoted(cross.level),
+                       table.str());
+}
+
+std::string range_text(const IntegerRange& range) {
+    if (range.from == range.to && range.step == 1) return std::to_string(range.from);
+    return fmt::format("{{ from = {}, to = {}, step = {} }}", range.from, range.to, range.step);
+}
+
+std::string instruction_toml(const Instruction& i) {
+    std::vector<std::string> k;
+    for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} = {}", name(type), size));
+    std::string out = fmt::format(
+        "\n[[instruction]]\nname = {}\nunit = {}\nthreads = {}\nm = {}\nn = {}\nk = {{ {} }}\n", quoted(i.name),
+        quoted(i.unit), i.threads, range_text(i.m), range_text(i.n), join(k, ", "));
+    if (i.overhead_clocks.value != 0 || !i.overhead_clocks.source.empty())
+        out += i.overhead_clocks.source == i.source
+                   ? fmt::format("overhead = {}\n", value_text(i.overhead_clocks.value, Dimension::number))
+                   : fmt::format("overhead = {{ value = {}, source = {} }}\n",
+                                 value_text(i.overhead_clocks.value, Dimension::number), quoted(i.overhead_clocks.source));
+    return out + fmt::format("source = {}\n", quoted(i.source));
+}
+
+std::string threads_toml(const ThreadLimits& limits) {
+    TableWriter table;
+    table.figure("warp_threads", limits.warp_threads, Dimension::number);
+    table.figure("warps_a_core", limits.warps_a_core, Dimension::number);
+    table.figure("blocks_a_core", limits.blocks_a_core, Dimension::number);
+    table.figure("threads_a_block", limits.threads_a_block, Dimension::number);
+    table.figure("registers_a_core", limits.registers_a_core, Dimension::number);
+    table.figure("registers_a_thread", limits.registers_a_thread, Dimension::number);
+    table.figure("register_unit", limits.register_unit, Dimension::number);
+    table.figure("block_memory", limits.block_bytes, Dimension::bytes);
+    table.figure("reserved_memory", limits.reserved_bytes, Dimension::bytes);
+    return "\n[threads]\n" + table.str();
+}
+
+}  // namespace
+
+std::string to_toml(const Machine& machine) {
+    const bool cpu = machine.kind == MachineKind::cpu;
+    std::string out = fmt::format("name = {}\ndescription = {}\n{}", quoted(machine.name), quoted(machine.description),
+                                  cpu ? "" : "kind = \"gpu\"\n");
+    TableWriter top;
+    top.figure("clock", machine.clock_hz, Dimension::hertz);
+    top.figure("cores", machine.cores, Dimension::number);
+    if (cpu || machine.vector_bits != Figure{}) top.figure("vector_bits", machine.vector_bits, Dimension::number);
+    if (cpu || machine.vector_registers != Figure{})
+        top.figure("vector_registers", machine.vector_registers, Dimension::number);
+    if (cpu || machine.fma_latency_clocks != Figure{})
+        top.figure("fma_latency", machine.fma_latency_clocks, Dimension::number);
+    top.figure("line", machine.line_bytes, Dimension::bytes);
+    if (machine.sector_bytes != machine.line_bytes) top.figure("sector", machine.sector_bytes, Dimension::bytes);
+    top.figure("launch", machine.launch_s, Dimension::seconds);
+    top.figure("group", machine.group_s, Dimension::seconds);
+    top.figure("power", machine.power_watts, Dimension::watts);
+    top.figure("price", machine.price_usd_per_hour, Dimension::usd_per_hour);
+    out += top.str();
+    for (std::size_t l = 0; l < machine.levels.size(); ++l) out += level_toml(machine.levels[l], l == 0);
+    for (const Unit& unit : machine.units) {
+        TableWriter table;
+        for (const auto& [type, figure] : unit.per_clock)
+            table.figure(std::string(name(type)), figure, Dimension::number);
+        out += fmt::format("\n[[unit]]\nname = {}\n{}", quoted(unit.name), table.str());
+    }
+    for (const CrossTransfer& cross : machine.cross_transfers) out += cross_transfer_toml(cross, machine);
+    for (const Instruction& instruction : machine.instructions) out += instruction_toml(instruction);
+    if (machine.threads) out += threads_toml(*machine.threads);
+    return out;
+}
+
+}  // namespace napkin
