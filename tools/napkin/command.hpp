@@ -38,7 +38,7 @@ struct Options {
     std::vector<std::string> print_after;
 };
 
-/// One command under construction. It hides CLI11, whose headers take seconds to compile, from all files but two. What a member
+/// One command under construction. It hides CLI11, whose headers take seconds to compile, from all files but three. What a member
 /// binds an option to must live as long as the action.
 class Command {
 public:
@@ -100,6 +100,14 @@ std::string bold(const std::string& text, bool color);
 std::string dim(const std::string& text, bool color);
 std::string green(const std::string& text, bool color);
 std::string red(const std::string& text, bool color);
+
+/// What a command printed, and its exit code.
+struct Captured {
+    ExitCode code = ExitCode::success;
+    std::string out, err;
+};
+/// Runs `napkin WORDS…` in this process for its output: cost, machines or formats.
+Captured run_captured(const std::vector<std::string>& words);
 
 /// An object that begins with its schema, "napkin.run/1"; a change that breaks readers counts the number up.
 Json json_document(const std::string& what);

@@ -1,0 +1,65 @@
+#pragma once
+// A document's figures as rows of data: what it says, where, and from which queries of the model the same figure is computed.
+// docs/reproduction.toml holds them; how its keys are written stands at its top.
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algebra/size.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// A text of the file with its place.
+struct PlacedText {
+    std::string text;
+    SourceRange range;
+};
+
+/// How a computed figure is compared with the document's.
+enum class Comparison : std::uint8_t { exact, rounded, within, formula };
+
+struct ReproductionRow {
+    std::string document, where, says;
+    std::vector<PlacedText> values;  ///< expressions over the queries' results: src/run/reproduction_value.hpp
+    std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; for Comparison::formula a size expression
+    Comparison comparison = Comparison::exact;
+    double tolerance = 0;            ///< relative, for Comparison::within
+    std::map<std::string, Size> at;  ///< what stands for a symbol of the computed formulas
+    std::string unit, note;
+    std::string disagrees;  ///< why the document's figure is not the computed one; empty where they should agree
+    SourceRange range;
+};
+
+struct Reproduction {
+    std::map<std::string, std::string> documents;  ///< short name → full title
+    std::map<std::string, PlacedText> queries;     ///< name → command line without the program's name
+    std::vector<ReproductionRow> rows;
+};
+
+/// Errors, each with line and key: bad-toml, unknown-key, missing-key, bad-value, bad-expression, unknown-query, unused-query.
+Result<Reproduction> read_reproduction(std::shared_ptr<const Source> text);
+
+/// Answers a query: the JSON that its command line prints.
+using Query = std::function<Result<nlohmann::json>(const PlacedText&)>;
+
+struct RowOutcome {
+    std::string computed;
+    bool agrees = false;
+    std::string how;  ///< the last column: "yes, as rounded", "no: …"
+};
+
+/// Each query is asked once. Errors: those of the queries, no-such-value (an expression names what no result has), bad-expression.
+Result<std::vector<RowOutcome>> reproduce(const Reproduction& reproduction, const Query& query);
+
+/// Rows that agree though the file says that they do not, or the other way round.
+std::vector<std::size_t> surprises(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes);
+
+/// The table in Markdown, with the queries under it.
+std::string to_markdown(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes);
+
+}  // namespace napkin

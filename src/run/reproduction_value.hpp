@@ -1,0 +1,38 @@
+#pragma once
+// Expressions over JSON results: "attention/total/transfers_bytes / 2^20", "4*(count(chain/kernels) - 1)".
+//
+// A path is a result's name and then keys and positions, separated by / without blanks; it ends at a blank or a parenthesis. `*` stands for every
+// element and KEY=VALUE (several joined by &) for those elements of which that holds: the value is the sum over those that have the rest of the
+// path, and count(…) their number. Operators have blanks around them after a path: + - * / ^, and parentheses.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "algebra/size.hpp"
+
+namespace napkin {
+
+using Results = std::map<std::string, nlohmann::json>;
+
+struct ValueError {
+    std::size_t at = 0, length = 1;  ///< in the expression, bytes
+    std::string code;                ///< "bad-expression", "no-such-value"
+    std::string message, expected, hint;
+};
+
+/// The expression with the results' numbers; finite.
+std::variant<double, ValueError> number_of(std::string_view expression, const Results& results);
+/// The expression with the results' texts read as size expressions.
+std::variant<Size, ValueError> formula_of(std::string_view expression, const Results& results);
+
+/// The results that an expression names, in order.
+struct ResultName {
+    std::string name;
+    std::size_t at = 0;
+};
+std::variant<std::vector<ResultName>, ValueError> names_in(std::string_view expression);
+
+}  // namespace napkin

@@ -1,0 +1,179 @@
+// The documents' figures as rows: expressions over results, what agrees and how, and what is wrong with a file of rows.
+#include "run/reproduction.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run/reproduction_value.hpp"
+
+namespace napkin {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const Results results = {
+    {"m", json::parse(R"({"kernels": [{"name": "S", "flops": 8, "H": "2·q·d"}, {"name": "O", "flops": 4, "H": "q·d"}],
+                                              "total": {"bytes": 24, "fits": true}, "levels": [{"unit": "tensor", "type": "f16", "clocks": 2},
+                                              {"unit": "tensor", "type": "e4m3", "clocks": 4}, {"unit": "exp"}]})")}};
+
+double number(const std::string& text) {
+    const auto value = number_of(text, results);
+    if (const auto* error = std::get_if<ValueError>(&value)) {
+        ADD_FAILURE() << text << ": " << error->message;
+        return 0;
+    }
+    return std::get<double>(value);
+}
+
+ValueError error(const std::string& text) {
+    const auto value = number_of(text, results);
+    EXPECT_TRUE(std::holds_alternative<ValueError>(value)) << text;
+    return std::holds_alternative<ValueError>(value) ? std::get<ValueError>(value) : ValueError{};
+}
+
+TEST(ReproductionValue, Arithmetic) {
+    EXPECT_EQ(number("1 + 2*3 - 4/2"), 5);
+    EXPECT_EQ(number("2^-2 * (3 + 5)"), 2);
+    EXPECT_EQ(number("-2^2"), -4);
+    EXPECT_EQ(number("2^3^2"), 512);
+    EXPECT_EQ(number("1.5e3 + 1e-3*1000"), 1501);
+}
+
+TEST(ReproductionValue, PathsFindSumAndCount) {
+    EXPECT_EQ(number("m/total/bytes / 2^3"), 3);
+    EXPECT_EQ(number("m/kernels/1/flops"), 4);
+    EXPECT_EQ(number("m/kernels/*/flops"), 12);
+    EXPECT_EQ(number("m/kernels/name=S/flops"), 8);
+    EXPECT_EQ(number("m/levels/unit=tensor/clocks + m/levels/unit=tensor&type=f16/clocks"), 8);
+    EXPECT_EQ(number("m/levels/*/clocks"), 6);
+    EXPECT_EQ(number("count(m/kernels) + count(m/levels/unit=tensor)"), 4);
+    EXPECT_EQ(number("m/total/fits"), 1);
+}
+
+TEST(ReproductionValue, FormulasAddUp) {
+    const auto value = formula_of("2 * m/kernels/0/H + m/kernels/1/H ^ 2 / m/kernels/0/H", results);
+    ASSERT_TRUE(std::holds_alternative<Size>(value));
+    EXPECT_EQ(to_string(std::get<Size>(value)), "9/2·q·d");
+}
+
+TEST(ReproductionValue, MistakesArePointedAt) {
+    EXPECT_EQ(error("1 +").at, 3U);
+    EXPECT_EQ(error("(1").message, "this parenthesis is not closed");
+    EXPECT_EQ(error("1 / (2 - 2)").message, "division by zero");
+    EXPECT_EQ(error("total").code, "bad-expression");
+    EXPECT_EQ(error("2 * m/totl/bytes").at, 4U);
+    EXPECT_EQ(error("m/totl/bytes").hint, "did you mean 'total'?");
+    EXPECT_EQ(error("m/kernels/2/flops").expected, "one of its 2 elements");
+    EXPECT_EQ(error("m/kernels/name=P/flops").code, "no-such-value");
+    EXPECT_THAT(error("m/kernels/0/H").message, HasSubstr("the text"));
+    EXPECT_EQ(error("m/kernels/0/H").expected, "a number");
+    EXPECT_EQ(error("10^400").message, "the value is not finite");
+    EXPECT_FALSE(error(std::string(100000, '(')).message.empty());
+    EXPECT_FALSE(error("count(1)").message.empty());
+    EXPECT_TRUE(std::holds_alternative<ValueError>(formula_of("1 / (m/kernels/0/H + m/kernels/1/H ^ 2)", results)));
+    EXPECT_TRUE(std::holds_alternative<ValueError>(formula_of("9007199254740992^64", results)));
+}
+
+Result<Reproduction> read(const std::string& rows, const std::string& queries = "a = \"cost a.nk\"") {
+    auto source = std::make_shared<Source>();
+    source->name = "rows.toml";
+    source->text = "[documents]\nPaper = \"A Paper\"\n[queries]\n" + queries + "\n" + rows;
+    return read_reproduction(source);
+}
+
+std::string row(const std::string& rest) {
+    return "[[row]]\ndocument = \"Paper\"\nwhere = \"§1\"\nsays = \"so\"\n" + rest + "\n";
+}
+
+RowOutcome outcome(const std::string& rest) {
+    const auto reproduction = read(row(rest));
+    if (!reproduction) {
+        ADD_FAILURE() << render(reproduction.errors());
+        return {};
+    }
+    const auto outcomes = reproduce(
+        *reproduction, [](const PlacedText&) -> Result<json> { return json{{"x", 2.828}, {"n", 3}, {"H", "a·b + g"}}; });
+    if (!outcomes) {
+        ADD_FAILURE() << render(outcomes.errors());
+        return {};
+    }
+    EXPECT_EQ(surprises(*reproduction, *outcomes).empty(),
+              (*outcomes)[0].agrees == reproduction->rows[0].disagrees.empty());
+    return (*outcomes)[0];
+}
+
+TEST(Reproduction, ComparesAsTheRowSays) {
+    EXPECT_EQ(outcome("value = \"a/n\"\nis = \"3\"").how, "yes");
+    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.83\"").how, "no");
+    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.83\"\nrounded = true\nunit = \"times\"").how, "yes, as rounded");
+    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.83\"\nrounded = true\nunit = \"times\"").computed, "2.828 times");
+    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.84\"\nrounded = true").how, "no");
+    EXPECT_THAT(outcome("value = \"a/x\"\nis = \"2.8\"\nwithin = 0.02").how, HasSubstr("yes, within 2% (1% off)"));
+    EXPECT_EQ(outcome("value = [\"a/n\", \"a/x\"]\nis = [\"3\", \"2 + 0.828\"]").how, "yes");
+    EXPECT_EQ(outcome("value = [\"a/n\", \"a/x\"]\nis = [\"3\", \"2\"]").how, "no");
+    EXPECT_EQ(outcome("value = \"a/H\"\nformula = \"b·a + g\"").how, "yes, as an expression");
+    EXPECT_EQ(outcome("value = \"2 * a/H\"\nformula = \"2·b² + 2\"\nat = { a = \"b\", g = \"1\" }").how,
+              "yes, as an expression");
+    EXPECT_EQ(outcome("value = \"a/n\"\nis = \"4\"\ndisagrees = \"it counts one more\"\nnote = \"n\"").how,
+              "no: it counts one more. n");
+}
+
+TEST(Reproduction, AnAgreementThatIsNoneIsASurprise) {
+    EXPECT_FALSE(outcome("value = \"a/n\"\nis = \"4\"").agrees);
+    EXPECT_TRUE(outcome("value = \"a/n\"\nis = \"3\"\ndisagrees = \"long ago\"").agrees);
+}
+
+TEST(Reproduction, ThePrintedTableHasARowAndTheQueries) {
+    const auto reproduction = read(row("value = \"a/n\"\nis = \"3\"\nnote = \"a|b\""));
+    ASSERT_TRUE(reproduction.ok());
+    const std::string text = to_markdown(*reproduction, {{"3", true, "yes; a|b"}});
+    EXPECT_THAT(text, HasSubstr("| Paper | §1 | so | 3 | yes; a\\|b |\n"));
+    EXPECT_THAT(text, HasSubstr("1 rows: 1 agree, 0 do not"));
+    EXPECT_THAT(text, HasSubstr("- a: `napkin cost a.nk`\n"));
+}
+
+std::string error_of(const std::string& rows, const std::string& queries = "a = \"cost a.nk\"") {
+    const auto reproduction = read(rows, queries);
+    EXPECT_FALSE(reproduction.ok()) << rows;
+    return reproduction.ok() ? "" : render(reproduction.errors());
+}
+
+TEST(Reproduction, AWrongFileIsPointedAt) {
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nunti = \"x\"")),
+                HasSubstr("rows.toml:11:1: error: unknown key 'unti'"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nunti = \"x\"")), HasSubstr("did you mean 'unit'?"));
+    EXPECT_THAT(error_of(row("value = \"b/n\"\nis = \"3\"")),
+                HasSubstr("rows.toml:9:10: error: there is no query 'b'"));
+    EXPECT_THAT(error_of(row("value = \"2 + a/n +\"\nis = \"3\"")), HasSubstr("rows.toml:9:19"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nformula = \"a b\"")),
+                HasSubstr("rows.toml:10:14: error: this is no size expression"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"")), HasSubstr("has no 'is' or 'formula'"));
+    EXPECT_THAT(error_of(row("is = \"3\"")), HasSubstr("has no 'value'"));
+    EXPECT_THAT(error_of(row("value = [\"a/n\", \"a/n\"]\nis = \"3\"")), HasSubstr("2 values and 1 figures"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nwithin = 3")), HasSubstr("'within'"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = 3")), HasSubstr("is not a text"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\""), "a = \"cost a.nk\"\nspare = \"formats\""),
+                HasSubstr("[unused-query]"));
+    EXPECT_THAT(error_of("[[row]]\ndocument = \"Papr\"\nwhere = \"x\"\nsays = \"y\"\nvalue = \"a/n\"\nis = \"3\"\n"),
+                HasSubstr("did you mean 'Paper'?"));
+    EXPECT_THAT(error_of(""), HasSubstr("no rows"));
+    EXPECT_THAT(error_of("[[row"), HasSubstr("[bad-toml]"));
+}
+
+TEST(Reproduction, MissingResultsAreErrorsAndQueriesRunOnce) {
+    const auto reproduction = read(row("value = \"a/x\"\nis = \"3\"") + row("value = \"a/n + a/n\"\nis = \"6\""));
+    ASSERT_TRUE(reproduction.ok());
+    int asked = 0;
+    const auto outcomes = reproduce(*reproduction, [&](const PlacedText& query) -> Result<json> {
+        ++asked;
+        EXPECT_EQ(query.text, "cost a.nk");
+        return json{{"n", 3}};
+    });
+    EXPECT_EQ(asked, 1);
+    ASSERT_FALSE(outcomes.ok());
+    EXPECT_THAT(render(outcomes.errors()), HasSubstr("rows.toml:9:10: error: there is no 'x' in a [no-such-value]"));
+}
+
+}  // namespace
+}  // namespace napkin

@@ -1,0 +1,169 @@
+// `napkin reproduce`: the documents' figures beside the computed ones, as docs/reproduction.toml lists them.
+#include "run/reproduction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "napkin/command.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReproduceCommand {
+    Options common;
+    std::string output;
+    bool check = false;
+};
+
+/// Another working folder while it lives.
+class WorkingFolder {
+public:
+    explicit WorkingFolder(const fs::path& folder) : before_(fs::current_path()) { fs::current_path(folder); }
+    ~WorkingFolder() {
+        std::error_code ignored;
+        fs::current_path(before_, ignored);
+    }
+    WorkingFolder(const WorkingFolder&) = delete;
+    WorkingFolder& operator=(const WorkingFolder&) = delete;
+
+private:
+    fs::path before_;
+};
+
+Diagnostic query_error(const PlacedText& query, std::string message, std::string expected = "") {
+    Diagnostic error;
+    error.code = "bad-query";
+    error.range = query.range;
+    error.message = std::move(message);
+    error.expected = std::move(expected);
+    return error;
+}
+
+/// The JSON of the command line that a query is. What depends on the computer at hand would not be the same everywhere.
+Result<nlohmann::json> answer(const PlacedText& query) {
+    std::istringstream text(query.text);
+    std::vector<std::string> words;
+    for (std::string word; text >> word;) words.push_back(word);
+    if (words.empty() || (words[0] != "cost" && words[0] != "machines" && words[0] != "formats"))
+        return query_error(query, fmt::format("'{}' is no query", words.empty() ? "" : words[0]),
+                           "cost, machines or formats");
+    if (words[0] == "cost" && std::find(words.begin(), words.end(), "--machine") == words.end())
+        return query_error(query, "a cost without --machine is that of the computer at hand", "--machine NAME");
+    words.emplace_back("--json");
+    const Captured captured = run_captured(words);
+    if (captured.code != ExitCode::success) {
+        Diagnostic error = query_error(query, fmt::format("napkin {} fails", query.text));
+        error.code = "query-failed";
+        error.notes.push_back({{}, captured.err});
+        return error;
+    }
+    return nlohmann::json::parse(captured.out);
+}
+
+Json rows_json(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes) {
+    Json document = json_document("reproduce");
+    document["rows"] = Json::array();
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        const ReproductionRow& row = reproduction.rows[i];
+        document["rows"].push_back({{"document", row.document},
+                                    {"where", row.where},
+                                    {"says", row.says},
+                                    {"computed", outcomes[i].computed},
+                                    {"agrees", outcomes[i].agrees},
+                                    {"how", outcomes[i].how}});
+    }
+    return document;
+}
+
+std::string contents(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+/// Says on stderr which line of the file is the first that is not what it should be.
+void report_stale(const fs::path& file, const std::string& expected) {
+    std::istringstream is(contents(file)), should_be(expected);
+    std::string line, other;
+    for (std::size_t number = 1;; ++number) {
+        const bool more = static_cast<bool>(std::getline(is, line)),
+                   wanted = static_cast<bool>(std::getline(should_be, other));
+        if (more && wanted && line == other) continue;
+        std::cerr << fmt::format(
+            "{}:{}: not what napkin computes; napkin reproduce --output {} writes it\n  is        {}\n  should be {}\n",
+            file.string(), number, file.string(), more ? line : "(the end)", wanted ? other : "(the end)");
+        return;
+    }
+}
+
+ExitCode reproduce(const ReproduceCommand& c) {
+    const auto source = read_source(c.common.file);
+    if (!source) return fail(source.errors(), c.common);
+    const auto reproduction = read_reproduction(*source);
+    if (!reproduction) return fail(reproduction.errors(), c.common);
+    const fs::path file = fs::absolute(c.common.file);
+    const auto outcomes = [&] {
+        // The file lies in the repository's docs/; examples/ and machines/ lie beside that.
+        const WorkingFolder root(file.parent_path().parent_path());
+        return napkin::reproduce(*reproduction, answer);
+    }();
+    if (!outcomes) return fail(outcomes.errors(), c.common);
+    const std::string markdown = to_markdown(*reproduction, *outcomes);
+    ExitCode code = ExitCode::success;
+    const fs::path table = c.output.empty() ? fs::path(c.common.file).replace_extension(".md") : fs::path(c.output);
+    if (c.check) {
+        for (const std::size_t i : surprises(*reproduction, *outcomes)) {
+            const ReproductionRow& row = reproduction->rows[i];
+            Diagnostic error;
+            error.code = "disagreement";
+            error.range = row.values.front().range;
+            error.message = fmt::format("{}, {}: it says {}; napkin computes {}", row.document, row.where, row.says,
+                                        (*outcomes)[i].computed);
+            error.expected = row.disagrees.empty() ? "agreement, or 'disagrees' with the reason"
+                                                   : "no 'disagrees', as they agree";
+            code = fail({error}, c.common);
+        }
+        if (contents(table) != markdown) {
+            report_stale(table, markdown);
+            code = ExitCode::bad_input;
+        }
+    } else if (!c.output.empty()) {
+        std::ofstream(table, std::ios::binary) << markdown;
+        if (contents(table) != markdown) {
+            Diagnostic error;
+            error.code = "unwritable-file";
+            error.message = fmt::format("{} cannot be written", table.string());
+            return fail({error}, c.common);
+        }
+    }
+    if (c.common.json)
+        print(rows_json(*reproduction, *outcomes));
+    else if (!c.check && c.output.empty())
+        print(markdown);
+    return code;
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app, Main& main) {
+    const auto c = std::make_shared<ReproduceCommand>();
+    c->common.file = "docs/reproduction.toml";
+    Command command(app, main, "reproduce", "Compute the figures of the documents that the model is from, and compare",
+                    "napkin reproduce --check", [c] { return reproduce(*c); });
+    command.argument("FILE", c->common.file, "Rows and queries (default: docs/reproduction.toml)", false);
+    command.flag("--check", c->check, "Fail where a row's agreement or the written table is not as it was");
+    command.text("--output", "FILE", c->output,
+                 "Write the table there (--check: compare with it; default: FILE's name with .md)");
+    command.output(c->common);
+}
+
+}  // namespace napkin::cli
