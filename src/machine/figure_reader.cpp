@@ -70,7 +70,7 @@ void FigureReader::check_keys(const toml::table& table, const std::vector<std::s
 }
 
 void FigureReader::missing(const toml::table& table, const std::string& key, const std::string& where, std::string expected) {
-    if (misspelt_.contains({&table, key})) return;
+    if (misspelt(table, key)) return;
     SourceRange range = range_of(table.source());
     if (const std::size_t line = source_->text.find('\n', range.begin); line < range.end)
         range.end = static_cast<std::uint32_t>(line);
@@ -118,7 +118,7 @@ std::optional<Figure> FigureReader::figure_of(const toml::node& given, const tom
               quantity_help(dimension), "");
         return std::nullopt;
     }
-    if ((!source || source->empty()) && !misspelt_.contains({&table, "source"}) && unsourced_.insert(&table).second)
+    if ((!source || source->empty()) && !misspelt(table, "source") && unsourced_.insert(&table).second)
         error("missing-source", range, fmt::format("'{}' of {} has no source", key, where.shown),
               "source = \"…\" in the same table, or { value = …, source = \"…\" }", "");
     if (*value < 0 || (*value == 0 && zero == Zero::impossible && dimension != Dimension::seconds))

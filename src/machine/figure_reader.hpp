@@ -42,6 +42,11 @@ public:
     /// One missing-key, unless the key stands there misspelt.
     void missing(const toml::table& table, const std::string& key, const std::string& where, std::string expected);
 
+    /// Whether the key stands there under a name near to its own, and that was told.
+    [[nodiscard]] bool misspelt(const toml::table& table, const std::string& key) const {
+        return misspelt_.contains({&table, key});
+    }
+
     std::string text(const toml::table& table, const std::string& key, const std::string& where);
     /// A figure: the quantity itself, or { value = …, source = … }; the table's source holds where it has none of its own.
     Figure figure(const toml::table& table, const std::string& key, const TableName& where, Dimension dimension,

@@ -61,10 +61,15 @@ std::optional<double> parse_quantity(std::string_view text, Dimension dimension)
 std::string quantity_text(double value, Dimension dimension) {
     std::string best;
     for (const UnitName& unit : units(dimension)) {
-        // Division may round: only a text that reads back exactly will do.
-        const std::string text = fmt::format("{}{}{}", value * unit.divisor / unit.factor, unit.name.empty() ? "" : " ",
-                                             unit.name);
-        if (parse_quantity(text, dimension) == value && (best.empty() || text.size() < best.size())) best = text;
+        // The division may round, which twelve digits mend: 6.1e-8 s is 61 ns. Only a text that reads back exactly will do.
+        const double in_unit = value * unit.divisor / unit.factor;
+        for (const std::string& number : {fmt::format("{:.12g}", in_unit), fmt::format("{}", in_unit)}) {
+            const std::string text = number + (unit.name.empty() ? "" : " ") + std::string(unit.name);
+            if (parse_quantity(text, dimension) != value) continue;
+            // Of two as short ones, 512 KiB rather than 0.5 MiB.
+            const bool shorter = text.size() < best.size() || (text.size() == best.size() && best.starts_with("0."));
+            if (best.empty() || shorter) best = text;
+        }
     }
     return best.empty() ? fmt::format("{}", value) : best;
 }

@@ -24,6 +24,7 @@ std::optional<std::int64_t> integer_key(std::string_view text) {
 /// `bandwidth` of one instance or `total_bandwidth` of all, each a table by how many are joined.
 void read_rates(FigureReader& reader, const toml::table& table, const TableName& where, const Machine& machine,
                 CrossTransfer& out) {
+    if (reader.misspelt(table, "total_bandwidth")) return;
     const bool total = table.contains("total_bandwidth");
     const std::string key = total ? "total_bandwidth" : "bandwidth";
     const std::string expected = "rates by how many are joined, such as { 2 = \"3.27 TB/s\", 4 = \"2.65 TB/s\" }";

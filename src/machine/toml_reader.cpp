@@ -48,6 +48,7 @@ void read_core(FigureReader& reader, const toml::table& root, Machine& machine) 
 
 /// `bandwidth` into one instance, or `total_bandwidth` into all of them together.
 Figure read_bandwidth(FigureReader& reader, const toml::table& table, const TableName& where, double instances) {
+    if (reader.misspelt(table, "total_bandwidth")) return {};
     if (!table.contains("total_bandwidth")) return reader.figure(table, "bandwidth", where, Dimension::bytes_per_s);
     if (const toml::node* both = table.get("bandwidth"))
         reader.error("bad-value", reader.range_of(both->source()),

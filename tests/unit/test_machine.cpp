@@ -65,6 +65,8 @@ TEST(Quantity, ReadsAndPrintsUnits) {
     EXPECT_EQ(quantity_text(1048576, Dimension::bytes), "1 MiB");
     EXPECT_EQ(quantity_text(38e9, Dimension::bytes_per_s), "38 GB/s");
     EXPECT_EQ(quantity_text(1e-5, Dimension::seconds), "10 us");
+    EXPECT_EQ(quantity_text(61 / 1e9, Dimension::seconds), "61 ns");
+    EXPECT_EQ(quantity_text(524288, Dimension::bytes), "512 KiB");
     for (const double value : {1.0 / 3, 1e-7, 123456789.125, 33554432.0, 5e-9})
         for (const Dimension d : {Dimension::bytes, Dimension::bytes_per_s, Dimension::seconds, Dimension::hertz,
                                   Dimension::watts, Dimension::usd_per_hour, Dimension::number})

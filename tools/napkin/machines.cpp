@@ -1,9 +1,14 @@
-// `napkin machines`: the machines that plans can be made for, and one of them in full.
+// `napkin machines`: the machines that plans can be made for; one of them as a file, or with all that follows from its figures.
 #include <fmt/format.h>
 
-#include "machine/machine.hpp"
+#include <charconv>
+#include <cmath>
+
+#include "machine/quantity.hpp"
 #include "napkin/command.hpp"
+#include "napkin/machine_view.hpp"
 #include "napkin/numbers.hpp"
+#include "support/text.hpp"
 
 namespace napkin::cli {
 
@@ -11,39 +16,12 @@ namespace {
 
 struct MachinesCommand {
     Options common;
-    std::string name;
+    std::string first, second;  ///< "show" NAME, or NAME alone
+    bool toml = false;
+    std::vector<std::string> block;
 };
 
-Json machine_json(const Machine& machine) {
-    Json entry = {{"name", machine.name},
-                  {"description", machine.description},
-                  {"cores", machine.num_cores()},
-                  {"clock_hz", machine.clock_hz.value},
-                  {"vector_bits", machine.vector_bits.value}};
-    entry["levels"] = Json::array();
-    for (const Level& level : machine.levels) {
-        entry["levels"].push_back({{"name", level.name},
-                                   {"capacity_bytes", level.capacity_bytes.value},
-                                   {"instances", level.instances.value},
-                                   {"bandwidth_bytes_per_s", level.bandwidth_bytes_per_s.value},
-                                   {"latency_s", level.latency_s.value}});
-    }
-    return entry;
-}
-
-ExitCode machines(const MachinesCommand& c) {
-    if (!c.name.empty()) {
-        const auto machine = load_machine(c.name);
-        if (!machine) return fail(machine.errors(), c.common);
-        if (c.common.json) {
-            Json document = json_document("machine");
-            document.update(machine_json(*machine));
-            print(document);
-        } else {
-            print(to_toml(*machine));
-        }
-        return ExitCode::success;
-    }
+ExitCode list_machines(const MachinesCommand& c) {
     Json document = json_document("machines");
     document["machines"] = Json::array();
     std::vector<std::vector<std::string>> rows;
@@ -51,12 +29,78 @@ ExitCode machines(const MachinesCommand& c) {
         const auto machine = load_machine(name);
         if (!machine) return fail(machine.errors(), c.common);
         document["machines"].push_back(machine_json(*machine));
-        std::string levels;
+        std::vector<std::string> levels;
         for (const Level& level : machine->levels)
-            levels += fmt::format("{}{} {}", levels.empty() ? "" : ", ", level.name, bytes_text(level.capacity_bytes.value));
-        rows.push_back({name, machine->description, levels});
+            levels.push_back(level.name + " " + quantity_text(level.capacity_bytes.value, Dimension::bytes));
+        rows.push_back({name, machine->kind == MachineKind::gpu ? "gpu" : "cpu",
+                        fmt::format("{} core{}", machine->num_cores(), machine->num_cores() == 1 ? "" : "s"),
+                        join(levels, ", "), peaks_text(*machine),
+                        machine->power_watts ? quantity_text(machine->power_watts->value, Dimension::watts) : ""});
     }
-    c.common.json ? print(document) : print(table(rows));
+    c.common.json ? print(document) : print(table(rows, {2, 5}));
+    return ExitCode::success;
+}
+
+/// "threads=256", "registers=64", "memory=48KiB".
+BlockShape block_shape(const std::vector<std::string>& items) {
+    const std::string example = "as in --block threads=256,registers=64,memory=48KiB";
+    BlockShape block;
+    for (const std::string& item : items) {
+        const std::size_t sign = item.find('=');
+        const std::string key = item.substr(0, sign), text = sign == std::string::npos ? "" : item.substr(sign + 1);
+        std::int64_t* const into = key == "threads"     ? &block.threads
+                                   : key == "registers" ? &block.registers_a_thread
+                                   : key == "memory"    ? &block.bytes
+                                                        : nullptr;
+        if (!into)
+            throw UsageError(fmt::format("--block {}: expected threads, registers or memory, {}", item, example));
+        if (key == "memory") {
+            const auto bytes = parse_quantity(text, Dimension::bytes);
+            if (!bytes || *bytes < 0 || *bytes > 1e15 || *bytes != std::floor(*bytes))
+                throw UsageError(fmt::format("--block {}: expected {}, {}", item, quantity_help(Dimension::bytes), example));
+            *into = static_cast<std::int64_t>(*bytes);
+            continue;
+        }
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *into);
+        if (error != std::errc{} || end != text.data() + text.size())
+            throw UsageError(fmt::format("--block {}: expected a whole number, {}", item, example));
+    }
+    return block;
+}
+
+ExitCode print_occupancy(const MachinesCommand& c, const Machine& machine) {
+    const BlockShape block = block_shape(c.block);
+    const auto found = occupancy(machine, block);
+    if (!found) return fail(found.errors(), c.common);
+    if (c.common.json) {
+        Json document = json_document("occupancy");
+        document["machine"] = machine.name;
+        document.update(occupancy_json(block, *found));
+        print(document);
+    } else {
+        print(occupancy_text(machine, block, *found));
+    }
+    return ExitCode::success;
+}
+
+ExitCode machines(const MachinesCommand& c) {
+    const bool show = c.first == "show";
+    if (show && c.second.empty()) throw UsageError("machines show: which machine? `napkin machines` lists them");
+    if (!show && !c.second.empty())
+        throw UsageError(fmt::format("machines {} {}: expected one name, or `show` before it", c.first, c.second));
+    if (c.first.empty()) return list_machines(c);
+    const auto machine = load_machine(show ? c.second : c.first);
+    if (!machine) return fail(machine.errors(), c.common);
+    if (!c.block.empty()) return print_occupancy(c, *machine);
+    if (c.common.json) {
+        Json document = json_document("machine");
+        document.update(machine_json(*machine));
+        print(document);
+    } else if (show && !c.toml) {
+        print(machine_text(*machine, color_on_stdout(c.common)));
+    } else {
+        print(to_toml(*machine));
+    }
     return ExitCode::success;
 }
 
@@ -64,9 +108,14 @@ ExitCode machines(const MachinesCommand& c) {
 
 void add_machines(CLI::App& app, Main& main) {
     const auto c = std::make_shared<MachinesCommand>();
-    Command command(app, main, "machines", "List the machines that are known, or print one as a file",
-                    "napkin machines host", [c] { return machines(*c); });
-    command.argument("NAME", c->name, "A machine's name or .toml file; left out: list them all", false);
+    Command command(app, main, "machines",
+                    "List the machines that are known, or show one: with what follows from its figures, or as a file",
+                    "napkin machines show h100-sxm5", [c] { return machines(*c); });
+    command.argument("show", c->first, "Print tables; without it, `machines NAME` prints the machine's file", false);
+    command.argument("NAME", c->second, "A machine's name or .toml file; left out: list them all", false);
+    command.flag("--toml", c->toml, "Print the machine as a file");
+    command.list("--block", "WHAT=N", c->block,
+                 "How many such blocks a core holds: threads=256,registers=64,memory=48KiB");
     command.output(c->common);
 }
 

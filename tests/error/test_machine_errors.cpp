@@ -1,0 +1,42 @@
+// tests/error/machines/*.toml: machine files with mistakes, and what is printed for each, beside it as .txt. All mistakes of a file come at
+// once. NAPKIN_UPDATE_GOLDEN=1 rewrites the expected texts.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "machine/machine.hpp"
+
+namespace napkin {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST(MachineErrorTexts, AreAsWritten) {
+    int cases = 0;
+    for (const auto& entry : fs::directory_iterator(fs::path(NAPKIN_SOURCE_DIR) / "tests" / "error" / "machines")) {
+        if (entry.path().extension() != ".toml") continue;
+        SCOPED_TRACE(entry.path().string());
+        ++cases;
+        const auto result = read_machine(
+            std::make_shared<const Source>(Source{entry.path().filename().string(), read_file(entry.path())}));
+        ASSERT_FALSE(result.ok());
+        const std::string rendered = render(result.errors());
+        fs::path expected = entry.path();
+        expected.replace_extension(".txt");
+        if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(expected, std::ios::binary) << rendered;
+        EXPECT_EQ(rendered, read_file(expected));
+        for (const Diagnostic& error : result.errors()) EXPECT_NE(error.range.source, nullptr) << error.message;
+    }
+    EXPECT_GE(cases, 2);
+}
+
+}  // namespace
+}  // namespace napkin

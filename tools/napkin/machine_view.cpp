@@ -1,0 +1,341 @@
+#include "napkin/machine_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "machine/peaks.hpp"
+#include "machine/quantity.hpp"
+#include "napkin/numbers.hpp"
+#include "support/text.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+std::string per_s_text(double value, const char* what) {
+    if (value >= 1e12) return fmt::format("{:.4g} T{}/s", value / 1e12, what);
+    return fmt::format("{:.4g} G{}/s", value / 1e9, what);
+}
+
+std::string range_text(const IntegerRange& range) {
+    return range.from == range.to ? std::to_string(range.from)
+                                  : fmt::format("{}..{} by {}", range.from, range.to, range.step);
+}
+
+using Rows = std::vector<std::vector<std::string>>;
+
+class View {
+public:
+    View(const Machine& machine, bool color) : m_(machine), color_(color) {}
+
+    std::string run() {
+        std::string out = fmt::format("{}  {}\n", bold(m_.name, color_), m_.description);
+        out += table(core(), {}, "  ");
+        out += section("Levels", levels(), {1, 2, 3, 4, 5});
+        out += section("Units, operations a clock of one core and peak of all", units(), {2, 3});
+        out += section("Ridge points, FLOP/byte: below, the pipe binds; above, the unit", ridge_points(), ridge_columns());
+        out += section("Links among the instances of a level: cross transfer", cross_transfers(), {2, 3, 4});
+        out += section("Matrix instructions", instructions(), {});
+        out += section("Limits of threads", threads(), {});
+        out += "\n" + bold("Sources", color_) + "\n";
+        for (std::size_t i = 0; i < sources_.size(); ++i)
+            out += fmt::format("{:>4} {}\n", fmt::format("[{}]", i + 1), sources_[i]);
+        return out;
+    }
+
+private:
+    std::string section(const std::string& title, const Rows& rows, const std::vector<std::size_t>& to_right) const {
+        return rows.empty() ? "" : "\n" + bold(title, color_) + "\n" + table(rows, to_right, "  ");
+    }
+    std::string mark(const std::string& source) {
+        if (source.empty()) return "";
+        const auto found = std::find(sources_.begin(), sources_.end(), source);
+        const auto index = found - sources_.begin();
+        if (found == sources_.end()) sources_.push_back(source);
+        return fmt::format(" [{}]", index + 1);
+    }
+    std::string shown(const Figure& figure, Dimension dimension) {
+        return quantity_text(figure.value, dimension) + mark(figure.source);
+    }
+
+    Rows core() {
+        Rows rows;
+        const auto add = [&](const char* what, const Figure& figure, Dimension dimension, const char* after = "") {
+            rows.push_back({what, quantity_text(figure.value, dimension) + after + mark(figure.source)});
+        };
+        rows.push_back({"kind", m_.kind == MachineKind::gpu ? "gpu" : "cpu"});
+        add("cores", m_.cores, Dimension::number);
+        add("clock", m_.clock_hz, Dimension::hertz);
+        if (m_.vector_bits.value > 0) add("vectors", m_.vector_bits, Dimension::number, " bits");
+        if (m_.vector_registers.value > 0) add("vector registers", m_.vector_registers, Dimension::number);
+        if (m_.fma_latency_clocks.value > 0) add("multiply-add", m_.fma_latency_clocks, Dimension::number, " clocks");
+        add("line", m_.line_bytes, Dimension::bytes);
+        add("sector", m_.sector_bytes, Dimension::bytes);
+        add("launch", m_.launch_s, Dimension::seconds);
+        add("next group", m_.group_s, Dimension::seconds);
+        if (m_.power_watts) add("power", *m_.power_watts, Dimension::watts);
+        if (m_.price_usd_per_hour) add("price", *m_.price_usd_per_hour, Dimension::usd_per_hour);
+        return rows;
+    }
+
+    Rows levels() {
+        Rows rows{{"", "capacity", "instances", "rate into one", "into all", "latency"}};
+        for (std::size_t l = 0; l < m_.levels.size(); ++l) {
+            const Level& level = m_.levels[l];
+            const Figure& rate = level.bandwidth_bytes_per_s;
+            rows.push_back(
+                {level.name + (level.caches ? " (cache)" : ""), shown(level.capacity_bytes, Dimension::bytes),
+                 shown(level.instances, Dimension::number), l == 0 ? "" : per_s_text(rate.value, "B") + mark(rate.source),
+                 l == 0 ? "" : per_s_text(total_bandwidth(level), "B"), shown(level.latency_s, Dimension::seconds)});
+        }
+        return rows;
+    }
+
+    Rows units() {
+        Rows rows;
+        for (const Unit& unit : m_.units)
+            for (const auto& [type, rate] : unit.per_clock) {
+                const bool flops = unit.name == "tensor" || unit.name == "fma";
+                const double peak = peak_per_s(m_, unit.name, type);
+                rows.push_back({unit.name, std::string(name(type)), fmt::format("{}{}", rate.value, mark(rate.source)),
+                                flops ? flops_text(peak) : per_s_text(peak, "op")});
+            }
+        return rows;
+    }
+
+    [[nodiscard]] Rows ridge_points() const {
+        Rows rows;
+        std::vector<std::string> head{"", ""};
+        for (std::size_t l = 1; l < m_.levels.size(); ++l)
+            head.push_back(m_.levels[l - 1].name + "→" + m_.levels[l].name);
+        for (const Ridge& ridge : ridges(m_)) {
+            const std::string type(name(ridge.type));
+            if (rows.empty()) rows.push_back(head);
+            if (rows.back()[0] != ridge.unit || rows.back()[1] != type) rows.push_back({ridge.unit, type});
+            rows.back().resize(ridge.level + 1);
+            rows.back().push_back(fmt::format("{:.3g}", ridge.flop_per_byte));
+        }
+        return rows;
+    }
+    [[nodiscard]] std::vector<std::size_t> ridge_columns() const {
+        std::vector<std::size_t> out;
+        for (std::size_t l = 1; l < m_.levels.size(); ++l) out.push_back(l + 1);
+        return out;
+    }
+
+    Rows cross_transfers() {
+        Rows rows;
+        for (const CrossTransfer& cross : m_.cross_transfers)
+            for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s) {
+                if (rows.empty()) rows.push_back({"", "of level", "joined", "one receives", "all receive"});
+                double instances = 1;
+                for (const Level& level : m_.levels)
+                    if (level.name == cross.level) instances = level.instances.value;
+                rows.push_back({cross.name, cross.level, std::to_string(joined),
+                                per_s_text(rate.value, "B") + mark(rate.source),
+                                per_s_text(rate.value * instances, "B")});
+            }
+        return rows;
+    }
+
+    Rows instructions() {
+        Rows rows;
+        for (const Instruction& i : m_.instructions) {
+            std::vector<std::string> k;
+            for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} {}", name(type), size));
+            rows.push_back({i.name, i.unit, fmt::format("{} thread{}", i.threads, i.threads == 1 ? "" : "s"),
+                            "m " + range_text(i.m), "n " + range_text(i.n), "k " + join(k, ", ") + mark(i.source),
+                            i.overhead_clocks.value > 0 ? fmt::format("{} clocks more when waited for{}",
+                                                                      i.overhead_clocks.value, mark(i.overhead_clocks.source))
+                                                        : ""});
+        }
+        return rows;
+    }
+
+    /// What a line says, and the sources of the figures in it.
+    std::vector<std::string> limit(const char* what, std::string says, const std::vector<Figure>& of) {
+        std::set<std::string> marked;
+        for (const Figure& figure : of)
+            if (marked.insert(figure.source).second) says += mark(figure.source);
+        return {what, std::move(says)};
+    }
+
+    Rows threads() {
+        if (!m_.threads) return {};
+        const ThreadLimits& t = *m_.threads;
+        const auto memory = [](const Figure& figure) { return quantity_text(figure.value, Dimension::bytes); };
+        return {limit("a warp", fmt::format("{} threads", t.warp_threads.value), {t.warp_threads}),
+                limit("a core",
+                      fmt::format("{} warps, {} blocks, {} registers", t.warps_a_core.value, t.blocks_a_core.value,
+                                  t.registers_a_core.value),
+                      {t.warps_a_core, t.blocks_a_core, t.registers_a_core}),
+                limit("a block",
+                      fmt::format("{} threads, {} of {} beside {} reserved", t.threads_a_block.value,
+                                  memory(t.block_bytes), m_.levels[core_memory_level(m_)].name, memory(t.reserved_bytes)),
+                      {t.threads_a_block, t.block_bytes, t.reserved_bytes}),
+                limit("a thread",
+                      fmt::format("{} registers, handed to its warp in units of {}", t.registers_a_thread.value,
+                                  t.register_unit.value),
+                      {t.registers_a_thread, t.register_unit})};
+    }
+
+    const Machine& m_;
+    bool color_;
+    std::vector<std::string> sources_;
+};
+
+/// Figures by name, with their sources in an object beside them.
+void put(Json& object, const std::string& key, const Figure& figure) {
+    // A whole number is one in JSON too.
+    const bool whole = figure.value == std::floor(figure.value) && std::abs(figure.value) < 9e15;
+    Json sources = object.contains("sources") ? object["sources"] : Json::object();
+    object.erase("sources");
+    object[key] = whole ? Json(static_cast<std::int64_t>(figure.value)) : Json(figure.value);
+    sources[key] = figure.source;
+    object["sources"] = std::move(sources);
+}
+void put(Json& object, const std::string& key, const std::optional<Figure>& figure) {
+    if (figure) put(object, key, *figure);
+}
+
+Json level_json(const Level& level, bool first) {
+    Json out = {{"name", level.name}, {"cache", level.caches}};
+    put(out, "capacity_bytes", level.capacity_bytes);
+    put(out, "instances", level.instances);
+    if (!first) {
+        put(out, "bandwidth_bytes_per_s", level.bandwidth_bytes_per_s);
+        out["total_bandwidth_bytes_per_s"] = total_bandwidth(level);
+    }
+    put(out, "latency_s", level.latency_s);
+    return out;
+}
+
+Json range_json(const IntegerRange& range) { return {{"from", range.from}, {"to", range.to}, {"step", range.step}}; }
+
+Json threads_json(const ThreadLimits& limits) {
+    Json out = Json::object();
+    put(out, "warp_threads", limits.warp_threads);
+    put(out, "warps_a_core", limits.warps_a_core);
+    put(out, "blocks_a_core", limits.blocks_a_core);
+    put(out, "threads_a_block", limits.threads_a_block);
+    put(out, "registers_a_core", limits.registers_a_core);
+    put(out, "registers_a_thread", limits.registers_a_thread);
+    put(out, "register_unit", limits.register_unit);
+    put(out, "block_bytes", limits.block_bytes);
+    put(out, "reserved_bytes", limits.reserved_bytes);
+    return out;
+}
+
+}  // namespace
+
+std::string flops_text(double flop_per_s) { return per_s_text(flop_per_s, "FLOP"); }
+
+std::string peaks_text(const Machine& machine) {
+    std::vector<std::string> parts;
+    for (const DType type : {DType::f16, DType::e4m3})
+        if (const double peak = peak_per_s(machine, "tensor", type); peak > 0)
+            parts.push_back(fmt::format("{} {}", name(type), flops_text(peak)));
+    if (const double peak = peak_per_s(machine, "fma", DType::f32); peak > 0)
+        parts.push_back(fmt::format("f32 {}", flops_text(peak)));
+    return join(parts, ", ");
+}
+
+std::string machine_text(const Machine& machine, bool color) { return View(machine, color).run(); }
+
+Json machine_json(const Machine& m) {
+    Json out = {{"name", m.name}, {"description", m.description}, {"kind", m.kind == MachineKind::gpu ? "gpu" : "cpu"}};
+    put(out, "cores", m.cores);
+    put(out, "clock_hz", m.clock_hz);
+    if (m.vector_bits.value > 0) put(out, "vector_bits", m.vector_bits);
+    if (m.vector_registers.value > 0) put(out, "vector_registers", m.vector_registers);
+    if (m.fma_latency_clocks.value > 0) put(out, "fma_latency_clocks", m.fma_latency_clocks);
+    put(out, "line_bytes", m.line_bytes);
+    put(out, "sector_bytes", m.sector_bytes);
+    put(out, "launch_s", m.launch_s);
+    put(out, "group_s", m.group_s);
+    put(out, "power_watts", m.power_watts);
+    put(out, "price_usd_per_hour", m.price_usd_per_hour);
+    out["levels"] = Json::array();
+    for (std::size_t l = 0; l < m.levels.size(); ++l) out["levels"].push_back(level_json(m.levels[l], l == 0));
+    out["units"] = Json::array();
+    for (const Unit& unit : m.units)
+        for (const auto& [type, rate] : unit.per_clock)
+            out["units"].push_back({{"name", unit.name},
+                                    {"type", name(type)},
+                                    {"per_clock", rate.value},
+                                    {"peak_per_s", peak_per_s(m, unit.name, type)},
+                                    {"source", rate.source}});
+    out["ridges"] = Json::array();
+    for (const Ridge& ridge : ridges(m))
+        out["ridges"].push_back({{"unit", ridge.unit},
+                                 {"type", name(ridge.type)},
+                                 {"from", m.levels[ridge.level - 1].name},
+                                 {"level", m.levels[ridge.level].name},
+                                 {"flop_per_byte", ridge.flop_per_byte},
+                                 {"formula", ridge.formula}});
+    out["cross_transfers"] = Json::array();
+    for (const CrossTransfer& cross : m.cross_transfers)
+        for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s)
+            out["cross_transfers"].push_back({{"name", cross.name},
+                                              {"level", cross.level},
+                                              {"joined", joined},
+                                              {"bandwidth_bytes_per_s", rate.value},
+                                              {"source", rate.source}});
+    out["instructions"] = Json::array();
+    for (const Instruction& i : m.instructions) {
+        Json k = Json::object();
+        for (const auto& [type, size] : i.k) k[std::string(name(type))] = size;
+        out["instructions"].push_back({{"name", i.name},
+                                       {"unit", i.unit},
+                                       {"threads", i.threads},
+                                       {"m", range_json(i.m)},
+                                       {"n", range_json(i.n)},
+                                       {"k", k},
+                                       {"overhead_clocks", i.overhead_clocks.value},
+                                       {"source", i.source}});
+        if (i.overhead_clocks.value > 0) out["instructions"].back()["overhead_source"] = i.overhead_clocks.source;
+    }
+    if (m.threads) out["threads"] = threads_json(*m.threads);
+    return out;
+}
+
+std::string occupancy_text(const Machine& machine, const BlockShape& block, const Occupancy& o) {
+    const ThreadLimits& limits = *machine.threads;
+    std::string out = fmt::format(
+        "{}: {} block{} of {} threads a core: {} of {} warps, occupancy {:.3g}%, limited by {}\n", machine.name,
+        o.blocks, o.blocks == 1 ? "" : "s", block.threads, o.active_warps, limits.warps_a_core.value, 100 * o.occupancy,
+        name(o.limit));
+    const auto memory = [](double bytes) { return quantity_text(bytes, Dimension::bytes); };
+    const auto allowed = [&](OccupancyLimit limit, const std::string& why) -> std::vector<std::string> {
+        const std::int64_t blocks = o.allowed[static_cast<std::size_t>(limit)];
+        return {std::string(name(limit)), blocks < 0 ? "any" : std::to_string(blocks), why};
+    };
+    out += table(
+        {{"", "blocks", ""},
+         allowed(OccupancyLimit::blocks, ""),
+         allowed(OccupancyLimit::warps, fmt::format("{} warps a block", o.warps_a_block)),
+         allowed(OccupancyLimit::registers, fmt::format("{} registers a thread", block.registers_a_thread)),
+         allowed(OccupancyLimit::memory, fmt::format("{} a block and {} reserved", memory(static_cast<double>(block.bytes)),
+                                                     memory(limits.reserved_bytes.value)))},
+        {1}, "  ");
+    return out;
+}
+
+Json occupancy_json(const BlockShape& block, const Occupancy& o) {
+    Json allowed = Json::object();
+    for (const OccupancyLimit limit :
+         {OccupancyLimit::blocks, OccupancyLimit::warps, OccupancyLimit::registers, OccupancyLimit::memory}) {
+        const std::int64_t blocks = o.allowed[static_cast<std::size_t>(limit)];
+        allowed[std::string(name(limit))] = blocks < 0 ? Json() : Json(blocks);
+    }
+    return {{"threads", block.threads},    {"registers_a_thread", block.registers_a_thread},
+            {"memory_bytes", block.bytes}, {"warps_a_block", o.warps_a_block},
+            {"blocks", o.blocks},          {"active_warps", o.active_warps},
+            {"occupancy", o.occupancy},    {"limit", name(o.limit)},
+            {"blocks_allowed", allowed}};
+}
+
+}  // namespace napkin::cli
