@@ -23,6 +23,9 @@ std::optional<Printed> printed(const std::string& text) {
     return Printed{std::stod(text), point == std::string::npos ? 0 : static_cast<int>(text.size() - point - 1)};
 }
 
+/// A difference by rounding in the last place of a double is none.
+bool equal(double a, double b) { return std::fabs(a - b) <= 1e-9 * std::max(std::fabs(a), std::fabs(b)); }
+
 /// 2,147,483,648.
 std::string whole_text(double value) {
     std::string digits = fmt::format("{:.0f}", std::fabs(value));
@@ -35,16 +38,14 @@ std::string number_text(double value, const std::string& expected) {
     if (value == std::floor(value) && std::fabs(value) < 1e15) return whole_text(value);
     const auto as = printed(expected);
     if (!as) return fmt::format("{:.6g}", value);
-    std::string text;
+    std::string text = fmt::format("{:.{}f}", value, as->decimals);
+    if (equal(value, as->value)) return text;
     for (int more = 1; more <= 3; ++more) {
         text = fmt::format("{:.{}f}", value, as->decimals + more);
         if (std::stod(text) != as->value) break;
     }
     return text;
 }
-
-/// A difference by rounding in the last place of a double is none.
-bool equal(double a, double b) { return std::fabs(a - b) <= 1e-9 * std::max(std::fabs(a), std::fabs(b)); }
 
 class RowJudge {
 public:
