@@ -72,5 +72,25 @@ TEST(ParseSize, SaysWhereItStopsBeingAFormula) {
     EXPECT_EQ(at("a⁻"), 4U);
 }
 
+TEST(ParseSize, RandomTextIsAFormulaOrAnError) {
+    const std::vector<std::string> parts{"a",       "g_q", "2",    "9223372036854775807",
+                                         "1/2",     "+",   "-",    "−",
+                                         "·",       "*",   "/",    "^",
+                                         "²",       "⁻",   "½",    "(",
+                                         ")",       " ",   "\xc2", "^-1",
+                                         "^(-1/2)", "⁻¹"};
+    for (unsigned seed = 1; seed <= 5000; ++seed) {
+        std::mt19937 random(seed);
+        std::string text;
+        for (unsigned count = random() % 12; count > 0; --count) text += parts[random() % parts.size()];
+        const auto parsed = parse_size(text);
+        if (const auto* size = std::get_if<Size>(&parsed)) {
+            EXPECT_EQ(read(to_string(*size)), *size) << text << ", seed " << seed;
+        } else {
+            EXPECT_LE(std::get<SizeSyntaxError>(parsed).at, text.size()) << text << ", seed " << seed;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace napkin
