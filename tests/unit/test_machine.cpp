@@ -326,6 +326,7 @@ TEST(MachineErrors, Syntax) {
     EXPECT_FALSE(read("").ok());
     EXPECT_FALSE(read("level = 3\nunit = [1]\n").ok());
     EXPECT_FALSE(read(std::string("a = \"\x01\"")).ok());
+    EXPECT_EQ(read("[[\n").errors()[0].code, "bad-toml") << "no assertion of the parser's";
 }
 
 }  // namespace
