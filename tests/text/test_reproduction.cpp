@@ -1,11 +1,21 @@
-// docs/reproduction.md is what `napkin reproduce` makes today, and no row has changed its mind.
+// The tool around src/run/reproduction.hpp: docs/reproduction.md is what `napkin reproduce` makes today, and no row has changed its mind.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
 
 int run(const std::string& arguments) {
     const int status = std::system(("cd '" NAPKIN_SOURCE_DIR "' && '" NAPKIN_CLI "' " + arguments).c_str());
@@ -19,6 +29,67 @@ TEST(Reproduction, TheDocumentsFiguresAreTheComputedOnes) {
 TEST(Reproduction, AnotherTableIsRefused) {
     EXPECT_EQ(run("reproduce --check --output README.md 2>/dev/null"), 1);
     EXPECT_EQ(run("reproduce docs/none.toml 2>/dev/null"), 1);
+}
+
+class Rows : public testing::Test {
+protected:
+    void SetUp() override { fs::create_directories(folder_ / "docs"); }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    /// Exit code and what the tool says of a file with one row that asks one query.
+    [[nodiscard]] std::pair<int, std::string> of(const std::string& query, const std::string& comparison,
+                                                 const std::string& options = "") const {
+        std::ofstream(folder_ / "a.nk") << "double(X[i]) -> Y[i]\n    Y[i] = 2 * X[i]\nsizes i = 64\n";
+        std::ofstream(folder_ / "docs" / "rows.toml") << "[documents]\nD = \"A document\"\n[queries]\na = \"" << query
+                                                      << "\"\n[[row]]\ndocument = \"D\"\nwhere = \"1\"\nsays = \"so\"\n"
+                                                      << comparison << "\n";
+        const std::string file = (folder_ / "docs" / "rows.toml").string(), said = (folder_ / "said.txt").string();
+        const int code = run("reproduce '" + file + "' " + options + " >'" + said + "' 2>&1");
+        std::ostringstream text;
+        text << std::ifstream(said).rdbuf();
+        return {code, text.str()};
+    }
+
+    fs::path folder_ = fs::temp_directory_path() / ("napkin_rows_" + std::to_string(getpid()));
+};
+
+TEST_F(Rows, AreComputedFromTheFolderAboveTheirs) {
+    const auto [code, said] = of("cost a.nk --machine generic-cpu", "value = \"a/total/transfers\"\nformula = \"2·i\"",
+                                 "--json");
+    ASSERT_EQ(code, 0) << said;
+    EXPECT_EQ(nlohmann::json::parse(said)["rows"][0]["computed"], "2·i");
+}
+
+TEST_F(Rows, ADisagreementWithoutReasonFailsTheCheck) {
+    const auto [code, said] = of("cost a.nk --machine generic-cpu", "value = \"a/total/transfers\"\nformula = \"3·i\"",
+                                 "--check");
+    EXPECT_EQ(code, 1);
+    EXPECT_THAT(said, HasSubstr("rows.toml:9:10: error: D, 1: it says so; napkin computes 2·i"));
+}
+
+TEST_F(Rows, QueriesThatFailArePointedAt) {
+    const std::string comparison = "value = \"a/total/transfers_values\"\nis = \"128\"";
+    EXPECT_THAT(of("cost a.nk", comparison).second, HasSubstr("rows.toml:4:6: error: a cost without --machine"));
+    EXPECT_THAT(of("run a.nk", comparison).second, HasSubstr("'run' is no query"));
+    const auto [code, said] = of("cost b.nk --machine generic-cpu", comparison);
+    EXPECT_EQ(code, 1);
+    EXPECT_THAT(said,
+                AllOf(HasSubstr("rows.toml:4:6"), HasSubstr("there is no file b.nk"), HasSubstr("did you mean a.nk?")));
+    EXPECT_THAT(of("cost a.nk --machine generic-cpu --nonsense", comparison).second, HasSubstr("--nonsense"));
+    EXPECT_THAT(of("cost a.nk --machine generic-cpu", "value = \"a/totl/transfers\"\nis = \"1\"").second,
+                HasSubstr("did you mean 'total'?"));
+}
+
+TEST(Formats, AreFoundByRounding) {
+    const fs::path file = fs::temp_directory_path() / ("napkin_formats_" + std::to_string(getpid()));
+    ASSERT_EQ(run("formats --json >'" + file.string() + "'"), 0);
+    std::ifstream in(file);
+    const auto formats = nlohmann::json::parse(in)["formats"];
+    fs::remove(file);
+    EXPECT_EQ(formats["e4m3"]["largest"], 448);
+    EXPECT_EQ(formats["bf16"]["epsilon"], 0x1p-7);
+    EXPECT_EQ(formats.size(), 7U);
+    EXPECT_EQ(run("formats >/dev/null"), 0);
 }
 
 }  // namespace
