@@ -35,20 +35,6 @@ Rational reduced(Wide numerator, Wide denominator) {
     return {static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
 }
 
-/// The n-th root when it is whole.
-std::optional<std::int64_t> whole_root(std::int64_t value, std::int64_t n) {
-    if (value < 0) return std::nullopt;
-    const auto guess = static_cast<std::int64_t>(
-        std::llround(std::pow(static_cast<double>(value), 1.0 / static_cast<double>(n))));
-    if (value <= 1) return value;
-    for (std::int64_t root = std::max<std::int64_t>(2, guess - 1); root <= guess + 1; ++root) {
-        Wide power = 1;
-        for (std::int64_t i = 0; i < n && power <= value; ++i) power *= root;
-        if (power == value) return root;
-    }
-    return std::nullopt;
-}
-
 Rational integer_power(Rational base, std::int64_t exponent) {
     if (exponent < 0) return Rational(1) / integer_power(base, -exponent);
     Rational result = 1;
@@ -59,17 +45,38 @@ Rational integer_power(Rational base, std::int64_t exponent) {
     return result;
 }
 
-std::optional<Rational> rational_power(Rational base, Rational exponent) {
-    if (exponent.is_integer()) return integer_power(base, exponent.numerator());
-    const auto numerator = whole_root(base.numerator(), exponent.denominator());
-    const auto denominator = whole_root(base.denominator(), exponent.denominator());
-    if (!numerator || !denominator || (*numerator == 0 && exponent < Rational(0))) return std::nullopt;
-    return integer_power(Rational(*numerator, *denominator), exponent.numerator());
+/// A number in a monomial: a prime under a root, by its digits.
+bool is_number(const std::string& symbol) { return symbol[0] >= '0' && symbol[0] <= '9'; }
+
+/// Puts base^exponent into the term, whole powers into its coefficient. Numbers without a prime factor below 2^16 stay whole.
+void add_root(Monomial& monomial, Rational& coefficient, std::int64_t base, Rational exponent) {
+    const auto add = [&](std::int64_t prime, Rational power) {
+        const auto at = monomial.find(std::to_string(prime));
+        if (at != monomial.end()) {
+            power = power + at->second;
+            monomial.erase(at);
+        }
+        std::int64_t whole = power.numerator() / power.denominator();
+        if (power < Rational(whole)) --whole;
+        coefficient = coefficient * integer_power(Rational(prime), whole);
+        if (power != Rational(whole)) monomial.emplace(std::to_string(prime), power - Rational(whole));
+    };
+    for (std::int64_t prime = 2; prime * prime <= base && prime < (1 << 16); ++prime) {
+        std::int64_t count = 0;
+        for (; base % prime == 0; base /= prime) ++count;
+        if (count > 0) add(prime, exponent * Rational(count));
+    }
+    if (base > 1) add(base, exponent);
 }
 
-Monomial product(const Monomial& a, const Monomial& b) {
+/// a·b; what comes out of roots goes into the coefficient.
+Monomial product(const Monomial& a, const Monomial& b, Rational& coefficient) {
     Monomial result = a;
     for (const auto& [symbol, exponent] : b) {
+        if (is_number(symbol)) {
+            add_root(result, coefficient, std::stoll(symbol), exponent);
+            continue;
+        }
         const auto [at, added] = result.emplace(symbol, exponent);
         if (added) continue;
         at->second = at->second + exponent;
@@ -136,7 +143,8 @@ std::optional<Rational> Size::as_constant() const {
 std::vector<std::string> Size::symbols() const {
     std::map<std::string, bool> found;
     for (const auto& [monomial, coefficient] : terms_) {
-        for (const auto& [symbol, exponent] : monomial) found[symbol] = true;
+        for (const auto& [symbol, exponent] : monomial)
+            if (!is_number(symbol)) found[symbol] = true;
     }
     std::vector<std::string> names;
     for (const auto& entry : found) names.push_back(entry.first);
@@ -148,12 +156,20 @@ std::optional<Size> Size::pow(Rational exponent) const {
     if (terms_.empty()) return exponent > Rational(0) ? std::optional<Size>(Size()) : std::nullopt;
     if (terms_.size() == 1) {
         const auto& [monomial, coefficient] = *terms_.begin();
-        const auto factor = rational_power(coefficient, exponent);
-        if (!factor) return std::nullopt;
+        if (coefficient < Rational(0) && !exponent.is_integer()) return std::nullopt;
         Size result;
         Monomial raised;
-        for (const auto& [symbol, e] : monomial) raised.emplace(symbol, e * exponent);
-        result.terms_.emplace(std::move(raised), *factor);
+        Rational factor = 1;
+        for (const auto& [symbol, e] : monomial)
+            is_number(symbol) ? add_root(raised, factor, std::stoll(symbol), e * exponent)
+                              : void(raised.emplace(symbol, e * exponent));
+        if (exponent.is_integer()) {
+            factor = factor * integer_power(coefficient, exponent.numerator());
+        } else {
+            add_root(raised, factor, coefficient.numerator(), exponent);
+            add_root(raised, factor, coefficient.denominator(), Rational(0) - exponent);
+        }
+        result.terms_.emplace(std::move(raised), factor);
         return result;
     }
     constexpr std::int64_t most = 64;  // a sum to a higher power has no place in a size
@@ -190,7 +206,7 @@ std::optional<double> Size::evaluate(const std::function<std::optional<double>(c
         // The denominator last, so that whole results come out whole.
         double term = static_cast<double>(coefficient.numerator());
         for (const auto& [symbol, exponent] : monomial) {
-            const auto base = value(symbol);
+            const auto base = is_number(symbol) ? std::optional(std::stod(symbol)) : value(symbol);
             if (!base) return std::nullopt;
             if (exponent == Rational(-1)) {
                 term /= *base;
@@ -219,7 +235,9 @@ Size& Size::operator*=(const Size& other) {
     for (const auto& [a, ca] : terms_) {
         for (const auto& [b, cb] : other.terms_) {
             Size term;
-            term.terms_.emplace(product(a, b), ca * cb);
+            Rational coefficient = ca * cb;
+            Monomial factors = product(a, b, coefficient);
+            term.terms_.emplace(std::move(factors), coefficient);
             result += term;
         }
     }

@@ -31,7 +31,8 @@ Rational operator*(Rational a, Rational b);
 Rational operator/(Rational a, Rational b);
 std::string to_string(Rational r);
 
-/// Symbols by name, e.g. "q" (an axis' size), "g_q" (its group size), "s_x" (its stream size), "M". Exponents non-zero.
+/// Symbols by name, e.g. "q" (an axis' size), "g_q" (its group size), "s_x" (its stream size), "M". Exponents non-zero. A prime by
+/// its digits ("2", exponent between 0 and 1) is a root that is not rational.
 using Monomial = std::map<std::string, Rational>;
 
 class Size {
@@ -45,7 +46,8 @@ public:
     [[nodiscard]] bool is_zero() const { return terms_.empty(); }
     [[nodiscard]] std::optional<Rational> as_constant() const;
     [[nodiscard]] std::vector<std::string> symbols() const;  ///< ascending
-    /// A single term raised to a rational power; nullopt for a sum (unless the exponent is a non-negative integer).
+    /// A single term raised to a rational power; nullopt for a sum (unless the exponent is a non-negative integer) and for a root of
+    /// a negative coefficient.
     [[nodiscard]] std::optional<Size> pow(Rational exponent) const;
     [[nodiscard]] Size substitute(const std::string& symbol, const Size& by) const;  ///< integer exponents, or a one-term `by`
     /// Value with every symbol given by `value`; nullopt when one is missing.

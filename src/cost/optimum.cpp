@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
+#include <functional>
 #include <optional>
 
+#include "cost/linear.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -31,35 +31,8 @@ std::map<Monomial, Size> by_factors(const Size& size, const std::vector<std::str
             (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end() ? outside : inside).emplace(symbol, exponent);
         parts[inside] += one_term(outside, coefficient);
     }
+    std::erase_if(parts, [](const auto& part) { return part.second.is_zero(); });
     return parts;
-}
-
-/// value^exponent when that is rational.
-std::optional<Rational> exact_power(Rational value, Rational exponent) {
-    const auto root = [](std::int64_t n, std::int64_t degree) -> std::optional<std::int64_t> {
-        const auto r = static_cast<std::int64_t>(
-            std::llround(std::pow(static_cast<double>(n), 1.0 / static_cast<double>(degree))));
-        std::int64_t product = 1;
-        for (std::int64_t i = 0; i < degree; ++i)
-            if (__builtin_mul_overflow(product, r, &product)) return std::nullopt;
-        return product == n ? std::optional(r) : std::nullopt;
-    };
-    if (!(value > Rational(0)) || exponent.denominator() > 16 || std::abs(exponent.numerator()) > 16)
-        return std::nullopt;
-    const auto n = root(value.numerator(), exponent.denominator()), d = root(value.denominator(), exponent.denominator());
-    if (!n || !d) return std::nullopt;
-    Rational result = 1;
-    for (std::int64_t i = 0; i < std::abs(exponent.numerator()); ++i) result = result * Rational(*n, *d);
-    return exponent < Rational(0) ? Rational(1) / result : result;
-}
-
-/// size^exponent when it is a size expression: one term with a rational root of its coefficient, or a whole power of a sum.
-std::optional<Size> power(const Size& size, Rational exponent) {
-    if (size.terms().size() != 1) return size.pow(exponent);
-    const auto& [monomial, coefficient] = *size.terms().begin();
-    const auto c = exact_power(coefficient, exponent);
-    const auto rest = one_term(monomial).pow(exponent);
-    return c && rest ? std::optional(*rest * Size(*c)) : std::nullopt;
 }
 
 /// One term with its negative powers under a fraction bar: "M/(2·d)".
@@ -71,69 +44,47 @@ std::string as_fraction(const Size& size) {
                                : below *= Size::symbol(symbol, Rational(0) - exponent);
     if (below == Size(1)) return to_string(above);
     const std::string text = to_string(below);
-    return to_string(above) + (text.find("·") == std::string::npos ? "/" + text : "/(" + text + ")");
+    const bool bare = text.find("·") == std::string::npos;
+    return to_string(above) + (bare ? "/" + text : "/(" + text + ")");
 }
 
-/// Solves rows·x = right exactly; nullopt when there is no single solution.
-std::optional<std::vector<Rational>> solve(std::vector<std::vector<Rational>> rows, std::vector<Rational> right) {
-    const std::size_t unknowns = rows.empty() ? 0 : rows[0].size();
-    std::size_t rank = 0;
-    for (std::size_t column = 0; column < unknowns; ++column) {
-        std::size_t pivot = rank;
-        while (pivot < rows.size() && rows[pivot][column] == Rational(0)) ++pivot;
-        if (pivot == rows.size()) return std::nullopt;
-        std::swap(rows[pivot], rows[rank]), std::swap(right[pivot], right[rank]);
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-            if (r == rank || rows[r][column] == Rational(0)) continue;
-            const Rational factor = rows[r][column] / rows[rank][column];
-            for (std::size_t c = column; c < unknowns; ++c) rows[r][c] = rows[r][c] - factor * rows[rank][c];
-            right[r] = right[r] - factor * right[rank];
-        }
-        ++rank;
+/// Without what is streamed: the terms that no stream size multiplies, or all of them at stream sizes of 1.
+Size without_stream(const Size& size) {
+    Size kept, alone;
+    for (const auto& [monomial, coefficient] : size.terms()) {
+        Monomial rest = monomial;
+        std::erase_if(rest, [](const auto& part) { return part.first.starts_with("s_"); });
+        (rest.size() == monomial.size() ? kept : alone) += one_term(rest, coefficient);
     }
-    for (std::size_t r = rank; r < rows.size(); ++r)
-        if (right[r] != Rational(0)) return std::nullopt;
-    std::vector<Rational> x;
-    for (std::size_t r = 0; r < unknowns; ++r) x.push_back(right[r] / rows[r][r]);
-    return x;
+    return kept.is_zero() ? alone : kept;
 }
 
-/// What a group maintains at large sizes: the largest column without its streamed parts; columns of the loops where there are loops.
-Size maintained_memory(const KernelCost& cost) {
-    const bool streams = std::any_of(cost.memory.begin(), cost.memory.end(),
-                                     [](const MemoryColumn& c) { return c.in_loop; });
-    std::vector<Size> candidates;
-    for (const MemoryColumn& column : cost.memory) {
-        if (streams && !column.in_loop) continue;
-        Size kept;
-        for (const auto& [monomial, coefficient] : column.size.terms()) {
-            const bool streamed = std::any_of(monomial.begin(), monomial.end(),
-                                              [](const auto& part) { return part.first.starts_with("s_"); });
-            if (!streamed) kept += one_term(monomial, coefficient);
-        }
-        candidates.push_back(leading_terms(kept));
-    }
-    Size largest;
-    for (const Size& candidate : candidates)
-        if (never_above(largest, candidate)) largest = candidate;
-    return largest;
+/// a's group sizes are among b's with at least their powers, and not the other way round.
+bool lower_order(const Monomial& a, const Monomial& b) {
+    if (a == b) return false;
+    return std::all_of(a.begin(), a.end(), [&](const auto& part) { return exponent_of(b, part.first) >= part.second; });
 }
 
-/// The geometric program of a kernel and its solution, step by step.
+/// The minimum over the group sizes, order by order.
 class Solver {
 public:
-    explicit Solver(const KernelCost& cost) {
+    Solver(const KernelCost& cost, const std::set<std::string>& whole) : transfers_(cost.transfers) {
+        out_.transfers = cost.transfers;
         for (const auto& [monomial, coefficient] : cost.num_groups.terms())
             for (const auto& [symbol, exponent] : monomial)
                 if (exponent < Rational(0)) groups_.push_back(symbol);
-        out_.transfers = cost.transfers;
-        out_.memory = maintained_memory(cost);
+        const bool streams = std::any_of(cost.memory.begin(), cost.memory.end(),
+                                         [](const MemoryColumn& c) { return c.in_loop; });
+        for (const MemoryColumn& column : cost.memory)
+            if (!streams || column.in_loop) columns_.push_back(column.size);
+        for (const std::string& axis : whole) fix("g_" + axis, Size::symbol(axis), axis + ", its whole axis");
     }
 
     Optimum run() {
         if (auto failure = solve_program()) {
             out_.why_not = *failure;
             out_.at.clear();
+            out_.groups.clear();
         } else {
             out_.closed = true;
         }
@@ -141,173 +92,381 @@ public:
     }
 
 private:
+    struct Term {
+        Row powers;  ///< B_t: of 1/g, by groups_
+        Size value;  ///< c_t, one term
+    };
+
+    void fix(const std::string& group, const Size& value, const std::string& text) {
+        const auto at = std::find(groups_.begin(), groups_.end(), group);
+        if (at == groups_.end()) return;
+        transfers_ = transfers_.substitute(group, value);
+        for (Size& column : columns_) column = column.substitute(group, value);
+        groups_.erase(at);
+        out_.groups.push_back({{{group, Rational(1)}}, value});
+        if (!text.empty()) out_.at.push_back(group + " = " + text);
+    }
+
     /// Fixes a group size that costs memory and saves no transfers at 1, and one that costs no memory at its whole axis.
     void settle_free_groups() {
-        const auto terms = by_factors(out_.transfers, groups_);
-        const auto columns = by_factors(out_.memory, groups_);
-        std::vector<std::string> left;
-        for (const std::string& g : groups_) {
-            const auto has = [&](const auto& parts) {
-                return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.first.contains(g); });
-            };
-            const bool saves = has(terms), costs = has(columns);
-            if (saves && costs) {
-                left.push_back(g);
-                continue;
+        for (bool again = true; again;) {
+            again = false;
+            const auto terms = by_factors(transfers_, groups_);
+            const auto memory = by_factors(out_.memory, groups_);
+            for (const std::string& g : groups_) {
+                const bool saves = std::any_of(terms.begin(), terms.end(), [&](const auto& part) {
+                    return exponent_of(part.first, g) < Rational(0);
+                });
+                const bool costs = std::any_of(memory.begin(), memory.end(),
+                                               [&](const auto& part) { return part.first.contains(g); });
+                if (saves && costs) continue;
+                const std::string free = g;
+                const Size value = saves ? Size::symbol(free.substr(2)) : Size(1);
+                fix(free, value, saves || costs ? to_string(value) : "");
+                out_.memory = out_.memory.substitute(free, value);
+                again = true;
+                break;
             }
-            const Size value = saves ? Size::symbol(g.substr(2)) : Size(1);
-            transfers_ = transfers_.substitute(g, value);
-            memory_ = memory_.substitute(g, value);
-            if (saves || costs) out_.at.push_back(g + " = " + to_string(value));
         }
-        groups_ = left;
+    }
+
+    /// What a group maintains at large M: of every column the terms of highest order in the group sizes, of their coefficients the largest
+    /// in the axes' sizes. Nothing when none of the columns is always the largest.
+    bool find_memory() {
+        std::vector<Size> kept;
+        for (const Size& column : columns_) {
+            const auto parts = by_factors(column, groups_);
+            std::map<Monomial, Size> positive;
+            for (const auto& [product, coefficient] : parts) {
+                Size leading = leading_terms(without_stream(coefficient));
+                if (!leading.is_zero()) positive.emplace(product, std::move(leading));
+            }
+            // Streamed tiles without group sizes count when nothing else does not depend on the stream.
+            std::map<Monomial, Size> maintained;
+            for (const auto& [product, coefficient] : parts) {
+                const bool only_streamed = std::all_of(
+                    coefficient.terms().begin(), coefficient.terms().end(), [](const auto& term) {
+                        return std::any_of(term.first.begin(), term.first.end(),
+                                           [](const auto& p) { return p.first.starts_with("s_"); });
+                    });
+                if (!only_streamed) maintained.emplace(product, positive.contains(product) ? positive[product] : Size());
+            }
+            const auto& choice = maintained.empty() ? positive : maintained;
+            Size sum;
+            for (const auto& [product, coefficient] : choice) {
+                const bool below = std::any_of(choice.begin(), choice.end(), [&, &p = product](const auto& other) {
+                    return lower_order(p, other.first);
+                });
+                if (!below) sum += one_term(product) * coefficient;
+            }
+            kept.push_back(std::move(sum));
+        }
+        for (const Size& candidate : kept)
+            if (std::all_of(kept.begin(), kept.end(), [&](const Size& other) { return never_above(other, candidate); })) {
+                out_.memory = candidate;
+                return true;
+            }
+        return kept.empty();
     }
 
     /// Returns why there is no closed form, or nothing when out_ holds it.
     std::optional<std::string> solve_program() {
-        transfers_ = out_.transfers, memory_ = out_.memory;
+        if (!find_memory()) return "none of the columns of M is always the largest";
         settle_free_groups();
-        if (groups_.empty()) {
-            out_.transfers = transfers_;
-            return std::nullopt;
-        }
-        const auto columns = by_factors(memory_, groups_);
-        if (columns.size() != 1) return "M is not a single product of group sizes";
-        const auto& [product, y] = *columns.begin();
-
+        std::vector<Term> terms;
         Size fixed;
-        std::vector<std::pair<Monomial, Size>> terms;
-        for (const auto& [monomial, alpha] : by_factors(transfers_, groups_)) {
-            for (const std::string& symbol : alpha.symbols())
+        for (const auto& [monomial, coefficient] : by_factors(transfers_, groups_)) {
+            for (const std::string& symbol : coefficient.symbols())
                 if (symbol.starts_with("s_")) return "H depends on the stream size " + symbol;
             if (monomial.empty()) {
-                fixed = alpha;
+                fixed = coefficient;
                 continue;
             }
             for (const auto& [symbol, exponent] : monomial)
                 if (exponent > Rational(0)) return "H grows with " + symbol;
-            terms.emplace_back(monomial, alpha);
+            if (std::any_of(coefficient.terms().begin(), coefficient.terms().end(),
+                            [](const auto& term) { return term.second < Rational(0); }) &&
+                coefficient.terms().size() == 1)
+                return "a term of H is negative";
+            terms.push_back({powers(monomial, true), as_one_term(coefficient)});
         }
-        if (auto transfers = powers_of(product, y, terms)) {
-            out_.transfers = *transfers + fixed;
-            describe_product(product, y);
-            return std::nullopt;
+        Size sum = fixed;
+        while (true) {
+            take_determined(terms, sum);
+            if (terms.empty()) break;
+            if (auto failure = next_order(terms, sum)) return failure;
         }
-        return balance(product, y, terms, fixed);
-    }
-
-    /// Every term a power of the one product that memory limits: P = M/y.
-    std::optional<Size> powers_of(const Monomial& product, const Size& y,
-                                  const std::vector<std::pair<Monomial, Size>>& terms) const {
-        Size total;
-        for (const auto& [monomial, alpha] : terms) {
-            const Rational beta = Rational(0) - exponent_of(monomial, groups_[0]) / exponent_of(product, groups_[0]);
-            for (const std::string& g : groups_)
-                if (exponent_of(monomial, g) != Rational(0) - beta * exponent_of(product, g)) return std::nullopt;
-            const auto limit = power(y, beta);
-            if (!limit) return std::nullopt;
-            total += alpha * *limit * Size::symbol("M", Rational(0) - beta);
-        }
-        return total;
-    }
-
-    void describe_product(const Monomial& product, const Size& y) {
-        if (product.size() == 1) {
-            const auto& [g, exponent] = *product.begin();
-            if (y.terms().size() == 1)
-                if (const auto value = power(Size::symbol("M") / y, Rational(1) / exponent)) {
-                    out_.at.push_back(g + " = " + as_fraction(*value));
-                    return;
-                }
-        }
-        const bool sum = y.terms().size() > 1;
-        out_.at.push_back(to_string(one_term(product)) + " = " +
-                          (sum ? "M/(" + to_string(y) + ")" : as_fraction(Size::symbol("M") / y)));
-    }
-
-    /// As many terms as group sizes: at the optimum each term has a fixed share w_t of their sum, whatever the sizes are.
-    std::optional<std::string> balance(const Monomial& product, const Size& y,
-                                       const std::vector<std::pair<Monomial, Size>>& terms, const Size& fixed) {
-        if (terms.size() != groups_.size())
-            return std::to_string(terms.size()) + " terms in H for " + std::to_string(groups_.size()) + " group sizes";
-        // Unknowns: the shares w_t and λ, with Σ_t w_t·B_ti = λ·e_i for every group size i, and Σ w_t = 1.
-        std::vector<std::vector<Rational>> rows;
-        std::vector<Rational> right;
-        for (const std::string& g : groups_) {
-            std::vector<Rational> row;
-            for (const auto& [monomial, alpha] : terms) row.push_back(Rational(0) - exponent_of(monomial, g));
-            row.push_back(Rational(0) - exponent_of(product, g));
-            rows.push_back(std::move(row));
-            right.emplace_back(0);
-        }
-        rows.emplace_back(terms.size(), Rational(1));
-        rows.back().emplace_back(0);
-        right.emplace_back(1);
-        const auto shares = solve(rows, right);
-        if (!shares) return "the terms of H do not balance at one point";
-        const Rational lambda = shares->back();
-
-        const auto limit = power(y, lambda);
-        if (!limit) return "M's factor is a sum under a root";
-        Size sum = *limit * Size::symbol("M", Rational(0) - lambda);
-        Rational raised = 1;  // Π (α_t's coefficient / w_t)^(w_t·D), with D the common denominator of the shares
-        std::int64_t common = 1;
-        for (std::size_t t = 0; t < terms.size(); ++t) {
-            const Rational w = (*shares)[t];
-            if (!(w > Rational(0))) return "the optimum lies where a group is a whole axis";
-            common = std::lcm(common, w.denominator());
-        }
-        if (common > 8) return "its coefficients are not rational";
-        for (std::size_t t = 0; t < terms.size(); ++t) {
-            const Rational w = (*shares)[t];
-            const Size alpha = leading_terms(terms[t].second);
-            if (alpha.terms().size() != 1) return "a coefficient of H is a sum under a root";
-            const auto& [monomial, coefficient] = *alpha.terms().begin();
-            const auto part = one_term(monomial).pow(w);
-            const auto factor = exact_power(coefficient / w, w * Rational(common));
-            if (!part || !factor) return "its coefficients are not rational";
-            sum *= *part;
-            raised = raised * *factor;
-        }
-        const auto coefficient = exact_power(raised, Rational(1, common));
-        if (!coefficient) return "its coefficients are not rational";
-        sum *= Size(*coefficient);
-        out_.transfers = sum + fixed;
-        describe_balance(terms, *shares, sum);
+        out_.transfers = expanded(sum);
+        describe();
         return std::nullopt;
     }
 
-    /// The group sizes from term_t = w_t·sum: linear in the exponents.
-    void describe_balance(const std::vector<std::pair<Monomial, Size>>& terms, const std::vector<Rational>& shares,
-                          const Size& sum) {
-        const std::size_t n = groups_.size();
-        for (std::size_t i = 0; i < n; ++i) {
-            // Row i of B⁻¹: Σ_t r_t·B_tj = [i = j], so that g_i = Π_t (α_t / (w_t·sum))^r_t.
-            std::vector<std::vector<Rational>> rows(n);
-            std::vector<Rational> right(n, Rational(0));
-            for (std::size_t j = 0; j < n; ++j)
-                for (const auto& [monomial, alpha] : terms)
-                    rows[j].push_back(Rational(0) - exponent_of(monomial, groups_[j]));
-            right[i] = 1;
-            const auto r = solve(rows, right);
-            if (!r) return;
-            Size value = 1;
-            for (std::size_t t = 0; t < n; ++t) {
-                const auto factor = power(leading_terms(terms[t].second) / (sum * Size(shares[t])), (*r)[t]);
-                if (!factor) return;
-                value *= *factor;
+    [[nodiscard]] Row powers(const Monomial& monomial, bool inverse) const {
+        Row row;
+        for (const std::string& g : groups_)
+            row.push_back(inverse ? Rational(0) - exponent_of(monomial, g) : exponent_of(monomial, g));
+        return row;
+    }
+
+    /// The size as one term: a sum becomes its common factor times a symbol that stands for the rest.
+    Size as_one_term(const Size& size) {
+        if (size.terms().size() == 1) return size;
+        Monomial common = size.terms().begin()->first;
+        for (const auto& [monomial, coefficient] : size.terms())
+            for (auto& [symbol, exponent] : common) exponent = std::min(exponent, exponent_of(monomial, symbol));
+        std::erase_if(common, [](const auto& part) { return part.second <= Rational(0); });
+        const Size rest = size / one_term(common);
+        const std::string name = "(" + to_string(rest) + ")";
+        out_.sums.emplace(name, rest);
+        return one_term(common) * Size::symbol(name);
+    }
+
+    /// With the sums that stand under no root written out.
+    Size expanded(const Size& size) {
+        Size result;
+        for (const auto& [monomial, coefficient] : size.terms()) {
+            Size term = coefficient;
+            for (const auto& [symbol, exponent] : monomial) {
+                const auto sum = out_.sums.find(symbol);
+                const auto written = sum == out_.sums.end() ? std::nullopt : sum->second.pow(exponent);
+                term *= written ? *written : Size::symbol(symbol, exponent);
             }
-            out_.at.push_back(groups_[i] + " = " + as_fraction(value));
+            result += term;
         }
+        return result;
+    }
+
+    /// Adds to H the terms that the equations at hand determine, and takes them off the list.
+    void take_determined(std::vector<Term>& terms, Size& sum) const {
+        std::erase_if(terms, [&](const Term& term) {
+            const auto parts = combination(rows_, term.powers);
+            if (!parts) return false;
+            Size value = term.value;
+            for (std::size_t i = 0; i < parts->size(); ++i) value *= *values_[i].pow(Rational(0) - (*parts)[i]);
+            sum += value;
+            return true;
+        });
+    }
+
+    void add_equation(Row row, Size value) {
+        if (combination(rows_, row)) return;
+        rows_.push_back(std::move(row));
+        values_.push_back(std::move(value));
+    }
+
+    /// The power of M in a value.
+    static Rational order(const Size& value) { return exponent_of(value.terms().begin()->first, "M"); }
+
+    /// The leading terms among those that are left: adds their sum to H and the equations that they give.
+    std::optional<std::string> next_order(std::vector<Term>& terms, Size& sum) {
+        const std::size_t n = groups_.size();
+        const auto columns = by_factors(out_.memory, groups_);
+        const bool first = rows_.empty();
+        // Unknowns: γ by group size, and θ, the order that no term falls below.
+        Polyhedron p;
+        p.dimensions = n + 1;
+        std::vector<std::pair<Row, Size>> memory;
+        if (first)
+            for (const auto& [product, y] : columns) memory.emplace_back(powers(product, false), as_one_term(y));
+        for (const auto& [row, y] : memory) {
+            p.at_most.push_back(row);
+            p.at_most.back().emplace_back(0);
+            p.at_most_right.emplace_back(1);
+        }
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            p.equal.push_back(rows_[i]);
+            p.equal.back().emplace_back(0);
+            p.equal_right.push_back(order(values_[i]));
+        }
+        for (const Term& term : terms) {
+            Row row;
+            for (const Rational& power : term.powers) row.push_back(Rational(0) - power);
+            row.emplace_back(1);
+            p.at_most.push_back(std::move(row));
+            p.at_most_right.emplace_back(0);
+        }
+        Row objective(n + 1, Rational(0));
+        objective[n] = 1;
+        const std::vector<Row> corners = best_corners(p, objective);
+        if (corners.empty()) return "too many group sizes and terms";
+        const auto always = [&](auto condition) { return std::all_of(corners.begin(), corners.end(), condition); };
+        const auto order_of = [&](const Row& powers, const Row& corner) {
+            Rational total = 0;
+            for (std::size_t i = 0; i < n; ++i) total = total + powers[i] * corner[i];
+            return total;
+        };
+
+        std::vector<Term> leading, rest;
+        for (const Term& term : terms)
+            (always([&](const Row& c) { return order_of(term.powers, c) == c[n]; }) ? leading : rest).push_back(term);
+        std::vector<std::pair<Row, Size>> active;
+        for (const auto& entry : memory)
+            if (always([&](const Row& c) { return order_of(entry.first, c) == Rational(1); })) active.push_back(entry);
+        // A group size that stays finite is 1.
+        std::vector<bool> one(n, false);
+        for (std::size_t i = 0; i < n; ++i) {
+            one[i] = always([&](const Row& c) { return c[i] == Rational(0); });
+            if (!one[i]) continue;
+            Row row(n, Rational(0));
+            row[i] = 1;
+            add_equation(row, Size(1));
+        }
+        return first ? balance(leading, active, one, std::move(rest), terms, sum)
+                     : spend(leading, std::move(rest), terms, sum);
+    }
+
+    /// The first order: shares w_t and multipliers λ_j.
+    std::optional<std::string> balance(const std::vector<Term>& leading, const std::vector<std::pair<Row, Size>>& active,
+                                       const std::vector<bool>& one, std::vector<Term> rest, std::vector<Term>& terms,
+                                       Size& sum) {
+        std::vector<Row> rows;
+        Row right;
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            if (one[i]) continue;
+            Row row;
+            for (const Term& term : leading) row.push_back(term.powers[i]);
+            for (const auto& [powers, y] : active) row.push_back(Rational(0) - powers[i]);
+            rows.push_back(std::move(row));
+            right.emplace_back(0);
+        }
+        rows.emplace_back(leading.size(), Rational(1));
+        rows.back().resize(leading.size() + active.size(), Rational(0));
+        right.emplace_back(1);
+        const auto shares = solve(rows, right);
+        if (!shares || !all_positive(*shares)) return no_balance(leading.size());
+        Rational multipliers = 0;
+        for (std::size_t j = 0; j < active.size(); ++j) multipliers = multipliers + (*shares)[leading.size() + j];
+        Size total = 1;
+        for (std::size_t t = 0; t < leading.size(); ++t)
+            total *= *(leading[t].value / Size((*shares)[t])).pow((*shares)[t]);
+        for (std::size_t j = 0; j < active.size(); ++j) {
+            const Rational lambda = (*shares)[leading.size() + j];
+            const Size limit = Size::symbol("M") / active[j].second * Size(lambda / multipliers);
+            total *= *limit.pow(Rational(0) - lambda);
+            add_equation(active[j].first, limit);
+        }
+        return keep(leading, *shares, total, std::move(rest), terms, sum);
+    }
+
+    /// A later order: shares w_t such that the terms' product is determined by the equations at hand.
+    std::optional<std::string> spend(const std::vector<Term>& leading, std::vector<Term> rest, std::vector<Term>& terms,
+                                     Size& sum) {
+        std::vector<Row> rows;
+        Row right;
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            Row row;
+            for (const Term& term : leading) row.push_back(term.powers[i]);
+            for (const Row& equation : rows_) row.push_back(equation[i]);
+            rows.push_back(std::move(row));
+            right.emplace_back(0);
+        }
+        rows.emplace_back(leading.size(), Rational(1));
+        rows.back().resize(leading.size() + rows_.size(), Rational(0));
+        right.emplace_back(1);
+        const auto shares = solve(rows, right);
+        if (!shares || !all_positive(Row(shares->begin(), shares->begin() + static_cast<std::ptrdiff_t>(leading.size()))))
+            return no_balance(leading.size());
+        Size total = 1;
+        for (std::size_t t = 0; t < leading.size(); ++t)
+            total *= *(leading[t].value / Size((*shares)[t])).pow((*shares)[t]);
+        for (std::size_t k = 0; k < rows_.size(); ++k) total *= *values_[k].pow((*shares)[leading.size() + k]);
+        return keep(leading, *shares, total, std::move(rest), terms, sum);
+    }
+
+    std::optional<std::string> keep(const std::vector<Term>& leading, const Row& shares, const Size& total,
+                                    std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
+        for (std::size_t t = 0; t < leading.size(); ++t)
+            add_equation(leading[t].powers, leading[t].value / (total * Size(shares[t])));
+        sum += total;
+        terms = std::move(rest);
+        return std::nullopt;
+    }
+
+    static bool all_positive(const Row& row) {
+        return std::all_of(row.begin(), row.end(), [](Rational r) { return r > Rational(0); });
+    }
+    [[nodiscard]] std::string no_balance(std::size_t num_terms) const {
+        return std::to_string(num_terms) + " terms of one order in H for " + std::to_string(groups_.size()) +
+               " group sizes";
+    }
+
+    /// Group sizes one by one where the equations give them, else the products that they give.
+    void describe() {
+        std::vector<std::string> open;
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            Row row(groups_.size(), Rational(0));
+            row[i] = 1;
+            const auto parts = combination(rows_, row);
+            if (!parts) {
+                open.push_back(groups_[i]);
+                continue;
+            }
+            Size value = 1;
+            for (std::size_t k = 0; k < parts->size(); ++k) value *= *values_[k].pow((*parts)[k]);
+            note({{groups_[i], Rational(1)}}, value);
+        }
+        for (std::size_t k = 0; k < rows_.size(); ++k) {
+            Monomial product;
+            bool is_open = false;
+            for (std::size_t i = 0; i < groups_.size(); ++i) {
+                if (rows_[k][i] == Rational(0)) continue;
+                product.emplace(groups_[i], rows_[k][i]);
+                is_open |= std::find(open.begin(), open.end(), groups_[i]) != open.end();
+            }
+            if (is_open) note(product, values_[k]);
+        }
+    }
+    void note(const Monomial& product, const Size& value) {
+        out_.groups.push_back({product, value});
+        out_.at.push_back(to_string(one_term(product)) + " = " + as_fraction(value));
     }
 
     std::vector<std::string> groups_;  ///< group sizes still to be chosen
-    Size transfers_, memory_;
+    Size transfers_;
+    std::vector<Size> columns_;
+    std::vector<Row> rows_;     ///< equations between the group sizes: Π g^row = value
+    std::vector<Size> values_;  ///< one term each
     Optimum out_;
 };
 
 }  // namespace
 
-Optimum optimum(const KernelCost& cost) { return Solver(cost).run(); }
+std::vector<StandardTerm> Optimum::standard_form() const {
+    std::map<Rational, Size> by_beta;
+    if (!closed) return {};
+    for (const auto& [monomial, coefficient] : transfers.terms()) {
+        Monomial rest = monomial;
+        rest.erase("M");
+        by_beta[Rational(0) - exponent_of(monomial, "M")] += one_term(rest, coefficient);
+    }
+    std::vector<StandardTerm> terms;
+    for (auto& [beta, alpha] : by_beta) terms.push_back({alpha, beta});
+    return terms;
+}
+
+Optimum optimum(const KernelCost& cost, const std::set<std::string>& whole) { return Solver(cost, whole).run(); }
+
+Optimum optimum_at(const KernelCost& cost, const std::function<std::optional<double>(const std::string&)>& value) {
+    std::set<std::string> whole;
+    while (true) {
+        Optimum best = optimum(cost, whole);
+        if (!best.closed) return best;
+        const std::function<std::optional<double>(const std::string&)> with_sums =
+            [&](const std::string& symbol) -> std::optional<double> {
+            const auto sum = best.sums.find(symbol);
+            return sum == best.sums.end() ? value(symbol) : sum->second.evaluate(value);
+        };
+        std::string worst;
+        double excess = 1;
+        for (const GroupEquation& group : best.groups) {
+            if (group.product.size() != 1 || group.product.begin()->second != Rational(1)) continue;
+            const std::string axis = group.product.begin()->first.substr(2);
+            const auto size = group.value.evaluate(with_sums), limit = value(axis);
+            if (size && limit && !whole.contains(axis) && *size > *limit * excess) worst = axis, excess = *size / *limit;
+        }
+        if (worst.empty()) return best;
+        whole.insert(worst);
+    }
+}
 
 }  // namespace napkin

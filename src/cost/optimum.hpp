@@ -1,9 +1,16 @@
 #pragma once
-// H*(a, M): the fewest transfers of a kernel when a core holds M values (paper.md §§4–5, Eq. 4), for the standard forms.
+// H*(a, M): the fewest transfers of a kernel when a core holds M values (paper.md §§4–5, Eqs. 1 and 4), as an expression.
 //
-// With stream sizes at their least, memory is what a group maintains: M ≥ y·P, P a product of powers of group sizes. H is a sum of
-// terms α_t·Π g_i^-B_ti. The minimum over the group sizes is closed when every term is a power of P (one broadcast to all groups), or when
-// there are as many terms as group sizes and they balance (square tiles): a geometric program without degrees of freedom.
+// At large M, memory is what a group maintains: of each column the terms of highest order in the group sizes, with stream sizes of 1.
+// Minimising H = Σ_t c_t·Π g^-B_t under M ≥ Σ_j y_j·Π g^E_j is a geometric program. Its orders first: with g = M^γ, the γ of the fewest
+// transfers solve a linear program; the terms that bind there are the leading ones. When they leave no degree of freedom (their shares w_t
+// of the sum and the multipliers λ_j solve Σ w_t·B_t = Σ λ_j·E_j, Σ w_t = 1, and nothing else does), the sum is
+//   Π_t (c_t/w_t)^w_t · Π_j (y_j·Λ/(λ_j·M))^λ_j,   Λ = Σ λ_j,
+// and each term is its share of it. What freedom remains is spent on the terms of the next order in the same way, under those equations.
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,14 +18,35 @@
 
 namespace napkin {
 
-struct Optimum {
-    bool closed = false;
-    Size transfers;               ///< H*: Σ α_t·M^-β_t in the axes' sizes and M; when it is not closed, H itself
-    Size memory;                  ///< the constraint: M ≥ memory, in group sizes, at large sizes
-    std::vector<std::string> at;  ///< the group sizes that reach it: "g_a = M^(1/2)", "g_h = 1"
-    std::string why_not;          ///< not closed: why the optimum is numeric
+/// One term of the standard form (Eq. 1): α·M^-β.
+struct StandardTerm {
+    Size alpha;
+    Rational beta;
 };
 
-Optimum optimum(const KernelCost& cost);
+/// A product of powers of group sizes and what it is at the optimum: g_q·g_h = M/(2·d).
+struct GroupEquation {
+    Monomial product;
+    Size value;  ///< in axes' sizes and M, one term
+};
+
+struct Optimum {
+    bool closed = false;
+    Size transfers;                     ///< H*: Σ α_t·M^-β_t in the axes' sizes and M; when it is not closed, H itself
+    Size memory;                        ///< the constraint: M ≥ memory, in group sizes, at large sizes
+    std::vector<GroupEquation> groups;  ///< the group sizes that reach it
+    std::vector<std::string> at;        ///< the same for readers: "g_a = M^(1/2)", "g_h = 1"
+    std::map<std::string, Size> sums;   ///< symbols that stand for a sum under a root: "(u - 1)"
+    std::string why_not;                ///< not closed: why the optimum is numeric
+
+    /// Of `transfers`, ascending in β. Empty when it is not closed.
+    [[nodiscard]] std::vector<StandardTerm> standard_form() const;
+};
+
+/// `whole`: axes that are kept whole, by name (those whose optimal group size would exceed the axis).
+Optimum optimum(const KernelCost& cost, const std::set<std::string>& whole = {});
+
+/// The optimum where sizes and M are numbers: axes whose group size would exceed them are kept whole, one after the other.
+Optimum optimum_at(const KernelCost& cost, const std::function<std::optional<double>(const std::string&)>& value);
 
 }  // namespace napkin

@@ -8,8 +8,8 @@ namespace {
 /// The letters of a kernel: the size over which each axis runs in a group and in a loop's iteration.
 class Letters {
 public:
-    Letters(const Diagram& diagram, const Kernel& kernel, const std::vector<AxisId>& grouped)
-        : diagram_(diagram), kernel_(kernel), grouped_(grouped) {}
+    Letters(const Diagram& diagram, const Kernel& kernel, const std::vector<AxisId>& grouped, Measure measure)
+        : diagram_(diagram), kernel_(kernel), grouped_(grouped), measure_(measure) {}
 
     [[nodiscard]] Size whole(AxisId axis) const { return Size::symbol(diagram_.axis(axis).name); }
     [[nodiscard]] Size group(AxisId axis) const { return Size::symbol("g_" + diagram_.axis(axis).name); }
@@ -18,9 +18,9 @@ public:
         return stage < 0 ? -1 : std::get<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]).axis;
     }
 
-    /// The number of values in a variable's tile: Π over its dimensions of Σ |c|·(t_a − 1) + 1.
+    /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes.
     [[nodiscard]] Size tile(const CoreVariable& v) const {
-        Size size = 1;
+        Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
         for (const Affine& dim : v.dims) {
             Size box = 1;
             for (const auto& [axis, c] : dim.terms) {
@@ -44,6 +44,7 @@ private:
     const Diagram& diagram_;
     const Kernel& kernel_;
     const std::vector<AxisId>& grouped_;
+    Measure measure_;
 };
 
 std::string pattern_text(const Diagram& diagram, const CoreVariable& v) {
@@ -144,10 +145,10 @@ std::vector<AxisId> default_grouped(const Kernel& kernel) {
     return grouped;
 }
 
-KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped) {
+KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped, Measure measure) {
     const Diagram& diagram = derived.diagram;
     const Liveness live = liveness(derived, kernel);
-    const Letters letters(diagram, kernel, grouped);
+    const Letters letters(diagram, kernel, grouped, measure);
 
     KernelCost cost;
     cost.kernel = kernel.name;

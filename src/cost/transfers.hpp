@@ -6,6 +6,7 @@
 //   H   = N_g · H_g                                              a launch
 //   M  ≥  Σ of the tiles alive at one statement                  values, for every statement
 // Groups whose chunks are skipped (Loop::support) move less: these are the costs without skipping, exact_costs has the counts.
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,7 +44,11 @@ struct KernelCost {
 /// The axes that are grouped when nothing is said: group_axes without those whose grouping repeats work.
 std::vector<AxisId> default_grouped(const Kernel& kernel);
 
-KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped);
+/// What a value of an array counts as: 1, or the bytes of its type (Eq. 3 with a type for each array: M and H in bytes).
+enum class Measure : std::uint8_t { values, bytes };
+
+KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
+                         Measure measure = Measure::values);
 
 /// The same cost with axes renamed, for sizes known to be equal: {"d", "k"} writes k for d.
 KernelCost with_tied(const KernelCost& cost, const std::map<std::string, std::string>& names);

@@ -38,11 +38,18 @@ const Binary* product(const Expr& e) {
     return b && b->op == BinaryOp::mul ? b : nullptr;
 }
 
-/// Collects the operations of one statement, each subexpression once.
+/// Without arrays and axes: a number once the sizes are known.
+bool is_number(const Expr& e) {
+    bool number = true;
+    visit(e, [&](const Expr& node) { number = number && !as<Read>(node) && !as<AxisIndex>(node); });
+    return number;
+}
+
+/// Collects the operations of one statement, each subexpression once; what is a number is worked out beforehand.
 class Counter {
 public:
     void count(const Expr& e) {
-        if (!seen_.insert(e).second) return;
+        if (!seen_.insert(e).second || is_number(e)) return;
         for (const Expr& child : children(e)) count(child);
         if (const auto* u = as<Unary>(e)) add(kind_of(u->op), free_axes(e));
         if (const auto* s = as<Select>(e)) (void)s, add(OpKind::simple, free_axes(e));
@@ -85,9 +92,58 @@ std::vector<AxisId> united(std::vector<AxisId> a, const std::vector<AxisId>& b) 
     return a;
 }
 
-StatementWork work_of(const Diagram& diagram, const Statement& s, int stage, bool in_loop) {
+bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) {
+    return std::all_of(inner.begin(), inner.end(), [&](AxisId a) { return is_among(outer, a); });
+}
+
+void collect_factors(const Expr& e, std::vector<Expr>& factors) {
+    if (const Binary* b = product(e)) {
+        collect_factors(b->a, factors);
+        collect_factors(b->b, factors);
+    } else if (!free_axes(e).empty()) {
+        factors.push_back(e);
+    }
+}
+
+/// The statement as a product of two matrices, when its factors fall into two operands: one whose axes another has joins that one.
+std::optional<Contraction> contraction_of(const Diagram& diagram, const Kernel& kernel, const Statement& s) {
+    if (!s.reduce || *s.reduce != ReduceOp::sum) return std::nullopt;
+    std::vector<Expr> factors;
+    collect_factors(s.body, factors);
+    std::vector<std::vector<AxisId>> operands;
+    for (const Expr& factor : factors) {
+        const std::vector<AxisId> axes = free_axes(factor);
+        if (std::any_of(operands.begin(), operands.end(), [&](const auto& other) { return within(axes, other); })) continue;
+        std::erase_if(operands, [&](const auto& other) { return within(other, axes); });
+        operands.push_back(axes);
+    }
+    if (operands.size() != 2) return std::nullopt;
+    Contraction c;
+    for (const AxisId axis : s.reduce_axes) {
+        if (!is_among(operands[0], axis) || !is_among(operands[1], axis)) return std::nullopt;
+        c.k.push_back(axis);
+    }
+    for (const AxisId axis : diagram.array(s.target).axes) {
+        const bool first = is_among(operands[0], axis), second = is_among(operands[1], axis);
+        (first && second ? c.batch : first ? c.m : c.n).push_back(axis);
+    }
+    if (c.m.empty() || c.n.empty()) return std::nullopt;
+    int widest = 0;
+    for (const bool in_memory : {true, false}) {
+        if (widest > 0) break;
+        visit(s.body, [&](const Expr& e) {
+            const auto* r = as<Read>(e);
+            if (!r || (in_memory && !is_among(kernel.inputs, r->array))) return;
+            const DType type = diagram.array(r->array).type;
+            if (bytes(type) > widest) widest = bytes(type), c.type = type;
+        });
+    }
+    return c;
+}
+
+StatementWork work_of(const Diagram& diagram, const Kernel& kernel, const Statement& s, int stage, bool in_loop) {
     StatementWork work{stage,         in_loop, s.target,           diagram.array(s.target).axes,
-                       s.reduce_axes, {},      s.carry != nullptr, {}};
+                       s.reduce_axes, {},      s.carry != nullptr, {}, contraction_of(diagram, kernel, s)};
     visit(s.body, [&](const Expr& e) {
         const auto* r = as<Read>(e);
         if (!r) return;
@@ -107,7 +163,9 @@ StatementWork work_of(const Diagram& diagram, const Statement& s, int stage, boo
         counter.count(s.carry);
         std::vector<AxisId> points = work.target_axes;
         std::sort(points.begin(), points.end());
-        counter.add(OpKind::simple, points);
+        const bool fused = s.reduce && *s.reduce == ReduceOp::sum && product(s.carry) && free_axes(s.carry) == points &&
+                           counter.remove(OpKind::simple, points);
+        counter.add(fused ? OpKind::fma : OpKind::simple, points);
     }
     work.ops = counter.ops();
     return work;
@@ -127,7 +185,7 @@ std::vector<StatementWork> statement_work(const Diagram& diagram, const Kernel& 
         const Stage& what = kernel.stages[static_cast<std::size_t>(stage)];
         const auto* block = std::get_if<Block>(&what);
         for (const Statement& s : block ? block->statements : std::get<Loop>(what).body)
-            work.push_back(work_of(diagram, s, stage, !block));
+            work.push_back(work_of(diagram, kernel, s, stage, !block));
     }
     return work;
 }

@@ -3,6 +3,7 @@
 // own axes, as code that hoists what does not change would run it; masked chunks that are skipped do not count.
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,14 @@ struct OperandRead {
     std::vector<AxisId> axes;  ///< of the pattern, ascending
 };
 
+/// A sum over products of two tensors, each with axes of the result that the other has not: what tensor cores run (2·m·n·k FLOPs for
+/// every point of the batch axes).
+struct Contraction {
+    std::vector<AxisId> m, n, k, batch;  ///< of the first operand and the result, the second and the result, summed, all three
+    DType type = DType::f32;             ///< the widest of the operands in memory: what is computed at the core takes it
+    friend bool operator==(const Contraction&, const Contraction&) = default;
+};
+
 struct StatementWork {
     int stage = 0;
     bool in_loop = false;
@@ -46,6 +55,7 @@ struct StatementWork {
     std::vector<OperandRead> operands;  ///< of the body, each once
     bool carries = false;               ///< reads its own target to go on from it
     std::vector<OpCount> ops;
+    std::optional<Contraction> contraction;  ///< its multiply-adds are the ops of kind fma over m, n, k and batch
 };
 
 std::vector<StatementWork> statement_work(const Diagram& diagram, const Kernel& kernel);

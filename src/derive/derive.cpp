@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <tuple>
 
+#include "algebra/expr_walk.hpp"
 #include "derive/assemble.hpp"
 
 namespace napkin {
@@ -144,13 +146,26 @@ private:
         return axes;
     }
 
-    /// The axis under most reductions, then the fewest traversals, then the latest: what it consumes need not be kept whole.
+    /// True when some index adds the axis to others: neighbouring chunks of it overlap, and are loaded again.
+    [[nodiscard]] bool chunks_overlap(const std::vector<ArrayId>& targets, AxisId axis) const {
+        bool overlap = false;
+        for (const ArrayId t : targets)
+            for_each_postorder(d_.definition(t)->body, [&](const Expr& node) {
+                if (const auto* read = std::get_if<Read>(&node->v))
+                    for (const Affine& index : read->indices)
+                        overlap |= index.terms.size() > 1 && index.coefficient(axis) != 0;
+            });
+        return overlap;
+    }
+
+    /// The axis under most reductions, then the fewest traversals, then one whose chunks do not overlap, then the latest: what it
+    /// consumes need not be kept whole.
     Part with_axis(const std::vector<ArrayId>& targets) {
         Part best{targets, std::nullopt};
         const auto axes = reduced_axes(targets);
         for (const AxisId a : demanded_)
             if (contains(axes, a)) return {targets, a};
-        std::pair<int, int> best_score{-1, 0};
+        std::tuple<int, int, bool> best_score{-1, 0, false};
         for (const AxisId a : axes) {
             int reductions = 0;
             for (const ArrayId t : targets) reductions += contains(d_.definition(t)->reduce_axes, a) ? 1 : 0;
@@ -158,7 +173,7 @@ private:
             std::vector<Refusal> refusals;
             const auto analysis = analyse(copy, targets, a, form_, nullptr, refusals);
             if (std::holds_alternative<Refusal>(analysis)) continue;
-            const std::pair<int, int> score{reductions, -std::get<Analysis>(analysis).num_traversals};
+            const std::tuple score{reductions, -std::get<Analysis>(analysis).num_traversals, !chunks_overlap(targets, a)};
             if (score >= best_score) {
                 best_score = score;
                 best.axis = a;

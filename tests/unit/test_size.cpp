@@ -77,7 +77,8 @@ TEST(Size, Powers) {
     EXPECT_EQ((Size(4) * s("q", 2)).pow(Rational(1, 2)), Size(2) * s("q"));
     EXPECT_EQ((Size(8) * s("q", 3)).pow(Rational(2, 3)), Size(4) * s("q", 2));
     EXPECT_EQ((Size(2) * s("q")).pow(-2), Size(Rational(1, 4)) * s("q", -2));
-    EXPECT_EQ(Size(2).pow(Rational(1, 2)), std::nullopt);
+    EXPECT_EQ(*Size(12).pow(Rational(1, 2)) * *Size(3).pow(Rational(1, 2)), Size(6));
+    EXPECT_EQ(to_string(*Size(12).pow(Rational(1, 2))), "2·3^(1/2)");
     EXPECT_EQ(Size(-4).pow(Rational(1, 2)), std::nullopt);
     EXPECT_EQ((s("q") + 1).pow(2), s("q", 2) + Size(2) * s("q") + 1);
     EXPECT_EQ((s("q") + 1).pow(0), Size(1));

@@ -1,0 +1,134 @@
+#include "cost/levels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "machine/quantity.hpp"
+
+namespace napkin {
+namespace {
+
+std::string rate_text(double bytes_per_s) { return fmt::format("{:.4g} TB/s", bytes_per_s / 1e12); }
+std::string size_text(double bytes) { return quantity_text(bytes, Dimension::bytes); }
+
+const CrossTransfer* link_of(const Machine& machine, const std::string& level) {
+    for (const CrossTransfer& link : machine.cross_transfers)
+        if (link.level == level) return &link;
+    return nullptr;
+}
+
+/// The nearest size that the link joins, as a hint.
+std::string nearest_size(const CrossTransfer& link, std::int64_t wanted) {
+    std::int64_t best = 1;
+    for (const auto& [size, rate] : link.bandwidth_bytes_per_s)
+        if (std::abs(size - wanted) < std::abs(best - wanted)) best = size;
+    return std::to_string(best);
+}
+
+Diagnostic no_such_link(const Machine& machine, const std::string& code, const std::string& what, const CrossTransfer* link,
+                        std::int64_t wanted) {
+    Diagnostic d;
+    d.code = code;
+    d.message = fmt::format("{} cannot join {} {}", machine.name, wanted, what);
+    if (!link) {
+        d.expected = fmt::format("1: the machine file has no cross_transfer that joins {}", what);
+        return d;
+    }
+    std::string sizes = "1";
+    for (const auto& [size, rate] : link->bandwidth_bytes_per_s) sizes += ", " + std::to_string(size);
+    d.expected = fmt::format("one of {} ({})", sizes, link->name);
+    d.hint = fmt::format("the nearest is {}", nearest_size(*link, wanted));
+    return d;
+}
+
+}  // namespace
+
+Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const LevelOptions& options) {
+    const std::size_t core = core_memory_level(machine);
+    const CrossTransfer* cluster = link_of(machine, machine.levels[core].name);
+    const CrossTransfer* node = link_of(machine, machine.levels[0].name);
+    if (options.cluster != 1 && (!cluster || !cluster->bandwidth_bytes_per_s.contains(options.cluster)))
+        return no_such_link(machine, "bad-cluster", "cores", cluster, options.cluster);
+    if (options.devices != 1 && (!node || !node->bandwidth_bytes_per_s.contains(options.devices)))
+        return no_such_link(machine, "bad-devices", "devices", node, options.devices);
+    const auto devices = static_cast<double>(options.devices);
+
+    std::vector<ModelLevel> levels;
+    if (options.devices > 1) {
+        const Level& memory = machine.levels[0];
+        const double rate = node->bandwidth_bytes_per_s.at(options.devices).value * devices;
+        ModelLevel top{node->name, "A.2.3", devices * memory.capacity_bytes.value, -1 / rate, 1, 0, false, {}};
+        top.why = {{"M_" + top.name, "N·M_" + memory.name,
+                    fmt::format("{} · {}", options.devices, size_text(memory.capacity_bytes.value)), top.memory_bytes, "B", "A.2.3"},
+                   {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices", "−1/" + rate_text(rate),
+                    top.seconds_per_byte, "s/B", "A.2.3"}};
+        levels.push_back(std::move(top));
+        ModelLevel child{memory.name, "A.2.3", memory.capacity_bytes.value, 1 / rate, devices, 0, false, {}};
+        child.why = {{"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + rate_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
+        levels.push_back(std::move(child));
+    }
+    for (std::size_t l = 1; l < machine.levels.size(); ++l) {
+        const Level& level = machine.levels[l];
+        const double rate = level.bandwidth_bytes_per_s.value * level.instances.value * devices;
+        ModelLevel made{level.name,          "Eq. 5",      level.capacity_bytes.value, 1 / rate, level.instances.value * devices,
+                        level.latency_s.value, l == core, {}};
+        if (level.caches && l < core) {
+            const Level& lowest = machine.levels[core];
+            const double children = lowest.instances.value / level.instances.value;
+            made.rule = "Theorem 2";
+            made.memory_bytes = lowest.capacity_bytes.value * children;
+            made.why.push_back({"M_" + level.name, fmt::format("M_{}·N_{}: it only caches", lowest.name, lowest.name),
+                                fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children), made.memory_bytes,
+                                "B", "Theorem 2"});
+        } else {
+            made.why.push_back({"M_" + level.name, "its capacity", size_text(level.capacity_bytes.value), made.memory_bytes,
+                                "B", "Eq. 5"});
+        }
+        if (l == core && options.cluster > 1) {
+            const double link = cluster->bandwidth_bytes_per_s.at(options.cluster).value * level.instances.value * devices;
+            const auto size = static_cast<double>(options.cluster);
+            ModelLevel x{cluster->name, "Theorem 3", size * level.capacity_bytes.value, 1 / rate - 1 / link,
+                         made.nodes / size, made.latency_s, false, {}};
+            x.why = {{"M_" + x.name, fmt::format("N·M_{}", level.name),
+                      fmt::format("{} · {}", options.cluster, size_text(level.capacity_bytes.value)), x.memory_bytes, "B",
+                      "Theorem 3"},
+                     {"Ḣ⁻¹_" + x.name, "Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c)", fmt::format("1/{} − 1/{}", rate_text(rate), rate_text(link)),
+                      x.seconds_per_byte, "s/B", "Theorem 3"}};
+            levels.push_back(std::move(x));
+            made.rule = "Theorem 3";
+            made.seconds_per_byte = 1 / link;
+            made.why.push_back({"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + rate_text(link), made.seconds_per_byte, "s/B",
+                                "Theorem 3"});
+        } else {
+            made.why.push_back({"Ḣ⁻¹_" + level.name, "1 / rate of its pipes", "1/" + rate_text(rate), made.seconds_per_byte,
+                                "s/B", made.rule});
+        }
+        levels.push_back(std::move(made));
+    }
+    return levels;
+}
+
+std::vector<LinkOption> core_links(const Machine& machine) {
+    const std::size_t core = core_memory_level(machine);
+    const Level& level = machine.levels[core];
+    const CrossTransfer* link = link_of(machine, level.name);
+    if (!link) return {};
+    std::vector<LinkOption> options;
+    const auto add = [&](const std::string& from, double rate) {
+        LinkOption option{link->name, from, rate, {}};
+        for (const auto& [size, figure] : link->bandwidth_bytes_per_s) {
+            const double total = figure.value * level.instances.value;
+            option.choices.push_back({size, total, 1 / rate - 1 / total});
+        }
+        options.push_back(std::move(option));
+    };
+    add(machine.levels[core - 1].name, level.bandwidth_bytes_per_s.value * level.instances.value);
+    if (core >= 2) {
+        const Level& below_memory = machine.levels[1];
+        add(machine.levels[0].name, below_memory.bandwidth_bytes_per_s.value * below_memory.instances.value);
+    }
+    return options;
+}
+
+}  // namespace napkin

@@ -1,0 +1,57 @@
+#pragma once
+// The numeric optimum: integer group sizes, multiples of their divisors, with the least of an objective (transfers, or time) whose tiles fit.
+// A search over the closed form; ragged tiles count as what they are.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cost/compiled_size.hpp"
+#include "cost/transfers.hpp"
+#include "diagram/sizes.hpp"
+
+namespace napkin {
+
+/// A cost with numbers for the axes; only group and stream sizes are open.
+class SizedCost {
+public:
+    SizedCost(const Diagram& diagram, const KernelCost& cost, const Extents& extents);
+
+    /// Sizes of the grouped axes, in the order of cost.grouped, then of the streamed ones.
+    using Sizes = std::vector<std::int64_t>;
+    [[nodiscard]] double transfers(const Sizes& sizes) const;   ///< H
+    [[nodiscard]] double memory(const Sizes& sizes) const;      ///< M: the largest column
+    [[nodiscard]] double num_groups(const Sizes& sizes) const;  ///< N_g, ragged ones too
+    [[nodiscard]] const std::vector<AxisId>& grouped() const { return grouped_; }
+    [[nodiscard]] const std::vector<AxisId>& streamed() const { return streamed_; }
+    [[nodiscard]] std::int64_t extent(std::size_t i) const { return extents_[i]; }  ///< of the i-th of Sizes
+    [[nodiscard]] std::size_t num_sizes() const { return extents_.size(); }
+
+private:
+    [[nodiscard]] const std::vector<double>& values(const Sizes& sizes, bool ragged) const;
+    std::vector<AxisId> grouped_, streamed_;
+    std::vector<std::int64_t> extents_;
+    CompiledSize transfers_;
+    std::vector<CompiledSize> memory_;
+    mutable std::vector<double> values_;
+};
+
+struct SearchOptions {
+    double memory = 0;                             ///< M, in what the cost counts
+    std::map<AxisId, std::int64_t> group_divisor;  ///< group sizes are multiples of it, or the whole axis
+    std::map<AxisId, std::int64_t> stream;         ///< stream sizes; 1 where there is none
+    std::map<AxisId, std::int64_t> fixed;          ///< group sizes by hand
+    /// What is minimised; H where it is null. Non-increasing in every size as long as memory allows, or `exhaustive`.
+    std::function<double(const SizedCost&, const SizedCost::Sizes&)> objective;
+};
+
+struct SearchResult {
+    bool fits = false;  ///< false: even the smallest tiles exceed M; `sizes` are these
+    SizedCost::Sizes sizes;
+    double transfers = 0, memory = 0, objective = 0;
+};
+
+SearchResult search_sizes(const SizedCost& cost, const SearchOptions& options);
+
+}  // namespace napkin
