@@ -45,7 +45,9 @@ public:
         num_groups_ = cost.grouped().size();
         std::size_t open = 0;
         for (const AxisId axis : cost.grouped()) open += options.fixed.contains(axis) ? 0 : 1;
-        const std::size_t most = open <= 1 ? 1U << 20 : open == 2 ? 1024 : open == 3 ? 40 : open == 4 ? 14 : 7;
+        constexpr std::size_t by_bisection[] = {1U << 20, 1U << 20, 1024, 40, 14, 7}, one_by_one[] = {512, 512, 40, 12, 6, 4};
+        const std::size_t row = std::min<std::size_t>(open, 5);
+        const std::size_t most = options.objective ? one_by_one[row] : by_bisection[row];
         for (std::size_t i = 0; i < cost.num_sizes(); ++i) {
             if (i >= num_groups_) {
                 const auto stream = options.stream.find(cost.streamed()[i - num_groups_]);

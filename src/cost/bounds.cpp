@@ -1,0 +1,210 @@
+#include "cost/bounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "machine/peaks.hpp"
+
+namespace napkin {
+namespace {
+
+class Bounder {
+public:
+    Bounder(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine,
+            const KernelOnMachine& on_machine)
+        : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), on_machine_(on_machine) {
+        grouped_ = default_grouped(kernel);
+        work_ = unit_work(derived, kernel, grouped_, machine);
+    }
+
+    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[static_cast<std::size_t>(axis)]); }
+
+    /// Of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
+    [[nodiscard]] std::optional<double> value(const Size& size, double memory = 0) const {
+        return size.evaluate([&](const std::string& symbol) -> std::optional<double> {
+            if (symbol == "M") return memory;
+            if (symbol.starts_with("g_")) return 1;
+            const bool streamed = symbol.starts_with("s_");
+            const auto axis = derived_.diagram.find_axis(streamed ? symbol.substr(2) : symbol);
+            if (!axis) return std::nullopt;
+            if (!streamed) return extent(*axis);
+            const auto size_of = on_machine_.stream.find(*axis);
+            return size_of == on_machine_.stream.end() ? 1 : static_cast<double>(size_of->second);
+        });
+    }
+
+    /// B.0.1, where all that the loop loads has the same of the grouped axes: those it does not have are the rows that share a load.
+    void group_bounds(std::vector<GroupBound>& out) const {
+        double clocks = 0;
+        for (const UnitWork& w : work_)
+            if (w.contraction && w.in_loop) clocks += value(w.of_a_row).value_or(0) * w.flops_each() / (2 * w.rate.per_clock);
+        if (!(clocks > 0)) return;
+        std::vector<AxisId> rows = grouped_;
+        double bytes_a_chunk = 0;
+        bool first = true, alike = true;
+        const Liveness live = liveness(derived_, kernel_);
+        for (const CoreVariable& v : live.variables) {
+            if (!v.loaded || v.loop < 0) continue;
+            const AxisId stream = std::get<Loop>(kernel_.stages[static_cast<std::size_t>(v.loop)]).axis;
+            const std::vector<AxisId> axes = axes_of(v.dims);
+            std::vector<AxisId> shared;
+            double tile = bytes(derived_.diagram.array(v.array).type);
+            for (const AxisId a : grouped_)
+                if (!is_among(axes, a)) shared.push_back(a);
+            for (const AxisId a : axes)
+                if (!is_among(grouped_, a)) tile *= a == stream ? static_cast<double>(on_machine_.stream.at(a)) : extent(a);
+            alike = alike && (first || shared == rows);
+            rows = shared;
+            first = false;
+            bytes_a_chunk += tile;
+        }
+        if (first || !alike || rows.empty()) return;
+        for (std::size_t l = 1; l <= core_memory_level(machine_); ++l) {
+            GroupBound bound{rows, machine_.levels[l].name, bytes_a_chunk, clocks, 0, {}};
+            const double rate = total_bandwidth(machine_.levels[l]), f = machine_.clock_hz.value, n = machine_.cores.value;
+            bound.at_least = bytes_a_chunk * n * f / (rate * clocks);
+            bound.formula = {"g", "bytes·N·f / (B·k)",
+                             fmt::format("{:.0f} B · {} · {:.4g} GHz / ({:.4g} GB/s · {:.4g} clk)", bytes_a_chunk, n, f / 1e9,
+                                         rate / 1e9, clocks),
+                             bound.at_least, "", "B.0.1"};
+            out.push_back(std::move(bound));
+        }
+    }
+
+    /// B.1, term by term.
+    void term_bounds(const Optimum& best, const std::map<std::string, std::string>& tied, std::vector<TermBound>& out) const {
+        Size k = flops(work_, true);
+        double seconds_per_flop = 0, total = 0;
+        const bool contracts = !k.is_zero();
+        if (!contracts) k = flops(work_, false);
+        for (const auto& [from, to] : tied) k = k.substitute(from, Size::symbol(to));
+        k = leading_terms(k);
+        if (!best.closed || k.terms().size() != 1) return;
+        double widest = 1;
+        for (const ArrayId input : kernel_.inputs)
+            widest = std::max<double>(widest, bytes(derived_.diagram.array(input).type));
+        for (const UnitWork& w : work_) {
+            if (contracts && !w.contraction) continue;
+            const double count = value(w.total).value_or(0) * w.flops_each();
+            total += count;
+            seconds_per_flop += count / (w.rate.per_clock * w.flops_each() * machine_.cores.value * machine_.clock_hz.value);
+        }
+        if (!(total > 0)) return;
+        const double peak = total / seconds_per_flop;
+        for (std::size_t l = 1; l <= core_memory_level(machine_); ++l) {
+            const double rate = total_bandwidth(machine_.levels[l]) / widest;
+            const std::string figures = fmt::format("{:.4g} FLOP/s / {:.4g} values/s", peak, rate);
+            for (const auto& [monomial, coefficient] : best.transfers.terms()) {
+                Size alpha = coefficient;
+                for (const auto& [symbol, exponent] : monomial) alpha *= Size::symbol(symbol, exponent);
+                const Size term = alpha / k;
+                add_term(term, machine_.levels[l].name, peak / rate, figures, out);
+            }
+        }
+    }
+
+    void io_bounds(double memory, std::vector<IoBound>& out) const {
+        double compulsory = 0;
+        for (const auto* arrays : {&kernel_.inputs, &kernel_.outputs})
+            for (const ArrayId a : *arrays) compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
+        out.push_back({"every input and output once", "compulsory transfers", compulsory});
+        for (const StatementWork& s : statement_work(derived_.diagram, kernel_)) {
+            if (!s.contraction) continue;
+            const Contraction& c = *s.contraction;
+            const double batch = product(c.batch), m = product(c.m), n = product(c.n), k = product(c.k);
+            const std::string name = derived_.diagram.array(s.target).name;
+            if (!operands_in_memory(s)) continue;
+            if (!stays_at_core(s)) {
+                out.push_back({fmt::format("{}: 2·{}·M^(-1/2)", name, letters(c)),
+                               "a contraction of matrices in memory (Hong and Kung 1981; constant: Smith et al. 2019)",
+                               2 * batch * m * n * k / std::sqrt(memory)});
+            } else if (memory >= k * k) {
+                out.push_back({fmt::format("{}: Ω({}·({})²/M), M ≥ ({})²", name, letters(c, false), axes(c.k), axes(c.k)),
+                               "a contraction whose result stays at the core (Saha and Ye 2024, for attention)",
+                               batch * m * n * k * k / memory});
+            } else {
+                out.push_back({fmt::format("{}: Ω({}·M^(-1/2)), M < ({})²", name, letters(c), axes(c.k)),
+                               "a contraction whose result stays at the core (Saha and Ye 2024, for attention)",
+                               batch * m * n * k / std::sqrt(memory)});
+            }
+        }
+        std::stable_sort(out.begin(), out.end(), [](const IoBound& a, const IoBound& b) { return a.values > b.values; });
+    }
+
+private:
+    void add_term(const Size& term, const std::string& level, double ratio, const std::string& figures,
+                  std::vector<TermBound>& out) const {
+        const auto& [monomial, coefficient] = *term.terms().begin();
+        if (!(coefficient > Rational(0))) return;
+        const auto m = monomial.find("M");
+        if (m != monomial.end()) {
+            const double beta = -m->second.to_double();
+            const auto at_one = value(term, 1);
+            if (!at_one || !(beta > 0)) return;
+            const double least = std::pow(*at_one * ratio, 1 / beta);
+            out.push_back({level, term, "M", least,
+                           {"M_" + level, fmt::format("{} ≤ Ḣ/K̇", to_string(term)), figures, least, "values", "B.1"}});
+            return;
+        }
+        // A single axis to a negative power: its least length.
+        if (monomial.size() != 1 || !(monomial.begin()->second < Rational(0))) return;
+        const double least = std::pow(coefficient.to_double() * ratio, -1 / monomial.begin()->second.to_double());
+        out.push_back({level, term, monomial.begin()->first, least,
+                       {monomial.begin()->first, fmt::format("{} ≤ Ḣ/K̇", to_string(term)), figures, least, "", "B.1"}});
+    }
+
+    [[nodiscard]] double product(const std::vector<AxisId>& axes) const {
+        double size = 1;
+        for (const AxisId a : axes) size *= extent(a);
+        return size;
+    }
+    [[nodiscard]] std::string axes(const std::vector<AxisId>& ids) const {
+        std::string text;
+        for (const AxisId a : ids) text += (text.empty() ? "" : "·") + derived_.diagram.axis(a).name;
+        return text;
+    }
+    [[nodiscard]] std::string letters(const Contraction& c, bool with_k = true) const {
+        std::string text;
+        for (const auto* part : {&c.batch, &c.m, &c.n, &c.k})
+            if (!part->empty() && (with_k || part != &c.k)) text += (text.empty() ? "" : "·") + axes(*part);
+        return text;
+    }
+    [[nodiscard]] bool operands_in_memory(const StatementWork& s) const {
+        return std::all_of(s.operands.begin(), s.operands.end(), [&](const OperandRead& o) {
+            const AxisId stream = s.in_loop ? std::get<Loop>(kernel_.stages[static_cast<std::size_t>(s.stage)]).axis : -1;
+            return is_among(kernel_.inputs, o.array) || !is_among(o.axes, stream);
+        });
+    }
+    /// Made in every chunk and no result of the loop: nothing stores it.
+    [[nodiscard]] bool stays_at_core(const StatementWork& s) const {
+        if (!s.in_loop || is_among(kernel_.outputs, s.target)) return false;
+        const AxisId stream = std::get<Loop>(kernel_.stages[static_cast<std::size_t>(s.stage)]).axis;
+        return is_among(s.target_axes, stream);
+    }
+
+    const Derived& derived_;
+    const Kernel& kernel_;
+    const Extents& extents_;
+    const Machine& machine_;
+    const KernelOnMachine& on_machine_;
+    std::vector<AxisId> grouped_;
+    std::vector<UnitWork> work_;
+};
+
+}  // namespace
+
+Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best,
+              const std::map<std::string, std::string>& tied, const Extents& extents, const Machine& machine,
+              const KernelOnMachine& on_machine, double memory_values) {
+    const Bounder bounder(derived, kernel, extents, machine, on_machine);
+    Bounds out;
+
+    bounder.group_bounds(out.groups);
+    bounder.term_bounds(best, tied, out.terms);
+    bounder.io_bounds(memory_values, out.io);
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,341 @@
+#include "cost/on_machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cost/exact.hpp"
+#include "support/text.hpp"
+
+namespace napkin {
+namespace {
+
+std::size_t at(AxisId axis) { return static_cast<std::size_t>(axis); }
+
+/// Which operations of a core wait for each other. A GPU's special functions and tensor cores stand beside its other units.
+std::string pipe_of(const Machine& machine, const UnitWork& work) {
+    if (machine.kind == MachineKind::cpu) return "core";
+    if (work.contraction && work.rate.unit == "tensor") return "tensor";
+    switch (work.kind) {
+        case OpKind::exp:
+        case OpKind::log:
+        case OpKind::tanh:
+        case OpKind::sin:
+        case OpKind::pow:
+        case OpKind::sqrt:
+        case OpKind::div: return "special";
+        case OpKind::erf:
+        case OpKind::fma:
+        case OpKind::simple: return "arithmetic";
+    }
+    return "arithmetic";
+}
+
+/// Work at numbers: operations of each row of unit_work.
+struct SizedWork {
+    std::string pipe;
+    UnitRate rate;
+    CompiledSize total;
+    bool in_loop;
+    int flops_each;
+};
+
+class MachineCost {
+public:
+    MachineCost(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine,
+                const MachineCostOptions& options)
+        : derived_(derived),
+          kernel_(kernel),
+          extents_(extents),
+          machine_(machine),
+          options_(options),
+          cost_(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes)),
+          sized_(derived.diagram, cost_, extents) {
+        cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
+        for (const AxisId axis : cost_.grouped) symbols_.push_back("g_" + derived.diagram.axis(axis).name);
+        for (const AxisId axis : cost_.streamed) symbols_.push_back("s_" + derived.diagram.axis(axis).name);
+        values_.resize(symbols_.size());
+        for (std::size_t axis = 0; axis < derived.diagram.axes.size(); ++axis) {
+            symbols_.push_back(derived.diagram.axes[axis].name);
+            values_.push_back(static_cast<double>(extents[axis]));
+        }
+        for (const UnitWork& w : unit_work(derived, kernel, cost_.grouped, machine))
+            work_.push_back({pipe_of(machine, w), w.rate, CompiledSize(w.total, symbols_), w.in_loop, w.flops_each()});
+        find_splits();
+    }
+
+    Result<KernelOnMachine> run() {
+        auto levels = model_levels(machine_, options_.levels);
+        if (!levels) return levels.errors();
+        core_ = static_cast<std::size_t>(
+            std::find_if(levels->begin(), levels->end(), [](const ModelLevel& l) { return l.is_core; }) - levels->begin());
+        const ModelLevel& core = (*levels)[core_];
+        out_.kernel = kernel_.name;
+        out_.divisors = divisors(derived_, kernel_, machine_);
+        out_.core_bytes = bytes_a_core(machine_, core_memory_level(machine_));
+        if (machine_.kind == MachineKind::cpu) out_.core_bytes *= 0.75;  // beside code, stacks and lines on their way
+
+        SearchOptions search;
+        search.memory = out_.core_bytes;
+        search.fixed = options_.group;
+        search.group_divisor = out_.divisors.least_multiple;
+        for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core);
+        search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
+            const double wave = wave_of(sizes);
+            double longest = sized.transfers(sizes) * core.seconds_per_byte * std::max(1.0, idle_of(sizes));
+            for (const auto& [pipe, seconds] : pipe_seconds(sizes)) longest = std::max(longest, seconds * wave);
+            // Where something else binds, fewer transfers are better still.
+            return longest + 1e-3 * sized.transfers(sizes) * core.seconds_per_byte;
+        };
+        SearchResult best = search_sizes(sized_, search);
+        if (!best.fits) {
+            // Finer than what the instructions take, before giving up.
+            search.group_divisor.clear();
+            for (auto& [axis, size] : search.stream)
+                if (!options_.stream.contains(axis)) size = 1;
+            best = search_sizes(sized_, search);
+        }
+        if (!best.fits) return does_not_fit(best);
+        take(best.sizes);
+        finish(*levels, best.sizes);
+        return std::move(out_);
+    }
+
+private:
+    /// A chunk is the least that the divisors take, and enough bytes to cover the memory's latency (Little's law).
+    [[nodiscard]] std::int64_t stream_size(AxisId axis, const ModelLevel& core) const {
+        const std::int64_t extent = extents_[at(axis)];
+        if (const auto fixed = options_.stream.find(axis); fixed != options_.stream.end())
+            return std::min(fixed->second, extent);
+        const std::int64_t unit = std::max<std::int64_t>(1, out_.divisors.of(axis));
+        if (machine_.kind == MachineKind::cpu) return std::min<std::int64_t>(extent, std::max<std::int64_t>(unit, 64));
+        double bytes_a_step = 0;
+        for (const CoreVariable& v : liveness(derived_, kernel_).variables) {
+            if (!v.loaded || v.loop < 0 || !is_among(axes_of(v.dims), axis)) continue;
+            double tile = bytes(derived_.diagram.array(v.array).type);
+            for (const AxisId a : axes_of(v.dims))
+                if (a != axis && !is_among(cost_.grouped, a)) tile *= static_cast<double>(extents_[at(a)]);
+            bytes_a_step += tile;
+        }
+        const double latency = machine_.levels[0].latency_s.value;
+        const double in_flight = latency / core.seconds_per_byte / machine_.cores.value;
+        std::int64_t size = unit;
+        while (size < extent && static_cast<double>(size) * bytes_a_step < in_flight) size += unit;
+        return std::min(size, extent);
+    }
+
+    void find_splits() {
+        std::vector<const Loop*> loops;
+        for (const Stage& stage : kernel_.stages)
+            if (const auto* loop = std::get_if<Loop>(&stage)) loops.push_back(loop);
+        if (loops.size() != 1 || kernel_.folds.empty()) return;
+        can_split_ = true;
+        for (const auto& [state, init] : loops[0]->init) {
+            double tile = bytes(derived_.diagram.array(state).type);
+            for (const AxisId axis : derived_.diagram.array(state).axes) tile *= static_cast<double>(extents_[at(axis)]);
+            state_bytes_ += tile;
+        }
+    }
+    /// Parts of the stream that fill the cores, at most one a chunk.
+    [[nodiscard]] double splits_of(const SizedCost::Sizes& sizes) const {
+        const double groups = sized_.num_groups(sizes);
+        if (!can_split_ || groups >= cores_) return 1;
+        const std::size_t stream = cost_.grouped.size();
+        const double chunks = std::ceil(static_cast<double>(sized_.extent(stream)) / static_cast<double>(sizes[stream]));
+        return std::max(1.0, std::min(std::floor(cores_ / groups), chunks));
+    }
+    /// How much longer than with every core busy all the time.
+    [[nodiscard]] double wave_of(const SizedCost::Sizes& sizes) const {
+        const double tasks = sized_.num_groups(sizes) * splits_of(sizes);
+        return std::ceil(tasks / cores_) * cores_ / tasks;
+    }
+    [[nodiscard]] double idle_of(const SizedCost::Sizes& sizes) const {
+        return cores_ / (sized_.num_groups(sizes) * splits_of(sizes));
+    }
+
+    [[nodiscard]] double operations(const SizedWork& work, const SizedCost::Sizes& sizes) const {
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const auto extent = static_cast<double>(sized_.extent(i)), size = static_cast<double>(sizes[i]);
+            values_[i] = extent / std::ceil(extent / size);
+        }
+        return work.total(values_) * (work.in_loop ? out_.run_fraction : 1);
+    }
+    [[nodiscard]] std::map<std::string, double> pipe_seconds(const SizedCost::Sizes& sizes) const {
+        std::map<std::string, double> seconds;
+        for (const SizedWork& work : work_) seconds[work.pipe] += operations(work, sizes) / rate_of(work.rate);
+        return seconds;
+    }
+    [[nodiscard]] double rate_of(const UnitRate& rate) const { return rate.per_clock * cores_ * machine_.clock_hz.value; }
+
+    void take(const SizedCost::Sizes& sizes) {
+        for (std::size_t i = 0; i < cost_.grouped.size(); ++i) out_.group[cost_.grouped[i]] = sizes[i];
+        for (std::size_t i = 0; i < cost_.streamed.size(); ++i)
+            out_.stream[cost_.streamed[i]] = sizes[cost_.grouped.size() + i];
+        out_.num_groups = sized_.num_groups(sizes);
+        out_.splits = splits_of(sizes);
+        out_.memory_bytes = sized_.memory(sizes);
+        out_.wave = wave_of(sizes);
+        if (!cost_.may_skip || options_.quick) return;
+        TileSizes tiles{std::vector<std::int64_t>(extents_.size(), 0), std::vector<std::int64_t>(extents_.size(), 0)};
+        for (const auto& [axis, size] : out_.group) tiles.group[at(axis)] = size;
+        for (const auto& [axis, size] : out_.stream) tiles.stream[at(axis)] = size;
+        const Liveness live = liveness(derived_, kernel_);
+        const TileCounter counter(derived_, kernel_, live, extents_, tiles, std::int64_t{1} << 14);
+        double run = 0, all = 0;
+        for (int stage = 0; stage < static_cast<int>(kernel_.stages.size()); ++stage)
+            if (std::holds_alternative<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]))
+                run += static_cast<double>(counter.chunks_run(stage)), all += static_cast<double>(counter.chunks(stage));
+        if (all > 0) out_.run_fraction = run / all;
+    }
+
+    void finish(const std::vector<ModelLevel>& levels, const SizedCost::Sizes& sizes) {
+        for (std::size_t l = 0; l < levels.size(); ++l) {
+            LevelLoad load{levels[l], {}, 0, 0, 0};
+            SizedCost::Sizes outer = sizes;
+            if (l != core_) {
+                SearchOptions search;
+                // A caching level holds what its children hold in fact (Theorem 2).
+                search.memory = levels[l].rule == "Theorem 2" ? levels[l].memory_bytes / out_.core_bytes * out_.memory_bytes
+                                                              : levels[l].memory_bytes;
+                for (const AxisId axis : cost_.streamed) search.stream[axis] = l < core_ ? out_.stream[axis] : 1;
+                const SearchResult found = search_sizes(sized_, search);
+                outer = found.sizes;
+            }
+            for (std::size_t i = 0; i < cost_.grouped.size(); ++i) load.group[cost_.grouped[i]] = outer[i];
+            load.memory_bytes = sized_.memory(outer);
+            load.transfers_bytes = sized_.transfers(outer) * (cost_.may_skip ? skipped_share(outer) : 1);
+            if (l <= core_ && out_.splits > 1) load.transfers_bytes += 2 * out_.splits * state_bytes_;
+            load.seconds = load.transfers_bytes * levels[l].seconds_per_byte;
+            if (l >= core_) load.seconds *= std::max(1.0, idle_of(sizes));
+            out_.levels.push_back(std::move(load));
+        }
+        std::map<std::pair<std::string, std::string>, UnitLoad> units;
+        for (const SizedWork& work : work_) {
+            UnitLoad& unit = units[{work.pipe, fmt::format("{} {}", work.rate.unit, name(work.rate.type))}];
+            const double count = operations(work, sizes);
+            unit.pipe = work.pipe;
+            unit.rate = work.rate;
+            unit.operations += count;
+            unit.seconds += count / rate_of(work.rate);
+            out_.flops += count * work.flops_each;
+        }
+        for (auto& [key, unit] : units) out_.units.push_back(unit);
+
+        std::map<std::string, double> pipes;
+        for (const UnitLoad& unit : out_.units) pipes[unit.pipe] += unit.seconds * out_.wave;
+        for (const auto& [pipe, seconds] : pipes) out_.ceilings.push_back({pipe, seconds});
+        // The two entries of several devices are one transfer: what crosses between them.
+        double between = 0;
+        std::string link;
+        for (const LevelLoad& load : out_.levels) {
+            if (load.level.rule == "A.2.3") {
+                between += load.seconds;
+                if (link.empty()) link = load.level.name;
+            } else {
+                out_.ceilings.push_back({"into " + load.level.name, load.seconds});
+            }
+        }
+        if (!link.empty()) out_.ceilings.push_back({link, std::max(0.0, between)});
+        std::stable_sort(out_.ceilings.begin(), out_.ceilings.end(),
+                         [](const Ceiling& a, const Ceiling& b) { return a.seconds > b.seconds; });
+        for (const ModelLevel& level : levels) out_.latency_s += level.latency_s;
+        out_.latency_s += machine_.levels[0].latency_s.value;
+        out_.launch_s = machine_.launch_s.value * (out_.splits > 1 ? 2 : 1);
+        const double longest = out_.ceilings.empty() ? 0 : out_.ceilings[0].seconds;
+        out_.seconds = longest + out_.latency_s + out_.launch_s;
+        out_.bound_by = out_.ceilings.empty() ? "launch" : out_.ceilings[0].what;
+        if (out_.latency_s > longest) out_.bound_by = "latency";
+        if (out_.launch_s > std::max(longest, out_.latency_s)) out_.bound_by = "launch";
+        if (out_.ceilings.size() > 1 && out_.ceilings[1].seconds > 0) out_.margin = longest / out_.ceilings[1].seconds;
+    }
+
+    /// The share of H that is left when skipped chunks move nothing: that of the chunks, for what is loaded in the loop.
+    [[nodiscard]] double skipped_share(const SizedCost::Sizes& sizes) const {
+        Size streamed;
+        for (const ArrayTransfers& a : cost_.arrays) streamed += in_loop(a) ? a.per_launch : Size();
+        const CompiledSize compiled(streamed, symbols_);
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const auto extent = static_cast<double>(sized_.extent(i)), size = static_cast<double>(sizes[i]);
+            values_[i] = extent / std::ceil(extent / size);
+        }
+        const double loop = compiled(values_), all = sized_.transfers(sizes);
+        return all > 0 ? 1 - loop / all * (1 - out_.run_fraction) : 1;
+    }
+    [[nodiscard]] bool in_loop(const ArrayTransfers& a) const {
+        const std::vector<std::string> symbols = a.per_group.symbols();
+        return !a.stored && std::any_of(cost_.streamed.begin(), cost_.streamed.end(), [&](AxisId axis) {
+            return is_among(symbols, derived_.diagram.axis(axis).name);
+        });
+    }
+    static bool is_among(const std::vector<std::string>& names, const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    }
+    static bool is_among(const std::vector<AxisId>& ids, AxisId id) { return napkin::is_among(ids, id); }
+
+    [[nodiscard]] Diagnostic does_not_fit(const SearchResult& best) const {
+        Diagnostic d;
+        d.code = "memory-exceeded";
+        d.range = derived_.diagram.range;
+        std::string sizes;
+        for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
+            sizes += fmt::format("{}{} = {}", i == 0 ? "" : ", ", derived_.diagram.axis(cost_.grouped[i]).name, best.sizes[i]);
+        std::string column;
+        double largest = -1;
+        for (const MemoryColumn& m : cost_.memory) {
+            KernelCost one = cost_;
+            one.memory = {m};
+            const double size = SizedCost(derived_.diagram, one, extents_).memory(best.sizes);
+            if (size > largest) largest = size, column = m.at;
+        }
+        d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {:.0f} bytes", kernel_.name,
+                                machine_.name, column, sizes.empty() ? "" : " (" + sizes + ")", best.memory);
+        d.expected = fmt::format("at most {:.0f} bytes, what a core has in {}", out_.core_bytes,
+                                 machine_.levels[core_memory_level(machine_)].name);
+        d.hint = "cut an axis that runs whole (a smaller size with --set, or another axis with --stream)";
+        return d;
+    }
+
+    const Derived& derived_;
+    const Kernel& kernel_;
+    const Extents& extents_;
+    const Machine& machine_;
+    const MachineCostOptions& options_;
+    KernelCost cost_;
+    SizedCost sized_;
+    double cores_ = 1, state_bytes_ = 0;
+    bool can_split_ = false;
+    std::size_t core_ = 0;
+    std::vector<std::string> symbols_;
+    mutable std::vector<double> values_;
+    std::vector<SizedWork> work_;
+    KernelOnMachine out_;
+};
+
+}  // namespace
+
+double KernelOnMachine::memory_transfers_bytes() const {
+    for (const LevelLoad& load : levels)
+        if (load.level.rule != "A.2.3") return load.transfers_bytes;
+    return 0;
+}
+
+Result<KernelOnMachine> cost_on_machine(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                        const Machine& machine, const MachineCostOptions& options) {
+    return MachineCost(derived, kernel, extents, machine, options).run();
+}
+
+double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine) {
+    MachineCostOptions options;
+    options.quick = true;
+    double seconds = 0;
+    for (const Kernel& kernel : derived.kernels) {
+        const auto cost = cost_on_machine(derived, kernel, extents, machine, options);
+        if (!cost) return std::numeric_limits<double>::infinity();
+        seconds += cost->seconds;
+    }
+    return seconds;
+}
+
+}  // namespace napkin

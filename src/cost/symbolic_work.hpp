@@ -1,0 +1,31 @@
+#pragma once
+// The arithmetic of a kernel as expressions in sizes, by the unit that does it.
+#include <string>
+#include <vector>
+
+#include "algebra/size.hpp"
+#include "cost/divisors.hpp"
+#include "cost/transfers.hpp"
+#include "cost/work.hpp"
+
+namespace napkin {
+
+/// Operations of one kind in one statement.
+struct UnitWork {
+    std::string statement;  ///< its target
+    OpKind kind = OpKind::fma;
+    UnitRate rate;             ///< on the machine
+    bool contraction = false;  ///< a tensor core's, where there is one
+    bool in_loop = false;
+    Size total;     ///< operations in a launch
+    Size of_a_row;  ///< in one chunk, for one value of every grouped axis (paper Table 3); 0 outside of loops
+    [[nodiscard]] int flops_each() const { return kind == OpKind::fma ? 2 : 1; }
+};
+
+std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
+                                const Machine& machine);
+
+/// Σ of the FLOPs, of the contractions alone or of everything.
+Size flops(const std::vector<UnitWork>& work, bool contractions_only);
+
+}  // namespace napkin
