@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "cost/bounds.hpp"
+#include "cost/machine_report.hpp"
 #include "cost/optimum.hpp"
+#include "cost/search.hpp"
 #include "cost/transfers.hpp"
 #include "cost/work.hpp"
+#include "support/numbers.hpp"
 #include "support/result.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -17,35 +23,14 @@ using nlohmann::json;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// Columns on a terminal: code points.
-std::size_t width(const std::string& text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-std::string padded(const std::string& text, std::size_t columns, bool right = false) {
-    const std::string blanks(columns > width(text) ? columns - width(text) : 0, ' ');
-    return right ? blanks + text : text + blanks;
-}
-
-/// 364,904,448; from 10^12 on 3.65e+12.
-std::string grouped_digits(double value) {
-    if (value >= 1e12) return fmt::format("{:.3g}", value);
-    std::string digits = fmt::format("{:.0f}", value);
-    for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-    return digits;
+std::string padded(const std::string& text, std::size_t columns, bool to_right = false) {
+    return to_right ? right(text, columns) : left(text, columns);
 }
 
 std::string short_number(double value) {
     for (const auto& [factor, unit] : {std::pair{1e15, " P"}, {1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}})
         if (value >= factor) return fmt::format("{:.3g}{}", value / factor, unit);
     return fmt::format("{:.3g}", value);
-}
-
-std::string bytes_text(double bytes) {
-    for (const auto& [factor, unit] : {std::pair{0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}})
-        if (bytes >= factor) return fmt::format("{:.3g} {}", bytes / factor, unit);
-    return fmt::format("{:.0f} B", bytes);
 }
 
 /// Inner axes (neither grouped nor streamed) of equal size, each with the letter that stands for all of them: one that an output has.
@@ -105,12 +90,6 @@ private:
     std::vector<Row> rows_;
 };
 
-std::string joined(const std::vector<std::string>& parts, const std::string& separator) {
-    std::string out;
-    for (const std::string& part : parts) out += (out.empty() ? "" : separator) + part;
-    return out;
-}
-
 /// One kernel's part of the report.
 class KernelReport {
 public:
@@ -129,6 +108,8 @@ public:
         optimum_ = optimum(cost_);
         tied_optimum_ = optimum(tied_);
         if (numbers) count();
+        if (numbers && numbers->memory_values) find_fewest();
+        if (numbers && numbers->on_machine) place();
     }
 
     [[nodiscard]] const Size& transfers() const { return cost_.transfers; }
@@ -139,9 +120,12 @@ public:
         std::vector<std::string> how;
         if (!cost_.grouped.empty()) how.push_back("grouped " + names(cost_.grouped));
         if (!cost_.streamed.empty()) how.push_back("streamed " + names(cost_.streamed));
-        out += (how.empty() ? "" : "   " + joined(how, " · ")) + "\n";
+        out += (how.empty() ? "" : "   " + join(how, " · ")) + "\n";
         out += expressions() + "\n" + table();
         if (counts_) out += "\n" + numbers_text();
+        if (limits_)
+            out += "\n" + machine_text(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_, fewest_->transfers,
+                                       numbers_->explain);
         return out;
     }
 
@@ -175,6 +159,8 @@ public:
                                      {"per_group", to_string(a.per_group)},
                                      {"per_launch", to_string(a.per_launch)}});
         if (counts_) out["numbers"] = numbers_json();
+        if (limits_) out.update(machine_json(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_, fewest_->transfers,
+                                             numbers_->special_overhead));
         return out;
     }
 
@@ -185,7 +171,7 @@ private:
         for (const AxisId axis : axes) out.push_back(name(axis));
         return out;
     }
-    [[nodiscard]] std::string names(const std::vector<AxisId>& axes) const { return joined(name_list(axes), ", "); }
+    [[nodiscard]] std::string names(const std::vector<AxisId>& axes) const { return join(name_list(axes), ", "); }
 
     void count() {
         internal_check(index_ < numbers_->sizes.size(), "cost: sizes for too few kernels");
@@ -193,6 +179,37 @@ private:
         const TileCounter counter(derived_, kernel_, live, numbers_->extents, numbers_->sizes[index_]);
         counts_ = counter.costs();
         work_ = total_work(counter, statement_work(derived_.diagram, kernel_));
+    }
+
+    /// The numeric optimum: fewest transfers under integer sizes, with stream sizes of 1.
+    void find_fewest() {
+        const KernelCost cost = symbolic_cost(derived_, kernel_, default_grouped(kernel_));
+        const SizedCost sized(derived_.diagram, cost, numbers_->extents);
+        SearchOptions options;
+        options.memory = *numbers_->memory_values;
+        fewest_ = search_sizes(sized, options);
+        fewest_axes_ = cost.grouped;
+        // In letters as far as the sizes at hand allow: axes that would not fill a group are whole.
+        at_hand_ = optimum_at(cost, [&](const std::string& symbol) { return value(Size::symbol(symbol)); });
+    }
+
+    [[nodiscard]] const KernelOnMachine& on_machine() const { return (*numbers_->on_machine)[index_]; }
+
+    void place() {
+        const Machine& machine = *numbers_->machine;
+        limits_ = bounds(derived_, kernel_, tied_optimum_, tied_names_, numbers_->extents, machine, on_machine(),
+                         *numbers_->memory_values);
+        rows_ = iteration_rows(derived_, kernel_, numbers_->extents, machine, on_machine());
+        links_ = link_savings(derived_, kernel_, numbers_->extents, machine);
+    }
+
+    [[nodiscard]] std::string fewest_text() const {
+        std::vector<std::string> sizes;
+        for (std::size_t i = 0; i < fewest_axes_.size(); ++i)
+            sizes.push_back(fmt::format("g_{} = {}", name(fewest_axes_[i]), fewest_->sizes[i]));
+        if (!fewest_->fits) return fmt::format("M = {} holds no tile", count_text(*numbers_->memory_values));
+        return fmt::format("fewest {} at M = {}{}{}", count_text(std::round(fewest_->transfers)),
+                           count_text(std::floor(*numbers_->memory_values)), sizes.empty() ? "" : ", ", join(sizes, ", "));
     }
 
     /// The expression at the extents and sizes at hand, M being what a core holds.
@@ -215,8 +232,8 @@ private:
         std::map<std::string, std::vector<std::string>> letters;
         for (const auto& [from, to] : tied_names_) letters[to].push_back(from);
         std::vector<std::string> parts;
-        for (const auto& [to, from] : letters) parts.push_back(joined(from, " = ") + " = " + to);
-        return "with " + joined(parts, ", ");
+        for (const auto& [to, from] : letters) parts.push_back(join(from, " = ") + " = " + to);
+        return "with " + join(parts, ", ");
     }
 
     [[nodiscard]] std::string expressions() const {
@@ -238,7 +255,7 @@ private:
         const Optimum& best = tied ? tied_optimum_ : optimum_;
         if (best.closed)
             rows.add("H*", to_string(best.transfers),
-                     best.at.empty() ? "at any group sizes" : "at " + joined(best.at, ", "));
+                     best.at.empty() ? "at any group sizes" : "at " + join(best.at, ", "));
         else
             rows.add("H*", "numeric: " + best.why_not);
         return rows.text();
@@ -255,7 +272,7 @@ private:
             std::string values;
             for (const ArrayCount& c : counts_->arrays)
                 if (c.array == a.array && !shown[a.array])
-                    values = grouped_digits(static_cast<double>(a.stored ? c.stored : c.loaded));
+                    values = count_text(static_cast<double>(a.stored ? c.stored : c.loaded));
             shown[a.array] = true;
             rows.back().push_back(values);
         }
@@ -286,23 +303,22 @@ private:
             const bool part = symbol.starts_with("g_") || symbol.starts_with("s_");
             (part ? tiles : sizes).push_back(fmt::format("{} = {}", symbol, *number));
         }
-        std::string out = "  at " + joined(sizes, ", ") + (tiles.empty() ? "" : ";  " + joined(tiles, ", ")) + "\n";
+        std::string out = "  at " + join(sizes, ", ") + (tiles.empty() ? "" : ";  " + join(tiles, ", ")) + "\n";
         const double moved = static_cast<double>(counts_->loaded_bytes) + static_cast<double>(counts_->stored_bytes);
-        out += fmt::format("  N_g  {} groups", grouped_digits(static_cast<double>(counts_->groups)));
+        out += fmt::format("  N_g  {} groups", count_text(static_cast<double>(counts_->groups)));
         if (counts_->chunks_run + counts_->chunks_skipped > 0)
-            out += fmt::format(", {} chunks run, {} skipped", grouped_digits(static_cast<double>(counts_->chunks_run)),
-                               grouped_digits(static_cast<double>(counts_->chunks_skipped)));
-        out += fmt::format("\n  H    {} values, {}", grouped_digits(static_cast<double>(counts_->transfers())),
+            out += fmt::format(", {} chunks run, {} skipped", count_text(static_cast<double>(counts_->chunks_run)),
+                               count_text(static_cast<double>(counts_->chunks_skipped)));
+        out += fmt::format("\n  H    {} values, {}", count_text(static_cast<double>(counts_->transfers())),
                            bytes_text(moved));
-        if (const auto best = numbers_->memory_values && optimum_.closed ? value(optimum_.transfers) : std::nullopt)
-            out += fmt::format("; H* {} at M = {}", grouped_digits(*best), grouped_digits(*numbers_->memory_values));
-        out += fmt::format("\n  M    {} values a core\n", grouped_digits(static_cast<double>(counts_->peak_memory)));
+        if (fewest_) out += "; " + fewest_text();
+        out += fmt::format("\n  M    {} values a core\n", count_text(static_cast<double>(counts_->peak_memory)));
         std::vector<std::string> kinds;
         for (std::size_t k = 0; k < num_op_kinds; ++k)
             if (const auto kind = static_cast<OpKind>(k); work_.of(kind) > 0)
                 kinds.push_back(fmt::format("{} {}", short_number(static_cast<double>(work_.of(kind))), napkin::name(kind)));
         out += fmt::format("  work {}FLOP ({}), {:.3g} FLOP a byte\n",
-                           short_number(work_.flops()) + (work_.flops() < 1000 ? " " : ""), joined(kinds, ", "),
+                           short_number(work_.flops()) + (work_.flops() < 1000 ? " " : ""), join(kinds, ", "),
                            work_.flops() / std::max(moved, 1.0));
         return out;
     }
@@ -327,18 +343,38 @@ private:
                 out["operations"][std::string(napkin::name(static_cast<OpKind>(k)))] = work_.by_kind[k];
         if (numbers_->memory_values) {
             out["core_memory_values"] = *numbers_->memory_values;
-            if (const auto best = optimum_.closed ? value(optimum_.transfers) : std::nullopt)
+            if (const auto best = optimum_.closed ? value_with_sums(optimum_, optimum_.transfers) : std::nullopt)
                 out["optimum_transfers_values"] = *best;
+            json sizes = json::object();
+            for (std::size_t i = 0; i < fewest_axes_.size(); ++i) sizes[name(fewest_axes_[i])] = fewest_->sizes[i];
+            out["fewest"] = {{"fits", fewest_->fits}, {"transfers_values", fewest_->transfers},
+                             {"memory_values", fewest_->memory}, {"group", sizes}};
+            if (at_hand_.closed) {
+                out["fewest"]["closed_form"] = optimum_json(at_hand_);
+                if (const auto best = value_with_sums(at_hand_, at_hand_.transfers))
+                    out["fewest"]["closed_form"]["transfers_values"] = *best;
+            }
         }
         return out;
     }
 
+    [[nodiscard]] std::optional<double> value_with_sums(const Optimum& best, const Size& size) const {
+        return size.evaluate([&](const std::string& symbol) {
+            const auto sum = best.sums.find(symbol);
+            return value(sum == best.sums.end() ? Size::symbol(symbol) : sum->second);
+        });
+    }
+
     static json optimum_json(const Optimum& optimum) {
         json out = {{"closed", optimum.closed}, {"memory", to_string(optimum.memory)}};
-        if (optimum.closed)
-            out["transfers"] = to_string(optimum.transfers), out["at"] = optimum.at;
-        else
+        if (!optimum.closed) {
             out["why_numeric"] = optimum.why_not;
+            return out;
+        }
+        out["transfers"] = to_string(optimum.transfers), out["at"] = optimum.at;
+        out["standard_form"] = json::array();
+        for (const StandardTerm& term : optimum.standard_form())
+            out["standard_form"].push_back({{"alpha", to_string(term.alpha)}, {"beta", to_string(term.beta)}});
         return out;
     }
 
@@ -351,6 +387,12 @@ private:
     Optimum optimum_, tied_optimum_;
     std::optional<ExactCosts> counts_;
     WorkTotals work_;
+    std::optional<SearchResult> fewest_;
+    std::vector<AxisId> fewest_axes_;
+    Optimum at_hand_;
+    std::optional<Bounds> limits_;
+    std::vector<IterationRow> rows_;
+    std::vector<LinkSaving> links_;
 };
 
 }  // namespace
@@ -377,7 +419,7 @@ CostReport cost_report(const Derived& derived, const std::optional<CostNumbers>&
     if (derived.kernels.size() > 1) {
         report.text += fmt::format("\nall {} kernels   H {}", derived.kernels.size(), to_string(total));
         if (numbers)
-            report.text += fmt::format("\n                {} values, {}", grouped_digits(values), bytes_text(moved));
+            report.text += fmt::format("\n                {} values, {}", count_text(values), bytes_text(moved));
         report.text += "\n";
     }
     return report;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cost/exact.hpp"
+#include "cost/on_machine.hpp"
 
 namespace napkin {
 
@@ -15,6 +16,10 @@ struct CostNumbers {
     Extents extents;
     std::vector<TileSizes> sizes;         ///< of every kernel
     std::optional<double> memory_values;  ///< what a core holds: M for H*
+    const Machine* machine = nullptr;     ///< with the cost of every kernel on it, or null
+    const std::vector<KernelOnMachine>* on_machine = nullptr;
+    double special_overhead = 0;  ///< of overlap()
+    bool explain = false;         ///< the derivation of the machine's figures in the text
 };
 
 struct CostReport {

@@ -1,9 +1,12 @@
 #include "run/pipeline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
 
+#include "cost/on_machine.hpp"
 #include "derive/verify.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
@@ -48,6 +51,12 @@ DeriveOptions derive_options(const PipelineOptions& options, const Diagram& diag
     result.fuse = options.fuse;
     const auto extents = bind_sizes(diagram);
     if (!extents) return result;
+    if (machine.kind == MachineKind::gpu) {
+        result.cost = [&machine, extents = *extents](const Derived& derived) {
+            return quick_seconds(derived, extents, machine);
+        };
+        return result;
+    }
     result.cost = [&machine, extents = *extents](const Derived& derived) {
         const auto plan = choose_plan(derived, extents, machine);
         if (!plan) return std::numeric_limits<double>::infinity();
@@ -76,6 +85,26 @@ Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, s
         if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
     }
     return diagram;
+}
+
+Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& type) {
+    if (!parsed || !type) return parsed;
+    Diagram diagram = std::move(parsed).value();
+    for (Array& array : diagram.arrays)
+        if (is_float(array.type)) array.type = *type;
+    return diagram;
+}
+
+/// Kernels are planned and emitted for CPUs; of a GPU there is the model.
+Result<Plan> plan_for(const Compilation& c) {
+    if (c.machine.kind == MachineKind::cpu) return choose_plan(c.derived, c.extents, c.machine);
+    Diagnostic d;
+    d.code = "no-emitter";
+    d.message = fmt::format("{} is a GPU, and kernels are planned, emitted and run for CPUs", c.machine.name);
+    d.expected = "a machine of kind cpu, or no --machine for this computer";
+    d.hint = fmt::format("'napkin cost --machine {}' says what it costs there", c.machine.name);
+    d.exit_code = ExitCode::machine_lacks;
+    return d;
 }
 
 /// Runs one pass: times it, keeps its result or its errors, verifies, prints. True when the next pass may run.
@@ -125,11 +154,14 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
     c.source = std::move(source);
     Runner pass(options, c.times);
     pass(Pass::parse, c.diagram,
-         [&] { return with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes); }) &&
+         [&] { 
+             return with_types(with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes),
+                               options.types);
+         }) &&
         pass(Pass::machine, c.machine, [&] { return load_machine(options.machine.empty() ? "host" : options.machine); }) &&
         pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options, c.diagram, c.machine)); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
-        pass(Pass::plan, c.plan, [&] { return choose_plan(c.derived, c.extents, c.machine); }) &&
+        pass(Pass::plan, c.plan, [&] { return plan_for(c); }) &&
         pass(Pass::expand, c.program, [&] { return expand(c.derived, c.extents, c.plan); }) &&
         pass(Pass::emit, c.code, [&] { return cpu::emit(c.program, c.plan, this_processor()); }) &&
         pass(Pass::compile, c.kernel, [&] { return CpuKernel::load(c.program, c.plan, c.code); });

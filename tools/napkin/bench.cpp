@@ -7,7 +7,7 @@
 #include "machine/machine.hpp"
 #include "napkin/command.hpp"
 #include "napkin/measured.hpp"
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 
 namespace napkin::cli {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "napkin/command.hpp"
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 #include "run/cache.hpp"
 
 namespace napkin::cli {

@@ -1,47 +1,46 @@
-// `napkin cost`: H, M and the number of groups, in letters; in numbers too where the sizes are known.
-#include "cost/report.hpp"
-#include "machine/machine.hpp"
+// `napkin cost`: H, M and the number of groups in letters; on a machine in numbers, with what binds and what no sizes can beat.
+#include <fmt/format.h>
+
 #include "napkin/command.hpp"
+#include "run/cost_study.hpp"
 
 namespace napkin::cli {
 
 namespace {
 
-/// What a core of the machine holds, in values of the widest type that the diagram computes in.
-double values_a_core(const Compilation& compilation) {
-    const bool wide = std::any_of(compilation.diagram.arrays.begin(), compilation.diagram.arrays.end(),
-                                  [](const Array& array) { return array.type == DType::f64; });
-    return bytes_a_core(compilation.machine, core_memory_level(compilation.machine)) / (wide ? 8 : 4);
+struct CostCommand {
+    Options common;
+    std::string types;
+    double memory = 0, overhead = 0;
+    std::int64_t cluster = 1, devices = 1;
+    bool explain = false;
+};
+
+Result<CostQuery> query_of(const CostCommand& c) {
+    CostQuery query;
+    auto source = read_source(c.common.file);
+    if (!source) return source.errors();
+    query.source = std::move(source).value();
+    query.pipeline = pipeline_options(c.common, Pass::derive);
+    if (!c.types.empty()) query.pipeline.types = dtype_from_name(c.types);
+    query.levels = {c.cluster, c.devices};
+    if (c.memory > 0) query.memory_values = c.memory;
+    query.special_overhead = c.overhead;
+    query.explain = c.explain;
+    return query;
 }
 
-ExitCode cost(const Options& options) {
-    const auto derived = compile(options, Pass::derive);
-    if (!derived) return fail(derived.errors(), options);
-    std::optional<CostNumbers> numbers;
-    std::string machine;
-    if (const auto bound = bind_sizes(derived->diagram); bound) {
-        const auto planned = compile(options, Pass::plan);
-        if (!planned) return fail(planned.errors(), options);
-        numbers.emplace();
-        numbers->extents = planned->extents;
-        for (std::size_t i = 0; i < planned->derived.kernels.size(); ++i) {
-            numbers->sizes.push_back(
-                tile_sizes(planned->derived, planned->derived.kernels[i], planned->extents, planned->plan.kernels[i]));
-        }
-        numbers->memory_values = values_a_core(*planned);
-        machine = planned->plan.machine;
-    } else if (bound.errors().front().code != "missing-size") {
-        return fail(bound.errors(), options);
-    }
-    const CostReport report = cost_report(derived->derived, numbers);
-    if (options.json) {
+ExitCode cost(const CostCommand& c) {
+    const auto query = query_of(c);
+    if (!query) return fail(query.errors(), c.common);
+    const auto study = study_cost(*query);
+    if (!study) return fail(study.errors(), c.common);
+    if (c.common.json) {
         Json document = json_document("cost");
-        document["diagram"] = derived->diagram.name;
-        if (numbers) document["machine"] = machine;
-        document.update(Json::parse(report.json.dump()));
+        document.update(Json::parse(study->json.dump()));
         print(document);
     } else {
-        print(report.text);
+        print(study->text);
     }
     return ExitCode::success;
 }
@@ -49,14 +48,21 @@ ExitCode cost(const Options& options) {
 }  // namespace
 
 void add_cost(CLI::App& app, Main& main) {
-    const auto options = std::make_shared<Options>();
-    Command command(app, main, "cost", "Count transfers H, memory M and groups, in letters and numbers",
-                    "napkin cost examples/attention.nk --set q=8192", [options] { return cost(*options); });
-    command.file(*options);
-    command.sizes(*options);
-    command.derivation(*options);
-    command.plan(*options);
-    command.output(*options);
+    const auto c = std::make_shared<CostCommand>();
+    Command command(app, main, "cost", "Count transfers H, memory M and groups; say what binds on a machine, and why",
+                    "napkin cost examples/attention.nk --machine h100-sxm5 --explain", [c] { return cost(*c); });
+    command.file(c->common);
+    command.sizes(c->common);
+    command.text("--types", "TYPE", c->types, "Type of every array of floating point, in place of the text's",
+                 {"f64", "f32", "f16", "bf16", "e4m3", "e5m2"});
+    command.derivation(c->common);
+    command.plan(c->common);
+    command.seconds("--memory", c->memory, "M for H*, in values (default: what a core of the machine holds)");
+    command.number("--cluster", c->cluster, 1, 1024, "Cores that exchange data among themselves (Theorem 3)");
+    command.number("--devices", c->devices, 1, 1024, "Devices that share the work over their links (A.2.3)");
+    command.seconds("--special-overhead", c->overhead, "What special functions take beside their operations, as a share of them");
+    command.flag("--explain", c->explain, "The derivation of every figure, with the numbers put in");
+    command.output(c->common);
 }
 
 }  // namespace napkin::cli

@@ -3,7 +3,7 @@
 
 #include "machine/machine.hpp"
 #include "napkin/command.hpp"
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 #include "run/blas.hpp"
 #include "run/cache.hpp"
 #include "run/jit.hpp"

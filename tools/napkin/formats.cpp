@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "napkin/command.hpp"
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 #include "support/dtype.hpp"
 
 namespace napkin::cli {

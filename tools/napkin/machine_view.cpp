@@ -8,7 +8,7 @@
 
 #include "machine/peaks.hpp"
 #include "machine/quantity.hpp"
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 #include "support/text.hpp"
 
 namespace napkin::cli {

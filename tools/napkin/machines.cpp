@@ -7,7 +7,7 @@
 #include "machine/quantity.hpp"
 #include "napkin/command.hpp"
 #include "napkin/machine_view.hpp"
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 #include "support/text.hpp"
 
 namespace napkin::cli {

@@ -3,7 +3,7 @@
 
 #include "napkin/command.hpp"
 #include "napkin/measured.hpp"
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 #include "run/derivation.hpp"
 
 namespace napkin::cli {

@@ -1,11 +1,11 @@
-#include "napkin/numbers.hpp"
+#include "support/numbers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace napkin::cli {
+namespace napkin {
 
 namespace {
 
@@ -83,4 +83,4 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
     return text;
 }
 
-}  // namespace napkin::cli
+}  // namespace napkin

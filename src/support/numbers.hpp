@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace napkin::cli {
+namespace napkin {
 
 std::string seconds_text(double seconds);  ///< "161 ms", "12.3 µs"
 std::string bytes_text(double bytes);      ///< "1.5 MiB"
@@ -21,4 +21,4 @@ std::string right(const std::string& text, std::size_t columns);
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& to_right = {},
                   const std::string& indent = "");
 
-}  // namespace napkin::cli
+}  // namespace napkin

@@ -1,0 +1,52 @@
+#pragma once
+// What a kernel costs on a machine, for readers: levels, units, what binds, bounds; as aligned text and as JSON.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cost/bounds.hpp"
+#include "cost/on_machine.hpp"
+
+namespace napkin {
+
+/// One statement of a kernel's loop on one unit, for one chunk and one row (paper Table 3).
+struct IterationRow {
+    std::string statement, unit;
+    DType type = DType::f32;
+    double operations = 0;  ///< FLOPs where the unit multiplies and adds
+    double per_clock = 0;   ///< of the same
+    [[nodiscard]] double clocks() const { return operations / per_clock; }
+};
+std::vector<IterationRow> iteration_rows(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                         const Machine& machine, const KernelOnMachine& cost);
+
+/// How the tensor cores' and the special functions' clocks of one chunk may lie beside each other (paper.md §7). `overhead`: what a row of
+/// special functions takes beside its operations, as a share of them.
+struct Overlap {
+    double tensor_clocks = 0, special_clocks = 0;
+    double between_groups = 0;  ///< clocks, two groups of rows in turn: the longer of the two
+    double within_group = 0;    ///< one group: its special functions run beside the longest contraction, the rest waits
+};
+Overlap overlap(const std::vector<IterationRow>& rows, double overhead);
+
+/// The saving of every size of a link between cores: (Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(a, M_c) − H*(a, N·M_c)) (Theorem 3).
+struct LinkSaving {
+    std::string link, from;
+    struct Choice {
+        LinkChoice link;
+        double saved_s = 0;
+    };
+    std::vector<Choice> choices;
+    std::int64_t best = 1;  ///< 1: no size saves anything
+};
+/// `best`: the optimum in bytes; where it is not closed, the numeric one stands for H*.
+std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                     const Machine& machine);
+
+std::string machine_text(const Derived& derived, const Machine& machine, const KernelOnMachine& cost,
+                         const Bounds& limits, const std::vector<IterationRow>& rows,
+                         const std::vector<LinkSaving>& links, double fewest_values, bool explain);
+nlohmann::json machine_json(const Derived& derived, const Machine& machine, const KernelOnMachine& cost,
+                            const Bounds& limits, const std::vector<IterationRow>& rows,
+                            const std::vector<LinkSaving>& links, double fewest_values, double overhead);
+
+}  // namespace napkin

@@ -1,0 +1,200 @@
+#include "run/cost_study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cost/report.hpp"
+#include "machine/peaks.hpp"
+#include "plan/choose.hpp"
+#include "support/numbers.hpp"
+
+namespace napkin {
+namespace {
+
+using nlohmann::json;
+
+/// What a core holds, in values of the widest type that the diagram computes in or loads.
+double values_a_core(const Compilation& c) {
+    int widest = 1;
+    for (const Array& array : c.diagram.arrays)
+        if (array.role != ArrayRole::temporary) widest = std::max(widest, bytes(array.type));
+    return bytes_a_core(c.machine, core_memory_level(c.machine)) / widest;
+}
+
+/// Sizes that the diagram's schedule fixes by hand.
+MachineCostOptions machine_options(const CostQuery& query, const Compilation& c) {
+    MachineCostOptions options;
+    options.levels = query.levels;
+    for (const ScheduleItem& item : c.derived.diagram.schedule) {
+        const auto axis = c.derived.diagram.find_axis(item.axis);
+        if (!axis || !item.value || (item.kind != "group" && item.kind != "stream")) continue;
+        (item.kind == "group" ? options.group : options.stream)[*axis] = *item.value;
+    }
+    return options;
+}
+
+struct Costed {
+    Compilation compilation;
+    bool sized = false;
+    std::vector<KernelOnMachine> kernels;
+    CostSummary summary;
+};
+
+Result<Costed> cost_kernels(const CostQuery& query) {
+    PipelineOptions pipeline = query.pipeline;
+    pipeline.until = Pass::derive;
+    auto made = run_pipeline(query.source, pipeline);
+    if (!made) return made.errors();
+    Costed out;
+    out.compilation = std::move(made).value();
+    Compilation& c = out.compilation;
+    auto extents = bind_sizes(c.diagram);
+    if (!extents) {
+        if (extents.errors().front().code != "missing-size") return extents.errors();
+        return out;
+    }
+    out.sized = true;
+    c.extents = *extents;
+    // A kernel that is shared among devices or clusters is one launch on each.
+    std::optional<Plan> plan;
+    if (c.machine.kind == MachineKind::cpu) {
+        auto planned = choose_plan(c.derived, c.extents, c.machine);
+        if (!planned) return planned.errors();
+        plan = std::move(planned).value();
+    }
+    out.summary.machine = c.machine.name;
+    double longest = -1;
+    for (std::size_t k = 0; k < c.derived.kernels.size(); ++k) {
+        MachineCostOptions options = machine_options(query, c);
+        if (plan) {
+            const TileSizes tiles = tile_sizes(c.derived, c.derived.kernels[k], c.extents, plan->kernels[k]);
+            for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
+                if (tiles.group[axis] > 0) options.group[static_cast<AxisId>(axis)] = tiles.group[axis];
+                if (tiles.stream[axis] > 0) options.stream[static_cast<AxisId>(axis)] = tiles.stream[axis];
+            }
+        }
+        auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
+        if (!cost) return cost.errors();
+        out.summary.seconds += cost->seconds;
+        out.summary.flops += cost->flops;
+        out.summary.transfers_bytes += cost->memory_transfers_bytes();
+        if (cost->seconds > longest) longest = cost->seconds, out.summary.bound_by = cost->bound_by;
+        out.kernels.push_back(std::move(cost).value());
+    }
+    const auto devices = static_cast<double>(query.levels.devices);
+    if (c.machine.power_watts) out.summary.energy_j = c.machine.power_watts->value * out.summary.seconds * devices;
+    if (c.machine.price_usd_per_hour)
+        out.summary.price_usd = c.machine.price_usd_per_hour->value / 3600 * out.summary.seconds * devices;
+    return out;
+}
+
+/// The sizes that stand in the table of numbers: the plan's, or those of least time on the machine.
+TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {
+    TileSizes tiles{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
+    for (const auto& [axis, size] : cost.group) tiles.group[static_cast<std::size_t>(axis)] = size;
+    for (const auto& [axis, size] : cost.stream) tiles.stream[static_cast<std::size_t>(axis)] = size;
+    return tiles;
+}
+
+/// Bytes of the arrays that lie in memory: inputs, outputs, and what one kernel leaves for another.
+json footprint(const Compilation& c) {
+    json arrays = json::object();
+    double inputs = 0, outputs = 0, between = 0;
+    for (ArrayId id = 0; id < static_cast<ArrayId>(c.derived.diagram.arrays.size()); ++id) {
+        const Array& array = c.derived.diagram.array(id);
+        const bool moved = std::any_of(c.derived.kernels.begin(), c.derived.kernels.end(), [&](const Kernel& k) {
+            return is_among(k.inputs, id) || is_among(k.outputs, id);
+        });
+        if (array.role == ArrayRole::temporary && !moved) continue;
+        const double size = static_cast<double>(count_values(c.derived.diagram, id, c.extents)) * bytes(array.type);
+        arrays[array.name] = size;
+        (array.role == ArrayRole::input ? inputs : array.role == ArrayRole::output ? outputs : between) += size;
+    }
+    return {{"arrays", arrays}, {"inputs_bytes", inputs}, {"outputs_bytes", outputs}, {"intermediates_bytes", between}};
+}
+
+/// Transactions of a warp whose threads run along an axis, for every array in memory.
+json coalescing(const Compilation& c) {
+    json out = json::array();
+    if (c.machine.kind != MachineKind::gpu) return out;
+    for (const auto* arrays : {&c.diagram.inputs, &c.diagram.outputs})
+        for (const ArrayId id : *arrays) {
+            const Array& array = c.diagram.array(id);
+            for (AxisId axis = 0; axis < static_cast<AxisId>(c.diagram.axes.size()); ++axis) {
+                std::int64_t stride = 0, step = 1;
+                for (auto a = array.axes.rbegin(); a != array.axes.rend(); ++a) {
+                    if (*a == axis) stride = step;
+                    step *= c.extents[static_cast<std::size_t>(*a)];
+                }
+                out.push_back({{"array", array.name},
+                               {"axis", c.diagram.axis(axis).name},
+                               {"transactions", warp_transactions(c.machine, stride, bytes(array.type))}});
+            }
+        }
+    return out;
+}
+
+std::string summary_text(const CostSummary& s, std::size_t kernels) {
+    std::string text = fmt::format("\nin all on {}: {} in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}", s.machine,
+                                   seconds_text(s.seconds), kernels, kernels == 1 ? "" : "s", bytes_text(s.transfers_bytes),
+                                   s.flops / s.transfers_bytes, s.bound_by);
+    if (s.energy_j) text += fmt::format("; {:.3g} J at full power", *s.energy_j);
+    if (s.price_usd) text += fmt::format("; {:.3g} USD a million runs", *s.price_usd * 1e6);
+    return text + "\n";
+}
+
+}  // namespace
+
+Result<CostSummary> cost_summary(const CostQuery& query) {
+    auto costed = cost_kernels(query);
+    if (!costed) return costed.errors();
+    if (!costed->sized) return bind_sizes(costed->compilation.diagram).errors();
+    return costed->summary;
+}
+
+Result<CostStudy> study_cost(const CostQuery& query) {
+    auto costed = cost_kernels(query);
+    if (!costed) return costed.errors();
+    CostStudy study;
+    study.compilation = std::move(costed->compilation);
+    study.kernels = std::move(costed->kernels);
+    const Compilation& c = study.compilation;
+    std::optional<CostNumbers> numbers;
+    if (costed->sized) {
+        study.summary = costed->summary;
+        numbers.emplace();
+        numbers->extents = c.extents;
+        for (const KernelOnMachine& kernel : study.kernels) numbers->sizes.push_back(tiles_of(kernel, c.extents));
+        numbers->memory_values = query.memory_values.value_or(values_a_core(c));
+        numbers->machine = &c.machine;
+        numbers->on_machine = &study.kernels;
+        numbers->special_overhead = query.special_overhead;
+        numbers->explain = query.explain;
+    }
+    CostReport report = cost_report(c.derived, numbers);
+    study.text = std::move(report.text);
+    study.json = std::move(report.json);
+    study.json["diagram"] = c.diagram.name;
+    if (!study.summary) return study;
+    const CostSummary& s = *study.summary;
+    study.text += summary_text(s, study.kernels.size());
+    study.json["machine"] = s.machine;
+    study.json["time"] = {{"seconds", s.seconds}, {"bound_by", s.bound_by}};
+    study.json["flops"] = s.flops;
+    study.json["transfers_bytes"] = s.transfers_bytes;
+    study.json["flop_per_byte"] = s.flops / s.transfers_bytes;
+    if (s.energy_j) study.json["energy_j"] = *s.energy_j;
+    if (s.price_usd) study.json["price_usd"] = *s.price_usd;
+    study.json["footprint"] = footprint(c);
+    study.json["coalescing"] = coalescing(c);
+    study.json["ridges"] = json::array();
+    for (const Ridge& ridge : ridges(c.machine))
+        study.json["ridges"].push_back({{"unit", ridge.unit},
+                                        {"type", std::string(name(ridge.type))},
+                                        {"level", c.machine.levels[ridge.level].name},
+                                        {"flop_per_byte", ridge.flop_per_byte}});
+    return study;
+}
+
+}  // namespace napkin

@@ -1,0 +1,46 @@
+#pragma once
+// One question to the model, asked in process: a diagram, sizes, a machine → everything that `napkin cost` says, as text and as JSON.
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost/on_machine.hpp"
+#include "run/pipeline.hpp"
+
+namespace napkin {
+
+struct CostQuery {
+    std::shared_ptr<const Source> source;
+    PipelineOptions pipeline;                  ///< diagram, sizes, schedule, fuse, machine, types
+    LevelOptions levels;
+    std::optional<double> memory_values;       ///< M for H*; a core's of the machine where it is left out
+    double special_overhead = 0;               ///< of overlap()
+    bool explain = false;                      ///< the derivation in the text
+};
+
+/// Figures of a whole launch, all kernels together; enough for sweeps and comparisons.
+struct CostSummary {
+    std::string machine;
+    double seconds = 0, flops = 0, transfers_bytes = 0;  ///< between memory and the level below it
+    std::string bound_by;                                ///< of the kernel that takes longest
+    std::optional<double> energy_j, price_usd;           ///< of one run, where the machine's file says watts and price
+};
+
+struct CostStudy {
+    Compilation compilation;               ///< up to sizes: diagram, machine, derived, extents
+    std::vector<KernelOnMachine> kernels;  ///< empty when sizes are missing
+    std::optional<CostSummary> summary;
+    std::string text;
+    nlohmann::json json;
+};
+
+/// The numbers alone. Errors: of the passes; missing-size; memory-exceeded, bad-cluster, bad-devices.
+Result<CostSummary> cost_summary(const CostQuery& query);
+
+/// All of it. Sizes that are missing are no error: letters need none.
+Result<CostStudy> study_cost(const CostQuery& query);
+
+}  // namespace napkin
