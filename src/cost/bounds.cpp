@@ -19,7 +19,9 @@ public:
         work_ = unit_work(derived, kernel, grouped_, machine);
     }
 
-    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[static_cast<std::size_t>(axis)]); }
+    [[nodiscard]] double extent(AxisId axis) const {
+        return static_cast<double>(extents_[static_cast<std::size_t>(axis)]);
+    }
 
     /// Of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
     [[nodiscard]] std::optional<double> value(const Size& size, double memory = 0) const {
@@ -39,7 +41,8 @@ public:
     void group_bounds(std::vector<GroupBound>& out) const {
         double clocks = 0;
         for (const UnitWork& w : work_)
-            if (w.contraction && w.in_loop) clocks += value(w.of_a_row).value_or(0) * w.flops_each() / (2 * w.rate.per_clock);
+            if (w.contraction && w.in_loop)
+                clocks += value(w.of_a_row).value_or(0) * w.flops_each() / (2 * w.rate.per_clock);
         if (!(clocks > 0)) return;
         std::vector<AxisId> rows = grouped_;
         double bytes_a_chunk = 0;
@@ -54,7 +57,8 @@ public:
             for (const AxisId a : grouped_)
                 if (!is_among(axes, a)) shared.push_back(a);
             for (const AxisId a : axes)
-                if (!is_among(grouped_, a)) tile *= a == stream ? static_cast<double>(on_machine_.stream.at(a)) : extent(a);
+                if (!is_among(grouped_, a))
+                    tile *= a == stream ? static_cast<double>(on_machine_.stream.at(a)) : extent(a);
             alike = alike && (first || shared == rows);
             rows = shared;
             first = false;
@@ -65,10 +69,13 @@ public:
             GroupBound bound{rows, machine_.levels[l].name, bytes_a_chunk, clocks, 0, {}};
             const double rate = total_bandwidth(machine_.levels[l]), f = machine_.clock_hz.value, n = machine_.cores.value;
             bound.at_least = bytes_a_chunk * n * f / (rate * clocks);
-            bound.formula = {"g", "bytes·N·f / (B·k)",
-                             fmt::format("{:.0f} B · {} · {:.4g} GHz / ({:.4g} GB/s · {:.4g} clk)", bytes_a_chunk, n, f / 1e9,
-                                         rate / 1e9, clocks),
-                             bound.at_least, "", "B.0.1"};
+            bound.formula = {"g",
+                             "bytes·N·f / (B·k)",
+                             fmt::format("{:.0f} B · {} · {:.4g} GHz / ({:.4g} GB/s · {:.4g} clk)", bytes_a_chunk, n,
+                                         f / 1e9, rate / 1e9, clocks),
+                             bound.at_least,
+                             "",
+                             "B.0.1"};
             out.push_back(std::move(bound));
         }
     }
@@ -108,7 +115,8 @@ public:
     void io_bounds(double memory, std::vector<IoBound>& out) const {
         double compulsory = 0;
         for (const auto* arrays : {&kernel_.inputs, &kernel_.outputs})
-            for (const ArrayId a : *arrays) compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
+            for (const ArrayId a : *arrays)
+                compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
         out.push_back({"every input and output once", "compulsory transfers", compulsory});
         for (const StatementWork& s : statement_work(derived_.diagram, kernel_)) {
             if (!s.contraction) continue;
@@ -144,14 +152,20 @@ private:
             const auto at_one = value(term, 1);
             if (!at_one || !(beta > 0)) return;
             const double least = std::pow(*at_one * ratio, 1 / beta);
-            out.push_back({level, term, "M", least,
+            out.push_back({level,
+                           term,
+                           "M",
+                           least,
                            {"M_" + level, fmt::format("{} ≤ Ḣ/K̇", to_string(term)), figures, least, "values", "B.1"}});
             return;
         }
         // A single axis to a negative power: its least length.
         if (monomial.size() != 1 || !(monomial.begin()->second < Rational(0))) return;
         const double least = std::pow(coefficient.to_double() * ratio, -1 / monomial.begin()->second.to_double());
-        out.push_back({level, term, monomial.begin()->first, least,
+        out.push_back({level,
+                       term,
+                       monomial.begin()->first,
+                       least,
                        {monomial.begin()->first, fmt::format("{} ≤ Ḣ/K̇", to_string(term)), figures, least, "", "B.1"}});
     }
 

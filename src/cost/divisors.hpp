@@ -22,7 +22,7 @@ struct Divisor {
 };
 
 struct Divisors {
-    std::vector<Divisor> constraints;              ///< of grouped and streamed axes
+    std::vector<Divisor> constraints;               ///< of grouped and streamed axes
     std::map<AxisId, std::int64_t> least_multiple;  ///< of all constraints of an axis
 
     [[nodiscard]] std::int64_t of(AxisId axis) const;

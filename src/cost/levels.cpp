@@ -26,8 +26,8 @@ std::string nearest_size(const CrossTransfer& link, std::int64_t wanted) {
     return std::to_string(best);
 }
 
-Diagnostic no_such_link(const Machine& machine, const std::string& code, const std::string& what, const CrossTransfer* link,
-                        std::int64_t wanted) {
+Diagnostic no_such_link(const Machine& machine, const std::string& code, const std::string& what,
+                        const CrossTransfer* link, std::int64_t wanted) {
     Diagnostic d;
     d.code = code;
     d.message = fmt::format("{} cannot join {} {}", machine.name, wanted, what);
@@ -60,7 +60,8 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
         const double rate = node->bandwidth_bytes_per_s.at(options.devices).value * devices;
         ModelLevel top{node->name, "A.2.3", devices * memory.capacity_bytes.value, -1 / rate, 1, 0, false, {}};
         top.why = {{"M_" + top.name, "N·M_" + memory.name,
-                    fmt::format("{} · {}", options.devices, size_text(memory.capacity_bytes.value)), top.memory_bytes, "B", "A.2.3"},
+                    fmt::format("{} · {}", options.devices, size_text(memory.capacity_bytes.value)), top.memory_bytes,
+                    "B", "A.2.3"},
                    {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices", "−1/" + rate_text(rate),
                     top.seconds_per_byte, "s/B", "A.2.3"}};
         levels.push_back(std::move(top));
@@ -71,38 +72,50 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
     for (std::size_t l = 1; l < machine.levels.size(); ++l) {
         const Level& level = machine.levels[l];
         const double rate = level.bandwidth_bytes_per_s.value * level.instances.value * devices;
-        ModelLevel made{level.name,          "Eq. 5",      level.capacity_bytes.value, 1 / rate, level.instances.value * devices,
-                        level.latency_s.value, l == core, {}};
+        ModelLevel made{level.name,
+                        "Eq. 5",
+                        level.capacity_bytes.value,
+                        1 / rate,
+                        level.instances.value * devices,
+                        level.latency_s.value,
+                        l == core,
+                        {}};
         if (level.caches && l < core) {
             const Level& lowest = machine.levels[core];
             const double children = lowest.instances.value / level.instances.value;
             made.rule = "Theorem 2";
             made.memory_bytes = lowest.capacity_bytes.value * children;
             made.why.push_back({"M_" + level.name, fmt::format("M_{}·N_{}: it only caches", lowest.name, lowest.name),
-                                fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children), made.memory_bytes,
-                                "B", "Theorem 2"});
+                                fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children),
+                                made.memory_bytes, "B", "Theorem 2"});
         } else {
-            made.why.push_back({"M_" + level.name, "its capacity", size_text(level.capacity_bytes.value), made.memory_bytes,
-                                "B", "Eq. 5"});
+            made.why.push_back({"M_" + level.name, "its capacity", size_text(level.capacity_bytes.value),
+                                made.memory_bytes, "B", "Eq. 5"});
         }
         if (l == core && options.cluster > 1) {
             const double link = cluster->bandwidth_bytes_per_s.at(options.cluster).value * level.instances.value * devices;
             const auto size = static_cast<double>(options.cluster);
-            ModelLevel x{cluster->name, "Theorem 3", size * level.capacity_bytes.value, 1 / rate - 1 / link,
-                         made.nodes / size, made.latency_s, false, {}};
+            ModelLevel x{cluster->name,
+                         "Theorem 3",
+                         size * level.capacity_bytes.value,
+                         1 / rate - 1 / link,
+                         made.nodes / size,
+                         made.latency_s,
+                         false,
+                         {}};
             x.why = {{"M_" + x.name, fmt::format("N·M_{}", level.name),
-                      fmt::format("{} · {}", options.cluster, size_text(level.capacity_bytes.value)), x.memory_bytes, "B",
-                      "Theorem 3"},
+                      fmt::format("{} · {}", options.cluster, size_text(level.capacity_bytes.value)), x.memory_bytes,
+                      "B", "Theorem 3"},
                      {"Ḣ⁻¹_" + x.name, "Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c)", fmt::format("1/{} − 1/{}", rate_text(rate), rate_text(link)),
                       x.seconds_per_byte, "s/B", "Theorem 3"}};
             levels.push_back(std::move(x));
             made.rule = "Theorem 3";
             made.seconds_per_byte = 1 / link;
-            made.why.push_back({"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + rate_text(link), made.seconds_per_byte, "s/B",
-                                "Theorem 3"});
+            made.why.push_back(
+                {"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + rate_text(link), made.seconds_per_byte, "s/B", "Theorem 3"});
         } else {
-            made.why.push_back({"Ḣ⁻¹_" + level.name, "1 / rate of its pipes", "1/" + rate_text(rate), made.seconds_per_byte,
-                                "s/B", made.rule});
+            made.why.push_back({"Ḣ⁻¹_" + level.name, "1 / rate of its pipes", "1/" + rate_text(rate),
+                                made.seconds_per_byte, "s/B", made.rule});
         }
         levels.push_back(std::move(made));
     }

@@ -42,7 +42,7 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
 /// One size that a link could join, and the weight that it saves: Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c).
 struct LinkChoice {
     std::int64_t size = 2;
-    double bytes_per_s = 0;              ///< over the whole machine
+    double bytes_per_s = 0;             ///< over the whole machine
     double saved_seconds_per_byte = 0;  ///< at most 0: the link is no faster than the pipe it would relieve
 };
 /// The link among the children of the core's level, and the pipe that it relieves.

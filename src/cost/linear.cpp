@@ -59,7 +59,8 @@ std::vector<Row> best_corners(const Polyhedron& p, const Row& objective) {
     if (p.equal.size() > p.dimensions) return {};
     const std::size_t chosen = p.dimensions - p.equal.size();
     double choices = 1;
-    for (std::size_t i = 0; i < chosen; ++i) choices *= static_cast<double>(tight.size() - i) / static_cast<double>(i + 1);
+    for (std::size_t i = 0; i < chosen; ++i)
+        choices *= static_cast<double>(tight.size() - i) / static_cast<double>(i + 1);
     constexpr double most_choices = 20000;
     if (chosen > tight.size() || choices > most_choices) return {};
 

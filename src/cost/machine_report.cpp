@@ -18,7 +18,8 @@ using nlohmann::json;
 std::string axis_name(const Derived& derived, AxisId axis) { return derived.diagram.axis(axis).name; }
 
 std::string rate_text(double bytes_per_s) {
-    return bytes_per_s >= 1e12 ? fmt::format("{:.3g} TB/s", bytes_per_s / 1e12) : fmt::format("{:.3g} GB/s", bytes_per_s / 1e9);
+    return bytes_per_s >= 1e12 ? fmt::format("{:.3g} TB/s", bytes_per_s / 1e12)
+                               : fmt::format("{:.3g} GB/s", bytes_per_s / 1e9);
 }
 std::string operations_text(double value) {
     for (const auto& [factor, unit] : {std::pair{1e15, " P"}, {1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}})
@@ -36,8 +37,8 @@ std::string value_text(const Formula& f) {
 }
 
 json formula_json(const Formula& f) {
-    return {{"what", f.what}, {"formula", f.formula}, {"figures", f.figures},
-            {"value", f.value}, {"unit", f.unit}, {"rule", f.rule}};
+    return {{"what", f.what},   {"formula", f.formula}, {"figures", f.figures},
+            {"value", f.value}, {"unit", f.unit},       {"rule", f.rule}};
 }
 
 json sizes_json(const Derived& derived, const std::map<AxisId, std::int64_t>& sizes) {
@@ -48,7 +49,8 @@ json sizes_json(const Derived& derived, const std::map<AxisId, std::int64_t>& si
 
 std::string sizes_text(const Derived& derived, const std::map<AxisId, std::int64_t>& sizes, const char* prefix) {
     std::vector<std::string> parts;
-    for (const auto& [axis, size] : sizes) parts.push_back(fmt::format("{}{} = {}", prefix, axis_name(derived, axis), size));
+    for (const auto& [axis, size] : sizes)
+        parts.push_back(fmt::format("{}{} = {}", prefix, axis_name(derived, axis), size));
     return join(parts, ", ");
 }
 
@@ -124,8 +126,8 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
         LinkSaving saving{option.link, option.from, {}, 1};
         double most = 0;
         for (const LinkChoice& choice : option.choices) {
-            const double saved =
-                choice.saved_seconds_per_byte * (alone - transfers_at(static_cast<double>(choice.size) * memory));
+            const double saved = choice.saved_seconds_per_byte *
+                                 (alone - transfers_at(static_cast<double>(choice.size) * memory));
             if (saved > most) most = saved, saving.best = choice.size;
             saving.choices.push_back({choice, saved});
         }
@@ -148,55 +150,66 @@ std::string machine_text(const Derived& derived, const Machine& machine, const K
     for (const auto* sizes : {&cost.group, &cost.stream})
         for (const auto& [axis, size] : *sizes)
             if (const std::string causes = cost.divisors.causes(axis); !causes.empty())
-                out += fmt::format("    {} is a multiple of {}: {}\n", axis_name(derived, axis), cost.divisors.of(axis), causes);
+                out += fmt::format("    {} is a multiple of {}: {}\n", axis_name(derived, axis), cost.divisors.of(axis),
+                                   causes);
 
     std::vector<std::vector<std::string>> table_rows{{"level", "rule", "M", "H", "rate", "time", "FLOP/B", "ridge"}};
     for (const LevelLoad& load : cost.levels)
-        table_rows.push_back({load.level.name, load.level.rule, bytes_text(load.level.memory_bytes),
-                              bytes_text(load.transfers_bytes),
-                              (load.level.seconds_per_byte < 0 ? "-" : "") + rate_text(1 / std::abs(load.level.seconds_per_byte)),
-                              load.seconds < 0 ? "-" + seconds_text(-load.seconds) : seconds_text(load.seconds),
-                              fmt::format("{:.3g}", cost.flops / load.transfers_bytes),
-                              fmt::format("{:.3g}", ridge_of(cost, load))});
+        table_rows.push_back(
+            {load.level.name, load.level.rule, bytes_text(load.level.memory_bytes), bytes_text(load.transfers_bytes),
+             (load.level.seconds_per_byte < 0 ? "-" : "") + rate_text(1 / std::abs(load.level.seconds_per_byte)),
+             load.seconds < 0 ? "-" + seconds_text(-load.seconds) : seconds_text(load.seconds),
+             fmt::format("{:.3g}", cost.flops / load.transfers_bytes), fmt::format("{:.3g}", ridge_of(cost, load))});
     out += table(table_rows, {2, 3, 4, 5, 6, 7}, "    ");
     std::vector<std::vector<std::string>> unit_rows{{"unit", "operations", "a clock", "time"}};
     for (const UnitLoad& unit : cost.units)
-        unit_rows.push_back({unit_text(unit.rate), operations_text(unit.operations), fmt::format("{:.4g}", unit.rate.per_clock),
-                             seconds_text(unit.seconds)});
+        unit_rows.push_back({unit_text(unit.rate), operations_text(unit.operations),
+                             fmt::format("{:.4g}", unit.rate.per_clock), seconds_text(unit.seconds)});
     out += table(unit_rows, {1, 2, 3}, "    ");
     out += fmt::format("    time {}, bound by {}", seconds_text(cost.seconds), cost.bound_by);
     if (cost.ceilings.size() > 1 && cost.margin > 1)
         out += fmt::format(" ({:.3g}× {})", cost.margin, cost.ceilings[1].what);
-    if (cost.wave > 1.005) out += fmt::format(", cores wait for the last groups {:.3g}% of it", 100 * (1 - 1 / cost.wave));
+    if (cost.wave > 1.005)
+        out += fmt::format(", cores wait for the last groups {:.3g}% of it", 100 * (1 - 1 / cost.wave));
     out += fmt::format(", latency {}, launch {}\n", seconds_text(cost.latency_s), seconds_text(cost.launch_s));
 
     for (const GroupBound& bound : limits.groups) {
         std::vector<std::string> letters;
         for (const AxisId axis : bound.axes) letters.push_back("g_" + axis_name(derived, axis));
-        out += fmt::format("    {} ≥ {:.4g} keeps {} from binding (B.0.1)\n", join(letters, "·"), bound.at_least, bound.level);
+        out += fmt::format("    {} ≥ {:.4g} keeps {} from binding (B.0.1)\n", join(letters, "·"), bound.at_least,
+                           bound.level);
     }
-    for (const TermBound& bound : limits.terms)
-        out += fmt::format("    {} ≥ {} for {}: {} of H*/K (B.1)\n", bound.symbol == "M" ? "M_" + bound.level : bound.symbol,
-                           operations_text(bound.at_least), bound.level, to_string(bound.term));
+    for (const TermBound& bound : limits.terms) {
+        const bool asks_for_most = std::none_of(limits.terms.begin(), limits.terms.end(), [&](const TermBound& other) {
+            return other.level == bound.level && other.symbol == bound.symbol && other.at_least > bound.at_least;
+        });
+        if (asks_for_most)
+            out += fmt::format("    {} ≥ {} for {}: {} of H*/K (B.1)\n",
+                               bound.symbol == "M" ? "M_" + bound.level : bound.symbol, operations_text(bound.at_least),
+                               bound.level, to_string(bound.term));
+    }
     if (!limits.io.empty())
-        out += fmt::format("    lower bound {} values ({}); the fewest {}, {:.3g} times it\n", count_text(std::round(limits.io[0].values)),
-                           limits.io[0].formula, count_text(std::round(fewest_values)), fewest_values / limits.io[0].values);
+        out += fmt::format("    lower bound {} values ({}); the fewest {}, {:.3g} times it\n",
+                           count_text(std::round(limits.io[0].values)), limits.io[0].formula,
+                           count_text(std::round(fewest_values)), fewest_values / limits.io[0].values);
     for (const LinkSaving& saving : links) {
         if (saving.best == 1) continue;
         for (const LinkSaving::Choice& choice : saving.choices)
             if (choice.link.size == saving.best)
-                out += fmt::format("    {} of {} beside {}: saves {} of transfers (Theorem 3)\n", saving.link, saving.best, saving.from,
-                                   seconds_text(choice.saved_s));
+                out += fmt::format("    {} of {} beside {}: saves {} of transfers (Theorem 3)\n", saving.link,
+                                   saving.best, saving.from, seconds_text(choice.saved_s));
     }
     if (!explain) return out;
     out += "  derivation\n";
     std::vector<std::vector<std::string>> lines;
-    const auto add = [&](const Formula& f) { lines.push_back({f.what, "= " + f.formula, "= " + f.figures, "= " + value_text(f), f.rule}); };
+    const auto add = [&](const Formula& f) {
+        lines.push_back({f.what, "= " + f.formula, "= " + f.figures, "= " + value_text(f), f.rule});
+    };
     for (const LevelLoad& load : cost.levels) {
         for (const Formula& f : load.level.why) add(f);
         add({"T_" + load.level.name, "Ḣ⁻¹·H",
-             fmt::format("{:.4g} s/TB · {}", load.level.seconds_per_byte * 1e12, bytes_text(load.transfers_bytes)), load.seconds, "s",
-             "Eq. 5"});
+             fmt::format("{:.4g} s/TB · {}", load.level.seconds_per_byte * 1e12, bytes_text(load.transfers_bytes)),
+             load.seconds, "s", "Eq. 5"});
     }
     for (const GroupBound& bound : limits.groups) add(bound.formula);
     for (const TermBound& bound : limits.terms) add(bound.formula);
@@ -204,14 +217,16 @@ std::string machine_text(const Derived& derived, const Machine& machine, const K
         for (const LinkSaving::Choice& choice : saving.choices)
             add({fmt::format("ΔT({} = {}, {})", saving.link, choice.link.size, saving.from),
                  "(Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(M_c) − H*(N·M_c))",
-                 fmt::format("{:.4g} s/TB · …, {}", choice.link.saved_seconds_per_byte * 1e12, rate_text(choice.link.bytes_per_s)),
+                 fmt::format("{:.4g} s/TB · …, {}", choice.link.saved_seconds_per_byte * 1e12,
+                             rate_text(choice.link.bytes_per_s)),
                  choice.saved_s, "s", "Theorem 3"});
     out += table(lines, {}, "    ");
     if (!rows.empty()) {
         std::vector<std::vector<std::string>> steps{{"one chunk, one row", "unit", "operations", "a clock", "clocks"}};
         for (const IterationRow& row : rows)
-            steps.push_back({row.statement, fmt::format("{} {}", row.unit, name(row.type)), fmt::format("{:.6g}", row.operations),
-                             fmt::format("{:.4g}", row.per_clock), fmt::format("{:.4g}", row.clocks())});
+            steps.push_back({row.statement, fmt::format("{} {}", row.unit, name(row.type)),
+                             fmt::format("{:.6g}", row.operations), fmt::format("{:.4g}", row.per_clock),
+                             fmt::format("{:.4g}", row.clocks())});
         out += table(steps, {2, 3, 4}, "    ");
     }
     return out;
@@ -254,16 +269,19 @@ json machine_json(const Derived& derived, const Machine& machine, const KernelOn
                                 {"per_clock", unit.rate.per_clock},
                                 {"seconds", unit.seconds}});
     out["ceilings"] = json::array();
-    for (const Ceiling& ceiling : cost.ceilings) out["ceilings"].push_back({{"what", ceiling.what}, {"seconds", ceiling.seconds}});
-    out["time"] = {{"seconds", cost.seconds},       {"bound_by", cost.bound_by}, {"margin", cost.margin},
-                   {"latency_s", cost.latency_s},   {"launch_s", cost.launch_s}, {"wave", cost.wave},
+    for (const Ceiling& ceiling : cost.ceilings)
+        out["ceilings"].push_back({{"what", ceiling.what}, {"seconds", ceiling.seconds}});
+    out["time"] = {{"seconds", cost.seconds},          {"bound_by", cost.bound_by}, {"margin", cost.margin},
+                   {"latency_s", cost.latency_s},      {"launch_s", cost.launch_s}, {"wave", cost.wave},
                    {"run_fraction", cost.run_fraction}};
     out["cross_transfer"] = json::array();
     for (const LinkSaving& saving : links) {
         json choices = json::array();
         for (const LinkSaving::Choice& choice : saving.choices)
-            choices.push_back({{"size", choice.link.size}, {"bytes_per_s", choice.link.bytes_per_s}, {"saving_seconds", choice.saved_s}});
-        out["cross_transfer"].push_back({{"name", saving.link}, {"from", saving.from}, {"best", saving.best}, {"choices", choices}});
+            choices.push_back(
+                {{"size", choice.link.size}, {"bytes_per_s", choice.link.bytes_per_s}, {"saving_seconds", choice.saved_s}});
+        out["cross_transfer"].push_back(
+            {{"name", saving.link}, {"from", saving.from}, {"best", saving.best}, {"choices", choices}});
     }
     out["iteration"] = json::array();
     double tensor = 0, tensor_operations = 0;

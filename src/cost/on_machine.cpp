@@ -83,12 +83,11 @@ public:
         search.group_divisor = out_.divisors.least_multiple;
         for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core);
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
-            const double wave = wave_of(sizes);
-            double longest = sized.transfers(sizes) * core.seconds_per_byte * std::max(1.0, idle_of(sizes));
-            for (const auto& [pipe, seconds] : pipe_seconds(sizes)) longest = std::max(longest, seconds * wave);
             // Where something else binds, fewer transfers are better still.
-            return longest + 1e-3 * sized.transfers(sizes) * core.seconds_per_byte;
+            return seconds_at(sizes, best_splits(sizes)) + 1e-3 * sized.transfers(sizes) * core.seconds_per_byte;
         };
+        core_weight_ = core.seconds_per_byte;
+        memory_weight_ = (*levels)[0].rule == "A.2.3" ? (*levels)[2].seconds_per_byte : (*levels)[0].seconds_per_byte;
         SearchResult best = search_sizes(sized_, search);
         if (!best.fits) {
             // Finer than what the instructions take, before giving up.
@@ -111,12 +110,15 @@ private:
             return std::min(fixed->second, extent);
         const std::int64_t unit = std::max<std::int64_t>(1, out_.divisors.of(axis));
         if (machine_.kind == MachineKind::cpu) return std::min<std::int64_t>(extent, std::max<std::int64_t>(unit, 64));
+        constexpr std::int64_t usual_group = 128;  // the chunk is chosen before the groups
         double bytes_a_step = 0;
         for (const CoreVariable& v : liveness(derived_, kernel_).variables) {
             if (!v.loaded || v.loop < 0 || !is_among(axes_of(v.dims), axis)) continue;
             double tile = bytes(derived_.diagram.array(v.array).type);
             for (const AxisId a : axes_of(v.dims))
-                if (a != axis && !is_among(cost_.grouped, a)) tile *= static_cast<double>(extents_[at(a)]);
+                if (a != axis)
+                    tile *= static_cast<double>(is_among(cost_.grouped, a) ? std::min(extents_[at(a)], usual_group)
+                                                                           : extents_[at(a)]);
             bytes_a_step += tile;
         }
         const double latency = machine_.levels[0].latency_s.value;
@@ -134,25 +136,41 @@ private:
         can_split_ = true;
         for (const auto& [state, init] : loops[0]->init) {
             double tile = bytes(derived_.diagram.array(state).type);
-            for (const AxisId axis : derived_.diagram.array(state).axes) tile *= static_cast<double>(extents_[at(axis)]);
+            for (const AxisId axis : derived_.diagram.array(state).axes)
+                tile *= static_cast<double>(extents_[at(axis)]);
             state_bytes_ += tile;
         }
     }
-    /// Parts of the stream that fill the cores, at most one a chunk.
-    [[nodiscard]] double splits_of(const SizedCost::Sizes& sizes) const {
+    /// Into how many parts the stream may be cut for cores that would be idle: at most one a chunk.
+    [[nodiscard]] double most_splits(const SizedCost::Sizes& sizes) const {
         const double groups = sized_.num_groups(sizes);
         if (!can_split_ || groups >= cores_) return 1;
         const std::size_t stream = cost_.grouped.size();
         const double chunks = std::ceil(static_cast<double>(sized_.extent(stream)) / static_cast<double>(sizes[stream]));
         return std::max(1.0, std::min(std::floor(cores_ / groups), chunks));
     }
+    /// The number of parts with the least time: merging costs a launch, and moves every state out and in.
+    [[nodiscard]] double best_splits(const SizedCost::Sizes& sizes) const {
+        double best = 1, least = seconds_at(sizes, 1);
+        for (double parts = most_splits(sizes); parts > 1; parts = std::floor(parts / 2)) {
+            const double seconds = seconds_at(sizes, parts);
+            if (seconds < least) least = seconds, best = parts;
+        }
+        return best;
+    }
+    [[nodiscard]] double seconds_at(const SizedCost::Sizes& sizes, double splits) const {
+        const double tasks = sized_.num_groups(sizes) * splits, wave = std::ceil(tasks / cores_) * cores_ / tasks;
+        double longest = sized_.transfers(sizes) * core_weight_ * std::max(1.0, cores_ / tasks);
+        for (const auto& [pipe, seconds] : pipe_seconds(sizes)) longest = std::max(longest, seconds * wave);
+        return splits > 1 ? longest + 2 * splits * state_bytes_ * memory_weight_ + machine_.launch_s.value : longest;
+    }
     /// How much longer than with every core busy all the time.
     [[nodiscard]] double wave_of(const SizedCost::Sizes& sizes) const {
-        const double tasks = sized_.num_groups(sizes) * splits_of(sizes);
+        const double tasks = sized_.num_groups(sizes) * out_.splits;
         return std::ceil(tasks / cores_) * cores_ / tasks;
     }
     [[nodiscard]] double idle_of(const SizedCost::Sizes& sizes) const {
-        return cores_ / (sized_.num_groups(sizes) * splits_of(sizes));
+        return cores_ / (sized_.num_groups(sizes) * out_.splits);
     }
 
     [[nodiscard]] double operations(const SizedWork& work, const SizedCost::Sizes& sizes) const {
@@ -167,14 +185,16 @@ private:
         for (const SizedWork& work : work_) seconds[work.pipe] += operations(work, sizes) / rate_of(work.rate);
         return seconds;
     }
-    [[nodiscard]] double rate_of(const UnitRate& rate) const { return rate.per_clock * cores_ * machine_.clock_hz.value; }
+    [[nodiscard]] double rate_of(const UnitRate& rate) const {
+        return rate.per_clock * cores_ * machine_.clock_hz.value;
+    }
 
     void take(const SizedCost::Sizes& sizes) {
         for (std::size_t i = 0; i < cost_.grouped.size(); ++i) out_.group[cost_.grouped[i]] = sizes[i];
         for (std::size_t i = 0; i < cost_.streamed.size(); ++i)
             out_.stream[cost_.streamed[i]] = sizes[cost_.grouped.size() + i];
         out_.num_groups = sized_.num_groups(sizes);
-        out_.splits = splits_of(sizes);
+        out_.splits = best_splits(sizes);
         out_.memory_bytes = sized_.memory(sizes);
         out_.wave = wave_of(sizes);
         if (!cost_.may_skip || options_.quick) return;
@@ -199,6 +219,9 @@ private:
                 // A caching level holds what its children hold in fact (Theorem 2).
                 search.memory = levels[l].rule == "Theorem 2" ? levels[l].memory_bytes / out_.core_bytes * out_.memory_bytes
                                                               : levels[l].memory_bytes;
+                // Devices, and what a core is made of, all have work.
+                if (l > core_ || levels[l].nodes == static_cast<double>(options_.levels.devices))
+                    search.least_groups = levels[l].nodes;
                 for (const AxisId axis : cost_.streamed) search.stream[axis] = l < core_ ? out_.stream[axis] : 1;
                 const SearchResult found = search_sizes(sized_, search);
                 outer = found.sizes;
@@ -265,9 +288,8 @@ private:
     }
     [[nodiscard]] bool in_loop(const ArrayTransfers& a) const {
         const std::vector<std::string> symbols = a.per_group.symbols();
-        return !a.stored && std::any_of(cost_.streamed.begin(), cost_.streamed.end(), [&](AxisId axis) {
-            return is_among(symbols, derived_.diagram.axis(axis).name);
-        });
+        return !a.stored && std::any_of(cost_.streamed.begin(), cost_.streamed.end(),
+                                        [&](AxisId axis) { return is_among(symbols, derived_.diagram.axis(axis).name); });
     }
     static bool is_among(const std::vector<std::string>& names, const std::string& name) {
         return std::find(names.begin(), names.end(), name) != names.end();
@@ -280,7 +302,8 @@ private:
         d.range = derived_.diagram.range;
         std::string sizes;
         for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
-            sizes += fmt::format("{}{} = {}", i == 0 ? "" : ", ", derived_.diagram.axis(cost_.grouped[i]).name, best.sizes[i]);
+            sizes += fmt::format("{}{} = {}", i == 0 ? "" : ", ", derived_.diagram.axis(cost_.grouped[i]).name,
+                                 best.sizes[i]);
         std::string column;
         double largest = -1;
         for (const MemoryColumn& m : cost_.memory) {
@@ -289,8 +312,8 @@ private:
             const double size = SizedCost(derived_.diagram, one, extents_).memory(best.sizes);
             if (size > largest) largest = size, column = m.at;
         }
-        d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {:.0f} bytes", kernel_.name,
-                                machine_.name, column, sizes.empty() ? "" : " (" + sizes + ")", best.memory);
+        d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {:.0f} bytes",
+                                kernel_.name, machine_.name, column, sizes.empty() ? "" : " (" + sizes + ")", best.memory);
         d.expected = fmt::format("at most {:.0f} bytes, what a core has in {}", out_.core_bytes,
                                  machine_.levels[core_memory_level(machine_)].name);
         d.hint = "cut an axis that runs whole (a smaller size with --set, or another axis with --stream)";
@@ -304,7 +327,7 @@ private:
     const MachineCostOptions& options_;
     KernelCost cost_;
     SizedCost sized_;
-    double cores_ = 1, state_bytes_ = 0;
+    double cores_ = 1, state_bytes_ = 0, core_weight_ = 0, memory_weight_ = 0;
     bool can_split_ = false;
     std::size_t core_ = 0;
     std::vector<std::string> symbols_;

@@ -149,7 +149,8 @@ private:
                         return std::any_of(term.first.begin(), term.first.end(),
                                            [](const auto& p) { return p.first.starts_with("s_"); });
                     });
-                if (!only_streamed) maintained.emplace(product, positive.contains(product) ? positive[product] : Size());
+                if (!only_streamed)
+                    maintained.emplace(product, positive.contains(product) ? positive[product] : Size());
             }
             const auto& choice = maintained.empty() ? positive : maintained;
             Size sum;
@@ -316,9 +317,9 @@ private:
     }
 
     /// The first order: shares w_t and multipliers λ_j.
-    std::optional<std::string> balance(const std::vector<Term>& leading, const std::vector<std::pair<Row, Size>>& active,
-                                       const std::vector<bool>& one, std::vector<Term> rest, std::vector<Term>& terms,
-                                       Size& sum) {
+    std::optional<std::string> balance(const std::vector<Term>& leading,
+                                       const std::vector<std::pair<Row, Size>>& active, const std::vector<bool>& one,
+                                       std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
         std::vector<Row> rows;
         Row right;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -462,7 +463,8 @@ Optimum optimum_at(const KernelCost& cost, const std::function<std::optional<dou
             if (group.product.size() != 1 || group.product.begin()->second != Rational(1)) continue;
             const std::string axis = group.product.begin()->first.substr(2);
             const auto size = group.value.evaluate(with_sums), limit = value(axis);
-            if (size && limit && !whole.contains(axis) && *size > *limit * excess) worst = axis, excess = *size / *limit;
+            if (size && limit && !whole.contains(axis) && *size > *limit * excess)
+                worst = axis, excess = *size / *limit;
         }
         if (worst.empty()) return best;
         whole.insert(worst);

@@ -124,8 +124,8 @@ public:
         out += expressions() + "\n" + table();
         if (counts_) out += "\n" + numbers_text();
         if (limits_)
-            out += "\n" + machine_text(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_, fewest_->transfers,
-                                       numbers_->explain);
+            out += "\n" + machine_text(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_,
+                                       fewest_->transfers, numbers_->explain);
         return out;
     }
 
@@ -159,8 +159,9 @@ public:
                                      {"per_group", to_string(a.per_group)},
                                      {"per_launch", to_string(a.per_launch)}});
         if (counts_) out["numbers"] = numbers_json();
-        if (limits_) out.update(machine_json(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_, fewest_->transfers,
-                                             numbers_->special_overhead));
+        if (limits_)
+            out.update(machine_json(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_,
+                                    fewest_->transfers, numbers_->special_overhead));
         return out;
     }
 
@@ -209,7 +210,8 @@ private:
             sizes.push_back(fmt::format("g_{} = {}", name(fewest_axes_[i]), fewest_->sizes[i]));
         if (!fewest_->fits) return fmt::format("M = {} holds no tile", count_text(*numbers_->memory_values));
         return fmt::format("fewest {} at M = {}{}{}", count_text(std::round(fewest_->transfers)),
-                           count_text(std::floor(*numbers_->memory_values)), sizes.empty() ? "" : ", ", join(sizes, ", "));
+                           count_text(std::floor(*numbers_->memory_values)), sizes.empty() ? "" : ", ",
+                           join(sizes, ", "));
     }
 
     /// The expression at the extents and sizes at hand, M being what a core holds.
@@ -347,8 +349,10 @@ private:
                 out["optimum_transfers_values"] = *best;
             json sizes = json::object();
             for (std::size_t i = 0; i < fewest_axes_.size(); ++i) sizes[name(fewest_axes_[i])] = fewest_->sizes[i];
-            out["fewest"] = {{"fits", fewest_->fits}, {"transfers_values", fewest_->transfers},
-                             {"memory_values", fewest_->memory}, {"group", sizes}};
+            out["fewest"] = {{"fits", fewest_->fits},
+                             {"transfers_values", fewest_->transfers},
+                             {"memory_values", fewest_->memory},
+                             {"group", sizes}};
             if (at_hand_.closed) {
                 out["fewest"]["closed_form"] = optimum_json(at_hand_);
                 if (const auto best = value_with_sums(at_hand_, at_hand_.transfers))

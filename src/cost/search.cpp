@@ -45,7 +45,8 @@ public:
         num_groups_ = cost.grouped().size();
         std::size_t open = 0;
         for (const AxisId axis : cost.grouped()) open += options.fixed.contains(axis) ? 0 : 1;
-        constexpr std::size_t by_bisection[] = {1U << 20, 1U << 20, 1024, 40, 14, 7}, one_by_one[] = {512, 512, 40, 12, 6, 4};
+        constexpr std::size_t by_bisection[] = {1U << 20, 1U << 20, 1024, 40, 14, 7},
+                              one_by_one[] = {512, 512, 40, 12, 6, 4};
         const std::size_t row = std::min<std::size_t>(open, 5);
         const std::size_t most = options.objective ? one_by_one[row] : by_bisection[row];
         for (std::size_t i = 0; i < cost.num_sizes(); ++i) {
@@ -71,6 +72,7 @@ public:
 
     SearchResult run() {
         SizedCost::Sizes sizes = best_.sizes;
+        least_groups_ = std::min(options_.least_groups, cost_.num_groups(sizes));
         best_.fits = cost_.memory(sizes) <= options_.memory;
         if (best_.fits) {
             nest(0, sizes);
@@ -86,6 +88,9 @@ private:
     [[nodiscard]] std::int64_t divisor(AxisId axis) const {
         const auto at = options_.group_divisor.find(axis);
         return at == options_.group_divisor.end() ? 1 : at->second;
+    }
+    [[nodiscard]] bool allowed(const SizedCost::Sizes& sizes) const {
+        return cost_.memory(sizes) <= options_.memory && cost_.num_groups(sizes) >= least_groups_;
     }
     [[nodiscard]] double objective(const SizedCost::Sizes& sizes) const {
         return options_.objective ? options_.objective(cost_, sizes) : cost_.transfers(sizes);
@@ -103,10 +108,10 @@ private:
         const std::size_t i = order_[depth];
         const auto& choice = choices_[i];
         const std::int64_t before = sizes[i];
-        // Memory grows with every size: what does not fit here fits nowhere deeper.
+        // Memory grows with every size, and groups become fewer: what does not fit here fits nowhere deeper.
         const auto fits = [&](std::int64_t size) {
             sizes[i] = size;
-            return cost_.memory(sizes) <= options_.memory;
+            return allowed(sizes);
         };
         const auto end = std::partition_point(choice.begin(), choice.end(), fits);
         if (depth + 1 == order_.size() && !options_.objective) {
@@ -135,7 +140,7 @@ private:
         }
     }
     void try_and_fill(SizedCost::Sizes moved, std::size_t i) {
-        if (cost_.memory(moved) <= options_.memory) look_at(moved);
+        if (allowed(moved)) look_at(moved);
         for (std::size_t j = 0; j < num_groups_; ++j) {
             if (j == i) continue;
             SizedCost::Sizes other = moved;
@@ -147,10 +152,10 @@ private:
             while (low < high) {
                 const std::int64_t middle = (low + high + 1) / 2;
                 other[j] = middle * unit;
-                cost_.memory(other) <= options_.memory ? low = middle : high = middle - 1;
+                allowed(other) ? low = middle : high = middle - 1;
             }
             other[j] = std::min(low * unit, cost_.extent(j));
-            if (cost_.memory(other) <= options_.memory) look_at(other);
+            if (allowed(other)) look_at(other);
         }
     }
     bool step(SizedCost::Sizes& sizes, std::size_t i, std::int64_t up) const {
@@ -167,6 +172,7 @@ private:
     const SizedCost& cost_;
     const SearchOptions& options_;
     std::size_t num_groups_ = 0;
+    double least_groups_ = 1;
     std::vector<std::vector<std::int64_t>> choices_;
     std::vector<std::size_t> order_;
     SearchResult best_;

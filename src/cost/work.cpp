@@ -113,7 +113,8 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const Kernel& 
     std::vector<std::vector<AxisId>> operands;
     for (const Expr& factor : factors) {
         const std::vector<AxisId> axes = free_axes(factor);
-        if (std::any_of(operands.begin(), operands.end(), [&](const auto& other) { return within(axes, other); })) continue;
+        if (std::any_of(operands.begin(), operands.end(), [&](const auto& other) { return within(axes, other); }))
+            continue;
         std::erase_if(operands, [&](const auto& other) { return within(other, axes); });
         operands.push_back(axes);
     }
@@ -142,8 +143,15 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const Kernel& 
 }
 
 StatementWork work_of(const Diagram& diagram, const Kernel& kernel, const Statement& s, int stage, bool in_loop) {
-    StatementWork work{stage,         in_loop, s.target,           diagram.array(s.target).axes,
-                       s.reduce_axes, {},      s.carry != nullptr, {}, contraction_of(diagram, kernel, s)};
+    StatementWork work{stage,
+                       in_loop,
+                       s.target,
+                       diagram.array(s.target).axes,
+                       s.reduce_axes,
+                       {},
+                       s.carry != nullptr,
+                       {},
+                       contraction_of(diagram, kernel, s)};
     visit(s.body, [&](const Expr& e) {
         const auto* r = as<Read>(e);
         if (!r) return;
@@ -159,7 +167,8 @@ StatementWork work_of(const Diagram& diagram, const Kernel& kernel, const Statem
                            counter.remove(OpKind::simple, free_axes(s.body));
         counter.add(fused ? OpKind::fma : OpKind::simple, points);
     }
-    if (s.carry) {
+    // A bare carry is where the sum starts: nothing on top of the reduction's own steps.
+    if (s.carry && !as<Read>(s.carry)) {
         counter.count(s.carry);
         std::vector<AxisId> points = work.target_axes;
         std::sort(points.begin(), points.end());

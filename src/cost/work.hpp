@@ -43,7 +43,7 @@ struct OperandRead {
 /// every point of the batch axes).
 struct Contraction {
     std::vector<AxisId> m, n, k, batch;  ///< of the first operand and the result, the second and the result, summed, all three
-    DType type = DType::f32;             ///< the widest of the operands in memory: what is computed at the core takes it
+    DType type = DType::f32;  ///< the widest of the operands in memory: what is computed at the core takes it
     friend bool operator==(const Contraction&, const Contraction&) = default;
 };
 

@@ -136,9 +136,10 @@ json coalescing(const Compilation& c) {
 }
 
 std::string summary_text(const CostSummary& s, std::size_t kernels) {
-    std::string text = fmt::format("\nin all on {}: {} in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}", s.machine,
-                                   seconds_text(s.seconds), kernels, kernels == 1 ? "" : "s", bytes_text(s.transfers_bytes),
-                                   s.flops / s.transfers_bytes, s.bound_by);
+    std::string text = fmt::format(
+        "\nin all on {}: {} in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}", s.machine,
+        seconds_text(s.seconds), kernels, kernels == 1 ? "" : "s", bytes_text(s.transfers_bytes),
+        s.flops / s.transfers_bytes, s.bound_by);
     if (s.energy_j) text += fmt::format("; {:.3g} J at full power", *s.energy_j);
     if (s.price_usd) text += fmt::format("; {:.3g} USD a million runs", *s.price_usd * 1e6);
     return text + "\n";

@@ -14,11 +14,11 @@ namespace napkin {
 
 struct CostQuery {
     std::shared_ptr<const Source> source;
-    PipelineOptions pipeline;                  ///< diagram, sizes, schedule, fuse, machine, types
+    PipelineOptions pipeline;  ///< diagram, sizes, schedule, fuse, machine, types
     LevelOptions levels;
-    std::optional<double> memory_values;       ///< M for H*; a core's of the machine where it is left out
-    double special_overhead = 0;               ///< of overlap()
-    bool explain = false;                      ///< the derivation in the text
+    std::optional<double> memory_values;  ///< M for H*; a core's of the machine where it is left out
+    double special_overhead = 0;          ///< of overlap()
+    bool explain = false;                 ///< the derivation in the text
 };
 
 /// Figures of a whole launch, all kernels together; enough for sweeps and comparisons.

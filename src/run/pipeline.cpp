@@ -154,7 +154,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
     c.source = std::move(source);
     Runner pass(options, c.times);
     pass(Pass::parse, c.diagram,
-         [&] { 
+         [&] {
              return with_types(with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes),
                                options.types);
          }) &&

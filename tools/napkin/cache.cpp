@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "napkin/command.hpp"
-#include "support/numbers.hpp"
 #include "run/cache.hpp"
+#include "support/numbers.hpp"
 
 namespace napkin::cli {
 

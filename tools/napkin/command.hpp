@@ -59,6 +59,8 @@ public:
     void number(const std::string& name, std::int64_t& value, std::int64_t least, std::int64_t most,
                 const std::string& help);
     void seconds(const std::string& name, double& value, const std::string& help);
+    void real(const std::string& name, const std::string& type, double& value, double least, double most,
+              const std::string& help);
 
     void file(Options& options);        ///< FILE, --diagram
     void output(Options& options);      ///< --json, --color

@@ -48,6 +48,11 @@ void Command::seconds(const std::string& name, double& value, const std::string&
     app_->add_option(name, value, help)->type_name("S")->check(CLI::Range(0.0, 3600.0).description(""));
 }
 
+void Command::real(const std::string& name, const std::string& type, double& value, double least, double most,
+                   const std::string& help) {
+    app_->add_option(name, value, help)->type_name(type)->check(CLI::Range(least, most).description(""));
+}
+
 void Command::file(Options& options) {
     argument("FILE", options.file, "Diagrams as text; - reads stdin");
     text("--diagram", "NAME", options.diagram, "Which of the file's diagrams (default: the last)");

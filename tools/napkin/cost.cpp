@@ -57,10 +57,12 @@ void add_cost(CLI::App& app, Main& main) {
                  {"f64", "f32", "f16", "bf16", "e4m3", "e5m2"});
     command.derivation(c->common);
     command.plan(c->common);
-    command.seconds("--memory", c->memory, "M for H*, in values (default: what a core of the machine holds)");
+    command.real("--memory", "VALUES", c->memory, 1, 1e18,
+                 "M for H*, in values (default: what a core of the machine holds)");
     command.number("--cluster", c->cluster, 1, 1024, "Cores that exchange data among themselves (Theorem 3)");
     command.number("--devices", c->devices, 1, 1024, "Devices that share the work over their links (A.2.3)");
-    command.seconds("--special-overhead", c->overhead, "What special functions take beside their operations, as a share of them");
+    command.real("--special-overhead", "SHARE", c->overhead, 0, 100,
+                 "What special functions take beside their operations, as a share of them");
     command.flag("--explain", c->explain, "The derivation of every figure, with the numbers put in");
     command.output(c->common);
 }

@@ -3,10 +3,10 @@
 
 #include "machine/machine.hpp"
 #include "napkin/command.hpp"
-#include "support/numbers.hpp"
 #include "run/blas.hpp"
 #include "run/cache.hpp"
 #include "run/jit.hpp"
+#include "support/numbers.hpp"
 
 namespace napkin::cli {
 

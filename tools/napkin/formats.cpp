@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "napkin/command.hpp"
-#include "support/numbers.hpp"
 #include "support/dtype.hpp"
+#include "support/numbers.hpp"
 
 namespace napkin::cli {
 

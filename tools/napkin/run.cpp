@@ -3,8 +3,8 @@
 
 #include "napkin/command.hpp"
 #include "napkin/measured.hpp"
-#include "support/numbers.hpp"
 #include "run/derivation.hpp"
+#include "support/numbers.hpp"
 
 namespace napkin::cli {
 
