@@ -136,9 +136,10 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
     return out;
 }
 
-std::string machine_text(const Derived& derived, const Machine& machine, const KernelOnMachine& cost,
-                         const Bounds& limits, const std::vector<IterationRow>& rows,
-                         const std::vector<LinkSaving>& links, double fewest_values, bool explain) {
+std::string machine_text(const Derived& derived, const MachineFigures& figures, bool explain) {
+    const Machine& machine = *figures.machine;
+    const KernelOnMachine& cost = *figures.cost;
+    const Bounds& limits = figures.limits;
     std::string out = fmt::format("  on {}", machine.name);
     for (const std::string& part : {sizes_text(derived, cost.group, "g_"), sizes_text(derived, cost.stream, "s_")})
         if (!part.empty()) out += "   " + part;
@@ -191,8 +192,8 @@ std::string machine_text(const Derived& derived, const Machine& machine, const K
     if (!limits.io.empty())
         out += fmt::format("    lower bound {} values ({}); the fewest {}, {:.3g} times it\n",
                            count_text(std::round(limits.io[0].values)), limits.io[0].formula,
-                           count_text(std::round(fewest_values)), fewest_values / limits.io[0].values);
-    for (const LinkSaving& saving : links) {
+                           count_text(std::round(figures.fewest_values)), figures.fewest_values / limits.io[0].values);
+    for (const LinkSaving& saving : figures.links) {
         if (saving.best == 1) continue;
         for (const LinkSaving::Choice& choice : saving.choices)
             if (choice.link.size == saving.best)
@@ -203,7 +204,9 @@ std::string machine_text(const Derived& derived, const Machine& machine, const K
     out += "  derivation\n";
     std::vector<std::vector<std::string>> lines;
     const auto add = [&](const Formula& f) {
-        lines.push_back({f.what, "= " + f.formula, "= " + f.figures, "= " + value_text(f), f.rule});
+        const bool no_value = f.value == 0 && f.unit.empty();
+        lines.push_back({f.what, "= " + f.formula, f.figures.empty() ? "" : (no_value ? "  " : "= ") + f.figures,
+                         no_value ? "" : "= " + value_text(f), f.rule});
     };
     for (const LevelLoad& load : cost.levels) {
         for (const Formula& f : load.level.why) add(f);
@@ -211,9 +214,10 @@ std::string machine_text(const Derived& derived, const Machine& machine, const K
              fmt::format("{:.4g} s/TB · {}", load.level.seconds_per_byte * 1e12, bytes_text(load.transfers_bytes)),
              load.seconds, "s", "Eq. 5"});
     }
+    for (const Formula& f : figures.levels.derivation) add(f);
     for (const GroupBound& bound : limits.groups) add(bound.formula);
     for (const TermBound& bound : limits.terms) add(bound.formula);
-    for (const LinkSaving& saving : links)
+    for (const LinkSaving& saving : figures.links)
         for (const LinkSaving::Choice& choice : saving.choices)
             add({fmt::format("ΔT({} = {}, {})", saving.link, choice.link.size, saving.from),
                  "(Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(M_c) − H*(N·M_c))",
@@ -221,9 +225,9 @@ std::string machine_text(const Derived& derived, const Machine& machine, const K
                              rate_text(choice.link.bytes_per_s)),
                  choice.saved_s, "s", "Theorem 3"});
     out += table(lines, {}, "    ");
-    if (!rows.empty()) {
+    if (!figures.iteration.empty()) {
         std::vector<std::vector<std::string>> steps{{"one chunk, one row", "unit", "operations", "a clock", "clocks"}};
-        for (const IterationRow& row : rows)
+        for (const IterationRow& row : figures.iteration)
             steps.push_back({row.statement, fmt::format("{} {}", row.unit, name(row.type)),
                              fmt::format("{:.6g}", row.operations), fmt::format("{:.4g}", row.per_clock),
                              fmt::format("{:.4g}", row.clocks())});
@@ -232,10 +236,10 @@ std::string machine_text(const Derived& derived, const Machine& machine, const K
     return out;
 }
 
-json machine_json(const Derived& derived, const Machine& machine, const KernelOnMachine& cost, const Bounds& limits,
-                  const std::vector<IterationRow>& rows, const std::vector<LinkSaving>& links, double fewest_values,
-                  double overhead) {
-    (void)machine;
+json machine_json(const Derived& derived, const MachineFigures& figures) {
+    const Machine& machine = *figures.machine;
+    const KernelOnMachine& cost = *figures.cost;
+    const Bounds& limits = figures.limits;
     json out;
     out["sizes"] = {{"group", sizes_json(derived, cost.group)},
                     {"stream", sizes_json(derived, cost.stream)},
@@ -261,6 +265,23 @@ json machine_json(const Derived& derived, const Machine& machine, const KernelOn
                                  {"ridge_flop_per_byte", ridge_of(cost, load)},
                                  {"derivation", why}});
     }
+    json& form = out["multi_level"] = {{"closed", figures.levels.best.closed}};
+    if (figures.levels.best.closed) {
+        form["transfers"] = to_string(figures.levels.best.transfers);
+        form["seconds"] = figures.levels.seconds;
+        form["transfers_bytes"] = figures.levels.bytes;
+        form["terms"] = json::array();
+        for (const LevelTerm& term : figures.levels.terms)
+            form["terms"].push_back({{"alpha", to_string(term.term.alpha)},
+                                     {"beta", to_string(term.term.beta)},
+                                     {"alpha_value", term.alpha},
+                                     {"seconds", term.seconds()},
+                                     {"half_the_bytes", term.halved}});
+    } else {
+        form["why_numeric"] = figures.levels.best.why_not;
+    }
+    form["derivation"] = json::array();
+    for (const Formula& f : figures.levels.derivation) form["derivation"].push_back(formula_json(f));
     out["units"] = json::array();
     for (const UnitLoad& unit : cost.units)
         out["units"].push_back({{"unit", unit.rate.unit},
@@ -275,7 +296,7 @@ json machine_json(const Derived& derived, const Machine& machine, const KernelOn
                    {"latency_s", cost.latency_s},      {"launch_s", cost.launch_s}, {"wave", cost.wave},
                    {"run_fraction", cost.run_fraction}};
     out["cross_transfer"] = json::array();
-    for (const LinkSaving& saving : links) {
+    for (const LinkSaving& saving : figures.links) {
         json choices = json::array();
         for (const LinkSaving::Choice& choice : saving.choices)
             choices.push_back(
@@ -285,7 +306,7 @@ json machine_json(const Derived& derived, const Machine& machine, const KernelOn
     }
     out["iteration"] = json::array();
     double tensor = 0, tensor_operations = 0;
-    for (const IterationRow& row : rows) {
+    for (const IterationRow& row : figures.iteration) {
         out["iteration"].push_back({{"statement", row.statement},
                                     {"unit", row.unit},
                                     {"type", std::string(name(row.type))},
@@ -294,10 +315,10 @@ json machine_json(const Derived& derived, const Machine& machine, const KernelOn
                                     {"clocks", row.clocks()}});
         if (row.unit == "tensor") tensor += row.clocks(), tensor_operations += row.operations;
     }
-    const Overlap beside = overlap(rows, overhead);
+    const Overlap beside = overlap(figures.iteration, figures.special_overhead);
     out["overlap"] = {{"tensor_clocks", beside.tensor_clocks},
                       {"special_clocks", beside.special_clocks},
-                      {"overhead", overhead},
+                      {"overhead", figures.special_overhead},
                       {"between_groups_clocks", beside.between_groups},
                       {"within_group_clocks", beside.within_group},
                       {"tensor_flop_per_s",
@@ -324,7 +345,7 @@ json machine_json(const Derived& derived, const Machine& machine, const KernelOn
     limit["io"] = json::array();
     for (const IoBound& bound : limits.io)
         limit["io"].push_back({{"formula", bound.formula}, {"source", bound.source}, {"values", bound.values}});
-    if (!limits.io.empty()) limit["io_gap"] = fewest_values / limits.io[0].values;
+    if (!limits.io.empty()) limit["io_gap"] = figures.fewest_values / limits.io[0].values;
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cost/bounds.hpp"
+#include "cost/multilevel.hpp"
 #include "cost/on_machine.hpp"
 
 namespace napkin {
@@ -42,11 +43,20 @@ struct LinkSaving {
 std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                      const Machine& machine);
 
-std::string machine_text(const Derived& derived, const Machine& machine, const KernelOnMachine& cost,
-                         const Bounds& limits, const std::vector<IterationRow>& rows,
-                         const std::vector<LinkSaving>& links, double fewest_values, bool explain);
-nlohmann::json machine_json(const Derived& derived, const Machine& machine, const KernelOnMachine& cost,
-                            const Bounds& limits, const std::vector<IterationRow>& rows,
-                            const std::vector<LinkSaving>& links, double fewest_values, double overhead);
+/// Everything that a report says of a kernel on a machine.
+struct MachineFigures {
+    const Machine* machine = nullptr;
+    const KernelOnMachine* cost = nullptr;
+    MultiLevel levels;  ///< the closed form over all levels
+    Bounds limits;
+    std::vector<IterationRow> iteration;
+    std::vector<LinkSaving> links;
+    double fewest_values = 0;     ///< of the numeric optimum at the core's M
+    double special_overhead = 0;  ///< of overlap()
+};
+
+/// `explain`: with the derivation of the figures, numbers put in.
+std::string machine_text(const Derived& derived, const MachineFigures& figures, bool explain);
+nlohmann::json machine_json(const Derived& derived, const MachineFigures& figures);
 
 }  // namespace napkin

@@ -123,9 +123,7 @@ public:
         out += (how.empty() ? "" : "   " + join(how, " · ")) + "\n";
         out += expressions() + "\n" + table();
         if (counts_) out += "\n" + numbers_text();
-        if (limits_)
-            out += "\n" + machine_text(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_,
-                                       fewest_->transfers, numbers_->explain);
+        if (figures_) out += "\n" + machine_text(derived_, *figures_, numbers_->explain);
         return out;
     }
 
@@ -159,9 +157,7 @@ public:
                                      {"per_group", to_string(a.per_group)},
                                      {"per_launch", to_string(a.per_launch)}});
         if (counts_) out["numbers"] = numbers_json();
-        if (limits_)
-            out.update(machine_json(derived_, *numbers_->machine, on_machine(), *limits_, rows_, links_,
-                                    fewest_->transfers, numbers_->special_overhead));
+        if (figures_) out.update(machine_json(derived_, *figures_));
         return out;
     }
 
@@ -194,14 +190,19 @@ private:
         at_hand_ = optimum_at(cost, [&](const std::string& symbol) { return value(Size::symbol(symbol)); });
     }
 
-    [[nodiscard]] const KernelOnMachine& on_machine() const { return (*numbers_->on_machine)[index_]; }
-
     void place() {
-        const Machine& machine = *numbers_->machine;
-        limits_ = bounds(derived_, kernel_, tied_optimum_, tied_names_, numbers_->extents, machine, on_machine(),
-                         *numbers_->memory_values);
-        rows_ = iteration_rows(derived_, kernel_, numbers_->extents, machine, on_machine());
-        links_ = link_savings(derived_, kernel_, numbers_->extents, machine);
+        figures_.emplace();
+        figures_->machine = numbers_->machine;
+        figures_->cost = &(*numbers_->on_machine)[index_];
+        std::vector<ModelLevel> levels;
+        for (const LevelLoad& load : figures_->cost->levels) levels.push_back(load.level);
+        figures_->levels = multi_level(derived_, kernel_, tied_names_, numbers_->extents, levels);
+        figures_->limits = bounds(derived_, kernel_, tied_optimum_, tied_names_, numbers_->extents, *figures_->machine,
+                                  *figures_->cost, *numbers_->memory_values);
+        figures_->iteration = iteration_rows(derived_, kernel_, numbers_->extents, *figures_->machine, *figures_->cost);
+        figures_->links = link_savings(derived_, kernel_, numbers_->extents, *figures_->machine);
+        figures_->fewest_values = fewest_->transfers;
+        figures_->special_overhead = numbers_->special_overhead;
     }
 
     [[nodiscard]] std::string fewest_text() const {
@@ -394,9 +395,7 @@ private:
     std::optional<SearchResult> fewest_;
     std::vector<AxisId> fewest_axes_;
     Optimum at_hand_;
-    std::optional<Bounds> limits_;
-    std::vector<IterationRow> rows_;
-    std::vector<LinkSaving> links_;
+    std::optional<MachineFigures> figures_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "machine/peaks.hpp"
 #include "plan/choose.hpp"
 #include "support/numbers.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -51,7 +52,9 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     Compilation& c = out.compilation;
     auto extents = bind_sizes(c.diagram);
     if (!extents) {
-        if (extents.errors().front().code != "missing-size") return extents.errors();
+        // Letters need no sizes; whoever names a machine, some sizes or M wants numbers.
+        const bool wants_numbers = !pipeline.sizes.empty() || !pipeline.machine.empty() || query.memory_values;
+        if (wants_numbers || extents.errors().front().code != "missing-size") return extents.errors();
         return out;
     }
     out.sized = true;
@@ -177,7 +180,12 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     study.text = std::move(report.text);
     study.json = std::move(report.json);
     study.json["diagram"] = c.diagram.name;
-    if (!study.summary) return study;
+    if (!study.summary) {
+        std::vector<std::string> missing;
+        for (const Diagnostic& error : bind_sizes(c.diagram).errors()) missing.push_back(error.message);
+        study.text += fmt::format("\nno numbers: {}\n", join(missing, "; "));
+        return study;
+    }
     const CostSummary& s = *study.summary;
     study.text += summary_text(s, study.kernels.size());
     study.json["machine"] = s.machine;

@@ -40,7 +40,7 @@ struct CostStudy {
 /// The numbers alone. Errors: of the passes; missing-size; memory-exceeded, bad-cluster, bad-devices.
 Result<CostSummary> cost_summary(const CostQuery& query);
 
-/// All of it. Sizes that are missing are no error: letters need none.
+/// All of it. Sizes that are missing are an error only where sizes, a machine or M are named: letters need none.
 Result<CostStudy> study_cost(const CostQuery& query);
 
 }  // namespace napkin
