@@ -124,7 +124,11 @@ public:
             const double batch = product(c.batch), m = product(c.m), n = product(c.n), k = product(c.k);
             const std::string name = derived_.diagram.array(s.target).name;
             if (!operands_in_memory(s)) continue;
-            if (!stays_at_core(s)) {
+            if (const std::vector<AxisId> window = window_axes(s); !window.empty()) {
+                out.push_back({fmt::format("{}: Ω({}·({}·M)^(-1/2))", name, letters(c), axes(window)),
+                               "neighbouring results share what they read (Demmel and Dinh 2018, for convolutions)",
+                               batch * m * n * k / std::sqrt(product(window) * memory)});
+            } else if (!stays_at_core(s)) {
                 out.push_back({fmt::format("{}: 2·{}·M^(-1/2)", name, letters(c)),
                                "a contraction of matrices in memory (Hong and Kung 1981; constant: Smith et al. 2019)",
                                2 * batch * m * n * k / std::sqrt(memory)});
@@ -190,6 +194,16 @@ private:
             const AxisId stream = s.in_loop ? std::get<Loop>(kernel_.stages[static_cast<std::size_t>(s.stage)]).axis : -1;
             return is_among(kernel_.inputs, o.array) || !is_among(o.axes, stream);
         });
+    }
+    /// The summed axes that an index adds to others: along them, what one result reads the next one reads too.
+    static std::vector<AxisId> window_axes(const StatementWork& s) {
+        std::vector<AxisId> window;
+        for (const OperandRead& operand : s.operands)
+            for (const Affine& index : operand.dims)
+                for (const auto& [axis, step] : index.terms)
+                    if (index.terms.size() > 1 && is_among(s.reduce_axes, axis) && !is_among(window, axis))
+                        window.push_back(axis);
+        return window;
     }
     /// Made in every chunk and no result of the loop: nothing stores it.
     [[nodiscard]] bool stays_at_core(const StatementWork& s) const {

@@ -73,9 +73,12 @@ public:
         rows_.push_back({label, expression, remark});
     }
     [[nodiscard]] std::string text() const {
+        // Remarks stand under each other beside expressions of a usual length; a long one does not push the others away.
+        constexpr std::size_t usual = 72;
         std::size_t columns = 0;
         for (const Row& row : rows_)
-            if (!row.remark.empty()) columns = std::max(columns, width(row.expression));
+            if (!row.remark.empty() && width(row.expression) <= usual)
+                columns = std::max(columns, width(row.expression));
         std::string out;
         for (const Row& row : rows_)
             out += "  " + padded(row.label, 5) +
@@ -190,7 +193,19 @@ private:
         at_hand_ = optimum_at(cost, [&](const std::string& symbol) { return value(Size::symbol(symbol)); });
     }
 
+    /// The same among sizes that the machine's lines and instructions take.
+    void find_legal() {
+        const KernelCost cost = symbolic_cost(derived_, kernel_, default_grouped(kernel_));
+        SearchOptions options;
+        options.memory = *numbers_->memory_values;
+        const KernelOnMachine& on_machine = (*numbers_->on_machine)[index_];
+        options.group_divisor = on_machine.divisors.least_multiple;
+        for (const AxisId axis : cost.streamed) options.stream[axis] = on_machine.divisors.of(axis);
+        legal_ = search_sizes(SizedCost(derived_.diagram, cost, numbers_->extents), options);
+    }
+
     void place() {
+        find_legal();
         figures_.emplace();
         figures_->machine = numbers_->machine;
         figures_->cost = &(*numbers_->on_machine)[index_];
@@ -354,6 +369,12 @@ private:
                              {"transfers_values", fewest_->transfers},
                              {"memory_values", fewest_->memory},
                              {"group", sizes}};
+            if (legal_) {
+                json legal = json::object();
+                for (std::size_t i = 0; i < fewest_axes_.size(); ++i) legal[name(fewest_axes_[i])] = legal_->sizes[i];
+                out["fewest"]["under_divisors"] = {
+                    {"fits", legal_->fits}, {"transfers_values", legal_->transfers}, {"group", legal}};
+            }
             if (at_hand_.closed) {
                 out["fewest"]["closed_form"] = optimum_json(at_hand_);
                 if (const auto best = value_with_sums(at_hand_, at_hand_.transfers))
@@ -392,7 +413,7 @@ private:
     Optimum optimum_, tied_optimum_;
     std::optional<ExactCosts> counts_;
     WorkTotals work_;
-    std::optional<SearchResult> fewest_;
+    std::optional<SearchResult> fewest_, legal_;
     std::vector<AxisId> fewest_axes_;
     Optimum at_hand_;
     std::optional<MachineFigures> figures_;

@@ -153,7 +153,10 @@ std::string summary_text(const CostSummary& s, std::size_t kernels) {
 Result<CostSummary> cost_summary(const CostQuery& query) {
     auto costed = cost_kernels(query);
     if (!costed) return costed.errors();
-    if (!costed->sized) return bind_sizes(costed->compilation.diagram).errors();
+    if (!costed->sized) {
+        const auto unbound = bind_sizes(costed->compilation.diagram);
+        return unbound.errors();
+    }
     return costed->summary;
 }
 
@@ -182,7 +185,8 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     study.json["diagram"] = c.diagram.name;
     if (!study.summary) {
         std::vector<std::string> missing;
-        for (const Diagnostic& error : bind_sizes(c.diagram).errors()) missing.push_back(error.message);
+        const auto unbound = bind_sizes(c.diagram);
+        for (const Diagnostic& error : unbound.errors()) missing.push_back(error.message);
         study.text += fmt::format("\nno numbers: {}\n", join(missing, "; "));
         return study;
     }
