@@ -35,7 +35,7 @@ std::string pipe_of(const Machine& machine, const UnitWork& work) {
 
 /// Work at numbers: operations of each row of unit_work.
 struct SizedWork {
-    std::string pipe;
+    std::size_t pipe;  ///< index into MachineCost::pipes_
     UnitRate rate;
     CompiledSize total;
     bool in_loop;
@@ -62,7 +62,8 @@ public:
             values_.push_back(static_cast<double>(extents[axis]));
         }
         for (const UnitWork& w : unit_work(derived, kernel, cost_.grouped, machine))
-            work_.push_back({pipe_of(machine, w), w.rate, CompiledSize(w.total, symbols_), w.in_loop, w.flops_each()});
+            work_.push_back(
+                {pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(w.total, symbols_), w.in_loop, w.flops_each()});
         find_splits();
     }
 
@@ -81,19 +82,25 @@ public:
         search.memory = out_.core_bytes;
         search.fixed = options_.group;
         search.group_divisor = out_.divisors.least_multiple;
-        for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core);
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
             // Where something else binds, fewer transfers are better still.
             return seconds_at(sizes, best_splits(sizes)) + 1e-3 * sized.transfers(sizes) * core.seconds_per_byte;
         };
         core_weight_ = core.seconds_per_byte;
         memory_weight_ = (*levels)[0].rule == "A.2.3" ? (*levels)[2].seconds_per_byte : (*levels)[0].seconds_per_byte;
-        SearchResult best = search_sizes(sized_, search);
+        // Longer chunks repeat less of what is done once a chunk, and take memory from the group.
+        SearchResult best;
+        for (std::int64_t factor = 1; factor <= (cost_.streamed.empty() ? 1 : 16); factor *= 4) {
+            for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core, factor);
+            const SearchResult found = search_sizes(sized_, search);
+            if (found.fits && (!best.fits || found.objective < 0.99 * best.objective)) best = found;
+            if (!found.fits) break;
+        }
         if (!best.fits) {
             // Finer than what the instructions take, before giving up.
             search.group_divisor.clear();
-            for (auto& [axis, size] : search.stream)
-                if (!options_.stream.contains(axis)) size = 1;
+            for (const AxisId axis : cost_.streamed)
+                search.stream[axis] = options_.stream.contains(axis) ? stream_size(axis, core, 1) : 1;
             best = search_sizes(sized_, search);
         }
         if (!best.fits) return does_not_fit(best);
@@ -104,12 +111,13 @@ public:
 
 private:
     /// A chunk is the least that the divisors take, and enough bytes to cover the memory's latency (Little's law).
-    [[nodiscard]] std::int64_t stream_size(AxisId axis, const ModelLevel& core) const {
+    [[nodiscard]] std::int64_t stream_size(AxisId axis, const ModelLevel& core, std::int64_t factor) const {
         const std::int64_t extent = extents_[at(axis)];
         if (const auto fixed = options_.stream.find(axis); fixed != options_.stream.end())
             return std::min(fixed->second, extent);
         const std::int64_t unit = std::max<std::int64_t>(1, out_.divisors.of(axis));
-        if (machine_.kind == MachineKind::cpu) return std::min<std::int64_t>(extent, std::max<std::int64_t>(unit, 64));
+        if (machine_.kind == MachineKind::cpu)
+            return std::min<std::int64_t>(extent, std::max<std::int64_t>(unit, 64) * factor);
         constexpr std::int64_t usual_group = 128;  // the chunk is chosen before the groups
         double bytes_a_step = 0;
         for (const CoreVariable& v : liveness(derived_, kernel_).variables) {
@@ -125,7 +133,7 @@ private:
         const double in_flight = latency / core.seconds_per_byte / machine_.cores.value;
         std::int64_t size = unit;
         while (size < extent && static_cast<double>(size) * bytes_a_step < in_flight) size += unit;
-        return std::min(size, extent);
+        return std::min(size * factor, extent);
     }
 
     void find_splits() {
@@ -161,7 +169,7 @@ private:
     [[nodiscard]] double seconds_at(const SizedCost::Sizes& sizes, double splits) const {
         const double tasks = sized_.num_groups(sizes) * splits, wave = std::ceil(tasks / cores_) * cores_ / tasks;
         double longest = sized_.transfers(sizes) * core_weight_ * std::max(1.0, cores_ / tasks);
-        for (const auto& [pipe, seconds] : pipe_seconds(sizes)) longest = std::max(longest, seconds * wave);
+        longest = std::max(longest, longest_pipe(sizes) * wave);
         return splits > 1 ? longest + 2 * splits * state_bytes_ * memory_weight_ + machine_.launch_s.value : longest;
     }
     /// How much longer than with every core busy all the time.
@@ -180,10 +188,16 @@ private:
         }
         return work.total(values_) * (work.in_loop ? out_.run_fraction : 1);
     }
-    [[nodiscard]] std::map<std::string, double> pipe_seconds(const SizedCost::Sizes& sizes) const {
-        std::map<std::string, double> seconds;
-        for (const SizedWork& work : work_) seconds[work.pipe] += operations(work, sizes) / rate_of(work.rate);
-        return seconds;
+    std::size_t pipe_index(const std::string& pipe) {
+        const auto index = static_cast<std::size_t>(std::find(pipes_.begin(), pipes_.end(), pipe) - pipes_.begin());
+        if (index == pipes_.size()) pipes_.push_back(pipe);
+        return index;
+    }
+    /// Of the busiest pipe, with every core busy.
+    [[nodiscard]] double longest_pipe(const SizedCost::Sizes& sizes) const {
+        pipe_seconds_.assign(pipes_.size(), 0);
+        for (const SizedWork& work : work_) pipe_seconds_[work.pipe] += operations(work, sizes) / rate_of(work.rate);
+        return pipe_seconds_.empty() ? 0 : *std::max_element(pipe_seconds_.begin(), pipe_seconds_.end());
     }
     [[nodiscard]] double rate_of(const UnitRate& rate) const {
         return rate.per_clock * cores_ * machine_.clock_hz.value;
@@ -214,13 +228,16 @@ private:
         for (std::size_t l = 0; l < levels.size(); ++l) {
             LevelLoad load{levels[l], {}, 0, 0, 0};
             SizedCost::Sizes outer = sizes;
-            if (l != core_) {
+            // Below the core's memory: its group as it is where it fits, else cut further.
+            const bool as_it_is = l > core_ && levels[l].memory_bytes >= out_.memory_bytes;
+            if (l != core_ && !as_it_is) {
                 SearchOptions search;
                 // A caching level holds what its children hold in fact (Theorem 2).
                 search.memory = levels[l].rule == "Theorem 2" ? levels[l].memory_bytes / out_.core_bytes * out_.memory_bytes
                                                               : levels[l].memory_bytes;
-                // Devices, and what a core is made of, all have work.
-                if (l > core_ || levels[l].nodes == static_cast<double>(options_.levels.devices))
+                // Devices all have work, and cuts only go further down.
+                if (l > core_) search.least_groups = out_.num_groups;
+                if (levels[l].nodes == static_cast<double>(options_.levels.devices))
                     search.least_groups = levels[l].nodes;
                 for (const AxisId axis : cost_.streamed) search.stream[axis] = l < core_ ? out_.stream[axis] : 1;
                 const SearchResult found = search_sizes(sized_, search);
@@ -236,9 +253,9 @@ private:
         }
         std::map<std::pair<std::string, std::string>, UnitLoad> units;
         for (const SizedWork& work : work_) {
-            UnitLoad& unit = units[{work.pipe, fmt::format("{} {}", work.rate.unit, name(work.rate.type))}];
+            UnitLoad& unit = units[{pipes_[work.pipe], fmt::format("{} {}", work.rate.unit, name(work.rate.type))}];
             const double count = operations(work, sizes);
-            unit.pipe = work.pipe;
+            unit.pipe = pipes_[work.pipe];
             unit.rate = work.rate;
             unit.operations += count;
             unit.seconds += count / rate_of(work.rate);
@@ -332,6 +349,8 @@ private:
     std::size_t core_ = 0;
     std::vector<std::string> symbols_;
     mutable std::vector<double> values_;
+    std::vector<std::string> pipes_;
+    mutable std::vector<double> pipe_seconds_;
     std::vector<SizedWork> work_;
     KernelOnMachine out_;
 };
