@@ -3,6 +3,7 @@
 
 #include "napkin/command.hpp"
 #include "run/cost_study.hpp"
+#include "run/count_levels.hpp"
 
 namespace napkin::cli {
 
@@ -13,7 +14,7 @@ struct CostCommand {
     std::string types;
     double memory = 0, overhead = 0;
     std::int64_t cluster = 1, devices = 1;
-    bool explain = false;
+    bool explain = false, count = false;
 };
 
 Result<CostQuery> query_of(const CostCommand& c) {
@@ -30,17 +31,40 @@ Result<CostQuery> query_of(const CostCommand& c) {
     return query;
 }
 
+Json counted_json(const LevelCount& count) {
+    Json out = {{"equal", count.equal()}, {"error", count.error}};
+    out["levels"] = Json::array();
+    for (const CountedLevel& l : count.levels)
+        out["levels"].push_back({{"kernel", l.kernel},
+                                 {"level", l.level},
+                                 {"groups", l.counted.groups},
+                                 {"transfers_predicted", l.predicted.transfers()},
+                                 {"transfers_counted", l.counted.transfers()},
+                                 {"memory_predicted", l.predicted.peak_memory},
+                                 {"memory_counted", l.counted.peak_memory}});
+    return out;
+}
+
 ExitCode cost(const CostCommand& c) {
     const auto query = query_of(c);
     if (!query) return fail(query.errors(), c.common);
     const auto study = study_cost(*query);
     if (!study) return fail(study.errors(), c.common);
+    std::optional<LevelCount> counted;
+    if (c.count) {
+        const Compilation& made = study->compilation;
+        if (!study->summary) return fail(bind_sizes(made.diagram).errors(), c.common);
+        auto count = count_levels(made.derived, made.extents, study->kernels);
+        if (!count) return fail(count.errors(), c.common);
+        counted = std::move(count).value();
+    }
     if (c.common.json) {
         Json document = json_document("cost");
         document.update(Json::parse(study->json.dump()));
+        if (counted) document["counted"] = counted_json(*counted);
         print(document);
     } else {
-        print(study->text);
+        print(study->text + (counted ? "\n" + to_string(*counted) : ""));
     }
     return ExitCode::success;
 }
@@ -63,6 +87,7 @@ void add_cost(CLI::App& app, Main& main) {
     command.number("--devices", c->devices, 1, 1024, "Devices that share the work over their links (A.2.3)");
     command.real("--special-overhead", "SHARE", c->overhead, 0, 100,
                  "What special functions take beside their operations, as a share of them");
+    command.flag("--count", c->count, "Move every value through every level, and put what is counted beside H and M");
     command.flag("--explain", c->explain, "The derivation of every figure, with the numbers put in");
     command.output(c->common);
 }

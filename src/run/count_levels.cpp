@@ -1,0 +1,118 @@
+#include "run/count_levels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagram/evaluate.hpp"
+#include "run/sample.hpp"
+#include "support/numbers.hpp"
+#include "tile/expand.hpp"
+#include "tile/interpret.hpp"
+
+namespace napkin {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// The sizes of the core and of the levels above it, outermost first and the core last; each a multiple of the next one's.
+struct Nest {
+    std::vector<std::string> names;
+    std::vector<TileSizes> sizes;
+};
+
+Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
+    Nest out;
+    TileSizes inner{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
+    for (const auto& [axis, size] : kernel.group) inner.group[at(axis)] = size;
+    for (const auto& [axis, size] : kernel.stream) inner.stream[at(axis)] = size;
+    bool above = false;
+    for (auto load = kernel.levels.rbegin(); load != kernel.levels.rend(); ++load) {
+        if (load->level.is_core) {
+            above = true;
+        } else if (!above || load->level.rule == "A.2.3") {
+            continue;
+        } else {
+            for (const auto& [axis, size] : load->group) {
+                std::int64_t& g = inner.group[at(axis)];
+                g = size >= extents[at(axis)] ? extents[at(axis)] : std::max(g, size / g * g);
+            }
+        }
+        out.names.push_back(load->level.name);
+        out.sizes.push_back(inner);
+    }
+    std::reverse(out.names.begin(), out.names.end());
+    std::reverse(out.sizes.begin(), out.sizes.end());
+    return out;
+}
+
+}  // namespace
+
+bool LevelCount::equal() const {
+    return std::all_of(levels.begin(), levels.end(), [](const CountedLevel& l) { return l.predicted == l.counted; });
+}
+
+Result<LevelCount> count_levels(const Derived& derived, const Extents& extents, const std::vector<KernelOnMachine>& kernels) {
+    constexpr double most_points = 2e8;
+    if (const double points = evaluation_points(derived.source, extents); points > most_points) {
+        Diagnostic d;
+        d.code = "too-many-points";
+        d.range = derived.source.range;
+        d.message = fmt::format("{:.3g} points are too many to count one by one", points);
+        d.expected = fmt::format("at most {:.0g} points", most_points);
+        d.hint = "smaller sizes, with --set";
+        return d;
+    }
+    Plan plan;
+    std::vector<Nest> nests;
+    std::vector<std::vector<TileSizes>> outer;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        nests.push_back(nest_of(kernels[k], extents));
+        KernelPlan one;
+        one.kernel = derived.kernels[k].name;
+        for (const auto& [axis, size] : kernels[k].group)
+            one.group[derived.diagram.axis(axis).name] = {size, "", false};
+        for (const auto& [axis, size] : kernels[k].stream)
+            one.stream[derived.diagram.axis(axis).name] = {size, "", false};
+        plan.kernels.push_back(std::move(one));
+        outer.emplace_back(nests[k].sizes.begin(), nests[k].sizes.end() - 1);
+    }
+    Values reference = random_inputs(derived.source, extents, 1);
+    Values values = reference;
+    values.resize(derived.diagram.arrays.size());
+    evaluate(derived.source, extents, reference);
+    const auto counted = interpret_levels(expand(derived, extents, plan), outer, values);
+
+    LevelCount out;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        const auto predicted = nested_costs(derived, derived.kernels[k], extents, nests[k].sizes);
+        for (std::size_t l = 0; l < predicted.size(); ++l)
+            out.levels.push_back(
+                {derived.kernels[k].name, nests[k].names[l], nests[k].sizes[l], predicted[l], counted[k][l]});
+    }
+    for (const ArrayId id : derived.source.outputs) {
+        const auto same = derived.diagram.find_array(derived.source.array(id).name);
+        internal_check(same.has_value(), "an output that the derived diagram lacks");
+        for (std::size_t i = 0; i < reference[at(id)].size(); ++i) {
+            const double want = reference[at(id)][i], have = values[at(*same)][i];
+            if (std::isfinite(want))
+                out.error = std::max(out.error, std::abs(have - want) / std::max(1.0, std::abs(want)));
+        }
+    }
+    return out;
+}
+
+std::string to_string(const LevelCount& count) {
+    std::vector<std::vector<std::string>> rows{
+        {"kernel", "level", "groups", "H predicted", "H counted", "M predicted", "M counted", ""}};
+    const auto number = [](std::int64_t value) { return count_text(static_cast<double>(value)); };
+    for (const CountedLevel& l : count.levels)
+        rows.push_back({l.kernel, l.level, number(l.counted.groups), number(l.predicted.transfers()),
+                        number(l.counted.transfers()), number(l.predicted.peak_memory), number(l.counted.peak_memory),
+                        l.predicted == l.counted ? "equal" : "DIFFERENT"});
+    return "counted by moving every value through every level\n" + table(rows, {2, 3, 4, 5, 6}, "  ") +
+           fmt::format("  results differ from the definition's by at most {}\n", error_text(count.error));
+}
+
+}  // namespace napkin
