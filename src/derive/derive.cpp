@@ -230,13 +230,16 @@ private:
         std::vector<Partition> out;
         for (std::size_t i = 0; i < partition.size(); ++i) {
             const auto& part = partition[i];
-            if (demanded_.empty())
-                for (const AxisId a : reduced_axes(part.targets))
-                    if (part.axis != a) {
+            if (demanded_.empty()) {
+                std::vector<std::optional<AxisId>> axes{std::nullopt};  // none: what is reduced lies whole at the core
+                for (const AxisId a : reduced_axes(part.targets)) axes.emplace_back(a);
+                for (const auto& a : axes)
+                    if (part.axis != a && (a || !reduced_axes(part.targets).empty())) {
                         Partition p = partition;
                         p[i].axis = a;
                         out.push_back(std::move(p));
                     }
+            }
             for (std::size_t cut = 1; cut < part.targets.size(); ++cut) {
                 if (!worth_cutting(part, cut)) continue;
                 Partition p = partition;
