@@ -85,9 +85,11 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
             const double children = lowest.instances.value / level.instances.value;
             made.rule = "Theorem 2";
             made.memory_bytes = lowest.capacity_bytes.value * children;
-            made.why.push_back({"M_" + level.name, fmt::format("M_{}·N_{}: it only caches", lowest.name, lowest.name),
-                                fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children),
-                                made.memory_bytes, "B", "Theorem 2"});
+            made.why.push_back(
+                {"M_" + level.name,
+                 fmt::format("M_{0}·N_{0}: it only caches, N_g({0})/N_g({1}) ≤ N_{0}", lowest.name, level.name),
+                 fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children), made.memory_bytes, "B",
+                 "Theorem 2"});
         } else {
             made.why.push_back({"M_" + level.name, "its capacity", size_text(level.capacity_bytes.value),
                                 made.memory_bytes, "B", "Eq. 5"});

@@ -126,10 +126,10 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
         LinkSaving saving{option.link, option.from, {}, 1};
         double most = 0;
         for (const LinkChoice& choice : option.choices) {
-            const double saved = choice.saved_seconds_per_byte *
-                                 (alone - transfers_at(static_cast<double>(choice.size) * memory));
+            const double joined = transfers_at(static_cast<double>(choice.size) * memory);
+            const double saved = choice.saved_seconds_per_byte * (alone - joined);
             if (saved > most) most = saved, saving.best = choice.size;
-            saving.choices.push_back({choice, saved});
+            saving.choices.push_back({choice, alone, joined, saved});
         }
         out.push_back(std::move(saving));
     }
@@ -221,7 +221,8 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
         for (const LinkSaving::Choice& choice : saving.choices)
             add({fmt::format("ΔT({} = {}, {})", saving.link, choice.link.size, saving.from),
                  "(Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(M_c) − H*(N·M_c))",
-                 fmt::format("{:.4g} s/TB · …, {}", choice.link.saved_seconds_per_byte * 1e12,
+                 fmt::format("{:.4g} s/TB·({} − {}), link {}", choice.link.saved_seconds_per_byte * 1e12,
+                             bytes_text(choice.alone_bytes), bytes_text(choice.joined_bytes),
                              rate_text(choice.link.bytes_per_s)),
                  choice.saved_s, "s", "Theorem 3"});
     out += table(lines, {}, "    ");

@@ -34,6 +34,7 @@ struct LinkSaving {
     std::string link, from;
     struct Choice {
         LinkChoice link;
+        double alone_bytes = 0, joined_bytes = 0;  ///< H*(a, M_c) and H*(a, N·M_c)
         double saved_s = 0;
     };
     std::vector<Choice> choices;

@@ -1,0 +1,101 @@
+// A diagram's cost on a machine, asked in process as the command line asks it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run/cost_study.hpp"
+#include "run/count_levels.hpp"
+
+namespace napkin {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* chain = R"(
+chain(A[i, j], B[j, k], C[k, l]) -> D[i, l]
+    T[i, k] = sum(j) A[i, j] * B[j, k]
+    D[i, l] = sum(k) max(T[i, k], 0) * C[k, l]
+)";
+
+CostQuery query(const std::string& machine, const std::map<std::string, std::int64_t>& sizes) {
+    CostQuery q;
+    q.source = std::make_shared<Source>(Source{"chain.nk", chain});
+    q.pipeline.machine = machine;
+    q.pipeline.sizes = sizes;
+    return q;
+}
+
+TEST(CostStudy, LettersNeedNoSizes) {
+    const auto study = study_cost(query("", {}));
+    ASSERT_TRUE(study.ok()) << render(study.errors());
+    EXPECT_FALSE(study->summary.has_value());
+    EXPECT_THAT(study->text, HasSubstr("no numbers:"));
+    EXPECT_EQ(study->json["kernels"][0]["streamed"][0], "k");
+}
+
+TEST(CostStudy, AMachineNeedsThem) {
+    const auto study = study_cost(query("h100-sxm5", {{"i", 64}}));
+    ASSERT_FALSE(study.ok());
+    EXPECT_EQ(study.errors()[0].code, "missing-size");
+    EXPECT_THAT(study.errors()[0].message, HasSubstr("j, k, l"));
+}
+
+TEST(CostStudy, SaysWhatBindsAndWhatItTakes) {
+    const auto study = study_cost(query("h100-sxm5", {{"i", 65536}, {"j", 128}, {"k", 8192}, {"l", 128}}));
+    ASSERT_TRUE(study.ok()) << render(study.errors());
+    const CostSummary& s = *study->summary;
+    EXPECT_GT(s.flops, 4.0 * 65536 * 8192 * 128);
+    // 132 SMs of 128 multiply-adds in FP32: what no plan beats.
+    EXPECT_GT(s.seconds, s.flops / (2 * 128 * 132 * 1.83e9) * 0.9);
+    EXPECT_EQ(s.bound_by, "arithmetic");
+    EXPECT_DOUBLE_EQ(*s.energy_j, 700 * s.seconds);
+    const auto& kernel = study->json["kernels"][0];
+    EXPECT_EQ(kernel["levels"][0]["rule"], "Theorem 2");
+    EXPECT_EQ(kernel["time"]["bound_by"], "arithmetic");
+}
+
+TEST(CostStudy, TypesHalveBytes) {
+    CostQuery q = query("h100-sxm5", {{"i", 65536}, {"j", 128}, {"k", 8192}, {"l", 128}});
+    q.pipeline.types = DType::f32;
+    const auto wide = study_cost(q);
+    q.pipeline.types = DType::f16;
+    const auto narrow = study_cost(q);
+    ASSERT_TRUE(wide.ok() && narrow.ok());
+    const double in_f32 = wide->json["footprint"]["inputs_bytes"], in_f16 = narrow->json["footprint"]["inputs_bytes"];
+    EXPECT_EQ(in_f32, 2 * in_f16);
+    EXPECT_LT(narrow->summary->seconds, wide->summary->seconds / 4);  // tensor cores take it
+}
+
+TEST(CostStudy, CountsWhatItPredictsOnEveryLevel) {
+    for (const char* machine : {"h100-sxm5", "mi300x", "generic-cpu"}) {
+        CostQuery q = query(machine, {{"i", 50}, {"j", 12}, {"k", 45}, {"l", 9}});
+        q.pipeline.schedule = {"group i = 6", "stream k = 7"};
+        const auto study = study_cost(q);
+        ASSERT_TRUE(study.ok()) << render(study.errors());
+        const auto count = count_levels(study->compilation.derived, study->compilation.extents, study->kernels);
+        ASSERT_TRUE(count.ok());
+        EXPECT_TRUE(count->equal()) << to_string(*count);
+        EXPECT_GE(count->levels.size(), 2U);
+        EXPECT_EQ(count->levels.back().counted.groups, 9);
+        EXPECT_LT(count->error, 1e-12);
+    }
+}
+
+TEST(CostStudy, CountingIsForSmallSizes) {
+    const auto study = study_cost(query("h100-sxm5", {{"i", 65536}, {"j", 128}, {"k", 8192}, {"l", 128}}));
+    ASSERT_TRUE(study.ok());
+    const auto count = count_levels(study->compilation.derived, study->compilation.extents, study->kernels);
+    ASSERT_FALSE(count.ok());
+    EXPECT_EQ(count.errors()[0].code, "too-many-points");
+}
+
+TEST(CostStudy, KernelsArePlannedForCpusOnly) {
+    PipelineOptions options = query("b200", {{"i", 64}, {"j", 8}, {"k", 64}, {"l", 8}}).pipeline;
+    options.until = Pass::plan;
+    const auto made = run_pipeline(std::make_shared<Source>(Source{"chain.nk", chain}), options);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.errors()[0].code, "no-emitter");
+    EXPECT_EQ(made.errors()[0].exit_code, ExitCode::machine_lacks);
+}
+
+}  // namespace
+}  // namespace napkin
