@@ -42,7 +42,7 @@ struct Reproduction {
 };
 
 /// Errors, each with line and key: bad-toml, unknown-key, missing-key, bad-value, bad-expression, unknown-query, unused-query.
-Result<Reproduction> read_reproduction(std::shared_ptr<const Source> text);
+Result<Reproduction> read_reproduction(const std::shared_ptr<const Source>& text);
 
 /// Answers a query: the JSON that its command line prints.
 using Query = std::function<Result<nlohmann::json>(const PlacedText&)>;

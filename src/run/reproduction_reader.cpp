@@ -195,6 +195,6 @@ private:
 
 }  // namespace
 
-Result<Reproduction> read_reproduction(std::shared_ptr<const Source> text) { return Reader(text).run(); }
+Result<Reproduction> read_reproduction(const std::shared_ptr<const Source>& text) { return Reader(text).run(); }
 
 }  // namespace napkin
