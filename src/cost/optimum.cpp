@@ -44,19 +44,20 @@ std::string as_fraction(const Size& size) {
                                : below *= Size::symbol(symbol, Rational(0) - exponent);
     if (below == Size(1)) return to_string(above);
     const std::string text = to_string(below);
-    const bool bare = text.find("·") == std::string::npos;
+    // A sum that one symbol stands for brings its parentheses.
+    const bool bare = text.find("·") == std::string::npos || below == Size::symbol(text);
     return to_string(above) + (bare ? "/" + text : "/(" + text + ")");
 }
 
-/// Without what is streamed: the terms that no stream size multiplies, or all of them at stream sizes of 1.
-Size without_stream(const Size& size) {
-    Size kept, alone;
+/// At stream sizes of 1.
+Size without_streams(const Size& size) {
+    Size result;
     for (const auto& [monomial, coefficient] : size.terms()) {
         Monomial rest = monomial;
         std::erase_if(rest, [](const auto& part) { return part.first.starts_with("s_"); });
-        (rest.size() == monomial.size() ? kept : alone) += one_term(rest, coefficient);
+        result += one_term(rest, coefficient);
     }
-    return kept.is_zero() ? alone : kept;
+    return result;
 }
 
 /// a's group sizes are among b's with at least their powers, and not the other way round.
@@ -65,19 +66,27 @@ bool lower_order(const Monomial& a, const Monomial& b) {
     return std::all_of(a.begin(), a.end(), [&](const auto& part) { return exponent_of(b, part.first) >= part.second; });
 }
 
+/// What is asked of the solver beside the cost.
+struct Question {
+    std::set<std::string> whole, single;  ///< axes whose group size is the whole axis, or 1
+    bool large_axes = true;               ///< of the coefficients in M only the terms largest in the axes' sizes
+    std::optional<std::size_t> column;    ///< the column of M that limits; none: the one that always does
+};
+
 /// The minimum over the group sizes, order by order.
 class Solver {
 public:
-    Solver(const KernelCost& cost, const std::set<std::string>& whole) : transfers_(cost.transfers) {
+    Solver(const KernelCost& cost, Question question) : question_(std::move(question)), transfers_(cost.transfers) {
         out_.transfers = cost.transfers;
         for (const auto& [monomial, coefficient] : cost.num_groups.terms())
             for (const auto& [symbol, exponent] : monomial)
                 if (exponent < Rational(0)) groups_.push_back(symbol);
-        const bool streams = std::any_of(cost.memory.begin(), cost.memory.end(),
-                                         [](const MemoryColumn& c) { return c.in_loop; });
-        for (const MemoryColumn& column : cost.memory)
-            if (!streams || column.in_loop) columns_.push_back(column.size);
-        for (const std::string& axis : whole) fix("g_" + axis, Size::symbol(axis), axis + ", its whole axis");
+        for (const MemoryColumn& column : cost.memory) {
+            columns_.push_back(without_streams(column.size));
+            in_loop_.push_back(column.in_loop);
+        }
+        for (const std::string& axis : question_.whole) fix("g_" + axis, Size::symbol(axis), axis + ", its whole axis");
+        for (const std::string& axis : question_.single) fix("g_" + axis, Size(1), "1");
     }
 
     Optimum run() {
@@ -124,47 +133,47 @@ private:
                 const Size value = saves ? Size::symbol(free.substr(2)) : Size(1);
                 fix(free, value, saves || costs ? to_string(value) : "");
                 out_.memory = out_.memory.substitute(free, value);
+                neglected_ = neglected_.substitute(free, value);
+                for (Size& column : at_most_memory_) column = column.substitute(free, value);
                 again = true;
                 break;
             }
         }
     }
 
-    /// What a group maintains at large M: of every column the terms of highest order in the group sizes, of their coefficients the largest
-    /// in the axes' sizes. Nothing when none of the columns is always the largest.
+    /// What of a column counts at large M: the terms of highest order in the group sizes.
+    [[nodiscard]] Size maintained(const Size& column) const {
+        const auto parts = by_factors(column, groups_);
+        Size sum;
+        for (const auto& [product, coefficient] : parts) {
+            const bool below = std::any_of(parts.begin(), parts.end(),
+                                           [&, &p = product](const auto& other) { return lower_order(p, other.first); });
+            if (!below) sum += one_term(product) * (question_.large_axes ? leading_terms(coefficient) : coefficient);
+        }
+        return sum;
+    }
+
+    /// The column that limits: it is never below another one. A loop's columns come before those of its head and tail, which then are
+    /// conditions.
     bool find_memory() {
         std::vector<Size> kept;
-        for (const Size& column : columns_) {
-            const auto parts = by_factors(column, groups_);
-            std::map<Monomial, Size> positive;
-            for (const auto& [product, coefficient] : parts) {
-                Size leading = leading_terms(without_stream(coefficient));
-                if (!leading.is_zero()) positive.emplace(product, std::move(leading));
-            }
-            // Streamed tiles without group sizes count when nothing else does not depend on the stream.
-            std::map<Monomial, Size> maintained;
-            for (const auto& [product, coefficient] : parts) {
-                const bool only_streamed = std::all_of(
-                    coefficient.terms().begin(), coefficient.terms().end(), [](const auto& term) {
-                        return std::any_of(term.first.begin(), term.first.end(),
-                                           [](const auto& p) { return p.first.starts_with("s_"); });
-                    });
-                if (!only_streamed)
-                    maintained.emplace(product, positive.contains(product) ? positive[product] : Size());
-            }
-            const auto& choice = maintained.empty() ? positive : maintained;
-            Size sum;
-            for (const auto& [product, coefficient] : choice) {
-                const bool below = std::any_of(choice.begin(), choice.end(), [&, &p = product](const auto& other) {
-                    return lower_order(p, other.first);
-                });
-                if (!below) sum += one_term(product) * coefficient;
-            }
-            kept.push_back(std::move(sum));
+        for (const Size& column : columns_) kept.push_back(maintained(column));
+        if (question_.column) {
+            out_.memory = kept[*question_.column];
+            neglected_ = columns_[*question_.column] - out_.memory;
+            return true;
         }
-        for (const Size& candidate : kept)
-            if (std::all_of(kept.begin(), kept.end(), [&](const Size& other) { return never_above(other, candidate); })) {
-                out_.memory = candidate;
+        for (const bool only_loops : {false, true})
+            for (std::size_t i = 0; i < kept.size(); ++i) {
+                if (only_loops && !in_loop_[i]) continue;
+                std::vector<std::size_t> above;
+                for (std::size_t j = 0; j < kept.size(); ++j)
+                    if (!never_above(kept[j], kept[i])) above.push_back(j);
+                const auto in_loop = [&](std::size_t j) { return in_loop_[j]; };
+                if (only_loops ? std::any_of(above.begin(), above.end(), in_loop) : !above.empty()) continue;
+                out_.memory = kept[i];
+                neglected_ = columns_[i] - kept[i];
+                for (const std::size_t j : above) at_most_memory_.push_back(kept[j]);
                 return true;
             }
         return kept.empty();
@@ -416,19 +425,93 @@ private:
             }
             if (is_open) note(product, values_[k]);
         }
+        std::vector<std::string> conditions;
+        for (const Size& column : at_most_memory_) conditions.push_back(to_string(column) + " ≤ M");
+        for (const Size& small : far_below_memory()) conditions.push_back("M ≫ " + as_fraction(small));
+        for (std::size_t i = 0; i < conditions.size(); ++i)
+            if (std::find(conditions.begin(), conditions.begin() + static_cast<std::ptrdiff_t>(i), conditions[i]) ==
+                conditions.begin() + static_cast<std::ptrdiff_t>(i))
+                out_.at.push_back((i == 0 ? "where " : "and ") + conditions[i]);
+    }
+
+    /// What M leaves out is small once M is large: for a term c·M^β at the optimum, where M ≫ c^(1/(1 - β)). The largest of these c.
+    [[nodiscard]] std::vector<Size> far_below_memory() const {
+        std::vector<Size> all, largest;
+        for (const auto& [product, coefficient] : by_factors(neglected_, groups_)) {
+            const auto parts = combination(rows_, powers(product, false));
+            if (!parts) continue;
+            for (const auto& [monomial, number] : coefficient.terms()) {
+                Size term = one_term(monomial, number);
+                for (std::size_t k = 0; k < parts->size(); ++k) term *= *values_[k].pow((*parts)[k]);
+                const Rational beta = order(term);
+                if (!(number > Rational(0)) || !(beta > Rational(0)) || !(beta < Rational(1))) continue;
+                const auto small = (term / Size::symbol("M", beta)).pow(Rational(1) / (Rational(1) - beta));
+                if (small && !small->as_constant() && std::find(all.begin(), all.end(), *small) == all.end())
+                    all.push_back(*small);
+            }
+        }
+        for (const Size& small : all)
+            if (std::none_of(all.begin(), all.end(),
+                             [&](const Size& other) { return !(small == other) && never_above(small, other); }))
+                largest.push_back(small);
+        return largest;
     }
     void note(const Monomial& product, const Size& value) {
         out_.groups.push_back({product, value});
         out_.at.push_back(to_string(one_term(product)) + " = " + as_fraction(value));
     }
 
+    Question question_;
     std::vector<std::string> groups_;  ///< group sizes still to be chosen
     Size transfers_;
-    std::vector<Size> columns_;
-    std::vector<Row> rows_;     ///< equations between the group sizes: Π g^row = value
-    std::vector<Size> values_;  ///< one term each
+    std::vector<Size> columns_;  ///< of M, at stream sizes of 1
+    std::vector<bool> in_loop_;
+    Size neglected_;                    ///< what the limiting column holds beside out_.memory
+    std::vector<Size> at_most_memory_;  ///< other columns, which the form takes to be below the limiting one
+    std::vector<Row> rows_;             ///< equations between the group sizes: Π g^row = value
+    std::vector<Size> values_;          ///< one term each
     Optimum out_;
 };
+
+using Numbers = std::function<std::optional<double>(const std::string&)>;
+
+/// With the optimum's sums at their values.
+std::optional<double> evaluated(const Optimum& best, const Size& size, const Numbers& value) {
+    return size.evaluate([&](const std::string& symbol) -> std::optional<double> {
+        const auto sum = best.sums.find(symbol);
+        return sum == best.sums.end() ? value(symbol) : sum->second.evaluate(value);
+    });
+}
+
+/// The optimum under one column, with every group size from 1 to its axis: the one furthest outside is set there, one after the other.
+Optimum clamped(const KernelCost& cost, std::size_t column, const Numbers& value) {
+    Question question{{}, {}, false, column};
+    while (true) {
+        Optimum best = Solver(cost, question).run();
+        if (!best.closed) return best;
+        std::string worst;
+        double excess = 1 + 1e-12;
+        bool too_large = false;
+        for (const GroupEquation& group : best.groups) {
+            const auto size = evaluated(best, group.value, value);
+            double limit = 1;
+            std::string axis;
+            bool sized = size.has_value();
+            for (const auto& [symbol, exponent] : group.product) {
+                const std::string name = symbol.substr(2);
+                const auto extent = value(name);
+                sized = sized && extent && exponent == Rational(1);
+                if (axis.empty() && !question.whole.contains(name) && !question.single.contains(name)) axis = name;
+                limit *= extent.value_or(1);
+            }
+            if (!sized || axis.empty()) continue;
+            if (*size > limit * excess) worst = axis, excess = *size / limit, too_large = true;
+            if (*size * excess < 1) worst = axis, excess = 1 / *size, too_large = false;
+        }
+        if (worst.empty()) return best;
+        (too_large ? question.whole : question.single).insert(worst);
+    }
+}
 
 }  // namespace
 
@@ -445,30 +528,23 @@ std::vector<StandardTerm> Optimum::standard_form() const {
     return terms;
 }
 
-Optimum optimum(const KernelCost& cost, const std::set<std::string>& whole) { return Solver(cost, whole).run(); }
+Optimum optimum(const KernelCost& cost) { return Solver(cost, {}).run(); }
 
 Optimum optimum_at(const KernelCost& cost, const std::function<std::optional<double>(const std::string&)>& value) {
-    std::set<std::string> whole;
-    while (true) {
-        Optimum best = optimum(cost, whole);
-        if (!best.closed) return best;
-        const std::function<std::optional<double>(const std::string&)> with_sums =
-            [&](const std::string& symbol) -> std::optional<double> {
-            const auto sum = best.sums.find(symbol);
-            return sum == best.sums.end() ? value(symbol) : sum->second.evaluate(value);
-        };
-        std::string worst;
-        double excess = 1;
-        for (const GroupEquation& group : best.groups) {
-            if (group.product.size() != 1 || group.product.begin()->second != Rational(1)) continue;
-            const std::string axis = group.product.begin()->first.substr(2);
-            const auto size = group.value.evaluate(with_sums), limit = value(axis);
-            if (size && limit && !whole.contains(axis) && *size > *limit * excess)
-                worst = axis, excess = *size / *limit;
+    std::optional<Optimum> best;
+    double most = 0;
+    for (std::size_t column = 0; column < cost.memory.size(); ++column) {
+        Optimum candidate = clamped(cost, column, value);
+        if (!candidate.closed) return candidate;
+        const double transfers = evaluated(candidate, candidate.transfers, value).value_or(0);
+        if (!std::isfinite(transfers)) {
+            candidate.closed = false;
+            candidate.why_not = "a coefficient of H is not positive at these sizes";
+            return candidate;
         }
-        if (worst.empty()) return best;
-        whole.insert(worst);
+        if (!best || transfers > most) most = transfers, best = std::move(candidate);
     }
+    return best ? *best : optimum(cost);
 }
 
 }  // namespace napkin

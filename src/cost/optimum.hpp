@@ -43,10 +43,11 @@ struct Optimum {
     [[nodiscard]] std::vector<StandardTerm> standard_form() const;
 };
 
-/// `whole`: axes that are kept whole, by name (those whose optimal group size would exceed the axis).
-Optimum optimum(const KernelCost& cost, const std::set<std::string>& whole = {});
+/// At large M and large axes: in letters alone.
+Optimum optimum(const KernelCost& cost);
 
-/// The optimum where sizes and M are numbers: axes whose group size would exceed them are kept whole, one after the other.
+/// The optimum where sizes and M are numbers, still in letters: group sizes from 1 to their axes, and of M the column that limits there with
+/// all of its coefficients.
 Optimum optimum_at(const KernelCost& cost, const std::function<std::optional<double>(const std::string&)>& value);
 
 }  // namespace napkin

@@ -4,49 +4,48 @@
 #include <cmath>
 #include <limits>
 
+#include "cost/saturate.hpp"
+
 namespace napkin {
 namespace {
 
 std::string letter(const Diagram& diagram, const char* prefix, AxisId axis) { return prefix + diagram.axis(axis).name; }
 
-/// Sizes worth trying along an axis, ascending: for every number of tiles the smallest size that gives it, as a multiple of the divisor;
-/// thinned to about `most` with equal ratios.
-std::vector<std::int64_t> candidates(std::int64_t extent, std::int64_t divisor, std::size_t most) {
-    std::vector<std::int64_t> sizes;
-    for (std::int64_t tiles = 1, next = 0; tiles <= extent; tiles = next) {
-        std::int64_t size = (extent + tiles - 1) / tiles;
-        if (size < extent) size = (size + divisor - 1) / divisor * divisor;
-        size = std::min(size, extent);
-        if (sizes.empty() || sizes.back() > size) sizes.push_back(size);
-        // The next count of tiles that a smaller size gives.
-        const std::int64_t smaller = size == extent ? (extent - 1) / divisor * divisor : size - divisor;
-        if (smaller < 1) break;
-        next = std::max(tiles + 1, (extent + smaller - 1) / smaller);
-    }
-    std::reverse(sizes.begin(), sizes.end());
-    if (sizes.size() <= most) return sizes;
-    std::vector<std::int64_t> kept;
-    const double ratio = std::pow(static_cast<double>(sizes.back()) / static_cast<double>(sizes.front()),
-                                  1.0 / static_cast<double>(most - 1));
-    double wanted = static_cast<double>(sizes.front());
-    for (const std::int64_t size : sizes)
-        if (static_cast<double>(size) >= wanted * (1 - 1e-9)) {
-            kept.push_back(size);
-            while (wanted <= static_cast<double>(size)) wanted *= ratio;
-        }
-    if (kept.back() != sizes.back()) kept.push_back(sizes.back());
-    return kept;
+/// The smallest multiple of the divisor, or the whole axis, that cuts the axis into as many tiles as `size` does.
+std::int64_t tightened(std::int64_t size, std::int64_t extent, std::int64_t divisor) {
+    const std::int64_t tiles = ceil_div(extent, size), least = ceil_div(extent, tiles);
+    return tiles == 1 ? extent : std::min(extent, ceil_div(least, divisor) * divisor);
 }
 
-/// Nested choice of candidates for the first n axes, the largest that fits for the last where the objective is H; then steps to neighbours.
+/// Sizes worth trying along an axis, ascending: for every number of tiles the smallest size that gives it; when these are more than about
+/// `most`, some at equal ratios.
+std::vector<std::int64_t> candidates(std::int64_t extent, std::int64_t divisor, std::size_t most) {
+    std::vector<std::int64_t> sizes{extent};
+    const double bound = std::min(static_cast<double>(extent / divisor), 2 * std::sqrt(static_cast<double>(extent)));
+    if (bound > static_cast<double>(most)) {
+        const double ratio = std::pow(static_cast<double>(extent / divisor), 1.0 / static_cast<double>(most - 1));
+        for (double wanted = static_cast<double>(extent) / ratio; wanted >= 1; wanted /= ratio) {
+            const auto size = tightened(ceil_div(static_cast<std::int64_t>(wanted), divisor) * divisor, extent, divisor);
+            if (size < sizes.back()) sizes.push_back(size);
+        }
+    } else {
+        // The next smaller size gives more tiles; the smallest with as many is the next candidate.
+        for (std::int64_t next = (extent - 1) / divisor * divisor; next >= 1; next = sizes.back() - divisor)
+            sizes.push_back(std::min(next, tightened(next, extent, divisor)));
+    }
+    std::reverse(sizes.begin(), sizes.end());
+    return sizes;
+}
+
+/// Nested choice of candidates for the first n axes, the largest that fits for the last where the objective is H; then steps from the best of
+/// them, ever finer.
 class Search {
 public:
     Search(const SizedCost& cost, const SearchOptions& options) : cost_(cost), options_(options) {
         num_groups_ = cost.grouped().size();
         std::size_t open = 0;
         for (const AxisId axis : cost.grouped()) open += options.fixed.contains(axis) ? 0 : 1;
-        constexpr std::size_t by_bisection[] = {1U << 20, 1U << 20, 1024, 40, 14, 7},
-                              one_by_one[] = {512, 512, 40, 12, 6, 4};
+        constexpr std::size_t by_bisection[] = {4096, 4096, 512, 40, 12, 7}, one_by_one[] = {512, 512, 40, 12, 6, 4};
         const std::size_t row = std::min<std::size_t>(open, 5);
         const std::size_t most = options.objective ? one_by_one[row] : by_bisection[row];
         for (std::size_t i = 0; i < cost.num_sizes(); ++i) {
@@ -77,6 +76,7 @@ public:
         if (best_.fits) {
             nest(0, sizes);
             refine();
+            if (!options_.objective) refine_smoothly();
         }
         best_.transfers = cost_.transfers(best_.sizes);
         best_.memory = cost_.memory(best_.sizes);
@@ -93,7 +93,7 @@ private:
         return cost_.memory(sizes) <= options_.memory && cost_.num_groups(sizes) >= least_groups_;
     }
     [[nodiscard]] double objective(const SizedCost::Sizes& sizes) const {
-        return options_.objective ? options_.objective(cost_, sizes) : cost_.transfers(sizes);
+        return options_.objective ? options_.objective(cost_, sizes) : cost_.transfers(sizes, !smooth_);
     }
     void look_at(const SizedCost::Sizes& sizes) {
         const double value = objective(sizes);
@@ -115,7 +115,14 @@ private:
         };
         const auto end = std::partition_point(choice.begin(), choice.end(), fits);
         if (depth + 1 == order_.size() && !options_.objective) {
-            if (end != choice.begin()) sizes[i] = *(end - 1), look_at(sizes);
+            if (end == choice.begin()) return void(sizes[i] = before);
+            sizes[i] = *(end - 1);
+            fill(sizes, i);
+            // Tiles that span what they do not use may move more as they grow: then it is the smallest, or, where sums are mixed, any.
+            constexpr std::ptrdiff_t few = 16;
+            if (cost_.may_grow())
+                for (auto at = choice.begin(); at != (end - choice.begin() > few ? choice.begin() + 1 : end); ++at)
+                    sizes[i] = *at, look_at(sizes);
         } else {
             for (auto at = choice.begin(); at != end; ++at) {
                 sizes[i] = *at;
@@ -125,54 +132,99 @@ private:
         sizes[i] = before;
     }
 
-    /// Steps of one divisor in one axis, and of one up and another down, as long as they help.
+    /// From the best so far: every pair of axes against each other, then one axis longer or shorter by a ratio, at the end by one divisor, and
+    /// another as long as then fits; as long as it helps.
     void refine() {
-        for (int round = 0; round < 64; ++round) {
+        while_it_helps([&](const SizedCost::Sizes& from) {
+            for (std::size_t i = 0; i < num_groups_; ++i) {
+                if (!is_open(i)) continue;
+                constexpr std::size_t most = 40;
+                SizedCost::Sizes moved = from;
+                for (const std::int64_t size : candidates(cost_.extent(i), divisor(cost_.grouped()[i]), most)) {
+                    moved[i] = size;
+                    for (std::size_t j = 0; j < num_groups_; ++j)
+                        if (j != i && is_open(j)) fill(moved, j);
+                }
+            }
+        });
+        constexpr double ratios[] = {1.4, 1.15, 1.05, 1.02, 1};
+        for (const double ratio : ratios)
+            while_it_helps([&](const SizedCost::Sizes& from) {
+                for (std::size_t i = 0; i < num_groups_; ++i)
+                    for (const bool up : {false, true}) step(from, i, ratio, up);
+            });
+    }
+    /// The same by way of the sizes that are best when ragged tiles count as parts of whole ones: H is level in steps, which hide where it falls.
+    void refine_smoothly() {
+        const SizedCost::Sizes sizes = best_.sizes;
+        const double least = best_.objective;
+        smooth_ = true;
+        best_.objective = objective(sizes);
+        refine();
+        smooth_ = false;
+        best_.objective = objective(best_.sizes);
+        refine();
+        if (least <= best_.objective) best_.objective = least, best_.sizes = sizes;
+    }
+    template <class Moves>
+    void while_it_helps(Moves moves) {
+        for (int round = 0; round < 32; ++round) {
             const SizedCost::Sizes from = best_.sizes;
             const double before = best_.objective;
-            for (std::size_t i = 0; i < num_groups_; ++i)
-                for (const std::int64_t up : {-1, 1}) {
-                    SizedCost::Sizes moved = from;
-                    if (!step(moved, i, up)) continue;
-                    try_and_fill(moved, i);
-                }
+            moves(from);
             if (!(best_.objective < before)) return;
         }
     }
-    void try_and_fill(SizedCost::Sizes moved, std::size_t i) {
+    void step(const SizedCost::Sizes& from, std::size_t i, double ratio, bool up) {
+        if (!is_open(i)) return;
+        const std::int64_t unit = divisor(cost_.grouped()[i]), extent = cost_.extent(i);
+        const auto scaled = static_cast<double>(from[i]) * (up ? ratio : 1 / ratio) / static_cast<double>(unit);
+        std::int64_t units = scaled < static_cast<double>(extent / unit) ? static_cast<std::int64_t>(scaled) : extent / unit;
+        const std::int64_t at = up ? from[i] / unit : ceil_div(from[i], unit);
+        units = up ? std::max(units, at + 1) : std::min(units, at - 1);
+        if (units < 1) return;
+        SizedCost::Sizes moved = from;
+        moved[i] = units > extent / unit ? extent : units * unit;
+        if (moved[i] == from[i]) return;
         if (allowed(moved)) look_at(moved);
-        for (std::size_t j = 0; j < num_groups_; ++j) {
-            if (j == i) continue;
-            SizedCost::Sizes other = moved;
-            // The largest size of j that fits beside.
-            std::int64_t low = 0, high = other[j] * 2;
-            const std::int64_t unit = divisor(cost_.grouped()[j]);
-            if (options_.fixed.contains(cost_.grouped()[j])) continue;
-            low = 1, high = std::max<std::int64_t>(1, std::min(high, cost_.extent(j)) / unit);
-            while (low < high) {
-                const std::int64_t middle = (low + high + 1) / 2;
-                other[j] = middle * unit;
-                allowed(other) ? low = middle : high = middle - 1;
+        for (std::size_t j = 0; j < num_groups_; ++j)
+            if (j != i && is_open(j)) fill(moved, j);
+    }
+    /// Looks at the sizes with the largest of the i-th that fits beside the others.
+    void fill(SizedCost::Sizes sizes, std::size_t i) {
+        const std::int64_t unit = divisor(cost_.grouped()[i]), extent = cost_.extent(i), start = sizes[i];
+        const auto fits = [&](std::int64_t units) {
+            sizes[i] = units > extent / unit ? extent : units * unit;
+            return allowed(sizes);
+        };
+        // From where it is by doubling, then by bisection.
+        const std::int64_t most = ceil_div(extent, unit);
+        std::int64_t low = 0, high = most + 1;
+        for (std::int64_t probe = std::max<std::int64_t>(1, start / unit); low < probe && probe < high;) {
+            if (fits(probe)) {
+                low = probe;
+                probe = probe > most / 2 ? most : probe * 2;
+            } else {
+                high = probe;
+                probe /= 2;
             }
-            other[j] = std::min(low * unit, cost_.extent(j));
-            if (allowed(other)) look_at(other);
         }
+        while (high - low > 1) {
+            const std::int64_t middle = low + (high - low) / 2;
+            (fits(middle) ? low : high) = middle;
+        }
+        if (low < 1) return;
+        fits(low);
+        if (!smooth_) sizes[i] = tightened(sizes[i], extent, unit);
+        look_at(sizes);
     }
-    bool step(SizedCost::Sizes& sizes, std::size_t i, std::int64_t up) const {
-        const AxisId axis = cost_.grouped()[i];
-        if (options_.fixed.contains(axis)) return false;
-        const std::int64_t unit = divisor(axis), extent = cost_.extent(i);
-        std::int64_t size = sizes[i] == extent && up < 0 ? (extent - 1) / unit * unit : sizes[i] + up * unit;
-        size = std::min(size, extent);
-        if (size < 1 || size == sizes[i]) return false;
-        sizes[i] = size;
-        return true;
-    }
+    [[nodiscard]] bool is_open(std::size_t i) const { return !options_.fixed.contains(cost_.grouped()[i]); }
 
     const SizedCost& cost_;
     const SearchOptions& options_;
     std::size_t num_groups_ = 0;
     double least_groups_ = 1;
+    bool smooth_ = false;
     std::vector<std::vector<std::int64_t>> choices_;
     std::vector<std::size_t> order_;
     SearchResult best_;
@@ -195,6 +247,9 @@ SizedCost::SizedCost(const Diagram& diagram, const KernelCost& cost, const Exten
         values_.push_back(static_cast<double>(extents[axis]));
     }
     transfers_ = CompiledSize(cost.transfers, symbols);
+    for (const auto& [monomial, coefficient] : cost.transfers.terms())
+        for (const auto& [symbol, exponent] : monomial)
+            may_grow_ |= symbol.starts_with("g_") && (exponent > Rational(0) || coefficient < Rational(0));
     for (const MemoryColumn& column : cost.memory) memory_.emplace_back(column.size, symbols);
 }
 
@@ -207,7 +262,7 @@ const std::vector<double>& SizedCost::values(const Sizes& sizes, bool ragged) co
     return values_;
 }
 
-double SizedCost::transfers(const Sizes& sizes) const { return transfers_(values(sizes, true)); }
+double SizedCost::transfers(const Sizes& sizes, bool ragged) const { return transfers_(values(sizes, ragged)); }
 
 double SizedCost::memory(const Sizes& sizes) const {
     const std::vector<double>& at = values(sizes, false);

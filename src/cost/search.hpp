@@ -20,13 +20,15 @@ public:
 
     /// Sizes of the grouped axes, in the order of cost.grouped, then of the streamed ones.
     using Sizes = std::vector<std::int64_t>;
-    [[nodiscard]] double transfers(const Sizes& sizes) const;   ///< H
+    /// H; N_g of ragged tiles is a whole number, or, when they count as parts of whole ones, the formula's.
+    [[nodiscard]] double transfers(const Sizes& sizes, bool ragged = true) const;
     [[nodiscard]] double memory(const Sizes& sizes) const;      ///< M: the largest column
     [[nodiscard]] double num_groups(const Sizes& sizes) const;  ///< N_g, ragged ones too
     [[nodiscard]] const std::vector<AxisId>& grouped() const { return grouped_; }
     [[nodiscard]] const std::vector<AxisId>& streamed() const { return streamed_; }
     [[nodiscard]] std::int64_t extent(std::size_t i) const { return extents_[i]; }  ///< of the i-th of Sizes
     [[nodiscard]] std::size_t num_sizes() const { return extents_.size(); }
+    [[nodiscard]] bool may_grow() const { return may_grow_; }  ///< H with some group size
 
 private:
     [[nodiscard]] const std::vector<double>& values(const Sizes& sizes, bool ragged) const;
@@ -34,6 +36,7 @@ private:
     std::vector<std::int64_t> extents_;
     CompiledSize transfers_;
     std::vector<CompiledSize> memory_;
+    bool may_grow_ = false;
     mutable std::vector<double> values_;
 };
 
@@ -43,7 +46,7 @@ struct SearchOptions {
     std::map<AxisId, std::int64_t> stream;         ///< stream sizes; 1 where there is none
     std::map<AxisId, std::int64_t> fixed;          ///< group sizes by hand
     double least_groups = 1;  ///< N_g at least, so that as many nodes have work; fewer where the axes give no more
-    /// What is minimised; H where it is null. Non-increasing in every size as long as memory allows, or `exhaustive`.
+    /// What is minimised; H where it is null.
     std::function<double(const SizedCost&, const SizedCost::Sizes&)> objective;
 };
 

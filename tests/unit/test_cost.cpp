@@ -250,7 +250,7 @@ TEST(Work, CountsOperationsByKind) {
     const TileCounter counter(m, m.kernels[0], live, e, tile_sizes(m, m.kernels[0], e, plan_with({{"q", 2}}, {{"x", 2}})));
     const WorkTotals work = total_work(counter, statement_work(m.diagram, m.kernels[0]));
     const std::int64_t points = 10 * 2 * 2;  // of q and x in the chunks that run
-    EXPECT_EQ(work.of(OpKind::fma), points * (5 + 3));
+    EXPECT_EQ(work.of(OpKind::fma), points * (5 + 3) + 10 * 2 * (3 + 1)) << "both contractions, and O and z rescaled";
     EXPECT_EQ(work.of(OpKind::exp), points + 10 * 2) << "P in every point, the correction once a row and chunk";
     EXPECT_EQ(work.of(OpKind::div), 8 * 3);
     EXPECT_GT(work.of(OpKind::simple), 0);
