@@ -90,6 +90,14 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
                  fmt::format("M_{0}·N_{0}: it only caches, N_g({0})/N_g({1}) ≤ N_{0}", lowest.name, level.name),
                  fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children), made.memory_bytes, "B",
                  "Theorem 2"});
+        } else if (l > core && level.instances.value > machine.cores.value) {
+            // The parts of a core work on one group together, and read what they share once.
+            const double parts = level.instances.value / machine.cores.value;
+            made.memory_bytes *= parts;
+            made.nodes /= parts;
+            made.why.push_back({"M_" + level.name, "capacity·parts of a core",
+                                fmt::format("{} · {}", size_text(level.capacity_bytes.value), parts), made.memory_bytes,
+                                "B", "Eq. 5"});
         } else {
             made.why.push_back({"M_" + level.name, "its capacity", size_text(level.capacity_bytes.value),
                                 made.memory_bytes, "B", "Eq. 5"});

@@ -32,7 +32,7 @@ std::string unit_text(const UnitRate& rate) { return fmt::format("{} {}", rate.u
 std::string value_text(const Formula& f) {
     if (f.unit == "B") return bytes_text(f.value);
     if (f.unit == "s/B") return fmt::format("{:.4g} s/TB", f.value * 1e12);
-    if (f.unit == "s") return seconds_text(f.value);
+    if (f.unit == "s") return f.value < 0 ? "-" + seconds_text(-f.value) : seconds_text(f.value);
     return operations_text(f.value) + (f.unit.empty() ? "" : " " + f.unit);
 }
 
