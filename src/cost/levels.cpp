@@ -58,14 +58,14 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
     if (options.devices > 1) {
         const Level& memory = machine.levels[0];
         const double rate = node->bandwidth_bytes_per_s.at(options.devices).value * devices;
-        ModelLevel top{node->name, "A.2.3", devices * memory.capacity_bytes.value, -1 / rate, 1, 0, false, {}};
+        ModelLevel top{node->name, "A.2.3", devices * memory.capacity_bytes.value, -1 / rate, 1, 0, false, 0, {}};
         top.why = {{"M_" + top.name, "N·M_" + memory.name,
                     fmt::format("{} · {}", options.devices, size_text(memory.capacity_bytes.value)), top.memory_bytes,
                     "B", "A.2.3"},
                    {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices", "−1/" + rate_text(rate),
                     top.seconds_per_byte, "s/B", "A.2.3"}};
         levels.push_back(std::move(top));
-        ModelLevel child{memory.name, "A.2.3", memory.capacity_bytes.value, 1 / rate, devices, 0, false, {}};
+        ModelLevel child{memory.name, "A.2.3", memory.capacity_bytes.value, 1 / rate, devices, 0, false, 0, {}};
         child.why = {{"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + rate_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
         levels.push_back(std::move(child));
     }
@@ -79,11 +79,13 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
                         level.instances.value * devices,
                         level.latency_s.value,
                         l == core,
+                        0,
                         {}};
         if (level.caches && l < core) {
             const Level& lowest = machine.levels[core];
             const double children = lowest.instances.value / level.instances.value;
             made.rule = "Theorem 2";
+            made.capacity_bytes = level.capacity_bytes.value;
             made.memory_bytes = lowest.capacity_bytes.value * children;
             made.why.push_back(
                 {"M_" + level.name,
@@ -112,6 +114,7 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
                          made.nodes / size,
                          made.latency_s,
                          false,
+                         0,
                          {}};
             x.why = {{"M_" + x.name, fmt::format("N·M_{}", level.name),
                       fmt::format("{} · {}", options.cluster, size_text(level.capacity_bytes.value)), x.memory_bytes,

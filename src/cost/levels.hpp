@@ -27,7 +27,8 @@ struct ModelLevel {
     double seconds_per_byte = 0;  ///< Ḣ_ℓ⁻¹, over all pipes of the level together; negative where data is already spread
     double nodes = 1;             ///< instances of the level over all devices
     double latency_s = 0;
-    bool is_core = false;  ///< the level that limits what a group maintains
+    bool is_core = false;       ///< the level that limits what a group maintains
+    double capacity_bytes = 0;  ///< of a caching level's instance: what is read again within it comes from there; else 0
     std::vector<Formula> why;
 };
 

@@ -52,7 +52,8 @@ public:
           machine_(machine),
           options_(options),
           cost_(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes)),
-          sized_(derived.diagram, cost_, extents) {
+          sized_(derived.diagram, cost_, extents),
+          once_(derived.diagram, each_once(cost_), extents) {
         cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
         for (const AxisId axis : cost_.grouped) symbols_.push_back("g_" + derived.diagram.axis(axis).name);
         for (const AxisId axis : cost_.streamed) symbols_.push_back("s_" + derived.diagram.axis(axis).name);
@@ -84,8 +85,11 @@ public:
         search.group_divisor = out_.divisors.least_multiple;
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
             // Where something else binds, fewer transfers are better still.
-            return seconds_at(sizes, best_splits(sizes)) + 1e-3 * sized.transfers(sizes) * core.seconds_per_byte;
+            return std::max(seconds_at(sizes, best_splits(sizes)),
+                            again_.seconds_per_byte > 0 && !held_by(again_, sizes) ? again_seconds_ : 0) +
+                   1e-3 * sized.transfers(sizes) * core.seconds_per_byte;
         };
+        find_again((*levels)[0]);
         core_weight_ = core.seconds_per_byte;
         memory_weight_ = (*levels)[0].rule == "A.2.3" ? (*levels)[2].seconds_per_byte : (*levels)[0].seconds_per_byte;
         // Longer chunks repeat less of what is done once a chunk, and take memory from the group.
@@ -110,6 +114,21 @@ public:
     }
 
 private:
+    /// The cost with each array's tile loaded once a group, however many traversals read it: what a cache that holds it lets through.
+    static KernelCost each_once(KernelCost cost) {
+        cost.transfers = Size();
+        std::vector<const ArrayTransfers*> kept;
+        for (const ArrayTransfers& a : cost.arrays) {
+            const bool again = std::any_of(kept.begin(), kept.end(), [&](const ArrayTransfers* b) {
+                return b->array == a.array && b->pattern == a.pattern && b->stored == a.stored;
+            });
+            if (again) continue;
+            kept.push_back(&a);
+            cost.transfers += a.per_launch;
+        }
+        return cost;
+    }
+
     /// A chunk is the least that the divisors take, and enough bytes to cover the memory's latency (Little's law).
     [[nodiscard]] std::int64_t stream_size(AxisId axis, const ModelLevel& core, std::int64_t factor) const {
         const std::int64_t extent = extents_[at(axis)];
@@ -149,6 +168,16 @@ private:
             state_bytes_ += tile;
         }
     }
+    /// What the outermost cache lets through when several traversals read the same and it does not hold that.
+    void find_again(const ModelLevel& level) {
+        if (!(level.capacity_bytes > 0) || once_.transfers(smallest()) == sized_.transfers(smallest())) return;
+        SearchOptions search;
+        search.memory = level.memory_bytes;
+        again_ = level;
+        again_seconds_ = search_sizes(sized_, search).transfers * level.seconds_per_byte;
+    }
+    [[nodiscard]] SizedCost::Sizes smallest() const { return SizedCost::Sizes(sized_.num_sizes(), 1); }
+
     /// Into how many parts the stream may be cut for cores that would be idle: at most one a chunk.
     [[nodiscard]] double most_splits(const SizedCost::Sizes& sizes) const {
         const double groups = sized_.num_groups(sizes);
@@ -171,6 +200,12 @@ private:
         double longest = sized_.transfers(sizes) * core_weight_ * std::max(1.0, cores_ / tasks);
         longest = std::max(longest, longest_pipe(sizes) * wave);
         return splits > 1 ? longest + 2 * splits * state_bytes_ * memory_weight_ + machine_.launch_s.value : longest;
+    }
+    /// A caching level holds all that the groups at work load, so that a second traversal finds it there.
+    [[nodiscard]] bool held_by(const ModelLevel& level, const SizedCost::Sizes& sizes) const {
+        if (!(level.capacity_bytes > 0)) return false;
+        const double groups = once_.num_groups(sizes), at_work = std::min(groups, cores_ / level.nodes);
+        return once_.transfers(sizes) / groups * at_work <= level.capacity_bytes;
     }
     /// How much longer than with every core busy all the time.
     [[nodiscard]] double wave_of(const SizedCost::Sizes& sizes) const {
@@ -245,7 +280,10 @@ private:
             }
             for (std::size_t i = 0; i < cost_.grouped.size(); ++i) load.group[cost_.grouped[i]] = outer[i];
             load.memory_bytes = sized_.memory(outer);
-            load.transfers_bytes = sized_.transfers(outer) * (cost_.may_skip ? skipped_share(outer) : 1);
+            load.transfers_bytes = sized_.transfers(outer);
+            if (held_by(levels[l], sizes))
+                load.transfers_bytes = std::min(load.transfers_bytes, once_.transfers(outer));
+            load.transfers_bytes *= (cost_.may_skip ? skipped_share(outer) : 1);
             if (l <= core_ && out_.splits > 1) load.transfers_bytes += 2 * out_.splits * state_bytes_;
             load.seconds = load.transfers_bytes * levels[l].seconds_per_byte;
             if (l >= core_) load.seconds *= std::max(1.0, idle_of(sizes));
@@ -343,12 +381,14 @@ private:
     const Machine& machine_;
     const MachineCostOptions& options_;
     KernelCost cost_;
-    SizedCost sized_;
+    SizedCost sized_, once_;
     double cores_ = 1, state_bytes_ = 0, core_weight_ = 0, memory_weight_ = 0;
     bool can_split_ = false;
     std::size_t core_ = 0;
     std::vector<std::string> symbols_;
     mutable std::vector<double> values_;
+    ModelLevel again_;
+    double again_seconds_ = 0;
     std::vector<std::string> pipes_;
     mutable std::vector<double> pipe_seconds_;
     std::vector<SizedWork> work_;
