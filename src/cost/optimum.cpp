@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "cost/linear.hpp"
 #include "support/result.hpp"
@@ -117,7 +118,7 @@ private:
     }
 
     /// Fixes a group size that costs memory and saves no transfers at 1, and one that costs no memory at its whole axis.
-    void settle_free_groups() {
+    bool settle_free_groups() {
         for (bool again = true; again;) {
             again = false;
             const auto terms = by_factors(transfers_, groups_);
@@ -132,13 +133,12 @@ private:
                 const std::string free = g;
                 const Size value = saves ? Size::symbol(free.substr(2)) : Size(1);
                 fix(free, value, saves || costs ? to_string(value) : "");
-                out_.memory = out_.memory.substitute(free, value);
-                neglected_ = neglected_.substitute(free, value);
-                for (Size& column : at_most_memory_) column = column.substitute(free, value);
+                if (!find_memory()) return false;
                 again = true;
                 break;
             }
         }
+        return true;
     }
 
     /// What of a column counts at large M: the terms of highest order in the group sizes.
@@ -156,6 +156,8 @@ private:
     /// The column that limits: it is never below another one. A loop's columns come before those of its head and tail, which then are
     /// conditions.
     bool find_memory() {
+        out_.memory = neglected_ = {};
+        at_most_memory_.clear();
         std::vector<Size> kept;
         for (const Size& column : columns_) kept.push_back(maintained(column));
         if (question_.column) {
@@ -181,8 +183,7 @@ private:
 
     /// Returns why there is no closed form, or nothing when out_ holds it.
     std::optional<std::string> solve_program() {
-        if (!find_memory()) return "none of the columns of M is always the largest";
-        settle_free_groups();
+        if (!find_memory() || !settle_free_groups()) return "none of the columns of M is always the largest";
         std::vector<Term> terms;
         Size fixed;
         for (const auto& [monomial, coefficient] : by_factors(transfers_, groups_)) {
@@ -205,6 +206,11 @@ private:
             take_determined(terms, sum);
             if (terms.empty()) break;
             if (auto failure = next_order(terms, sum)) return failure;
+            if (finite_.empty()) continue;
+            // A group size that stays finite is 1, and what it multiplies may be of another order then: from the start.
+            for (const std::string& group : std::exchange(finite_, {})) fix(group, Size(1), "1");
+            rows_.clear(), values_.clear();
+            return solve_program();
         }
         out_.transfers = expanded(sum);
         describe();
@@ -312,27 +318,18 @@ private:
         std::vector<std::pair<Row, Size>> active;
         for (const auto& entry : memory)
             if (always([&](const Row& c) { return order_of(entry.first, c) == Rational(1); })) active.push_back(entry);
-        // A group size that stays finite is 1.
-        std::vector<bool> one(n, false);
-        for (std::size_t i = 0; i < n; ++i) {
-            one[i] = always([&](const Row& c) { return c[i] == Rational(0); });
-            if (!one[i]) continue;
-            Row row(n, Rational(0));
-            row[i] = 1;
-            add_equation(row, Size(1));
-        }
-        return first ? balance(leading, active, one, std::move(rest), terms, sum)
-                     : spend(leading, std::move(rest), terms, sum);
+        for (std::size_t i = 0; i < n; ++i)
+            if (always([&](const Row& c) { return c[i] == Rational(0); })) finite_.push_back(groups_[i]);
+        if (!finite_.empty()) return std::nullopt;
+        return first ? balance(leading, active, std::move(rest), terms, sum) : spend(leading, std::move(rest), terms, sum);
     }
 
     /// The first order: shares w_t and multipliers λ_j.
-    std::optional<std::string> balance(const std::vector<Term>& leading,
-                                       const std::vector<std::pair<Row, Size>>& active, const std::vector<bool>& one,
+    std::optional<std::string> balance(const std::vector<Term>& leading, const std::vector<std::pair<Row, Size>>& active,
                                        std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
         std::vector<Row> rows;
         Row right;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
-            if (one[i]) continue;
             Row row;
             for (const Term& term : leading) row.push_back(term.powers[i]);
             for (const auto& [powers, y] : active) row.push_back(Rational(0) - powers[i]);
@@ -470,6 +467,7 @@ private:
     std::vector<Size> at_most_memory_;  ///< other columns, which the form takes to be below the limiting one
     std::vector<Row> rows_;             ///< equations between the group sizes: Π g^row = value
     std::vector<Size> values_;          ///< one term each
+    std::vector<std::string> finite_;   ///< group sizes that were found not to grow with M
     Optimum out_;
 };
 

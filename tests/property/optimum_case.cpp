@@ -25,18 +25,29 @@ std::vector<std::int64_t> grid(std::int64_t extent, int steps) {
 
 }  // namespace
 
-Compilation derived(const std::string& text, const std::map<std::string, std::int64_t>& sizes, bool fuse) {
+Compilation derived(const std::string& text, const std::map<std::string, std::int64_t>& sizes, bool fuse, double memory) {
     PipelineOptions options;
     options.sizes = sizes;
-    options.fuse = fuse;
-    options.machine = "h100-sxm5";
-    options.until = Pass::derive;
+    options.until = Pass::parse;
     auto made = run_pipeline(std::make_shared<const Source>(Source{"<text>", text}), options);
     if (!made) throw InternalError(made.errors().front().message);
     Compilation c = std::move(made).value();
-    auto extents = bind_sizes(c.diagram);
-    internal_check(static_cast<bool>(extents), "a size is missing");
-    c.extents = std::move(extents).value();
+    DeriveOptions how;
+    how.fuse = fuse;
+    c.extents = bind_sizes(c.diagram).value();
+    if (memory > 0)
+        how.cost = [&](const Derived& derived) {
+            double transfers = 0;
+            for (const Kernel& kernel : derived.kernels) {
+                SearchOptions search;
+                search.memory = memory;
+                const SizedCost sized(derived.diagram, symbolic_cost(derived, kernel, default_grouped(kernel)), c.extents);
+                const SearchResult found = search_sizes(sized, search);
+                transfers += found.fits ? found.transfers : std::numeric_limits<double>::infinity();
+            }
+            return transfers;
+        };
+    c.derived = derive(c.diagram, how).value();
     return c;
 }
 

@@ -12,8 +12,10 @@
 
 namespace napkin::optima {
 
-/// A diagram's text derived at sizes given by axis; sizes of dependent axes follow from the text.
-Compilation derived(const std::string& text, const std::map<std::string, std::int64_t>& sizes, bool fuse = true);
+/// A diagram's text with sizes by axis (those of dependent axes follow from the text), derived without a machine: with the fewest
+/// transfers at `memory` values a core, or at the text's sizes where it is 0.
+Compilation derived(const std::string& text, const std::map<std::string, std::int64_t>& sizes, bool fuse = true,
+                    double memory = 0);
 
 /// One kernel with numbers for its axes.
 struct Sized {
