@@ -134,11 +134,11 @@ public:
                                2 * batch * m * n * k / std::sqrt(memory)});
             } else if (memory >= k * k) {
                 out.push_back({fmt::format("{}: Ω({}·({})²/M), M ≥ ({})²", name, letters(c, false), axes(c.k), axes(c.k)),
-                               "a contraction whose result stays at the core (Saha and Ye 2024, for attention)",
+                               "a contraction whose result stays at the core (Saha and Ye 2024)",
                                batch * m * n * k * k / memory});
             } else {
                 out.push_back({fmt::format("{}: Ω({}·M^(-1/2)), M < ({})²", name, letters(c), axes(c.k)),
-                               "a contraction whose result stays at the core (Saha and Ye 2024, for attention)",
+                               "a contraction whose result stays at the core (Saha and Ye 2024)",
                                batch * m * n * k / std::sqrt(memory)});
             }
         }

@@ -21,9 +21,10 @@ std::int64_t tightened(std::int64_t size, std::int64_t extent, std::int64_t divi
 /// `most`, some at equal ratios.
 std::vector<std::int64_t> candidates(std::int64_t extent, std::int64_t divisor, std::size_t most) {
     std::vector<std::int64_t> sizes{extent};
-    const double bound = std::min(static_cast<double>(extent / divisor), 2 * std::sqrt(static_cast<double>(extent)));
+    const std::int64_t multiples = extent / divisor;
+    const double bound = std::min(static_cast<double>(multiples), 2 * std::sqrt(static_cast<double>(extent)));
     if (bound > static_cast<double>(most)) {
-        const double ratio = std::pow(static_cast<double>(extent / divisor), 1.0 / static_cast<double>(most - 1));
+        const double ratio = std::pow(static_cast<double>(multiples), 1.0 / static_cast<double>(most - 1));
         for (double wanted = static_cast<double>(extent) / ratio; wanted >= 1; wanted /= ratio) {
             const auto size = tightened(ceil_div(static_cast<std::int64_t>(wanted), divisor) * divisor, extent, divisor);
             if (size < sizes.back()) sizes.push_back(size);
@@ -179,7 +180,8 @@ private:
         if (!is_open(i)) return;
         const std::int64_t unit = divisor(cost_.grouped()[i]), extent = cost_.extent(i);
         const auto scaled = static_cast<double>(from[i]) * (up ? ratio : 1 / ratio) / static_cast<double>(unit);
-        std::int64_t units = scaled < static_cast<double>(extent / unit) ? static_cast<std::int64_t>(scaled) : extent / unit;
+        const std::int64_t most = extent / unit;
+        std::int64_t units = scaled < static_cast<double>(most) ? static_cast<std::int64_t>(scaled) : most;
         const std::int64_t at = up ? from[i] / unit : ceil_div(from[i], unit);
         units = up ? std::max(units, at + 1) : std::min(units, at - 1);
         if (units < 1) return;
