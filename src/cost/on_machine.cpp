@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cost/exact.hpp"
+#include "cost/saturate.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -80,7 +81,7 @@ public:
         if (machine_.kind == MachineKind::cpu) out_.core_bytes *= 0.75;  // beside code, stacks and lines on their way
 
         SearchOptions search;
-        search.memory = out_.core_bytes;
+        search.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes;
         search.fixed = options_.group;
         search.group_divisor = out_.divisors.least_multiple;
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
@@ -150,9 +151,12 @@ private:
         }
         const double latency = machine_.levels[0].latency_s.value;
         const double in_flight = latency / core.seconds_per_byte / machine_.cores.value;
-        std::int64_t size = unit;
-        while (size < extent && static_cast<double>(size) * bytes_a_step < in_flight) size += unit;
-        return std::min(size * factor, extent);
+        const auto units = std::ceil(in_flight / bytes_a_step / static_cast<double>(unit));
+        const std::int64_t most = ceil_div(extent, unit);
+        const std::int64_t size = units < static_cast<double>(most)
+                                      ? std::max<std::int64_t>(1, static_cast<std::int64_t>(units))
+                                      : most;
+        return std::min(saturating_mul(size, saturating_mul(unit, factor)), extent);
     }
 
     void find_splits() {

@@ -17,6 +17,7 @@ namespace napkin {
 struct MachineCostOptions {
     LevelOptions levels;
     std::map<AxisId, std::int64_t> group, stream;  ///< sizes by hand
+    bool planned = false;                          ///< those are a plan's, which knows what it holds
     bool quick = false;                            ///< the time alone, for comparing partitions
 };
 

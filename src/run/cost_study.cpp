@@ -71,10 +71,13 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     for (std::size_t k = 0; k < c.derived.kernels.size(); ++k) {
         MachineCostOptions options = machine_options(query, c);
         if (plan) {
+            options.planned = true;
             const TileSizes tiles = tile_sizes(c.derived, c.derived.kernels[k], c.extents, plan->kernels[k]);
             for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
-                if (tiles.group[axis] > 0) options.group[static_cast<AxisId>(axis)] = tiles.group[axis];
-                if (tiles.stream[axis] > 0) options.stream[static_cast<AxisId>(axis)] = tiles.stream[axis];
+                // What the plan does not cut runs whole.
+                const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
+                options.group[static_cast<AxisId>(axis)] = sized(tiles.group[axis]);
+                options.stream[static_cast<AxisId>(axis)] = sized(tiles.stream[axis]);
             }
         }
         auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
