@@ -67,7 +67,7 @@ Result<WinnersAlong> winners_along(CostTable& table, const TiedAxes& group, std:
         if (!outcomes) return outcomes.errors();
         return best_of(*outcomes, Criterion::time);
     };
-    auto flips = find_flips(*sizes, best);
+    auto flips = find_flips(*sizes, table.looks_near_flips(), best);
     if (!flips) return flips.errors();
     out.from = sizes->front();
     out.to = sizes->back();
@@ -122,7 +122,7 @@ Result<Comparison> compare(std::vector<Subject> subjects, std::int64_t largest) 
     CostTable table(std::move(subjects));
     auto outcomes = table.at({});
     if (!outcomes) return outcomes.errors();
-    Comparison out{table.subjects(), std::move(tied).value(), std::move(outcomes).value(), {}};
+    Comparison out{table.subjects(), std::move(tied).value(), std::move(outcomes).value(), {}, largest};
     for (const Outcome& outcome : out.outcomes)
         if (outcome.has_no_sizes()) return outcome.why;
     for (const TiedAxes& group : out.sizes) {
@@ -160,9 +160,11 @@ std::string to_text(const Comparison& c) {
     text += "\nfaster, as one size changes\n";
     for (const WinnersAlong& along : c.along) {
         const std::string axes = names_text(along.axes.axes);
+        const std::string end = count_text(static_cast<double>(along.to)) +
+                                (along.to < c.largest ? ", the most that runs" : "");
         if (along.flips.empty()) {
             text += fmt::format("  {}  no change from {} to {}: {}\n", axes, count_text(static_cast<double>(along.from)),
-                                count_text(static_cast<double>(along.to)), winner_text(c.subjects, along.at_from));
+                                end, winner_text(c.subjects, along.at_from));
             continue;
         }
         text += fmt::format("  {}  from {} {}", axes, count_text(static_cast<double>(along.from)),
@@ -171,7 +173,7 @@ std::string to_text(const Comparison& c) {
             text += fmt::format("; from {} {}{}", count_text(static_cast<double>(along.flips[i].at)),
                                 winner_text(c.subjects, along.flips[i].after),
                                 along.why[i].empty() ? "" : " (" + along.why[i] + ")");
-        text += fmt::format("; to {}\n", count_text(static_cast<double>(along.to)));
+        text += fmt::format("; to {}\n", end);
     }
     return text;
 }

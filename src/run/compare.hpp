@@ -41,6 +41,7 @@ struct Comparison {
     std::vector<TiedAxes> sizes;
     std::vector<Outcome> outcomes;
     std::vector<WinnersAlong> along;
+    std::int64_t largest = 1;  ///< that was looked for
 };
 
 /// Looks at powers of two from 1 to `largest`, as far as the sizes make sense and one side fits, and bisects to the exact sizes.

@@ -1,5 +1,7 @@
 #include "run/flips.hpp"
 
+#include <algorithm>
+
 namespace napkin {
 namespace {
 
@@ -22,10 +24,8 @@ Status bisect(Seen low, Seen high, const std::function<Result<int>(std::int64_t)
     return bisect(middle, high, best, flips);
 }
 
-}  // namespace
-
-Result<std::vector<Flip>> find_flips(const std::vector<std::int64_t>& sizes,
-                                     const std::function<Result<int>(std::int64_t)>& best) {
+Result<std::vector<Flip>> between_neighbours(const std::vector<std::int64_t>& sizes,
+                                             const std::function<Result<int>(std::int64_t)>& best) {
     std::vector<Flip> flips;
     Seen last{0, nobody};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -37,6 +37,24 @@ Result<std::vector<Flip>> find_flips(const std::vector<std::int64_t>& sizes,
         last = here;
     }
     return flips;
+}
+
+}  // namespace
+
+Result<std::vector<Flip>> find_flips(std::vector<std::int64_t> sizes, std::int64_t near,
+                                     const std::function<Result<int>(std::int64_t)>& best) {
+    auto coarse = between_neighbours(sizes, best);
+    if (!coarse || coarse->empty() || near < 1) return coarse;
+    const std::int64_t least = sizes.front(), most = sizes.back();
+    for (const Flip& flip : *coarse) {
+        const std::int64_t from = std::max(least, flip.at - flip.at / 8), to = std::min(most, flip.at + flip.at / 8);
+        const std::int64_t step = std::max<std::int64_t>(1, (to - from) / near);
+        for (std::int64_t size = from; size <= to; size += step) sizes.push_back(size);
+        sizes.insert(sizes.end(), {flip.at - 1, flip.at});
+    }
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return between_neighbours(sizes, best);
 }
 
 }  // namespace napkin

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <set>
+#include <thread>
 
 #include "run/flips.hpp"
 #include "support/numbers.hpp"
@@ -115,11 +118,21 @@ bool Outcome::has_no_sizes() const { return is_one_of(why.code, {"size-overflow"
 
 Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
     if (const auto known = known_.find(sizes); known != known_.end()) return known->second;
+    // Machines are shared out among threads; what one throws comes out of get().
+    std::vector<std::optional<Result<Outcome>>> costs(subjects_.size());
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t i = next++; i < subjects_.size(); i = next++) costs[i] = cost(subjects_[i], sizes);
+    };
+    std::vector<std::future<void>> others;
+    const std::size_t threads = std::min<std::size_t>(subjects_.size(), std::max(1U, std::thread::hardware_concurrency()));
+    for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, work));
+    work();
+    for (std::future<void>& other : others) other.get();
     std::vector<Outcome> outcomes;
-    for (const Subject& subject : subjects_) {
-        auto outcome = cost(subject, sizes);
-        if (!outcome) return outcome.errors();
-        outcomes.push_back(std::move(outcome).value());
+    for (std::optional<Result<Outcome>>& found : costs) {
+        if (!found->ok()) return found->errors();
+        outcomes.push_back(std::move(*found).value());
     }
     return known_[sizes] = std::move(outcomes);
 }
@@ -168,18 +181,17 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
             if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[static_cast<std::size_t>(id)]});
         }
     }
+    const auto group_of = [&](const std::string& axis) {
+        return std::find_if(groups.begin(), groups.end(), [&](const TiedAxes& g) {
+            return std::find(g.axes.begin(), g.axes.end(), axis) != g.axes.end();
+        });
+    };
     for (const Subject& subject : subjects) {
         for (const auto& tie : declared_ties(subject)) {
-            const auto holds = [&](const std::string& axis) {
-                return std::find_if(groups.begin(), groups.end(), [&](const TiedAxes& g) {
-                    return std::find(g.axes.begin(), g.axes.end(), axis) != g.axes.end();
-                });
-            };
-            const auto first = std::find_if(tie.begin(), tie.end(),
-                                            [&](const std::string& a) { return holds(a) != groups.end(); });
-            if (first == tie.end()) continue;
-            for (const std::string& other : tie) {
-                const auto to = holds(*first), from = holds(other);
+            auto to = groups.end();
+            for (const std::string& axis : tie) to = std::min(to, group_of(axis));
+            for (const std::string& axis : tie) {
+                const auto from = group_of(axis);
                 if (from == groups.end() || from == to || from->size != to->size) continue;
                 to->axes.insert(to->axes.end(), from->axes.begin(), from->axes.end());
                 groups.erase(from);

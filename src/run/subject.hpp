@@ -41,6 +41,8 @@ public:
     /// All subjects with these sizes in place of their own. A subject that does not fit its machine, or whose diagram does not allow the
     /// sizes, has an outcome without figures. Errors: all others (missing-size, unknown-machine, …).
     Result<std::vector<Outcome>> at(const AxisSizes& sizes);
+    /// How many sizes to look at around a flip (find_flips), so that many subjects do not take long.
+    [[nodiscard]] std::int64_t looks_near_flips() const { return 64 / std::ssize(subjects_); }
 
 private:
     std::vector<Subject> subjects_;

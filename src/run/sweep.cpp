@@ -61,7 +61,7 @@ Status best_along(CostTable& table, const std::vector<SweepAxis>& axes, std::siz
             if (!outcomes) return outcomes.errors();
             return best_of(*outcomes, criterion);
         };
-        auto flips = find_flips(axes.back().sizes, best);
+        auto flips = find_flips(axes.back().sizes, table.looks_near_flips(), best);
         if (!flips) return flips.errors();
         std::vector<std::int64_t> others(begin->sizes.begin(), begin->sizes.end() - 1);
         out.best.push_back({criterion, std::move(others), best_of(begin->outcomes, criterion), std::move(flips).value()});
@@ -85,7 +85,7 @@ Status bound_along(CostTable& table, const std::vector<SweepAxis>& axes, std::si
         if (known == kinds.end()) kinds.push_back(found);
         return static_cast<int>(position);
     };
-    const auto flips = find_flips(axes.back().sizes, kind);
+    const auto flips = find_flips(axes.back().sizes, table.looks_near_flips(), kind);
     if (!flips) return flips.errors();
     BoundAlong along{{sizes.begin(), sizes.end() - 1}, binds(out.points[first].outcomes[0]), {}};
     for (const Flip& flip : *flips) along.changes.push_back({flip.at, kinds[static_cast<std::size_t>(flip.after)]});
