@@ -35,6 +35,41 @@ MachineCostOptions machine_options(const CostQuery& query, const Compilation& c)
     return options;
 }
 
+/// Bytes of the arrays that lie in memory: inputs, outputs, and what one kernel leaves for another.
+struct Footprint {
+    std::map<std::string, double> arrays;
+    double inputs = 0, outputs = 0, between = 0;
+};
+Footprint footprint(const Compilation& c) {
+    Footprint out;
+    for (ArrayId id = 0; id < static_cast<ArrayId>(c.derived.diagram.arrays.size()); ++id) {
+        const Array& array = c.derived.diagram.array(id);
+        const bool moved = std::any_of(c.derived.kernels.begin(), c.derived.kernels.end(), [&](const Kernel& k) {
+            return is_among(k.inputs, id) || is_among(k.outputs, id);
+        });
+        if (array.role == ArrayRole::temporary && !moved) continue;
+        const double size = static_cast<double>(count_values(c.derived.diagram, id, c.extents)) * bytes(array.type);
+        out.arrays[array.name] = size;
+        (array.role == ArrayRole::input    ? out.inputs
+         : array.role == ArrayRole::output ? out.outputs
+                                           : out.between) += size;
+    }
+    return out;
+}
+json footprint_json(const Footprint& f) {
+    return {
+        {"arrays", f.arrays}, {"inputs_bytes", f.inputs}, {"outputs_bytes", f.outputs}, {"intermediates_bytes", f.between}};
+}
+
+/// The highest rate at which a unit that the kernel uses multiplies and adds, all cores and devices together.
+double peak_flops_per_s(const KernelOnMachine& kernel, const Machine& machine, double devices) {
+    double peak = 0;
+    for (const UnitLoad& unit : kernel.units)
+        if (unit.rate.unit == "fma" || unit.rate.unit == "tensor")
+            peak = std::max(peak, 2 * unit.rate.per_clock * machine.cores.value * machine.clock_hz.value * devices);
+    return peak;
+}
+
 struct Costed {
     Compilation compilation;
     bool sized = false;
@@ -67,6 +102,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         plan = std::move(planned).value();
     }
     out.summary.machine = c.machine.name;
+    const auto devices = static_cast<double>(query.levels.devices);
     double longest = -1;
     for (std::size_t k = 0; k < c.derived.kernels.size(); ++k) {
         MachineCostOptions options = machine_options(query, c);
@@ -86,9 +122,13 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         out.summary.flops += cost->flops;
         out.summary.transfers_bytes += cost->memory_transfers_bytes();
         if (cost->seconds > longest) longest = cost->seconds, out.summary.bound_by = cost->bound_by;
+        out.summary.peak_flops_per_s = std::max(out.summary.peak_flops_per_s, peak_flops_per_s(*cost, c.machine, devices));
         out.kernels.push_back(std::move(cost).value());
     }
-    const auto devices = static_cast<double>(query.levels.devices);
+    const Footprint arrays = footprint(c);
+    out.summary.num_kernels = out.kernels.size();
+    out.summary.footprint_bytes = arrays.inputs + arrays.outputs + arrays.between;
+    out.summary.memory_bytes = c.machine.levels[0].capacity_bytes.value * devices;
     if (c.machine.power_watts) out.summary.energy_j = c.machine.power_watts->value * out.summary.seconds * devices;
     if (c.machine.price_usd_per_hour)
         out.summary.price_usd = c.machine.price_usd_per_hour->value / 3600 * out.summary.seconds * devices;
@@ -101,23 +141,6 @@ TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {
     for (const auto& [axis, size] : cost.group) tiles.group[static_cast<std::size_t>(axis)] = size;
     for (const auto& [axis, size] : cost.stream) tiles.stream[static_cast<std::size_t>(axis)] = size;
     return tiles;
-}
-
-/// Bytes of the arrays that lie in memory: inputs, outputs, and what one kernel leaves for another.
-json footprint(const Compilation& c) {
-    json arrays = json::object();
-    double inputs = 0, outputs = 0, between = 0;
-    for (ArrayId id = 0; id < static_cast<ArrayId>(c.derived.diagram.arrays.size()); ++id) {
-        const Array& array = c.derived.diagram.array(id);
-        const bool moved = std::any_of(c.derived.kernels.begin(), c.derived.kernels.end(), [&](const Kernel& k) {
-            return is_among(k.inputs, id) || is_among(k.outputs, id);
-        });
-        if (array.role == ArrayRole::temporary && !moved) continue;
-        const double size = static_cast<double>(count_values(c.derived.diagram, id, c.extents)) * bytes(array.type);
-        arrays[array.name] = size;
-        (array.role == ArrayRole::input ? inputs : array.role == ArrayRole::output ? outputs : between) += size;
-    }
-    return {{"arrays", arrays}, {"inputs_bytes", inputs}, {"outputs_bytes", outputs}, {"intermediates_bytes", between}};
 }
 
 /// Transactions of a warp whose threads run along an axis, for every array in memory.
@@ -202,7 +225,7 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     study.json["flop_per_byte"] = s.flops / s.transfers_bytes;
     if (s.energy_j) study.json["energy_j"] = *s.energy_j;
     if (s.price_usd) study.json["price_usd"] = *s.price_usd;
-    study.json["footprint"] = footprint(c);
+    study.json["footprint"] = footprint_json(footprint(c));
     study.json["coalescing"] = coalescing(c);
     study.json["ridges"] = json::array();
     for (const Ridge& ridge : ridges(c.machine))

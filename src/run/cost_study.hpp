@@ -27,6 +27,12 @@ struct CostSummary {
     double seconds = 0, flops = 0, transfers_bytes = 0;  ///< between memory and the level below it
     std::string bound_by;                                ///< of the kernel that takes longest
     std::optional<double> energy_j, price_usd;           ///< of one run, where the machine's file says watts and price
+    std::size_t num_kernels = 0;
+    double peak_flops_per_s = 0;  ///< of the fastest unit in use that multiplies and adds
+    double footprint_bytes = 0;  ///< of all arrays that lie in memory: inputs, outputs, what one kernel leaves for another
+    double memory_bytes = 0;     ///< what the machine has for them, all devices together
+    [[nodiscard]] double flop_per_byte() const { return flops / transfers_bytes; }
+    [[nodiscard]] double peak_share() const { return peak_flops_per_s > 0 ? flops / seconds / peak_flops_per_s : 0; }
 };
 
 struct CostStudy {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "napkin/command.hpp"
+#include "napkin/cost_compare.hpp"
 #include "run/cost_study.hpp"
 #include "run/count_levels.hpp"
 
@@ -15,6 +16,7 @@ struct CostCommand {
     double memory = 0, overhead = 0;
     std::int64_t cluster = 1, devices = 1;
     bool explain = false, count = false;
+    ManyOptions many;
 };
 
 Result<CostQuery> query_of(const CostCommand& c) {
@@ -45,9 +47,26 @@ Json counted_json(const LevelCount& count) {
     return out;
 }
 
+/// What only the report of one diagram on one machine has.
+void refuse_options_of_one(const CostCommand& c) {
+    const char* option = c.explain        ? "--explain"
+                         : c.memory > 0   ? "--memory"
+                         : c.overhead > 0 ? "--special-overhead"
+                         : c.count        ? "--count"
+                                          : nullptr;
+    if (option) throw UsageError(fmt::format("{} belongs to the report of one diagram on one machine", option));
+}
+
 ExitCode cost(const CostCommand& c) {
-    const auto query = query_of(c);
+    auto query = query_of(c);
     if (!query) return fail(query.errors(), c.common);
+    if (!c.many.against.empty() || !c.many.sweeps.empty() || machine_list(c.common.machine).size() > 1) {
+        refuse_options_of_one(c);
+        const AxisSizes sizes = std::move(query->pipeline.sizes);
+        query->pipeline.sizes.clear();
+        return cost_many(*query, sizes, c.many, c.common);
+    }
+    if (c.many.csv) throw UsageError("--csv writes a --sweep or several machines");
     const auto study = study_cost(*query);
     if (!study) return fail(study.errors(), c.common);
     std::optional<LevelCount> counted;
@@ -74,7 +93,11 @@ ExitCode cost(const CostCommand& c) {
 void add_cost(CLI::App& app, Main& main) {
     const auto c = std::make_shared<CostCommand>();
     Command command(app, main, "cost", "Count transfers H, memory M and groups; say what binds on a machine, and why",
-                    "napkin cost examples/attention.nk --machine h100-sxm5 --explain", [c] { return cost(*c); });
+                    "napkin cost examples/attention.nk --machine h100-sxm5 --explain\n"
+                    "  napkin cost examples/attention.nk --machine all\n"
+                    "  napkin cost examples/attention.nk --machine h100-sxm5 --against no-fuse\n"
+                    "  napkin cost examples/attention.nk --machine h100-sxm5,h200 --sweep q=x=1024..65536 --csv",
+                    [c] { return cost(*c); });
     command.file(c->common);
     command.sizes(c->common);
     command.text("--types", "TYPE", c->types, "Type of every array of floating point, in place of the text's",
@@ -89,6 +112,14 @@ void add_cost(CLI::App& app, Main& main) {
                  "What special functions take beside their operations, as a share of them");
     command.flag("--count", c->count, "Move every value through every level, and put what is counted beside H and M");
     command.flag("--explain", c->explain, "The derivation of every figure, with the numbers put in");
+    command.text("--against", "SPEC", c->many.against,
+                 "What to set beside it, with commas between: a file, no-fuse, machine=NAME, types=TYPE, diagram=NAME, "
+                 "set:AXIS=SIZE, devices=N, cluster=N, form=FORM; all else is the same on both sides");
+    command.list("--sweep", "AXIS=LO..HI", c->many.sweeps,
+                 "Costs over sizes: powers of two (d=32..512), steps (d=32..512:32), factors (d=32..512:*4), a list "
+                 "(d=32,48,96), tied axes (q=x=1024..65536); several give the product",
+                 false);
+    command.flag("--csv", c->many.csv, "A sweep, or several machines, as CSV");
     command.output(c->common);
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+// Subjects beside each other at one point, the fastest first: which machine is best for this workload?
+#include <string>
+
+#include "run/subject.hpp"
+
+namespace napkin {
+
+struct Ranking {
+    std::vector<Subject> subjects;
+    std::vector<TiedAxes> sizes;
+    std::vector<Outcome> outcomes;
+    std::vector<std::size_t> order;  ///< positions by time; those that do not run come last
+};
+
+/// Errors: missing-size and those of the passes; that of the first subject where none runs.
+Result<Ranking> rank(std::vector<Subject> subjects);
+
+std::string to_text(const Ranking& ranking);
+std::string to_csv(const Ranking& ranking);
+nlohmann::json to_json(const Ranking& ranking);
+
+}  // namespace napkin

@@ -1,0 +1,252 @@
+#include "run/subject.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <set>
+#include <thread>
+
+#include "run/flips.hpp"
+#include "support/numbers.hpp"
+#include "support/text.hpp"
+#include "syntax/parse.hpp"
+#include "syntax/parser.hpp"
+
+namespace napkin {
+namespace {
+
+bool is_one_of(const std::string& code, std::initializer_list<std::string_view> codes) {
+    return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+Diagnostic too_large_for_memory(const CostSummary& figures) {
+    Diagnostic d;
+    d.code = "memory-exceeded";
+    d.message = fmt::format("the arrays take {}", bytes_text(figures.footprint_bytes));
+    d.expected = fmt::format("at most {}, the memory of {}", bytes_text(figures.memory_bytes), figures.machine);
+    d.hint = "smaller sizes with --set";
+    return d;
+}
+
+Result<Outcome> cost(const Subject& subject, const AxisSizes& sizes) {
+    CostQuery query = subject.query;
+    for (const auto& [axis, size] : sizes)
+        if (subject.has(axis) && !subject.fixed.contains(axis)) query.pipeline.sizes[axis] = size;
+    auto figures = cost_summary(query);
+    Outcome outcome;
+    if (figures) {
+        if (figures->footprint_bytes > figures->memory_bytes) {
+            outcome.why = too_large_for_memory(*figures);
+        } else {
+            outcome.figures = std::move(figures).value();
+        }
+        return outcome;
+    }
+    outcome.why = figures.errors().front();
+    if (outcome.has_no_sizes() || is_one_of(outcome.why.code, {"memory-exceeded", "bad-cluster", "bad-devices"}))
+        return outcome;
+    return figures.errors();
+}
+
+/// Axes whose entry in `sizes` of the text names them together.
+void tie_of_text(const std::vector<AstSize>& entries, std::vector<std::vector<std::string>>& ties) {
+    for (const AstSize& entry : entries) {
+        std::vector<std::string> tie;
+        for (const AstWord& word : entry.names) tie.push_back(word.text);
+        if (tie.size() > 1 && entry.value) ties.push_back(std::move(tie));
+    }
+}
+
+std::vector<std::vector<std::string>> declared_ties(const Subject& subject) {
+    std::vector<std::vector<std::string>> ties;
+    Diagnostics ignored;  // the text was read before
+    const Module module = parse_module(subject.query.source, ignored);
+    tie_of_text(module.sizes, ties);
+    for (const AstDefinition& definition : module.definitions)
+        if (definition.name.text == subject.diagram.name) tie_of_text(definition.sizes, ties);
+    for (const Axis& axis : subject.diagram.axes)
+        if (axis.size && axis.size->symbols().size() == 1 && *axis.size == Size::symbol(*axis.size->symbols().begin()))
+            ties.push_back({axis.name, *axis.size->symbols().begin()});
+    return ties;
+}
+
+std::set<AxisId> used_axes(const Diagram& diagram) {
+    std::set<AxisId> used;
+    for (const Array& array : diagram.arrays) used.insert(array.axes.begin(), array.axes.end());
+    for (const Equation& equation : diagram.equations)
+        used.insert(equation.reduce_axes.begin(), equation.reduce_axes.end());
+    return used;
+}
+
+}  // namespace
+
+Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const AxisSizes& sizes) {
+    std::vector<std::string> axes;
+    for (Subject& subject : subjects) {
+        const PipelineOptions& options = subject.query.pipeline;
+        auto diagram = parse_diagram(subject.query.source, {options.diagram, options.schedule});
+        if (!diagram) return diagram.errors();
+        subject.diagram = std::move(diagram).value();
+        for (const Axis& axis : subject.diagram.axes) axes.push_back(axis.name);
+    }
+    for (const auto& [axis, size] : sizes) {
+        if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+        std::sort(axes.begin(), axes.end());
+        axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+        Diagnostic d;
+        d.code = "unknown-axis";
+        d.message = fmt::format("a size is given for {}, but {} has no such axis", axis, subjects.front().diagram.name);
+        d.expected = fmt::format("one of {}", join(axes, ", "));
+        if (const std::string near = nearest_name(axis, axes); !near.empty())
+            d.hint = fmt::format("did you mean {}?", near);
+        return d;
+    }
+    for (Subject& subject : subjects) {
+        for (const auto& [axis, size] : sizes)
+            if (subject.has(axis) && !subject.fixed.contains(axis)) subject.query.pipeline.sizes[axis] = size;
+        for (Axis& axis : subject.diagram.axes) {
+            const auto& given = subject.query.pipeline.sizes;
+            if (const auto size = given.find(axis.name); size != given.end()) axis.size = Size(size->second);
+        }
+    }
+    return subjects;
+}
+
+bool Outcome::has_no_sizes() const { return is_one_of(why.code, {"size-overflow", "bad-size", "index-out-of-range"}); }
+
+Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
+    if (const auto known = known_.find(sizes); known != known_.end()) return known->second;
+    // Machines are shared out among threads; what one throws comes out of get().
+    std::vector<std::optional<Result<Outcome>>> costs(subjects_.size());
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t i = next++; i < subjects_.size(); i = next++) costs[i] = cost(subjects_[i], sizes);
+    };
+    std::vector<std::future<void>> others;
+    const std::size_t threads = std::min<std::size_t>(subjects_.size(), std::max(1U, std::thread::hardware_concurrency()));
+    for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, work));
+    work();
+    for (std::future<void>& other : others) other.get();
+    std::vector<Outcome> outcomes;
+    for (std::optional<Result<Outcome>>& found : costs) {
+        if (!found->ok()) return found->errors();
+        outcomes.push_back(std::move(*found).value());
+    }
+    return known_[sizes] = std::move(outcomes);
+}
+
+std::string_view name(Criterion criterion) {
+    constexpr std::string_view names[] = {"time", "energy", "price"};
+    return names[static_cast<std::size_t>(criterion)];
+}
+
+std::optional<double> value(const CostSummary& figures, Criterion criterion) {
+    switch (criterion) {
+        case Criterion::time: return figures.seconds;
+        case Criterion::energy: return figures.energy_j;
+        case Criterion::price: return figures.price_usd;
+    }
+    return std::nullopt;
+}
+
+int best_of(const std::vector<Outcome>& outcomes, Criterion criterion) {
+    constexpr double same = 1e-9;  // of the sums' rounding
+    int best = nobody;
+    double least = 0, most = 0;
+    std::size_t known = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        const auto v = outcomes[i].figures ? value(*outcomes[i].figures, criterion) : std::nullopt;
+        if (!v) continue;
+        if (best == nobody || *v < least * (1 - same)) best = static_cast<int>(i), least = *v;
+        most = std::max(most, *v);
+        ++known;
+    }
+    const bool equal = known > 1 && known == outcomes.size() && most <= least * (1 + same);
+    return equal ? all_equal : best;
+}
+
+Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
+    std::vector<TiedAxes> groups;
+    for (const Subject& subject : subjects) {
+        const auto extents = bind_sizes(subject.diagram);
+        if (!extents) return extents.errors();
+        for (const AxisId id : used_axes(subject.diagram)) {
+            const Axis& axis = subject.diagram.axis(id);
+            const bool formula = axis.size && !axis.size->as_constant() &&
+                                 *axis.size != Size::symbol(*axis.size->symbols().begin());
+            const bool seen = std::any_of(groups.begin(), groups.end(),
+                                          [&](const TiedAxes& g) { return g.axes[0] == axis.name; });
+            if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[static_cast<std::size_t>(id)]});
+        }
+    }
+    const auto group_of = [&](const std::string& axis) {
+        return std::find_if(groups.begin(), groups.end(), [&](const TiedAxes& g) {
+            return std::find(g.axes.begin(), g.axes.end(), axis) != g.axes.end();
+        });
+    };
+    for (const Subject& subject : subjects) {
+        for (const auto& tie : declared_ties(subject)) {
+            auto to = groups.end();
+            for (const std::string& axis : tie) to = std::min(to, group_of(axis));
+            for (const std::string& axis : tie) {
+                const auto from = group_of(axis);
+                if (from == groups.end() || from == to || from->size != to->size) continue;
+                to->axes.insert(to->axes.end(), from->axes.begin(), from->axes.end());
+                groups.erase(from);
+            }
+        }
+    }
+    return groups;
+}
+
+std::string names_text(const std::vector<std::string>& axes) { return join(axes, " = "); }
+
+std::string sizes_text(const std::vector<TiedAxes>& tied) {
+    std::vector<std::string> parts;
+    for (const TiedAxes& group : tied) parts.push_back(fmt::format("{} = {}", names_text(group.axes), group.size));
+    return join(parts, ", ");
+}
+
+nlohmann::json figures_json(const Outcome& outcome) {
+    if (!outcome.figures) return {{"error", {{"code", outcome.why.code}, {"message", outcome.why.message}}}};
+    const CostSummary& f = *outcome.figures;
+    nlohmann::json json = {{"machine", f.machine},
+                           {"seconds", f.seconds},
+                           {"bound_by", f.bound_by},
+                           {"kernels", f.num_kernels},
+                           {"transfers_bytes", f.transfers_bytes},
+                           {"flops", f.flops},
+                           {"flop_per_byte", f.flop_per_byte()},
+                           {"peak_share", f.peak_share()},
+                           {"footprint_bytes", f.footprint_bytes}};
+    json["energy_j"] = f.energy_j ? nlohmann::json(*f.energy_j) : nlohmann::json();
+    json["price_usd"] = f.price_usd ? nlohmann::json(*f.price_usd) : nlohmann::json();
+    return json;
+}
+
+std::string csv_quoted(const std::string& text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    std::string out = "\"";
+    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return out + "\"";
+}
+
+std::string csv_cells(const Outcome& outcome) {
+    const nlohmann::json figures = figures_json(outcome);
+    std::vector<std::string> cells;
+    for (const std::string_view column : csv_columns) {
+        const auto found = figures.find(std::string(column));
+        if (column == "error") {
+            cells.push_back(csv_quoted(outcome.figures ? "" : outcome.why.message));
+        } else if (found == figures.end() || found->is_null()) {
+            cells.emplace_back();
+        } else {
+            cells.push_back(found->is_string() ? csv_quoted(*found) : found->dump());
+        }
+    }
+    return join(cells, ",");
+}
+
+}  // namespace napkin

@@ -1,0 +1,79 @@
+#pragma once
+// Several things that are costed beside each other, at sizes that they share: the sides of a comparison, or one diagram on many machines.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/cost_study.hpp"
+
+namespace napkin {
+
+using AxisSizes = std::map<std::string, std::int64_t>;
+
+struct Subject {
+    std::string label;
+    CostQuery query;
+    Diagram diagram;  ///< with the query's sizes in place of the text's
+    AxisSizes fixed;  ///< sizes that belong to this subject: no sweep changes them
+    [[nodiscard]] bool has(const std::string& axis) const { return diagram.find_axis(axis).has_value(); }
+};
+
+/// Reads each query's text. A size of `sizes` goes to the subjects that have the axis. Errors: those of the text; unknown-axis where
+/// no subject has it.
+Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const AxisSizes& sizes);
+
+/// What one subject costs at one point, or why it cannot run there.
+struct Outcome {
+    std::optional<CostSummary> figures;
+    Diagnostic why;
+    /// The sizes make no sense for the diagram, whatever the machine.
+    [[nodiscard]] bool has_no_sizes() const;
+};
+
+/// The costs of subjects at sizes, each worked out once.
+class CostTable {
+public:
+    explicit CostTable(std::vector<Subject> subjects) : subjects_(std::move(subjects)) {}
+    [[nodiscard]] const std::vector<Subject>& subjects() const { return subjects_; }
+
+    /// All subjects with these sizes in place of their own. A subject that does not fit its machine, or whose diagram does not allow the
+    /// sizes, has an outcome without figures. Errors: all others (missing-size, unknown-machine, …).
+    Result<std::vector<Outcome>> at(const AxisSizes& sizes);
+    /// How many sizes to look at around a flip (find_flips), so that many subjects do not take long.
+    [[nodiscard]] std::int64_t looks_near_flips() const { return 64 / std::ssize(subjects_); }
+
+private:
+    std::vector<Subject> subjects_;
+    std::map<AxisSizes, std::vector<Outcome>> known_;
+};
+
+enum class Criterion : std::uint8_t { time, energy, price };
+inline constexpr Criterion all_criteria[] = {Criterion::time, Criterion::energy, Criterion::price};
+std::string_view name(Criterion criterion);
+/// Empty where the machine's file lacks the figure.
+std::optional<double> value(const CostSummary& figures, Criterion criterion);
+/// The position with the least, the first where several are equal; all_equal, or nobody (flips.hpp).
+int best_of(const std::vector<Outcome>& outcomes, Criterion criterion);
+
+/// Axes that the texts give one size ("q = x = 4096", "x = n") and that have it: they are moved together. Every axis that something runs
+/// over is in one group; those whose size is a formula of others are in none. Errors: those of bind_sizes.
+struct TiedAxes {
+    std::vector<std::string> axes;
+    std::int64_t size = 1;
+};
+Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects);
+
+std::string names_text(const std::vector<std::string>& axes);  ///< "q = x"
+std::string sizes_text(const std::vector<TiedAxes>& tied);     ///< "q = x = 4096, k = d = 128"
+/// Every figure, or {"error": {code, message}}.
+nlohmann::json figures_json(const Outcome& outcome);
+/// The same as cells of a CSV file; empty where there is no figure.
+inline constexpr std::string_view csv_columns[] = {"machine",         "seconds",  "bound_by",      "kernels",
+                                                   "transfers_bytes", "flops",    "flop_per_byte", "peak_share",
+                                                   "footprint_bytes", "energy_j", "price_usd",     "error"};
+std::string csv_cells(const Outcome& outcome);
+std::string csv_quoted(const std::string& text);
+
+}  // namespace napkin

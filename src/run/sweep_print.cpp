@@ -1,0 +1,190 @@
+// A sweep for readers: as a table with what changes below it, as CSV, as JSON.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "run/sweep.hpp"
+#include "support/numbers.hpp"
+#include "support/text.hpp"
+
+namespace napkin {
+namespace {
+
+std::string winner_text(const std::vector<Subject>& subjects, int winner) {
+    if (winner == nobody) return "none";
+    return winner == all_equal ? "equal" : subjects[static_cast<std::size_t>(winner)].label;
+}
+
+std::string header_of(const SweepAxis& axis) { return names_text(axis.axes); }
+
+std::string table_of_one(const Sweep& s) {
+    std::vector<std::vector<std::string>> rows(1);
+    for (const SweepAxis& axis : s.axes) rows[0].push_back(header_of(axis));
+    for (const char* column :
+         {"time", "of peak", "transfers", "FLOP a byte", "arrays", "energy", "a million runs", "bound by"})
+        rows[0].emplace_back(column);
+    for (const SweepPoint& point : s.points) {
+        std::vector<std::string>& row = rows.emplace_back();
+        for (const std::int64_t size : point.sizes) row.push_back(count_text(static_cast<double>(size)));
+        const Outcome& outcome = point.outcomes[0];
+        if (!outcome.figures) {
+            row.insert(row.end(), {"–", "–", "–", "–", "–", "–", "–", "does not run: " + outcome.why.message});
+            continue;
+        }
+        const CostSummary& f = *outcome.figures;
+        row.insert(row.end(), {seconds_text(f.seconds), fmt::format("{:.0f}%", 100 * f.peak_share()),
+                               bytes_text(f.transfers_bytes), fmt::format("{:.3g}", f.flop_per_byte()),
+                               bytes_text(f.footprint_bytes), f.energy_j ? fmt::format("{:.3g} J", *f.energy_j) : "–",
+                               f.price_usd ? fmt::format("{:.3g} USD", *f.price_usd * 1e6) : "–", f.bound_by});
+    }
+    std::vector<std::size_t> to_right;
+    for (std::size_t i = 0; i + 1 < rows[0].size(); ++i) to_right.push_back(i);
+    return table(rows, to_right);
+}
+
+std::string table_of_many(const Sweep& s) {
+    std::vector<std::vector<std::string>> rows(1);
+    for (const SweepAxis& axis : s.axes) rows[0].push_back(header_of(axis));
+    for (const Subject& subject : s.subjects) rows[0].push_back(subject.label);
+    std::set<Criterion> criteria;
+    for (const BestAlong& best : s.best) criteria.insert(best.criterion);
+    for (const Criterion criterion : criteria) rows[0].push_back(fmt::format("least {}", name(criterion)));
+    for (const SweepPoint& point : s.points) {
+        std::vector<std::string>& row = rows.emplace_back();
+        for (const std::int64_t size : point.sizes) row.push_back(count_text(static_cast<double>(size)));
+        for (const Outcome& outcome : point.outcomes)
+            row.push_back(outcome.figures ? seconds_text(outcome.figures->seconds) : "–");
+        for (const Criterion criterion : criteria)
+            row.push_back(winner_text(s.subjects, best_of(point.outcomes, criterion)));
+    }
+    std::vector<std::size_t> to_right;
+    for (std::size_t i = 0; i < s.axes.size() + s.subjects.size(); ++i) to_right.push_back(i);
+    return table(rows, to_right);
+}
+
+/// Why subjects do not run, each reason once with the first size at which it stands.
+std::string reasons(const Sweep& s) {
+    std::string text;
+    for (std::size_t i = 0; i < s.subjects.size(); ++i) {
+        for (const SweepPoint& point : s.points) {
+            if (point.outcomes[i].figures) continue;
+            std::vector<std::string> at;
+            for (std::size_t a = 0; a < s.axes.size(); ++a)
+                at.push_back(fmt::format("{} = {}", header_of(s.axes[a]), point.sizes[a]));
+            text += fmt::format("{} does not run at {}: {}\n", s.subjects[i].label, join(at, ", "),
+                                point.outcomes[i].why.message);
+            break;
+        }
+    }
+    return text;
+}
+
+/// " at b = 2, h = 8": the axes but the last.
+std::string others_text(const Sweep& s, const std::vector<std::int64_t>& others) {
+    std::vector<std::string> parts;
+    for (std::size_t a = 0; a < others.size(); ++a)
+        parts.push_back(fmt::format("{} = {}", header_of(s.axes[a]), others[a]));
+    return parts.empty() ? "" : " at " + join(parts, ", ");
+}
+
+std::string from_text(const Sweep& s, std::int64_t size, const std::string& what) {
+    return fmt::format("; from {} = {} {}", header_of(s.axes.back()), count_text(static_cast<double>(size)), what);
+}
+
+std::string flips_text(const Sweep& s) {
+    std::string text;
+    for (const BestAlong& along : s.best) {
+        text += fmt::format("least {}{}: {}", name(along.criterion), others_text(s, along.others),
+                            winner_text(s.subjects, along.at_first));
+        if (along.flips.empty()) text += fmt::format(" at every {}", header_of(s.axes.back()));
+        for (const Flip& flip : along.flips) text += from_text(s, flip.at, winner_text(s.subjects, flip.after));
+        text += "\n";
+    }
+    for (const BoundAlong& along : s.bounds) {
+        text += fmt::format("bound{} by {}", others_text(s, along.others), along.at_first);
+        if (along.changes.empty()) text += fmt::format(" at every {}", header_of(s.axes.back()));
+        for (const BoundAlong::Change& change : along.changes) text += from_text(s, change.at, change.bound_by);
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string to_text(const Sweep& s) {
+    if (s.subjects.size() == 1) return table_of_one(s) + "\n" + flips_text(s);
+    std::string text = table_of_many(s);
+    if (const std::string why = reasons(s); !why.empty()) text += "\n" + why;
+    return text + "\n" + flips_text(s);
+}
+
+std::string to_csv(const Sweep& s) {
+    std::vector<std::string> cells;
+    for (const SweepAxis& axis : s.axes) cells.insert(cells.end(), axis.axes.begin(), axis.axes.end());
+    for (const Subject& subject : s.subjects)
+        for (const std::string_view column : csv_columns)
+            cells.push_back(
+                csv_quoted(s.subjects.size() == 1 ? std::string(column) : fmt::format("{} {}", subject.label, column)));
+    std::string text = join(cells, ",") + "\n";
+    for (const SweepPoint& point : s.points) {
+        cells.clear();
+        for (std::size_t i = 0; i < s.axes.size(); ++i)
+            cells.insert(cells.end(), s.axes[i].axes.size(), fmt::format("{}", point.sizes[i]));
+        for (const Outcome& outcome : point.outcomes) cells.push_back(csv_cells(outcome));
+        text += join(cells, ",") + "\n";
+    }
+    return text;
+}
+
+nlohmann::json to_json(const Sweep& s) {
+    using nlohmann::json;
+    const auto winner = [&](int who) {
+        return who == nobody      ? json()
+               : who == all_equal ? json("equal")
+                                  : json(s.subjects[static_cast<std::size_t>(who)].label);
+    };
+    json out;
+    out["subjects"] = json::array();
+    for (const Subject& subject : s.subjects)
+        out["subjects"].push_back({{"label", subject.label}, {"diagram", subject.diagram.name}});
+    out["axes"] = json::array();
+    for (const SweepAxis& axis : s.axes) out["axes"].push_back({{"axes", axis.axes}, {"sizes", axis.sizes}});
+    out["points"] = json::array();
+    for (const SweepPoint& point : s.points) {
+        json entry = {{"sizes", sizes_at(s.axes, point.sizes)}, {"results", json::array()}};
+        for (const Outcome& outcome : point.outcomes) entry["results"].push_back(figures_json(outcome));
+        for (const Criterion criterion : all_criteria)
+            if (s.subjects.size() > 1)
+                entry["best"][std::string(name(criterion))] = winner(best_of(point.outcomes, criterion));
+        out["points"].push_back(std::move(entry));
+    }
+    out["flips"] = json::array();
+    for (const BestAlong& along : s.best) {
+        for (const Flip& flip : along.flips) {
+            json entry = {{"by", std::string(name(along.criterion))},
+                          {"axes", s.axes.back().axes},
+                          {"at", flip.at},
+                          {"before", winner(flip.before)},
+                          {"after", winner(flip.after)},
+                          {"sizes", json::object()}};
+            for (std::size_t i = 0; i < along.others.size(); ++i)
+                for (const std::string& axis : s.axes[i].axes) entry["sizes"][axis] = along.others[i];
+            out["flips"].push_back(std::move(entry));
+        }
+    }
+    out["bounds"] = json::array();
+    for (const BoundAlong& along : s.bounds) {
+        json entry = {{"axes", s.axes.back().axes},
+                      {"sizes", json::object()},
+                      {"at_first", along.at_first},
+                      {"changes", json::array()}};
+        for (std::size_t i = 0; i < along.others.size(); ++i)
+            for (const std::string& axis : s.axes[i].axes) entry["sizes"][axis] = along.others[i];
+        for (const BoundAlong::Change& change : along.changes)
+            entry["changes"].push_back({{"at", change.at}, {"bound_by", change.bound_by}});
+        out["bounds"].push_back(std::move(entry));
+    }
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,155 @@
+// `napkin cost` on several things, as a user meets it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+    int code = -1;
+    std::string out, err;
+};
+
+class CostMany : public testing::Test {
+protected:
+    void SetUp() override {
+        folder_ = fs::temp_directory_path() / ("napkin_cost_many_" + std::to_string(getpid()));
+        fs::create_directories(folder_);
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    /// `napkin cost examples/FILE …`
+    [[nodiscard]] Outcome cost(const std::string& arguments) const {
+        const std::string command = "cd '" NAPKIN_SOURCE_DIR "/examples' && '" NAPKIN_CLI "' cost " + arguments +
+                                    " >'" + (folder_ / "out").string() + "' 2>'" + (folder_ / "err").string() + "'";
+        const int status = std::system(command.c_str());
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
+    }
+    [[nodiscard]] nlohmann::json json(const std::string& arguments) const {
+        const Outcome outcome = cost(arguments + " --json");
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return nlohmann::json::parse(outcome.out, nullptr, false);
+    }
+
+private:
+    [[nodiscard]] std::string read(const char* name) const {
+        std::ifstream in(folder_ / name, std::ios::binary);
+        std::ostringstream text;
+        text << in.rdbuf();
+        return text.str();
+    }
+    fs::path folder_;
+};
+
+TEST_F(CostMany, AgainstPutsBothSidesBesideEachOther) {
+    const Outcome outcome = cost("attention.nk --machine h100-sxm5 --against no-fuse");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_THAT(outcome.out, StartsWith("fused against no fusion at q = x = 4096, k = d = 128\n"));
+    for (const char* row : {"\ntime ", "\nbound by ", "\nkernels ", "\ntransfers ", "\nFLOPs ", "\nFLOP a byte ",
+                            "\narrays in memory ", "\nenergy ", "\na million runs ",
+                            "\nfaster, as one size changes\n  q = x  no change from 1 to 1,048,576: fused\n"})
+        EXPECT_THAT(outcome.out, HasSubstr(row));
+}
+
+TEST_F(CostMany, AgainstAsJson) {
+    const nlohmann::json document = json("attention.nk --machine h100-sxm5 --against machine=mi300x");
+    EXPECT_EQ(document["schema"], "napkin.compare/1");
+    EXPECT_EQ(document["left"]["label"], "h100-sxm5");
+    EXPECT_EQ(document["right"]["label"], "mi300x");
+    EXPECT_EQ(document["sizes"]["q"], 4096);
+    EXPECT_GT(document["time_ratio"], 0);
+    ASSERT_EQ(document["changes"].size(), 2U);
+    EXPECT_EQ(document["changes"][0]["axes"], nlohmann::json({"q", "x"}));
+    EXPECT_EQ(document["changes"][0]["winner_from"], "left");
+    ASSERT_EQ(document["changes"][0]["flips"].size(), 1U);
+    EXPECT_EQ(document["changes"][0]["flips"][0]["after"], "right");
+}
+
+TEST_F(CostMany, AllMachinesByTime) {
+    const Outcome outcome = cost("attention.nk --machine all");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out,
+                AllOf(HasSubstr("h100-sxm5"), HasSubstr("generic-cpu"), HasSubstr("\nleast time: "),
+                      HasSubstr("\nleast energy: "), HasSubstr("\nleast price: "), testing::Not(HasSubstr("\nhost"))));
+    const nlohmann::json document = json("attention.nk --machine all");
+    EXPECT_EQ(document["schema"], "napkin.ranking/1");
+    EXPECT_GE(document["results"].size(), 9U);
+    for (std::size_t i = 1; i < document["results"].size(); ++i)
+        EXPECT_LE(document["results"][i - 1]["seconds"], document["results"][i]["seconds"]);
+}
+
+TEST_F(CostMany, AMachineThatCannotRunItSaysWhy) {
+    const Outcome outcome = cost("attention.nk --machine rtx-4090,h200 --no-fuse --set q=65536,x=65536");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("\nh200 "), HasSubstr("\nrtx-4090 does not run it: the arrays take ")));
+}
+
+TEST_F(CostMany, HostIsCostedWhereItIsNamed) {
+    const nlohmann::json document = json("matmul.nk --machine host,h200 --set a=64,b=64,c=64");
+    EXPECT_EQ(document["results"].size(), 2U);
+    EXPECT_TRUE(document["results"][0]["energy_j"].is_number() || document["results"][1]["energy_j"].is_number());
+    EXPECT_THAT(cost("matmul.nk --machine host,h200").out, HasSubstr("–"));
+}
+
+TEST_F(CostMany, SweepsAsTextCsvAndJson) {
+    const std::string arguments = "matmul.nk --machine h200,rtx-4090 --sweep a=b=256..1024";
+    EXPECT_THAT(cost(arguments).out, AllOf(HasSubstr("a = b"), HasSubstr("least time"), HasSubstr("1,024")));
+    const Outcome csv = cost(arguments + " --csv");
+    EXPECT_EQ(csv.code, 0) << csv.err;
+    EXPECT_THAT(csv.out, StartsWith("a,b,h200 machine,h200 seconds,"));
+    EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 4);
+    const nlohmann::json document = json(arguments);
+    EXPECT_EQ(document["schema"], "napkin.sweep/1");
+    EXPECT_EQ(document["points"].size(), 3U);
+    EXPECT_EQ(document["points"][0]["results"].size(), 2U);
+    EXPECT_THAT(cost("matmul.nk --machine h200 --sweep a=64..4096").out, HasSubstr("\nbound by "));
+    EXPECT_THAT(cost("attention.nk --machine h200 --against no-fuse --sweep q=x=64..256").out,
+                HasSubstr("least time: fused"));
+}
+
+TEST_F(CostMany, MistakesAreUsage) {
+    for (const std::string arguments :
+         {"matmul.nk --against nofuse", "matmul.nk --sweep a", "matmul.nk --csv", "matmul.nk --against no-fuse --csv",
+          "matmul.nk --machine h200,h800 --csv --json", "matmul.nk --machine h200,,h800",
+          "matmul.nk --machine h200,h800 --against no-fuse", "matmul.nk --machine all --explain",
+          "matmul.nk --sweep a=2 --memory 100", "matmul.nk --sweep a=2 --sweep a=3",
+          "matmul.nk --machine h200,h800 --special-overhead 1", "matmul.nk --machine h200,h800 --count"}) {
+        const Outcome outcome = cost(arguments);
+        EXPECT_EQ(outcome.code, 2) << arguments;
+        EXPECT_EQ(outcome.out, "") << arguments;
+        EXPECT_NE(outcome.err, "") << arguments;
+    }
+}
+
+TEST_F(CostMany, WrongInputNamesWhatIsNear) {
+    const std::pair<const char*, const char*> cases[] = {
+        {"matmul.nk --machine h200,h801", "did you mean 'h800'?"},
+        {"matmul.nk --against machine=h20", "did you mean 'h200'?"},
+        {"matmul.nk --against matmull.nk", "did you mean matmul.nk?"},
+        {"kv_cache.nk --against diagram=cachd", "did you mean cached?"},
+        {"attention.nk --machine h200 --sweep dd=2", "did you mean d?"},
+        {"attention.nk --machine h200,h800 --set qq=2", "did you mean q?"},
+        {"attention.nk --machine h200 --against set:qq=2", "[unknown-axis]"}};
+    for (const auto& [arguments, near] : cases) {
+        const Outcome outcome = cost(arguments);
+        EXPECT_EQ(outcome.code, 1) << arguments;
+        EXPECT_EQ(outcome.out, "") << arguments;
+        EXPECT_THAT(outcome.err, HasSubstr(near)) << arguments;
+    }
+}
+
+}  // namespace
