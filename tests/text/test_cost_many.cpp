@@ -123,10 +123,10 @@ TEST_F(CostMany, SweepsAsTextCsvAndJson) {
 
 TEST_F(CostMany, MistakesAreUsage) {
     for (const std::string arguments :
-         {"matmul.nk --against nofuse", "matmul.nk --sweep a", "matmul.nk --csv", "matmul.nk --against no-fuse --csv",
-          "matmul.nk --machine h200,h800 --csv --json", "matmul.nk --machine h200,,h800",
-          "matmul.nk --machine h200,h800 --against no-fuse", "matmul.nk --machine all --explain",
-          "matmul.nk --sweep a=2 --memory 100", "matmul.nk --sweep a=2 --sweep a=3",
+         {"matmul.nk --against nofuse", "matmul.nk --against ''", "matmul.nk --sweep a", "matmul.nk --csv",
+          "matmul.nk --against no-fuse --csv", "matmul.nk --machine h200,h800 --csv --json",
+          "matmul.nk --machine h200,,h800", "matmul.nk --machine h200,h800 --against no-fuse",
+          "matmul.nk --machine all --explain", "matmul.nk --sweep a=2 --memory 100", "matmul.nk --sweep a=2 --sweep a=3",
           "matmul.nk --machine h200,h800 --special-overhead 1", "matmul.nk --machine h200,h800 --count"}) {
         const Outcome outcome = cost(arguments);
         EXPECT_EQ(outcome.code, 2) << arguments;

@@ -112,14 +112,15 @@ void add_cost(CLI::App& app, Main& main) {
                  "What special functions take beside their operations, as a share of them");
     command.flag("--count", c->count, "Move every value through every level, and put what is counted beside H and M");
     command.flag("--explain", c->explain, "The derivation of every figure, with the numbers put in");
-    command.text("--against", "SPEC", c->many.against,
-                 "What to set beside it, with commas between: a file, no-fuse, machine=NAME, types=TYPE, diagram=NAME, "
-                 "set:AXIS=SIZE, devices=N, cluster=N, form=FORM; all else is the same on both sides");
+    command.list("--against", "SPEC", c->many.against,
+                 "What to set beside it, commas between: a file, no-fuse, machine=NAME, types=TYPE, diagram=NAME,\n"
+                 "set:AXIS=SIZE, devices=N, cluster=N, form=FORM; all else is the same on both sides",
+                 false);
     command.list("--sweep", "AXIS=LO..HI", c->many.sweeps,
-                 "Costs over sizes: powers of two (d=32..512), steps (d=32..512:32), factors (d=32..512:*4), a list "
+                 "Costs over sizes: powers of two (d=32..512), steps (d=32..512:32), factors (d=32..512:*4), a list\n"
                  "(d=32,48,96), tied axes (q=x=1024..65536); several give the product",
                  false);
-    command.flag("--csv", c->many.csv, "A sweep, or several machines, as CSV");
+    command.flag("--csv", c->many.csv, "A sweep, or several machines (--machine NAME,NAME or all), as CSV");
     command.output(c->common);
 }
 

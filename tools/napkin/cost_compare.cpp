@@ -8,6 +8,7 @@
 #include "run/compare.hpp"
 #include "run/ranking.hpp"
 #include "run/sweep.hpp"
+#include "support/text.hpp"
 
 namespace napkin::cli {
 
@@ -44,7 +45,7 @@ Result<std::vector<Subject>> subjects_of(const CostQuery& query, const AxisSizes
         return make_subjects(std::move(subjects), sizes);
     }
     if (machines.size() > 1) throw UsageError("--against sets one machine beside another; --machine names several");
-    const auto against = parse_against(many.against);
+    const auto against = parse_against(join(many.against, ","));
     if (!against) return against.errors();
     std::shared_ptr<const Source> other;
     if (!against->file.empty()) {

@@ -9,7 +9,7 @@
 namespace napkin::cli {
 
 struct ManyOptions {
-    std::string against;
+    std::vector<std::string> against;  ///< items of one text; none: no comparison
     std::vector<std::string> sweeps;
     bool csv = false;
 };
