@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cost/exact.hpp"
+#include "cost/footprint.hpp"
 #include "cost/saturate.hpp"
 #include "support/text.hpp"
 
@@ -421,7 +422,9 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
         if (!cost) return std::numeric_limits<double>::infinity();
         seconds += cost->seconds;
     }
-    return seconds;
+    // Arrays between kernels that the memory cannot hold make a partition worth nothing.
+    const bool fits = footprint(derived, extents).bytes() <= machine.levels[0].capacity_bytes.value;
+    return fits ? seconds : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace napkin

@@ -66,7 +66,7 @@ struct KernelOnMachine {
 Result<KernelOnMachine> cost_on_machine(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                         const Machine& machine, const MachineCostOptions& options = {});
 
-/// Σ over the kernels; infinity where one does not fit. For choosing a partition.
+/// Σ over the kernels; infinity where one does not fit its core, or their arrays the memory. For choosing a partition.
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine);
 
 }  // namespace napkin

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cost/footprint.hpp"
 #include "cost/report.hpp"
 #include "machine/peaks.hpp"
 #include "plan/choose.hpp"
@@ -35,27 +36,6 @@ MachineCostOptions machine_options(const CostQuery& query, const Compilation& c)
     return options;
 }
 
-/// Bytes of the arrays that lie in memory: inputs, outputs, and what one kernel leaves for another.
-struct Footprint {
-    std::map<std::string, double> arrays;
-    double inputs = 0, outputs = 0, between = 0;
-};
-Footprint footprint(const Compilation& c) {
-    Footprint out;
-    for (ArrayId id = 0; id < static_cast<ArrayId>(c.derived.diagram.arrays.size()); ++id) {
-        const Array& array = c.derived.diagram.array(id);
-        const bool moved = std::any_of(c.derived.kernels.begin(), c.derived.kernels.end(), [&](const Kernel& k) {
-            return is_among(k.inputs, id) || is_among(k.outputs, id);
-        });
-        if (array.role == ArrayRole::temporary && !moved) continue;
-        const double size = static_cast<double>(count_values(c.derived.diagram, id, c.extents)) * bytes(array.type);
-        out.arrays[array.name] = size;
-        (array.role == ArrayRole::input    ? out.inputs
-         : array.role == ArrayRole::output ? out.outputs
-                                           : out.between) += size;
-    }
-    return out;
-}
 json footprint_json(const Footprint& f) {
     return {
         {"arrays", f.arrays}, {"inputs_bytes", f.inputs}, {"outputs_bytes", f.outputs}, {"intermediates_bytes", f.between}};
@@ -125,9 +105,9 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         out.summary.peak_flops_per_s = std::max(out.summary.peak_flops_per_s, peak_flops_per_s(*cost, c.machine, devices));
         out.kernels.push_back(std::move(cost).value());
     }
-    const Footprint arrays = footprint(c);
+    const Footprint arrays = footprint(c.derived, c.extents);
     out.summary.num_kernels = out.kernels.size();
-    out.summary.footprint_bytes = arrays.inputs + arrays.outputs + arrays.between;
+    out.summary.footprint_bytes = arrays.bytes();
     out.summary.memory_bytes = c.machine.levels[0].capacity_bytes.value * devices;
     if (c.machine.power_watts) out.summary.energy_j = c.machine.power_watts->value * out.summary.seconds * devices;
     if (c.machine.price_usd_per_hour)
@@ -225,7 +205,7 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     study.json["flop_per_byte"] = s.flops / s.transfers_bytes;
     if (s.energy_j) study.json["energy_j"] = *s.energy_j;
     if (s.price_usd) study.json["price_usd"] = *s.price_usd;
-    study.json["footprint"] = footprint_json(footprint(c));
+    study.json["footprint"] = footprint_json(footprint(c.derived, c.extents));
     study.json["coalescing"] = coalescing(c);
     study.json["ridges"] = json::array();
     for (const Ridge& ridge : ridges(c.machine))

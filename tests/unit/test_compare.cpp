@@ -231,6 +231,15 @@ TEST(Compare, WhatDoesNotFitLoses) {
     EXPECT_EQ(to_json(c)["right"]["error"]["code"], "memory-exceeded");
 }
 
+/// Rows that two kernels share would take 136 GiB; the derivation takes the partition without them.
+TEST(Compare, APartitionThatMemoryCannotHoldIsNotChosen) {
+    CostQuery q = query("multihead.nk", "h100-sxm5");
+    q.pipeline.sizes = {{"h", 2048}};
+    const auto figures = cost_summary(q);
+    ASSERT_TRUE(figures.ok());
+    EXPECT_LE(figures->footprint_bytes, figures->memory_bytes);
+}
+
 TEST(Compare, TheSameOnBothSidesIsEqual) {
     const Comparison c = compared(query("matmul.nk", "h200"), "machine=h200", {}, 16);
     EXPECT_EQ(best_of(c.outcomes, Criterion::time), all_equal);
