@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "machine/quantity.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -12,33 +13,42 @@ namespace {
 std::string rate_text(double bytes_per_s) { return fmt::format("{:.4g} TB/s", bytes_per_s / 1e12); }
 std::string size_text(double bytes) { return quantity_text(bytes, Dimension::bytes); }
 
-const CrossTransfer* link_of(const Machine& machine, const std::string& level) {
+/// The links among the instances of a level, in the machine file's order.
+std::vector<const CrossTransfer*> links_of(const Machine& machine, const std::string& level) {
+    std::vector<const CrossTransfer*> links;
     for (const CrossTransfer& link : machine.cross_transfers)
-        if (link.level == level) return &link;
+        if (link.level == level) links.push_back(&link);
+    return links;
+}
+
+/// The first of them that joins so many; null: none does.
+const CrossTransfer* that_joins(const std::vector<const CrossTransfer*>& links, std::int64_t size) {
+    for (const CrossTransfer* link : links)
+        if (link->bandwidth_bytes_per_s.contains(size)) return link;
     return nullptr;
 }
 
-/// The nearest size that the link joins, as a hint.
-std::string nearest_size(const CrossTransfer& link, std::int64_t wanted) {
-    std::int64_t best = 1;
-    for (const auto& [size, rate] : link.bandwidth_bytes_per_s)
-        if (std::abs(size - wanted) < std::abs(best - wanted)) best = size;
-    return std::to_string(best);
-}
-
 Diagnostic no_such_link(const Machine& machine, const std::string& code, const std::string& what,
-                        const CrossTransfer* link, std::int64_t wanted) {
+                        const std::vector<const CrossTransfer*>& links, std::int64_t wanted) {
     Diagnostic d;
     d.code = code;
     d.message = fmt::format("{} cannot join {} {}", machine.name, wanted, what);
-    if (!link) {
+    if (links.empty()) {
         d.expected = fmt::format("1: the machine file has no cross_transfer that joins {}", what);
         return d;
     }
-    std::string sizes = "1";
-    for (const auto& [size, rate] : link->bandwidth_bytes_per_s) sizes += ", " + std::to_string(size);
-    d.expected = fmt::format("one of {} ({})", sizes, link->name);
-    d.hint = fmt::format("the nearest is {}", nearest_size(*link, wanted));
+    std::int64_t nearest = 1;
+    std::vector<std::string> choices{"1"};
+    for (const CrossTransfer* link : links) {
+        std::vector<std::string> sizes;
+        for (const auto& [size, rate] : link->bandwidth_bytes_per_s) {
+            sizes.push_back(std::to_string(size));
+            if (std::abs(size - wanted) < std::abs(nearest - wanted)) nearest = size;
+        }
+        choices.push_back(fmt::format("{} ({})", join(sizes, ", "), link->name));
+    }
+    d.expected = "one of " + join(choices, ", ");
+    d.hint = fmt::format("the nearest is {}", nearest);
     return d;
 }
 
@@ -46,12 +56,14 @@ Diagnostic no_such_link(const Machine& machine, const std::string& code, const s
 
 Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const LevelOptions& options) {
     const std::size_t core = core_memory_level(machine);
-    const CrossTransfer* cluster = link_of(machine, machine.levels[core].name);
-    const CrossTransfer* node = link_of(machine, machine.levels[0].name);
-    if (options.cluster != 1 && (!cluster || !cluster->bandwidth_bytes_per_s.contains(options.cluster)))
-        return no_such_link(machine, "bad-cluster", "cores", cluster, options.cluster);
-    if (options.devices != 1 && (!node || !node->bandwidth_bytes_per_s.contains(options.devices)))
-        return no_such_link(machine, "bad-devices", "devices", node, options.devices);
+    const auto among_cores = links_of(machine, machine.levels[core].name);
+    const auto among_devices = links_of(machine, machine.levels[0].name);
+    const CrossTransfer* cluster = that_joins(among_cores, options.cluster);
+    const CrossTransfer* node = that_joins(among_devices, options.devices);
+    if (options.cluster != 1 && !cluster)
+        return no_such_link(machine, "bad-cluster", "cores", among_cores, options.cluster);
+    if (options.devices != 1 && !node)
+        return no_such_link(machine, "bad-devices", "devices", among_devices, options.devices);
     const auto devices = static_cast<double>(options.devices);
 
     std::vector<ModelLevel> levels;
@@ -138,8 +150,9 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
 std::vector<LinkOption> core_links(const Machine& machine) {
     const std::size_t core = core_memory_level(machine);
     const Level& level = machine.levels[core];
-    const CrossTransfer* link = link_of(machine, level.name);
-    if (!link) return {};
+    const auto links = links_of(machine, level.name);
+    if (links.empty()) return {};
+    const CrossTransfer* link = links.front();
     std::vector<LinkOption> options;
     const auto add = [&](const std::string& from, double rate) {
         LinkOption option{link->name, from, rate, {}};

@@ -107,16 +107,14 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
     const KernelCost cost = symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes);
     const double memory = bytes_a_core(machine, core_memory_level(machine));
     const SizedCost sized(derived.diagram, cost, extents);
-    const Optimum best = optimum(cost);
     const auto transfers_at = [&](double m) {
-        if (best.closed && best.sums.empty()) {
-            const auto value = best.transfers.evaluate([&](const std::string& symbol) -> std::optional<double> {
-                if (symbol == "M") return m;
-                const auto axis = derived.diagram.find_axis(symbol);
-                return axis ? std::optional(static_cast<double>(extents[static_cast<std::size_t>(*axis)])) : std::nullopt;
-            });
-            if (value) return *value;
-        }
+        const auto of_symbol = [&](const std::string& symbol) -> std::optional<double> {
+            if (symbol == "M") return m;
+            const auto axis = derived.diagram.find_axis(symbol);
+            return axis ? std::optional(static_cast<double>(extents[static_cast<std::size_t>(*axis)])) : std::nullopt;
+        };
+        const Optimum best = optimum_at(cost, of_symbol);
+        if (best.closed) return *best.value(best.transfers, of_symbol);
         SearchOptions options;
         options.memory = m;
         return search_sizes(sized, options).transfers;

@@ -34,19 +34,22 @@ MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const std::
         return out;
     }
     const auto value = [&](const Size& size) {
-        const std::function<std::optional<double>(const std::string&)> of_symbol = [&](const std::string& symbol) {
-            const auto sum = out.best.sums.find(symbol);
-            if (sum != out.best.sums.end()) return sum->second.evaluate(of_symbol);
+        return out.best.value(size, [&](const std::string& symbol) -> std::optional<double> {
             const auto axis = derived.diagram.find_axis(symbol);
             return axis ? std::optional(static_cast<double>(extents[static_cast<std::size_t>(*axis)])) : std::nullopt;
-        };
-        return size.evaluate(of_symbol).value_or(0);
+        });
     };
+    for (const StandardTerm& term : out.best.standard_form())
+        if (!value(term.alpha)) {
+            out.derivation.push_back(
+                {"H*", "numeric: a coefficient of H is not positive at these sizes", "", 0, "", "Eq. 4"});
+            return out;
+        }
     out.derivation.push_back({"H*(a, M)", to_string(out.best.transfers),
                               fmt::format("bytes; {}; M in bytes", types_text(derived.diagram, kernel)), 0, "",
                               "Eqs. 3, 4"});
     for (const StandardTerm& term : out.best.standard_form()) {
-        LevelTerm at{term, value(term.alpha), 0, std::pow(2, 1 + term.beta.to_double())};
+        LevelTerm at{term, *value(term.alpha), 0, std::pow(2, 1 + term.beta.to_double())};
         std::vector<std::string> parts;
         for (const ModelLevel& level : levels) {
             at.weight += level.seconds_per_byte * std::pow(level.memory_bytes, -term.beta.to_double());

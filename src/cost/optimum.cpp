@@ -471,18 +471,8 @@ private:
     Optimum out_;
 };
 
-using Numbers = std::function<std::optional<double>(const std::string&)>;
-
-/// With the optimum's sums at their values.
-std::optional<double> evaluated(const Optimum& best, const Size& size, const Numbers& value) {
-    return size.evaluate([&](const std::string& symbol) -> std::optional<double> {
-        const auto sum = best.sums.find(symbol);
-        return sum == best.sums.end() ? value(symbol) : sum->second.evaluate(value);
-    });
-}
-
 /// The optimum under one column, with every group size from 1 to its axis: the one furthest outside is set there, one after the other.
-Optimum clamped(const KernelCost& cost, std::size_t column, const Numbers& value) {
+Optimum clamped(const KernelCost& cost, std::size_t column, const SymbolValues& value) {
     Question question{{}, {}, false, column};
     while (true) {
         Optimum best = Solver(cost, question).run();
@@ -491,7 +481,7 @@ Optimum clamped(const KernelCost& cost, std::size_t column, const Numbers& value
         double excess = 1 + 1e-12;
         bool too_large = false;
         for (const GroupEquation& group : best.groups) {
-            const auto size = evaluated(best, group.value, value);
+            const auto size = best.value(group.value, value);
             double limit = 1;
             std::string axis;
             bool sized = size.has_value();
@@ -526,21 +516,29 @@ std::vector<StandardTerm> Optimum::standard_form() const {
     return terms;
 }
 
+std::optional<double> Optimum::value(const Size& size, const SymbolValues& of_symbol) const {
+    const auto number = size.evaluate([&](const std::string& symbol) {
+        const auto sum = sums.find(symbol);
+        return sum == sums.end() ? of_symbol(symbol) : sum->second.evaluate(of_symbol);
+    });
+    return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
 Optimum optimum(const KernelCost& cost) { return Solver(cost, {}).run(); }
 
-Optimum optimum_at(const KernelCost& cost, const std::function<std::optional<double>(const std::string&)>& value) {
+Optimum optimum_at(const KernelCost& cost, const SymbolValues& value) {
     std::optional<Optimum> best;
     double most = 0;
     for (std::size_t column = 0; column < cost.memory.size(); ++column) {
         Optimum candidate = clamped(cost, column, value);
         if (!candidate.closed) return candidate;
-        const double transfers = evaluated(candidate, candidate.transfers, value).value_or(0);
-        if (!std::isfinite(transfers)) {
+        const auto transfers = candidate.value(candidate.transfers, value);
+        if (!transfers) {
             candidate.closed = false;
             candidate.why_not = "a coefficient of H is not positive at these sizes";
             return candidate;
         }
-        if (!best || transfers > most) most = transfers, best = std::move(candidate);
+        if (!best || *transfers > most) most = *transfers, best = std::move(candidate);
     }
     return best ? *best : optimum(cost);
 }

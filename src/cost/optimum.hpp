@@ -30,6 +30,9 @@ struct GroupEquation {
     Size value;  ///< in axes' sizes and M, one term
 };
 
+/// What a symbol stands for, where it is known.
+using SymbolValues = std::function<std::optional<double>(const std::string&)>;
+
 struct Optimum {
     bool closed = false;
     Size transfers;                     ///< H*: Σ α_t·M^-β_t in the axes' sizes and M; when it is not closed, H itself
@@ -41,6 +44,8 @@ struct Optimum {
 
     /// Of `transfers`, ascending in β. Empty when it is not closed.
     [[nodiscard]] std::vector<StandardTerm> standard_form() const;
+    /// A size in this optimum's symbols, `sums` too. Nothing where one is missing, or where no number comes out (a root of a sum below 0).
+    [[nodiscard]] std::optional<double> value(const Size& size, const SymbolValues& of_symbol) const;
 };
 
 /// At large M and large axes: in letters alone.
@@ -48,6 +53,6 @@ Optimum optimum(const KernelCost& cost);
 
 /// The optimum where sizes and M are numbers, still in letters: group sizes from 1 to their axes, and of M the column that limits there with
 /// all of its coefficients.
-Optimum optimum_at(const KernelCost& cost, const std::function<std::optional<double>(const std::string&)>& value);
+Optimum optimum_at(const KernelCost& cost, const SymbolValues& value);
 
 }  // namespace napkin

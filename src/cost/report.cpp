@@ -361,7 +361,8 @@ private:
                 out["operations"][std::string(napkin::name(static_cast<OpKind>(k)))] = work_.by_kind[k];
         if (numbers_->memory_values) {
             out["core_memory_values"] = *numbers_->memory_values;
-            if (const auto best = optimum_.closed ? value_with_sums(optimum_, optimum_.transfers) : std::nullopt)
+            const auto of_symbol = [&](const std::string& symbol) { return value(Size::symbol(symbol)); };
+            if (const auto best = optimum_.closed ? optimum_.value(optimum_.transfers, of_symbol) : std::nullopt)
                 out["optimum_transfers_values"] = *best;
             json sizes = json::object();
             for (std::size_t i = 0; i < fewest_axes_.size(); ++i) sizes[name(fewest_axes_[i])] = fewest_->sizes[i];
@@ -377,18 +378,11 @@ private:
             }
             if (at_hand_.closed) {
                 out["fewest"]["closed_form"] = optimum_json(at_hand_);
-                if (const auto best = value_with_sums(at_hand_, at_hand_.transfers))
+                if (const auto best = at_hand_.value(at_hand_.transfers, of_symbol))
                     out["fewest"]["closed_form"]["transfers_values"] = *best;
             }
         }
         return out;
-    }
-
-    [[nodiscard]] std::optional<double> value_with_sums(const Optimum& best, const Size& size) const {
-        return size.evaluate([&](const std::string& symbol) {
-            const auto sum = best.sums.find(symbol);
-            return value(sum == best.sums.end() ? Size::symbol(symbol) : sum->second);
-        });
     }
 
     static json optimum_json(const Optimum& optimum) {

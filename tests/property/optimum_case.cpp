@@ -64,12 +64,7 @@ std::optional<double> Sized::value(const std::string& symbol, double memory) con
 }
 
 std::optional<double> Sized::value(const Optimum& best, const Size& size, double memory) const {
-    const std::function<std::optional<double>(const std::string&)> value_of =
-        [&](const std::string& symbol) -> std::optional<double> {
-        const auto sum = best.sums.find(symbol);
-        return sum == best.sums.end() ? value(symbol, memory) : sum->second.evaluate(value_of);
-    };
-    return size.evaluate(value_of);
+    return best.value(size, [&](const std::string& symbol) { return value(symbol, memory); });
 }
 
 Counted counted(const Sized& s, const std::vector<std::int64_t>& sizes) {
