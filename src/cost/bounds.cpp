@@ -114,9 +114,9 @@ public:
 
     void io_bounds(double memory, std::vector<IoBound>& out) const {
         double compulsory = 0;
-        for (const auto* arrays : {&kernel_.inputs, &kernel_.outputs})
-            for (const ArrayId a : *arrays)
-                compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
+        for (const ArrayId a : kernel_.inputs) compulsory += values_read(a);
+        for (const ArrayId a : kernel_.outputs)
+            compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
         out.push_back({"every input and output once", "compulsory transfers", compulsory});
         for (const StatementWork& s : statement_work(derived_.diagram, kernel_)) {
             if (!s.contraction) continue;
@@ -146,6 +146,37 @@ public:
     }
 
 private:
+    /// How many values of an input are read at least: strides and shared indices may leave some out.
+    [[nodiscard]] double values_read(ArrayId input) const {
+        double most = 0;
+        for (const StatementWork& s : statement_work(derived_.diagram, kernel_))
+            for (const OperandRead& read : s.operands) {
+                if (read.array != input) continue;
+                double all = 1, largest = 1;
+                std::size_t axes = 0;
+                for (const Affine& dim : read.dims) {
+                    const double values = places(dim);
+                    all *= values, largest = std::max(largest, values), axes += dim.terms.size();
+                }
+                most = std::max(most, axes == read.axes.size() ? all : largest);
+            }
+        return most;
+    }
+    /// Different values of an index, at least: terms in ascending order of stride add up to a run without gaps, or repeat it.
+    [[nodiscard]] double places(const Affine& index) const {
+        std::vector<std::pair<double, double>> terms;
+        for (const auto& [axis, c] : index.terms) terms.emplace_back(std::abs(static_cast<double>(c)), extent(axis));
+        std::sort(terms.begin(), terms.end());
+        double run = 1, count = 1;
+        bool gaps = false;
+        for (const auto& [stride, size] : terms) {
+            gaps = gaps || stride > run;
+            run += stride * (size - 1);
+            count = gaps ? std::max(count, size) : run;
+        }
+        return count;
+    }
+
     void add_term(const Size& term, const std::string& level, double ratio, const std::string& figures,
                   std::vector<TermBound>& out) const {
         const auto& [monomial, coefficient] = *term.terms().begin();

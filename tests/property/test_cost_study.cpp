@@ -82,6 +82,13 @@ void ask(const CostQuery& query, const std::string& what, Asked& asked) {
     ++asked.answered;
     const CostStudy& study = made->value();
     EXPECT_EQ(not_a_number(study.json), "");
+    // Nothing moves less than what must be moved.
+    for (const auto& kernel : study.json["kernels"])
+        for (const auto& bound : kernel["bounds"]["io"]) {
+            if (bound["source"] != "compulsory transfers") continue;
+            EXPECT_GE(kernel["numbers"]["fewest"]["transfers_values"].get<double>(),
+                      bound["values"].get<double>() * (1 - 1e-9));
+        }
     static const std::regex no_number("(^|[^a-z_])-?(nan|inf)([^a-z_]|$)");
     std::smatch found;
     EXPECT_FALSE(std::regex_search(study.text, found, no_number)) << found.prefix().str().substr(0, 3000) << found.str();

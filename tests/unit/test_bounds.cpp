@@ -77,6 +77,22 @@ TEST(Bounds, AttentionsDependsOnWhetherMemoryHoldsAHead) {
     EXPECT_DOUBLE_EQ(largest(64 * 64), points * 128 / 64);
 }
 
+TEST(Bounds, WhatIsNeverReadNeedNotBeLoaded) {
+    const auto compulsory = [](const std::string& text, const std::map<std::string, std::int64_t>& sizes) {
+        const Compilation c = costed::compile(text, "h100-sxm5", sizes);
+        const Bounds limits = bounds_of(c, {}, {}, 50000);
+        const auto found = std::find_if(limits.io.begin(), limits.io.end(),
+                                        [](const IoBound& b) { return b.source == "compulsory transfers"; });
+        return found == limits.io.end() ? -1 : found->values;
+    };
+    EXPECT_EQ(compulsory("diagonal(X[i, j]) -> Y[i]\n    Y[i] = X[i, i]\n", {{"i", 100}, {"j", 100}}), 200);
+    EXPECT_EQ(compulsory("every_third(X[n]) -> Y[i]\n    Y[i] = X[3 * i]\nsizes n = 3 * i\n", {{"i", 50}}), 100);
+    // Windows of 3 every 2 leave nothing out: 2·49 + 3 values.
+    EXPECT_EQ(
+        compulsory("windows(X[n]) -> Y[i]\n    Y[i] = sum(w) X[2 * i + w]\nsizes n = 2 * i + 1\n", {{"i", 50}, {"w", 3}}),
+        101 + 50);
+}
+
 TEST(Bounds, CopiesHaveNoneButTheirArrays) {
     const Compilation c = costed::compile("copy(X[i]) -> Y[i]\n    Y[i] = X[i]\n", "h100-sxm5", {{"i", 1 << 20}});
     const Bounds limits = bounds_of(c, {}, {}, 50000);
