@@ -109,7 +109,17 @@ public:
                 search.stream[axis] = options_.stream.contains(axis) ? stream_size(axis, core, 1) : 1;
             best = search_sizes(sized_, search);
         }
-        if (!best.fits) return does_not_fit(best);
+        if (!best.fits) {
+            Diagnostic d = does_not_fit(best);
+            search.fixed.clear();
+            // The sizes by hand are to blame where others fit.
+            const SearchResult without = search_sizes(sized_, search);
+            if (!without.fits || options_.group.empty()) return d;
+            d.message = fmt::format("kernel {} does not fit {} with the groups by hand: {} take {:.0f} bytes",
+                                    kernel_.name, machine_.name, sizes_text(best.sizes), best.memory);
+            d.hint = sizes_text(without.sizes) + " fits";
+            return d;
+        }
         take(best.sizes);
         finish(*levels, best.sizes);
         return std::move(out_);
@@ -356,14 +366,18 @@ private:
     }
     static bool is_among(const std::vector<AxisId>& ids, AxisId id) { return napkin::is_among(ids, id); }
 
+    [[nodiscard]] std::string sizes_text(const SizedCost::Sizes& sizes) const {
+        std::string text;
+        for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
+            text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", derived_.diagram.axis(cost_.grouped[i]).name, sizes[i]);
+        return text;
+    }
+
     [[nodiscard]] Diagnostic does_not_fit(const SearchResult& best) const {
         Diagnostic d;
         d.code = "memory-exceeded";
         d.range = derived_.diagram.range;
-        std::string sizes;
-        for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
-            sizes += fmt::format("{}{} = {}", i == 0 ? "" : ", ", derived_.diagram.axis(cost_.grouped[i]).name,
-                                 best.sizes[i]);
+        const std::string sizes = sizes_text(best.sizes);
         std::string column;
         double largest = -1;
         for (const MemoryColumn& m : cost_.memory) {

@@ -121,18 +121,27 @@ TEST(OnMachine, WhatFitsAtNoTile) {
         "    Y[r, c] = sum(k) T[r, k] * W[k, c] / Z[r]\n",
         "h100-sxm5", {{"r", 64}, {"k", 64}, {"c", 64}});
     MachineCostOptions options;
-    for (const AxisId a : c.derived.kernels[0].group_axes) options.group[a] = 64;
     Machine tiny = c.machine;
-    tiny.levels[core_memory_level(tiny)].capacity_bytes.value = 100;
+    tiny.levels[core_memory_level(tiny)].capacity_bytes.value = 10;
     const auto cost = cost_on_machine(c.derived, c.derived.kernels[0], c.extents, tiny, options);
     ASSERT_FALSE(cost.ok());
     const Diagnostic& d = cost.errors()[0];
     EXPECT_EQ(d.code, "memory-exceeded");
     EXPECT_THAT(d.message, HasSubstr("fits h100-sxm5 at no tile"));
-    EXPECT_THAT(d.expected, HasSubstr("at most 100 bytes, what a core has in SMEM"));
+    EXPECT_THAT(d.expected, HasSubstr("at most 10 bytes, what a core has in SMEM"));
     EXPECT_NE(d.hint, "");
     options.planned = true;
     EXPECT_TRUE(cost_on_machine(c.derived, c.derived.kernels[0], c.extents, tiny, options).ok());
+}
+
+TEST(OnMachine, SizesByHandThatAreTooLarge) {
+    const Compilation c = compile(costed::attention_f16, "h100-sxm5", {{"q", 8192}, {"x", 8192}, {"k", 128}, {"d", 128}});
+    MachineCostOptions options;
+    options.group = {{axis(c, "q"), 4096}};
+    const auto cost = place(c, options);
+    ASSERT_FALSE(cost.ok());
+    EXPECT_THAT(cost.errors()[0].message, HasSubstr("does not fit h100-sxm5 with the groups by hand: q = 4096 take"));
+    EXPECT_THAT(cost.errors()[0].hint, testing::MatchesRegex("q = [0-9]+ fits"));
 }
 
 TEST(OnMachine, LinksThatAreNotThere) {
