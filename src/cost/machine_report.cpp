@@ -107,17 +107,21 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
     const KernelCost cost = symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes);
     const double memory = bytes_a_core(machine, core_memory_level(machine));
     const SizedCost sized(derived.diagram, cost, extents);
+    OptimumSolver solver(cost);
+    std::map<double, double> known;
     const auto transfers_at = [&](double m) {
+        if (const auto at = known.find(m); at != known.end()) return at->second;
         const auto of_symbol = [&](const std::string& symbol) -> std::optional<double> {
             if (symbol == "M") return m;
             const auto axis = derived.diagram.find_axis(symbol);
             return axis ? std::optional(static_cast<double>(extents[static_cast<std::size_t>(*axis)])) : std::nullopt;
         };
-        const Optimum best = optimum_at(cost, of_symbol);
-        if (best.closed) return *best.value(best.transfers, of_symbol);
+        const Optimum best = solver.at(of_symbol);
         SearchOptions options;
         options.memory = m;
-        return search_sizes(sized, options).transfers;
+        const double transfers = best.closed ? *best.value(best.transfers, of_symbol)
+                                             : search_sizes(sized, options).transfers;
+        return known[m] = transfers;
     };
     const double alone = transfers_at(memory);
     for (const LinkOption& option : core_links(machine)) {

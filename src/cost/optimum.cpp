@@ -471,36 +471,6 @@ private:
     Optimum out_;
 };
 
-/// The optimum under one column, with every group size from 1 to its axis: the one furthest outside is set there, one after the other.
-Optimum clamped(const KernelCost& cost, std::size_t column, const SymbolValues& value) {
-    Question question{{}, {}, false, column};
-    while (true) {
-        Optimum best = Solver(cost, question).run();
-        if (!best.closed) return best;
-        std::string worst;
-        double excess = 1 + 1e-12;
-        bool too_large = false;
-        for (const GroupEquation& group : best.groups) {
-            const auto size = best.value(group.value, value);
-            double limit = 1;
-            std::string axis;
-            bool sized = size.has_value();
-            for (const auto& [symbol, exponent] : group.product) {
-                const std::string name = symbol.substr(2);
-                const auto extent = value(name);
-                sized = sized && extent && exponent == Rational(1);
-                if (axis.empty() && !question.whole.contains(name) && !question.single.contains(name)) axis = name;
-                limit *= extent.value_or(1);
-            }
-            if (!sized || axis.empty()) continue;
-            if (*size > limit * excess) worst = axis, excess = *size / limit, too_large = true;
-            if (*size * excess < 1) worst = axis, excess = 1 / *size, too_large = false;
-        }
-        if (worst.empty()) return best;
-        (too_large ? question.whole : question.single).insert(worst);
-    }
-}
-
 }  // namespace
 
 std::vector<StandardTerm> Optimum::standard_form() const {
@@ -526,21 +496,61 @@ std::optional<double> Optimum::value(const Size& size, const SymbolValues& of_sy
 
 Optimum optimum(const KernelCost& cost) { return Solver(cost, {}).run(); }
 
-Optimum optimum_at(const KernelCost& cost, const SymbolValues& value) {
-    std::optional<Optimum> best;
+Optimum optimum_at(const KernelCost& cost, const SymbolValues& value) { return OptimumSolver(cost).at(value); }
+
+const Optimum& OptimumSolver::solved(const Case& question) {
+    const auto known = solved_.find(question);
+    if (known != solved_.end()) return known->second;
+    const auto& [column, whole, single] = question;
+    return solved_.emplace(question, Solver(cost_, {whole, single, false, column}).run()).first->second;
+}
+
+/// With every group size from 1 to its axis: the one furthest outside is set there, one after the other.
+const Optimum& OptimumSolver::clamped(std::size_t column, const SymbolValues& value) {
+    std::set<std::string> whole, single;
+    while (true) {
+        const Optimum& best = solved({column, whole, single});
+        if (!best.closed) return best;
+        std::string worst;
+        double excess = 1 + 1e-12;
+        bool too_large = false;
+        for (const GroupEquation& group : best.groups) {
+            const auto size = best.value(group.value, value);
+            double limit = 1;
+            std::string axis;
+            bool sized = size.has_value();
+            for (const auto& [symbol, exponent] : group.product) {
+                const std::string name = symbol.substr(2);
+                const auto extent = value(name);
+                sized = sized && extent && exponent == Rational(1);
+                if (axis.empty() && !whole.contains(name) && !single.contains(name)) axis = name;
+                limit *= extent.value_or(1);
+            }
+            if (!sized || axis.empty()) continue;
+            if (*size > limit * excess) worst = axis, excess = *size / limit, too_large = true;
+            if (*size * excess < 1) worst = axis, excess = 1 / *size, too_large = false;
+        }
+        if (worst.empty()) return best;
+        (too_large ? whole : single).insert(worst);
+    }
+}
+
+Optimum OptimumSolver::at(const SymbolValues& value) {
+    const Optimum* best = nullptr;
     double most = 0;
-    for (std::size_t column = 0; column < cost.memory.size(); ++column) {
-        Optimum candidate = clamped(cost, column, value);
+    for (std::size_t column = 0; column < cost_.memory.size(); ++column) {
+        const Optimum& candidate = clamped(column, value);
         if (!candidate.closed) return candidate;
         const auto transfers = candidate.value(candidate.transfers, value);
         if (!transfers) {
-            candidate.closed = false;
-            candidate.why_not = "a coefficient of H is not positive at these sizes";
-            return candidate;
+            Optimum open = candidate;
+            open.closed = false;
+            open.why_not = "a coefficient of H is not positive at these sizes";
+            return open;
         }
-        if (!best || *transfers > most) most = *transfers, best = std::move(candidate);
+        if (!best || *transfers > most) most = *transfers, best = &candidate;
     }
-    return best ? *best : optimum(cost);
+    return best ? *best : optimum(cost_);
 }
 
 }  // namespace napkin

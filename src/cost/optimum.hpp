@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cost/transfers.hpp"
@@ -54,5 +55,20 @@ Optimum optimum(const KernelCost& cost);
 /// The optimum where sizes and M are numbers, still in letters: group sizes from 1 to their axes, and of M the column that limits there with
 /// all of its coefficients.
 Optimum optimum_at(const KernelCost& cost, const SymbolValues& value);
+
+/// The same at several sizes and memories of one cost: each case of axes at an end is solved once. Keeps a reference to the cost.
+class OptimumSolver {
+public:
+    explicit OptimumSolver(const KernelCost& cost) : cost_(cost) {}
+    [[nodiscard]] Optimum at(const SymbolValues& value);
+
+private:
+    /// Under one column of M, with some axes whole and some in groups of 1.
+    using Case = std::tuple<std::size_t, std::set<std::string>, std::set<std::string>>;
+    [[nodiscard]] const Optimum& solved(const Case& question);
+    [[nodiscard]] const Optimum& clamped(std::size_t column, const SymbolValues& value);
+    const KernelCost& cost_;
+    std::map<Case, Optimum> solved_;
+};
 
 }  // namespace napkin

@@ -1,6 +1,7 @@
 #include "cost/transfers.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace napkin {
 namespace {
@@ -22,13 +23,15 @@ public:
     [[nodiscard]] Size tile(const CoreVariable& v) const {
         Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
         for (const Affine& dim : v.dims) {
-            Size box = 1;
-            for (const auto& [axis, c] : dim.terms) {
-                const Size t = axis == loop_axis(v.loop)  ? stream(axis)
-                               : is_among(grouped_, axis) ? group(axis)
-                                                          : whole(axis);
-                box += Size(c < 0 ? -c : c) * (t - Size(1));
+            const auto letter = [&](AxisId axis) {
+                return axis == loop_axis(v.loop) ? stream(axis) : is_among(grouped_, axis) ? group(axis) : whole(axis);
+            };
+            if (dim.terms.size() == 1 && std::abs(dim.terms[0].second) == 1) {
+                size *= letter(dim.terms[0].first);
+                continue;
             }
+            Size box = 1;
+            for (const auto& [axis, c] : dim.terms) box += Size(c < 0 ? -c : c) * (letter(axis) - Size(1));
             size *= box;
         }
         return size;
@@ -60,8 +63,13 @@ Size renamed(Size size, const std::map<std::string, std::string>& names) {
 }
 
 /// Keeps, in order, the columns that no other column is always at least as large as.
-std::vector<MemoryColumn> maximal(const std::vector<MemoryColumn>& columns) {
-    std::vector<MemoryColumn> kept;
+std::vector<MemoryColumn> maximal(const std::vector<MemoryColumn>& all) {
+    std::vector<MemoryColumn> columns, kept;
+    for (const MemoryColumn& column : all) {
+        const bool known = std::any_of(columns.begin(), columns.end(),
+                                       [&](const MemoryColumn& other) { return other.size == column.size; });
+        if (!known) columns.push_back(column);
+    }
     for (std::size_t i = 0; i < columns.size(); ++i) {
         bool below = false;
         for (std::size_t j = 0; j < columns.size() && !below; ++j)
