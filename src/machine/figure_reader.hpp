@@ -61,7 +61,7 @@ public:
     std::optional<Figure> optional_figure(const toml::table& table, const std::string& key, const TableName& where,
                                           Dimension dimension, Zero zero = Zero::impossible);
     /// The same of a node that stands somewhere in the table.
-    std::optional<Figure> figure_of(const toml::node& node, const toml::table& table, const std::string& key,
+    std::optional<Figure> figure_of(const toml::node& given, const toml::table& table, const std::string& key,
                                     const TableName& where, Dimension dimension, Zero zero = Zero::impossible);
     /// A whole number from low to high.
     Figure count(const toml::table& table, const std::string& key, const TableName& where, double low, double high);

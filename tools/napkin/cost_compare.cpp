@@ -90,8 +90,10 @@ ExitCode cost_many(const CostQuery& query, const AxisSizes& sizes, const ManyOpt
     std::vector<Diagnostic> errors;
     for (const std::string& text : many.sweeps) {
         auto axis = parse_sweep(text);
-        if (axis) axes.push_back(std::move(axis).value());
-        if (!axis) errors.insert(errors.end(), axis.errors().begin(), axis.errors().end());
+        if (axis)
+            axes.push_back(*axis);
+        else
+            errors.insert(errors.end(), axis.errors().begin(), axis.errors().end());
     }
     if (!errors.empty()) return fail(errors, common);
     auto subjects = subjects_of(query, sizes, many);
