@@ -55,7 +55,8 @@ public:
           options_(options),
           cost_(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes)),
           sized_(derived.diagram, cost_, extents),
-          once_(derived.diagram, each_once(cost_), extents) {
+          once_(derived.diagram, each_once(cost_), extents),
+          live_(liveness(derived, kernel)) {
         cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
         for (const AxisId axis : cost_.grouped) symbols_.push_back("g_" + derived.diagram.axis(axis).name);
         for (const AxisId axis : cost_.streamed) symbols_.push_back("s_" + derived.diagram.axis(axis).name);
@@ -84,6 +85,7 @@ public:
         SearchOptions search;
         search.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes;
         search.fixed = options_.group;
+        search.coarse = options_.quick;
         search.group_divisor = out_.divisors.least_multiple;
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
             // Where something else binds, fewer transfers are better still.
@@ -151,7 +153,7 @@ private:
             return std::min<std::int64_t>(extent, std::max<std::int64_t>(unit, 64) * factor);
         constexpr std::int64_t usual_group = 128;  // the chunk is chosen before the groups
         double bytes_a_step = 0;
-        for (const CoreVariable& v : liveness(derived_, kernel_).variables) {
+        for (const CoreVariable& v : live_.variables) {
             if (!v.loaded || v.loop < 0 || !is_among(axes_of(v.dims), axis)) continue;
             double tile = bytes(derived_.diagram.array(v.array).type);
             for (const AxisId a : axes_of(v.dims))
@@ -261,12 +263,11 @@ private:
         out_.splits = best_splits(sizes);
         out_.memory_bytes = sized_.memory(sizes);
         out_.wave = wave_of(sizes);
-        if (!cost_.may_skip || options_.quick) return;
+        if (!cost_.may_skip) return;
         TileSizes tiles{std::vector<std::int64_t>(extents_.size(), 0), std::vector<std::int64_t>(extents_.size(), 0)};
         for (const auto& [axis, size] : out_.group) tiles.group[at(axis)] = size;
         for (const auto& [axis, size] : out_.stream) tiles.stream[at(axis)] = size;
-        const Liveness live = liveness(derived_, kernel_);
-        const TileCounter counter(derived_, kernel_, live, extents_, tiles, std::int64_t{1} << 14);
+        const TileCounter counter(derived_, kernel_, live_, extents_, tiles, std::int64_t{1} << (options_.quick ? 8 : 14));
         double run = 0, all = 0;
         for (int stage = 0; stage < static_cast<int>(kernel_.stages.size()); ++stage)
             if (std::holds_alternative<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]))
@@ -275,7 +276,8 @@ private:
     }
 
     void finish(const std::vector<ModelLevel>& levels, const SizedCost::Sizes& sizes) {
-        for (std::size_t l = 0; l < levels.size(); ++l) {
+        const std::size_t looked_at = options_.quick ? core_ + 1 : levels.size();
+        for (std::size_t l = 0; l < looked_at; ++l) {
             LevelLoad load{levels[l], {}, 0, 0, 0};
             SizedCost::Sizes outer = sizes;
             // Below the core's memory: its group as it is where it fits, else cut further.
@@ -401,6 +403,7 @@ private:
     const MachineCostOptions& options_;
     KernelCost cost_;
     SizedCost sized_, once_;
+    Liveness live_;
     double cores_ = 1, state_bytes_ = 0, core_weight_ = 0, memory_weight_ = 0;
     bool can_split_ = false;
     std::size_t core_ = 0;

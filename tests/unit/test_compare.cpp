@@ -78,7 +78,10 @@ TEST(Flips, OfTheModelAreThoseOfALinearScan) {
     const std::int64_t at = c.along[0].flips[0].at;
     CostTable table(c.subjects);
     const auto best = [&](std::int64_t n) { return best_of(*table.at({{"a", n}, {"b", n}, {"c", n}}), Criterion::time); };
-    EXPECT_EQ(scanned(at - 40, at + 40, best), c.along[0].flips);
+    // Every size next to the first flip; what lies further away is looked at here and there.
+    auto near = c.along[0].flips;
+    std::erase_if(near, [&](const auto& flip) { return flip.at > at + 40; });
+    EXPECT_EQ(scanned(at - 40, at + 40, best), near);
 }
 
 TEST(Sweep, TextsSayWhichSizes) {
