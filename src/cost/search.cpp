@@ -47,7 +47,7 @@ public:
         std::size_t open = 0;
         for (const AxisId axis : cost.grouped()) open += options.fixed.contains(axis) ? 0 : 1;
         constexpr std::size_t by_bisection[] = {4096, 4096, 512, 40, 12, 7}, one_by_one[] = {512, 512, 40, 12, 6, 4},
-                              coarse[] = {48, 48, 14, 6, 4, 3};
+                              coarse[] = {512, 512, 24, 8, 5, 3};
         const std::size_t row = std::min<std::size_t>(open, 5);
         const std::size_t most = options.coarse ? coarse[row] : options.objective ? one_by_one[row] : by_bisection[row];
         for (std::size_t i = 0; i < cost.num_sizes(); ++i) {
@@ -77,7 +77,7 @@ public:
         best_.fits = cost_.memory(sizes) <= options_.memory;
         if (best_.fits) {
             nest(0, sizes);
-            if (!options_.coarse) refine();
+            refine();
             if (!options_.objective) refine_smoothly();
         }
         best_.transfers = cost_.transfers(best_.sizes);

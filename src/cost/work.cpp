@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "cost/saturate.hpp"
 
@@ -38,19 +38,20 @@ const Binary* product(const Expr& e) {
     return b && b->op == BinaryOp::mul ? b : nullptr;
 }
 
-/// Without arrays and axes: a number once the sizes are known.
-bool is_number(const Expr& e) {
-    bool number = true;
-    visit(e, [&](const Expr& node) { number = number && !as<Read>(node) && !as<AxisIndex>(node); });
-    return number;
-}
-
 /// Collects the operations of one statement, each subexpression once; what is a number is worked out beforehand.
 class Counter {
 public:
-    void count(const Expr& e) {
-        if (!seen_.insert(e).second || is_number(e)) return;
-        for (const Expr& child : children(e)) count(child);
+    /// True for a number: without arrays and axes, so that it is known once the sizes are.
+    bool count(const Expr& e) {
+        if (const auto known = seen_.find(e); known != seen_.end()) return known->second;
+        bool number = !as<Read>(e) && !as<AxisIndex>(e);
+        for (const Expr& child : children(e)) number = count(child) && number;
+        seen_.emplace(e, number);
+        if (!number) add_operation(e);
+        return number;
+    }
+
+    void add_operation(const Expr& e) {
         if (const auto* u = as<Unary>(e)) add(kind_of(u->op), free_axes(e));
         if (const auto* s = as<Select>(e)) (void)s, add(OpKind::simple, free_axes(e));
         if (const auto* c = as<Cast>(e)) (void)c, add(OpKind::simple, free_axes(e));
@@ -81,7 +82,7 @@ public:
     }
 
 private:
-    std::unordered_set<Expr, ExprHash, ExprEqual> seen_;
+    std::unordered_map<Expr, bool, ExprHash, ExprEqual> seen_;  ///< whether it is a number
     std::map<std::pair<OpKind, std::vector<AxisId>>, std::int64_t> ops_;
 };
 
