@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "machine/machine.hpp"
-#include "run/ranking.hpp"
+#include "study/ranking.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <regex>
 #include <sstream>
 
-#include "run/cost_study.hpp"
+#include "study/cost_study.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {

@@ -6,9 +6,9 @@
 #include <random>
 #include <sstream>
 
-#include "run/compare.hpp"
-#include "run/ranking.hpp"
-#include "run/sweep.hpp"
+#include "study/compare.hpp"
+#include "study/ranking.hpp"
+#include "study/sweep.hpp"
 
 namespace napkin {
 namespace {

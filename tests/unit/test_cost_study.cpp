@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "run/cost_study.hpp"
-#include "run/count_levels.hpp"
+#include "study/cost_study.hpp"
+#include "study/count_levels.hpp"
 
 namespace napkin {
 namespace {

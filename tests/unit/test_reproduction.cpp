@@ -1,10 +1,10 @@
 // The documents' figures as rows: expressions over results, what agrees and how, and what is wrong with a file of rows.
-#include "run/reproduction.hpp"
+#include "study/reproduction.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "run/reproduction_value.hpp"
+#include "study/reproduction_value.hpp"
 
 namespace napkin {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "napkin/command.hpp"
 #include "napkin/cost_compare.hpp"
-#include "run/cost_study.hpp"
-#include "run/count_levels.hpp"
+#include "study/cost_study.hpp"
+#include "study/count_levels.hpp"
 
 namespace napkin::cli {
 

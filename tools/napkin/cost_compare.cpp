@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "run/compare.hpp"
-#include "run/ranking.hpp"
-#include "run/sweep.hpp"
+#include "study/compare.hpp"
+#include "study/ranking.hpp"
+#include "study/sweep.hpp"
 #include "support/text.hpp"
 
 namespace napkin::cli {

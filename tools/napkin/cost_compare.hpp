@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "napkin/command.hpp"
-#include "run/subject.hpp"
+#include "study/subject.hpp"
 
 namespace napkin::cli {
 

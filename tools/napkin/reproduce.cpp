@@ -1,5 +1,5 @@
 // `napkin reproduce`: the documents' figures beside the computed ones, as docs/reproduction.toml lists them.
-#include "run/reproduction.hpp"
+#include "study/reproduction.hpp"
 
 #include <fmt/format.h>
 

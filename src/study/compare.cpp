@@ -1,4 +1,4 @@
-#include "run/compare.hpp"
+#include "study/compare.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "run/subject.hpp"
+#include "study/subject.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "run/flips.hpp"
+#include "study/flips.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"

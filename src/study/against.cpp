@@ -5,7 +5,7 @@
 #include <charconv>
 #include <set>
 
-#include "run/compare.hpp"
+#include "study/compare.hpp"
 #include "support/text.hpp"
 
 namespace napkin {

@@ -1,4 +1,4 @@
-#include "run/count_levels.hpp"
+#include "study/count_levels.hpp"
 
 #include <fmt/format.h>
 

@@ -25,7 +25,7 @@ enum class Comparison : std::uint8_t { exact, rounded, within, formula };
 
 struct ReproductionRow {
     std::string document, where, says;
-    std::vector<PlacedText> values;  ///< expressions over the queries' results: src/run/reproduction_value.hpp
+    std::vector<PlacedText> values;  ///< expressions over the queries' results: src/study/reproduction_value.hpp
     std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; for Comparison::formula a size expression
     Comparison comparison = Comparison::exact;
     double tolerance = 0;            ///< relative, for Comparison::within

@@ -1,4 +1,4 @@
-#include "run/flips.hpp"
+#include "study/flips.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "run/sweep.hpp"
+#include "study/sweep.hpp"
 #include "support/limits.hpp"
 
 namespace napkin {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "run/flips.hpp"
-#include "run/subject.hpp"
+#include "study/flips.hpp"
+#include "study/subject.hpp"
 
 namespace napkin {
 

@@ -5,8 +5,8 @@
 
 #include "algebra/parse_size.hpp"
 #include "machine/figure_reader.hpp"
-#include "run/reproduction.hpp"
-#include "run/reproduction_value.hpp"
+#include "study/reproduction.hpp"
+#include "study/reproduction_value.hpp"
 
 namespace napkin {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/cost_study.hpp"
+#include "study/cost_study.hpp"
 
 #include <fmt/format.h>
 

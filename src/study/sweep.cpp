@@ -1,4 +1,4 @@
-#include "run/sweep.hpp"
+#include "study/sweep.hpp"
 
 #include <fmt/format.h>
 

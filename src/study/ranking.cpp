@@ -1,4 +1,4 @@
-#include "run/ranking.hpp"
+#include "study/ranking.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "run/flips.hpp"
+#include "study/flips.hpp"
 #include "support/numbers.hpp"
 
 namespace napkin {

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "run/sweep.hpp"
+#include "study/sweep.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 

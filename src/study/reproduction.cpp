@@ -1,11 +1,11 @@
-#include "run/reproduction.hpp"
+#include "study/reproduction.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "algebra/parse_size.hpp"
-#include "run/reproduction_value.hpp"
+#include "study/reproduction_value.hpp"
 #include "support/text.hpp"
 
 namespace napkin {

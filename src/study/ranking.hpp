@@ -2,7 +2,7 @@
 // Subjects beside each other at one point, the fastest first: which machine is best for this workload?
 #include <string>
 
-#include "run/subject.hpp"
+#include "study/subject.hpp"
 
 namespace napkin {
 

@@ -1,4 +1,4 @@
-#include "run/reproduction_value.hpp"
+#include "study/reproduction_value.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "run/cost_study.hpp"
+#include "study/cost_study.hpp"
 
 namespace napkin {
 
