@@ -2,17 +2,18 @@
 # Builds the unit, error and fuzz tests with clang's address and undefined-behaviour sanitizers, runs them, and then lets libFuzzer
 # look for new inputs for a while (default: 60 processor seconds, shared between the fuzz targets):
 #
-#   scripts/sanitize.sh [SECONDS]
+#   scripts/sanitize.sh [SECONDS [KINDS]]
 #
-# One build does for both, as it is libFuzzer's that has the sanitizers in. An input that fails is left in build/fuzz/artifacts/;
+# KINDS are those of the tests (default: "unit error"). One build does for both, as it is libFuzzer's that has the sanitizers in. An input that fails is left in build/fuzz/artifacts/;
 # give it to build/fuzz/tests/fuzz_NAME to see it fail again.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
+kinds=${2:-unit error}
 build=build/fuzz
 
 targets=
-for kind in unit error; do
+for kind in $kinds; do
     [ -z "$(find tests/$kind -name '*.cpp' 2>/dev/null)" ] || targets="$targets test_$kind"
 done
 fuzzers=
@@ -27,7 +28,7 @@ cmake --preset fuzz "-DNAPKIN_WERROR=${CI:+ON}" >$build/build.log 2>&1 || { cat 
 cmake --build $build --target $targets >$build/build.log 2>&1 || { grep -E -A 12 'error:|FAILED' $build/build.log | head -n 60 >&2; exit 1; }
 
 export ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 UBSAN_OPTIONS=print_stacktrace=1
-ctest --test-dir $build --parallel 2 --output-on-failure --no-tests=error -L '^(unit|error|fuzz)$' >$build/test.log 2>&1 </dev/null ||
+ctest --test-dir $build --parallel 2 --output-on-failure --no-tests=error -L "^($(echo $kinds fuzz | tr ' ' '|'))\$" >$build/test.log 2>&1 </dev/null ||
     { grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' $build/test.log; exit 1; }
 sed -n '/% tests passed/p' $build/test.log
 
