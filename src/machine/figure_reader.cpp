@@ -37,9 +37,45 @@ std::string kind(Dimension dimension) {
     return "a number";
 }
 
+/// Where the text has a character past ASCII outside of strings and comments, or a string of several lines begins; npos: nowhere. TOML
+/// allows no such character there, and toml++ 3.3 is undefined on some of them where it looks for blanks.
+std::size_t first_foreign(const std::string& text) {
+    char quote = 0;
+    bool comment = false;
+    for (std::size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '\n' || c == '\r') {
+            quote = 0, comment = false;
+        } else if (comment) {
+            continue;
+        } else if (quote != 0) {
+            if (c == '\\' && quote == '"')
+                ++i;
+            else if (c == quote)
+                quote = 0;
+        } else if (c == '#') {
+            comment = true;
+        } else if (c == '"' || c == '\'') {
+            if (text.compare(i, 3, std::string(3, c)) == 0) return i;
+            quote = c;
+        } else if ((static_cast<unsigned char>(c) & 0x80U) != 0) {
+            return i;
+        }
+    }
+    return std::string::npos;
+}
+
 }  // namespace
 
 toml::table FigureReader::parse() {
+    if (const std::size_t at = first_foreign(source_->text); at != std::string::npos) {
+        const auto begin = static_cast<std::uint32_t>(at);
+        const bool string = source_->text[at] == '"' || source_->text[at] == '\'';
+        error("bad-toml", {source_, begin, begin + 1},
+              string ? "a text of several lines" : "a character past ASCII outside of texts and comments",
+              "a TOML file", "");
+        return {};
+    }
     try {
         return toml::parse(std::string_view(source_->text));
     } catch (const toml::parse_error& e) {
