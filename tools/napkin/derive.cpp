@@ -1,9 +1,9 @@
 // `napkin derive`: how the diagram becomes streamed kernels, step by step where asked, each step tried on numbers where asked.
 #include <fmt/format.h>
 
+#include "check/validate.hpp"
 #include "napkin/command.hpp"
 #include "run/derivation.hpp"
-#include "run/validate.hpp"
 
 namespace napkin::cli {
 

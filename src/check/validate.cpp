@@ -1,4 +1,4 @@
-#include "run/validate.hpp"
+#include "check/validate.hpp"
 
 #include <algorithm>
 #include <cmath>
