@@ -20,8 +20,9 @@
 namespace napkin::pipeline {
 namespace {
 
-/// How the outputs of `diagram` differ from the reference of `source`, or "". Where the definition is not finite nothing is
-/// promised. Sums of thousands of values in another order differ in their last digits, relative to the largest of them.
+/// How the outputs of `diagram` differ from the reference of `source`, or "". An infinity must be the same infinity, NaN must be NaN, and
+/// what is finite must be finite. Sums of thousands of values in another order differ in their last digits, relative to the largest of
+/// them.
 std::string difference(const Diagram& source, const Values& reference, const Diagram& diagram, const Values& values) {
     for (const ArrayId id : source.outputs) {
         const std::string& name = source.array(id).name;
@@ -34,9 +35,11 @@ std::string difference(const Diagram& source, const Values& reference, const Dia
         double scale = 1;
         for (const double w : want)
             if (std::isfinite(w)) scale = std::max(scale, std::abs(w));
-        for (std::size_t i = 0; i < want.size(); ++i)
-            if (std::isfinite(want[i]) && !(std::abs(want[i] - have[i]) <= 1e-8 * scale))
+        for (std::size_t i = 0; i < want.size(); ++i) {
+            if (want[i] == have[i] || (std::isnan(want[i]) && std::isnan(have[i]))) continue;
+            if (!std::isfinite(want[i]) || !(std::abs(want[i] - have[i]) <= 1e-8 * scale))
                 return fmt::format("{} at {} is {} in place of {}", name, i, have[i], want[i]);
+        }
     }
     return "";
 }
@@ -85,7 +88,7 @@ std::string differences(const Diagram& diagram, const KernelCounts& counted, con
 }
 
 std::string check(const Case& c, Coverage& seen) {
-    const Values given = random_inputs(c.diagram, c.extents, c.seed);
+    const Values given = probe_inputs(c.diagram, c.extents, c.probe, c.seed);
     Values reference = given;
     evaluate(c.diagram, c.extents, reference);
 
@@ -158,12 +161,13 @@ std::string check(const Case& c, Coverage& seen) {
 
 }  // namespace
 
-Case make_case(const Diagram& diagram, std::uint64_t seed) {
+Case make_case(const Diagram& diagram, std::uint64_t seed, Probe probe) {
     std::mt19937_64 random(seed);
     const auto pick = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
     Case c;
     c.diagram = diagram;
     c.extents = random_extents(diagram, seed);
+    c.probe = probe;
     c.seed = seed;
     for (const std::int64_t extent : c.extents) {
         c.sizes.group.push_back(pick(4) == 0 ? 0 : 1 + pick(extent));
@@ -179,8 +183,8 @@ std::string describe(const Case& c) {
     for (std::size_t a = 0; a < c.extents.size(); ++a)
         out += fmt::format("{} = {}, group {}, stream {}\n", c.diagram.axes[a].name, c.extents[a], c.sizes.group[a],
                            c.sizes.stream[a]);
-    return out + fmt::format("form {}, fuse {}, seed {}\n", c.form == Form::auxiliary ? "auxiliary" : "unscaled",
-                             c.fuse, c.seed);
+    return out + fmt::format("form {}, fuse {}, {} inputs, seed {}\n",
+                             c.form == Form::auxiliary ? "auxiliary" : "unscaled", c.fuse, name(c.probe), c.seed);
 }
 
 std::string failure_of(const Case& c, Coverage& seen) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "check/probe.hpp"
 #include "derive/derive.hpp"
 #include "diagram/diagram.hpp"
 #include "diagram/sizes.hpp"
@@ -16,11 +17,12 @@ struct Case {
     PartitionSizes sizes;
     Form form = Form::unscaled;
     bool fuse = true;
-    std::uint64_t seed = 0;  ///< of the inputs' values
+    Probe probe = Probe::normal;  ///< the kind of the inputs' values
+    std::uint64_t seed = 0;       ///< of them
 };
 
 /// Random extents, sizes and options for a diagram; the same seed gives the same case.
-Case make_case(const Diagram& diagram, std::uint64_t seed);
+Case make_case(const Diagram& diagram, std::uint64_t seed, Probe probe = Probe::normal);
 
 /// The diagram, the sizes and the options, for the message of a failing test.
 std::string describe(const Case& c);
