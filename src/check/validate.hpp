@@ -1,24 +1,46 @@
 #pragma once
-// Translation validation: each step of a derivation, and the derived form itself, evaluated against the definition on random small
-// sizes and random partitions.
+// Translation validation: each step of a derivation, the derived form and its merged halves, evaluated against the definition on small
+// sizes, on random partitions and on inputs that show faults (probe.hpp).
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "check/agreement.hpp"
+#include "check/probe.hpp"
+#include "check/small_sizes.hpp"
 #include "derive/derived.hpp"
 
 namespace napkin {
 
-/// The largest relative distance |a - b| / max(1, |b|) between outputs, over all trials.
+/// Where a rewrite gave something else than the definition: enough to see it again.
+struct Counterexample {
+    Disagreement element;
+    Probe probe = Probe::normal;
+    SizesByName sizes;
+    std::uint64_t seed = 0;  ///< of the inputs
+};
+std::string to_string(const Counterexample& c);
+
 struct StepValidation {
     std::string what;  ///< the step's rule, or "derived form", "split and merge"
-    double error = 0;
+    double error = 0;  ///< the largest relative distance |a - b| / max(1, |b|) of finite outputs, over all trials
     int trials = 0;
-    [[nodiscard]] bool good() const { return error <= 1e-9; }
+    std::optional<Counterexample> wrong;  ///< the first
+    [[nodiscard]] bool good() const { return !wrong; }
 };
 
-/// One entry for each step (before against after), then the derived form under random group and stream sizes, then the same with
-/// every loop split in two and merged, both against the definition. Axes with given expressions for sizes keep them.
-std::vector<StepValidation> validate(const Derived& derived, int trials, std::uint64_t seed);
+struct ValidateOptions {
+    int trials = 24;  ///< sizes, each with one kind of input, in turn
+    std::uint64_t seed = 0;
+    std::vector<Probe> probes{std::begin(all_probes), std::end(all_probes)};
+    double max_points = 2e6;  ///< of one evaluation: larger sizes are not tried
+    double seconds = 1e9;     ///< no trial begins after so long
+    bool steps = true;        ///< false: only what the derivation ends in
+};
+
+/// One entry for each step, then the derived form under random group and stream sizes, then the same with every loop split in two and
+/// merged.
+std::vector<StepValidation> validate(const Derived& derived, const ValidateOptions& options = {});
 
 }  // namespace napkin

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "check/agreement.hpp"
 #include "cost/exact.hpp"
 #include "derive/evaluate_derived.hpp"
 #include "derive/verify.hpp"
@@ -19,39 +20,6 @@
 
 namespace napkin::pipeline {
 namespace {
-
-/// How the outputs of `diagram` differ from the reference of `source`, or "". An infinity must be the same infinity, NaN must be NaN, and
-/// what is finite must be finite. Sums of thousands of values in another order differ in their last digits, relative to the largest of
-/// them.
-std::string difference(const Diagram& source, const Values& reference, const Diagram& diagram, const Values& values) {
-    for (const ArrayId id : source.outputs) {
-        const std::string& name = source.array(id).name;
-        const auto other = diagram.find_array(name);
-        if (!other) return fmt::format("{} is gone", name);
-        const auto& want = reference[static_cast<std::size_t>(id)];
-        const auto& have = values[static_cast<std::size_t>(*other)];
-        if (want.size() != have.size())
-            return fmt::format("{} has {} values in place of {}", name, have.size(), want.size());
-        double scale = 1;
-        for (const double w : want)
-            if (std::isfinite(w)) scale = std::max(scale, std::abs(w));
-        for (std::size_t i = 0; i < want.size(); ++i) {
-            if (want[i] == have[i] || (std::isnan(want[i]) && std::isnan(have[i]))) continue;
-            if (!std::isfinite(want[i]) || !(std::abs(want[i] - have[i]) <= 1e-8 * scale))
-                return fmt::format("{} at {} is {} in place of {}", name, i, have[i], want[i]);
-        }
-    }
-    return "";
-}
-
-/// Inputs of the case for a diagram with the same inputs, by name.
-Values inputs_for(const Diagram& diagram, const Diagram& source, const Values& given) {
-    Values values(diagram.arrays.size());
-    for (const ArrayId id : source.inputs)
-        if (const auto other = diagram.find_array(source.array(id).name))
-            values[static_cast<std::size_t>(*other)] = given[static_cast<std::size_t>(id)];
-    return values;
-}
 
 Plan plan_of(const Case& c, const Derived& derived) {
     Plan plan;
@@ -89,8 +57,7 @@ std::string differences(const Diagram& diagram, const KernelCounts& counted, con
 
 std::string check(const Case& c, Coverage& seen) {
     const Values given = probe_inputs(c.diagram, c.extents, c.probe, c.seed);
-    Values reference = given;
-    evaluate(c.diagram, c.extents, reference);
+    const Definition definition(c.diagram, c.extents, given);
 
     DeriveOptions options;
     options.form = c.form;
@@ -105,21 +72,20 @@ std::string check(const Case& c, Coverage& seen) {
     for (const DerivationStep& step : derived.steps) {
         Values values = inputs_for(step.after, c.diagram, given);
         evaluate(step.after, c.extents, values);
-        if (const auto d = difference(c.diagram, reference, step.after, values); !d.empty())
-            return fmt::format("step {}: {}", step.rule, d);
+        if (const auto d = definition.difference(step.after, values))
+            return fmt::format("step {}: {}", step.rule, to_string(*d));
         ++seen.steps;
     }
 
     const auto fresh = [&] { return inputs_for(derived.diagram, c.diagram, given); };
     Values values = fresh();
     evaluate(derived, c.extents, c.sizes, values);
-    if (const auto d = difference(c.diagram, reference, derived.diagram, values); !d.empty())
-        return "derived form: " + d;
+    if (const auto d = definition.difference(derived.diagram, values)) return "derived form: " + to_string(*d);
     for (const double split : {0.3, 0.7}) {
         values = fresh();
         seen.merges += evaluate_by_merge(derived, c.extents, c.sizes, split, values);
-        if (const auto d = difference(c.diagram, reference, derived.diagram, values); !d.empty())
-            return fmt::format("merge at {}: {}", split, d);
+        if (const auto d = definition.difference(derived.diagram, values))
+            return fmt::format("merge at {}: {}", split, to_string(*d));
     }
 
     const Plan plan = plan_of(c, derived);
@@ -128,8 +94,7 @@ std::string check(const Case& c, Coverage& seen) {
         return fmt::format("tile program: {}", fmt::join(faults, "; "));
     values = fresh();
     const auto counts = interpret(program, values);
-    if (const auto d = difference(c.diagram, reference, derived.diagram, values); !d.empty())
-        return "interpreter: " + d;
+    if (const auto d = definition.difference(derived.diagram, values)) return "interpreter: " + to_string(*d);
     if (count(program) != counts) return "counts: the walk without values counts otherwise than the interpreter";
     for (std::size_t k = 0; k < counts.size(); ++k) {
         const ExactCosts costs = exact_costs(derived, derived.kernels[k], c.extents, plan.kernels[k]);

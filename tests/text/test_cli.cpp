@@ -182,7 +182,7 @@ TEST_F(Cli, derive_explains_and_validates_every_step) {
     const Outcome outcome = napkin("derive a.nk --explain --validate --trials 3");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, AllOf(StartsWith("  1. "), HasSubstr("     because  "), HasSubstr("   a.nk:5\n"),
-                                   HasSubstr("validated against the definition, 3 random sizes"),
+                                   HasSubstr("validated against the definition, 3 random sizes and kinds of inputs"),
                                    HasSubstr("split and merge"), Not(HasSubstr("WRONG"))));
     const nlohmann::json document = parsed(napkin("derive a.nk --validate --trials 3 --json"));
     EXPECT_EQ(document["schema"], "napkin.derive/1");

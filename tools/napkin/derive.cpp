@@ -12,7 +12,7 @@ namespace {
 struct DeriveCommand {
     Options common;
     bool explain = false, validate = false;
-    std::int64_t trials = 20, seed = 0;
+    std::int64_t trials = 24, seed = 0;
 };
 
 Json step_json(const DerivationStep& step) {
@@ -65,13 +65,15 @@ Json derivation_json(const Derived& derived) {
 }
 
 std::string validation_text(const std::vector<StepValidation>& validations, bool color) {
-    std::string text = fmt::format("\nvalidated against the definition, {} random sizes, largest relative error\n",
-                                   validations.back().trials);
+    std::string text = fmt::format(
+        "\nvalidated against the definition, {} random sizes and kinds of inputs, largest relative error\n",
+        validations.back().trials);
     std::size_t number = 0;
     for (const StepValidation& v : validations) {
         const bool step = ++number <= validations.size() - 2;
         text += fmt::format("  {} {:<24} {:8.1e}  {}\n", step ? fmt::format("{:3}.", number) : "    ", v.what, v.error,
                             v.good() ? green("ok", color) : red("WRONG", color));
+        if (v.wrong) text += "       " + to_string(*v.wrong) + "\n";
     }
     return text;
 }
@@ -83,7 +85,7 @@ ExitCode derive_command(const DeriveCommand& c) {
     std::vector<StepValidation> validations;
     bool good = true;
     if (c.validate) {
-        validations = validate(derived, static_cast<int>(c.trials), static_cast<std::uint64_t>(c.seed));
+        validations = validate(derived, {.trials = static_cast<int>(c.trials), .seed = static_cast<std::uint64_t>(c.seed)});
         for (const StepValidation& v : validations) good = good && v.good();
     }
     if (c.common.json) {
@@ -93,6 +95,7 @@ ExitCode derive_command(const DeriveCommand& c) {
             for (const StepValidation& v : validations) {
                 document["validation"].push_back(
                     {{"what", v.what}, {"trials", v.trials}, {"largest_relative_error", v.error}, {"good", v.good()}});
+                if (v.wrong) document["validation"].back()["wrong"] = to_string(*v.wrong);
             }
         }
         print(document);
@@ -112,8 +115,10 @@ void add_derive(CLI::App& app, Main& main) {
                     "napkin derive examples/attention.nk --explain --validate", [c] { return derive_command(*c); });
     command.file(c->common);
     command.flag("--explain", c->explain, "Every step: rule, side condition, equations before and after");
-    command.flag("--validate", c->validate, "Evaluate every step against the definition on random small sizes");
-    command.number("--trials", c->trials, 1, 100000, "Random sizes that --validate tries (default: 20)");
+    command.flag("--validate", c->validate,
+                 "Evaluate every step against the definition on small sizes and inputs that show faults");
+    command.number("--trials", c->trials, 1, 100000,
+                   "Sizes that --validate tries, each with one kind of inputs (default: 24)");
     command.number("--seed", c->seed, 0, max_seed, "Of those sizes and numbers (default: 0)");
     command.sizes(c->common);
     command.derivation(c->common);
