@@ -73,6 +73,9 @@ struct CompileOptions {
     std::map<std::string, std::int64_t> stream;  ///< stream (chunk) size of an axis: values that a loop takes at a time
     int threads = 0;                             ///< 0: one a core
     std::string machine;                         ///< a machine's name or a .toml file; empty: this computer
+    /// A derivation that is new to this computer is tried against its definition on small sizes, for some milliseconds; what was found
+    /// good is kept in the user's cache.
+    bool validate = true;
     bool auxiliary = false;  ///< results stay finished after every step (paper, Table 4) instead of at the end
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "check/first_use.hpp"
 #include "run/derivation.hpp"
 #include "run/pipeline.hpp"
 
@@ -101,6 +102,7 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
     pipeline.machine = options.machine;
     auto compilation = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);
     if (!compilation) return to_public(compilation.errors());
+    if (options.validate) validate_first_use(compilation->derived);
     auto impl = std::make_shared<Program::Impl>(Program::Impl{std::move(compilation).value(), {}, {}});
     const Compilation& c = impl->compilation;
     for (const ArrayId id : c.diagram.inputs) impl->inputs.push_back(describe_array(c.diagram, id, c.extents));

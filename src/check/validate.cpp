@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 
 #include "derive/derive.hpp"
 #include "derive/evaluate_derived.hpp"
+#include "run/sample.hpp"
 
 namespace napkin {
 
@@ -57,8 +57,8 @@ std::string to_string(const Counterexample& c) {
 }
 
 std::vector<StepValidation> validate(const Derived& derived, const ValidateOptions& options) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+    double spent = 0;
+    const double evaluations = static_cast<double>((options.steps ? derived.steps.size() : 0) + 3);
     std::mt19937_64 random(options.seed);
     std::vector<StepValidation> result;
     if (options.steps)
@@ -68,10 +68,11 @@ std::vector<StepValidation> validate(const Derived& derived, const ValidateOptio
     StepValidation& form = result[result.size() - 2];
     StepValidation& merge = result.back();
 
-    for (int trial = 0; trial < options.trials && spent() < options.seconds; ++trial) {
+    for (int trial = 0; trial < options.trials && spent < options.budget_points; ++trial) {
         const auto sizes = small_sizes(derived.source, random, options.max_points);
         if (!sizes) continue;
         const Extents source_extents = extents_of(derived.source, *sizes);
+        spent += evaluations * evaluation_points(derived.source, source_extents);
         const Probe probe = options.probes[static_cast<std::size_t>(trial) % options.probes.size()];
         const std::uint64_t seed = random();
         const Values inputs = probe_inputs(derived.source, source_extents, probe, seed);

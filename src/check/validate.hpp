@@ -34,9 +34,9 @@ struct ValidateOptions {
     int trials = 24;  ///< sizes, each with one kind of input, in turn
     std::uint64_t seed = 0;
     std::vector<Probe> probes{std::begin(all_probes), std::end(all_probes)};
-    double max_points = 2e6;  ///< of one evaluation: larger sizes are not tried
-    double seconds = 1e9;     ///< no trial begins after so long
-    bool steps = true;        ///< false: only what the derivation ends in
+    double max_points = 2e6;      ///< of one evaluation: larger sizes are not tried
+    double budget_points = 1e15;  ///< of all evaluations together: no trial begins after so many
+    bool steps = true;            ///< false: only what the derivation ends in
 };
 
 /// One entry for each step, then the derived form under random group and stream sizes, then the same with every loop split in two and

@@ -52,7 +52,7 @@ ExitCode bench(const BenchCommand& c) {
     for (const std::string& file : c.files) {
         Options options = c.common;
         options.file = file;
-        const auto measured = compile_and_measure(options, {}, {}, run);
+        const auto measured = compile_and_measure(options, {}, {}, run, false);
         if (!measured) return fail(measured.errors(), c.common);
         Json entry = {{"file", file}};
         entry.update(measured_json(*measured));

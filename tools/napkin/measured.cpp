@@ -67,7 +67,7 @@ Status check_outputs(const Diagram& diagram, const Files& files) {
 }  // namespace
 
 Result<Measured> compile_and_measure(const Options& options, const Files& input_files, const Files& output_files,
-                                     RunOptions run) {
+                                     RunOptions run, bool validate) {
     PipelineOptions pipeline = pipeline_options(options, Pass::compile);
     auto source = read_source(options.file);
     if (!source) return source.errors();
@@ -93,6 +93,11 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
         progress.clear();
         std::cerr << pass_times(*compilation);
     }
+    std::optional<FirstUse> first_use;
+    if (validate) {
+        progress.show("validating");
+        first_use = validate_first_use(compilation->derived);
+    }
     auto inputs = all_inputs(compilation->diagram, compilation->extents, given, run.seed);
     if (!inputs) return inputs.errors();
     given.clear();
@@ -106,7 +111,7 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
         if (file == output_files.end()) continue;
         if (const Status written = write_npy(file->second, outputs[i]); !written) return written.errors();
     }
-    return Measured{std::move(compilation).value(), std::move(report).value()};
+    return Measured{std::move(compilation).value(), std::move(report).value(), first_use};
 }
 
 std::string sizes_text(const Compilation& compilation) {

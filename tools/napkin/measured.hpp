@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "check/first_use.hpp"
 #include "napkin/command.hpp"
 #include "run/report.hpp"
 
@@ -15,11 +16,13 @@ using Files = std::map<std::string, std::string>;
 struct Measured {
     Compilation compilation;
     RunReport report;
+    std::optional<FirstUse> first_use;  ///< none where the derivation was not to be validated
 };
 
-/// Compiles the file for the sizes that --set, the inputs' files and the text give, runs it, reports, and writes the outputs' files.
+/// Compiles the file for the sizes that --set, the inputs' files and the text give, validates its derivation at first use where
+/// `validate` is set, runs it, reports, and writes the outputs' files.
 Result<Measured> compile_and_measure(const Options& options, const Files& input_files, const Files& output_files,
-                                     RunOptions run);
+                                     RunOptions run, bool validate);
 
 Json measured_json(const Measured& measured);
 

@@ -15,7 +15,7 @@ struct RunCommand {
     std::vector<std::string> inputs, outputs;
     std::int64_t seed = 0;
     double seconds = 2;
-    bool no_baseline = false, no_check = false;
+    bool no_baseline = false, no_check = false, no_validate = false;
 };
 
 /// "Q=q.npy" → {Q, q.npy}.
@@ -117,6 +117,13 @@ std::string transfers_text(const Measured& m, bool color) {
     return table(rows, {1, 2});
 }
 
+/// Said once, when the derivation is new here.
+std::string validated_text(const Measured& m) {
+    if (!m.first_use || m.first_use->known) return "";
+    return fmt::format("new here: the same as the definition on {} small sizes, tried in {}\n", m.first_use->trials,
+                       seconds_text(m.first_use->seconds));
+}
+
 double bytes_in_and_out(const Measured& m) {
     double total = 0;
     const Diagram& diagram = m.compilation.diagram;
@@ -191,7 +198,7 @@ std::string screen_text(const Measured& m, bool check, bool color) {
     Screen screen(color);
     screen.part(m.compilation.diagram.name, sizes_text(m.compilation));
     screen.gap();
-    screen.part("derived", derived_text(m.compilation.derived));
+    screen.part("derived", derived_text(m.compilation.derived) + validated_text(m));
     screen.gap();
     screen.part("planned", planned_text(m.compilation.plan));
     screen.gap();
@@ -216,7 +223,7 @@ ExitCode run(const RunCommand& c) {
     options.baseline = !c.no_baseline;
     options.check = !c.no_check;
     options.seconds = c.seconds;
-    const auto measured = compile_and_measure(c.common, input_files, output_files, options);
+    const auto measured = compile_and_measure(c.common, input_files, output_files, options, !c.no_validate);
     if (!measured) return fail(measured.errors(), c.common);
     if (c.common.json) {
         Json document = json_document("run");
@@ -245,6 +252,7 @@ void add_run(CLI::App& app, Main& main) {
     command.seconds("--seconds", c->seconds, "About how long to measure (default: 2)");
     command.flag("--no-baseline", c->no_baseline, "Do not measure equation by equation");
     command.flag("--no-check", c->no_check, "Do not compare with double precision");
+    command.flag("--no-validate", c->no_validate, "Do not try a new derivation on small sizes first");
     command.sizes(c->common);
     command.derivation(c->common);
     command.plan(c->common);

@@ -1,0 +1,64 @@
+#include "check/first_use.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "run/cache.hpp"
+#include "run/derivation.hpp"
+#include "run/files.hpp"
+#include "syntax/print.hpp"
+
+namespace napkin {
+
+namespace {
+
+/// A longer diagram is tried as a whole only: its steps would take as long as compiling it does.
+constexpr std::size_t largest_diagram = 64;
+constexpr const char* record_name = "validated.txt";
+
+ValidateOptions first_use_options(const Derived& derived) {
+    ValidateOptions options;
+    options.trials = static_cast<int>(options.probes.size());
+    options.max_points = 1e5;
+    options.budget_points = 3e6;
+    options.steps = derived.source.equations.size() <= largest_diagram;
+    return options;
+}
+
+std::string key_of(const std::string& text) {
+    return sha256("validated by napkin " NAPKIN_VERSION "\n" + text).substr(0, 40);
+}
+
+/// What cannot be kept is found again the next time.
+void remember(const Cache& cache, const std::string& key, const std::string& text) {
+    const auto directory = cache.begin();
+    if (!directory) return;
+    if (write_new_file(*directory + "/" + record_name, text) != 0) return cache.abandon(*directory);
+    (void)cache.commit(*directory, key, "validated derivation");
+}
+
+}  // namespace
+
+FirstUse validate_first_use(const Derived& derived) {
+    const auto start = std::chrono::steady_clock::now();
+    FirstUse use;
+    const std::string text = print(derived.source) + "\n" + describe(derived);
+    const std::string key = key_of(text);
+    const auto cache = Cache::open();
+    use.known = cache.ok() && cache->find(key).has_value();
+    if (!use.known) {
+        const auto validations = validate(derived, first_use_options(derived));
+        for (const StepValidation& v : validations) {
+            use.trials = std::max(use.trials, v.trials);
+            if (!v.wrong) continue;
+            throw InternalError(fmt::format("the derivation of {} is wrong, by its {}: {}", derived.source.name, v.what,
+                                            to_string(*v.wrong)));
+        }
+        if (cache.ok()) remember(*cache, key, text);
+    }
+    use.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return use;
+}
+
+}  // namespace napkin
