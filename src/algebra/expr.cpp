@@ -14,56 +14,6 @@
 
 namespace napkin {
 
-// ---- affine indices --------------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// Sums and products of coefficients stop at ±2^62, past every size there can be, so that mad indices end as out of range.
-std::int64_t clamped(__int128 value) {
-    constexpr __int128 bound = limits::max_size_product;
-    return static_cast<std::int64_t>(std::clamp(value, -bound, bound));
-}
-std::int64_t clamped_sum(std::int64_t a, std::int64_t b) { return clamped(static_cast<__int128>(a) + b); }
-std::int64_t clamped_product(std::int64_t a, std::int64_t b) { return clamped(static_cast<__int128>(a) * b); }
-
-}  // namespace
-
-std::int64_t Affine::coefficient(AxisId id) const {
-    for (const auto& [axis, factor] : terms) {
-        if (axis == id) return factor;
-    }
-    return 0;
-}
-
-void Affine::add(AxisId id, std::int64_t coefficient) {
-    if (coefficient == 0) return;
-    auto at = std::lower_bound(terms.begin(), terms.end(), id,
-                               [](const auto& term, AxisId axis) { return term.first < axis; });
-    if (at == terms.end() || at->first != id) {
-        terms.insert(at, {id, coefficient});
-        return;
-    }
-    at->second = clamped_sum(at->second, coefficient);
-    if (at->second == 0) terms.erase(at);
-}
-
-Affine operator+(const Affine& a, const Affine& b) {
-    Affine sum = a;
-    sum.constant = clamped_sum(sum.constant, b.constant);
-    for (const auto& [axis, factor] : b.terms) sum.add(axis, factor);
-    return sum;
-}
-
-Affine operator*(const Affine& a, std::int64_t factor) {
-    if (factor == 0) return {};
-    Affine product = a;
-    product.constant = clamped_product(product.constant, factor);
-    for (auto& term : product.terms) term.second = clamped_product(term.second, factor);
-    return product;
-}
-
-Affine operator-(const Affine& a, const Affine& b) { return a + b * -1; }
-
 // ---- construction ----------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -83,9 +33,13 @@ struct HashNode {
     std::size_t operator()(const AxisSize& n) const { return mix(3, static_cast<std::size_t>(n.axis)); }
     std::size_t operator()(const Read& n) const {
         std::size_t h = mix(4, static_cast<std::size_t>(n.array));
-        for (const Affine& index : n.indices) {
-            h = mix(h, static_cast<std::size_t>(index.constant));
-            for (const auto& [axis, factor] : index.terms) {
+        for (const Index& index : n.indices) {
+            if (const Expr* value = index.expression()) {
+                h = mix(h, (*value)->hash);
+                continue;
+            }
+            h = mix(h, static_cast<std::size_t>(index.affine()->constant));
+            for (const auto& [axis, factor] : index.affine()->terms) {
                 h = mix(mix(h, static_cast<std::size_t>(axis)), static_cast<std::size_t>(factor));
             }
         }
@@ -130,7 +84,7 @@ Expr make(ExprNode::Variant v) {
 Expr constant(double value) { return make(Constant{value}); }
 Expr axis_index(AxisId axis) { return make(AxisIndex{axis}); }
 Expr axis_size(AxisId axis) { return make(AxisSize{axis}); }
-Expr read(ArrayId array, std::vector<Affine> indices) { return make(Read{array, std::move(indices)}); }
+Expr read(ArrayId array, std::vector<Index> indices) { return make(Read{array, std::move(indices)}); }
 Expr unary(UnaryOp op, Expr a) { return make(Unary{op, std::move(a)}); }
 Expr binary(BinaryOp op, Expr a, Expr b) { return make(Binary{op, std::move(a), std::move(b)}); }
 Expr select(Expr condition, Expr a, Expr b) { return make(Select{std::move(condition), std::move(a), std::move(b)}); }
@@ -215,6 +169,13 @@ Expr with_children(const Expr& e, std::vector<Expr> replacement) {
     if (const auto* n = as<Binary>(e)) return binary(n->op, std::move(replacement[0]), std::move(replacement[1]));
     if (as<Select>(e)) return select(std::move(replacement[0]), std::move(replacement[1]), std::move(replacement[2]));
     if (const auto* n = as<Cast>(e)) return cast(n->type, std::move(replacement[0]));
+    if (const auto* n = as<Read>(e); n && count > 0) {
+        std::vector<Index> indices = n->indices;
+        std::size_t next = 0;
+        for (Index& index : indices)
+            if (!index.affine()) index = Index::of(replacement[next++]);
+        return read(n->array, std::move(indices));
+    }
     return e;
 }
 
@@ -254,8 +215,9 @@ std::vector<AxisId> free_axes(const Expr& e) {
     visit(e, [&](const Expr& node) {
         if (const auto* index = as<AxisIndex>(node)) axes.insert(index->axis);
         if (const auto* r = as<Read>(node)) {
-            for (const Affine& index : r->indices) {
-                for (const auto& term : index.terms) axes.insert(term.first);
+            for (const Index& index : r->indices) {
+                if (!index.affine()) continue;  // a child of the read
+                for (const auto& term : index.affine()->terms) axes.insert(term.first);
             }
         }
     });
@@ -267,7 +229,8 @@ bool depends_on_axis(const Expr& e, AxisId axis) {
     visit(e, [&](const Expr& node) {
         if (const auto* index = as<AxisIndex>(node)) found = found || index->axis == axis;
         if (const auto* r = as<Read>(node)) {
-            for (const Affine& index : r->indices) found = found || index.coefficient(axis) != 0;
+            for (const Index& index : r->indices)
+                found = found || (index.affine() && index.affine()->coefficient(axis) != 0);
         }
     });
     return found;
@@ -327,6 +290,11 @@ double apply(BinaryOp op, double a, double b) {
         case BinaryOp::sub: return a - b;
         case BinaryOp::mul: return a * b;
         case BinaryOp::div: return a / b;
+        case BinaryOp::floor_div: return std::floor(a / b);
+        case BinaryOp::mod: {
+            const double rest = std::fmod(a, b);
+            return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+        }
         case BinaryOp::pow: return std::pow(a, b);
         case BinaryOp::min: return std::isnan(a) || a < b ? a : b;  // a NaN in either place stays
         case BinaryOp::max: return std::isnan(a) || a > b ? a : b;
@@ -366,6 +334,8 @@ std::string_view name(BinaryOp op) {
         case BinaryOp::sub: return "-";
         case BinaryOp::mul: return "*";
         case BinaryOp::div: return "/";
+        case BinaryOp::floor_div: return "//";
+        case BinaryOp::mod: return "%";
         case BinaryOp::pow: return "^";
         case BinaryOp::min: return "min";
         case BinaryOp::max: return "max";

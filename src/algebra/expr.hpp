@@ -2,8 +2,8 @@
 // Scalar expressions: the elementwise mathematics under an equation, as immutable shared trees. The same type serves the
 // user's equations, the calculus (where folds' states are arrays like any other) and the emitters.
 //
-// An expression is evaluated at a point: an integer value for every axis. A Read takes the element of an array whose
-// indices are affine in the axes; an AxisIndex is the axis' own coordinate; an AxisSize is the axis' full extent.
+// An expression is evaluated at a point: an integer value for every axis. A Read takes the element of an array at indices (one of
+// three kinds, index.hpp); one whose indices leave the array has no value, and stands where it is not taken. An AxisIndex is the axis' own coordinate; an AxisSize is the axis' full extent.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,34 +12,10 @@
 #include <variant>
 #include <vector>
 
+#include "algebra/index.hpp"
 #include "support/dtype.hpp"
 
 namespace napkin {
-
-using AxisId = int;   ///< index into Diagram::axes
-using ArrayId = int;  ///< index into Diagram::arrays
-
-/// Σ coefficient·axis + constant, with axes in ascending order, no zero coefficient, each axis at most once.
-struct Affine {
-    std::vector<std::pair<AxisId, std::int64_t>> terms;
-    std::int64_t constant = 0;
-
-    static Affine axis(AxisId id) { return {{{id, 1}}, 0}; }
-    [[nodiscard]] bool is_axis(AxisId id) const {
-        return constant == 0 && terms.size() == 1 && terms[0].first == id && terms[0].second == 1;
-    }
-    /// The axis when the index is just an axis, else -1.
-    [[nodiscard]] AxisId single_axis() const {
-        return constant == 0 && terms.size() == 1 && terms[0].second == 1 ? terms[0].first : -1;
-    }
-    [[nodiscard]] std::int64_t coefficient(AxisId id) const;
-    void add(AxisId id, std::int64_t coefficient);
-    friend bool operator==(const Affine&, const Affine&) = default;
-};
-// Coefficients saturate at ±2^62 (limits::max_size_product).
-Affine operator+(const Affine& a, const Affine& b);
-Affine operator-(const Affine& a, const Affine& b);
-Affine operator*(const Affine& a, std::int64_t factor);
 
 enum class UnaryOp : std::uint8_t { neg, exp, log, tanh, erf, sqrt, rsqrt, abs, logical_not, sin, cos, floor };
 enum class BinaryOp : std::uint8_t {
@@ -47,6 +23,8 @@ enum class BinaryOp : std::uint8_t {
     sub,
     mul,
     div,
+    floor_div,  ///< rounds towards minus infinity
+    mod,        ///< the rest of floor_div: has the sign of the divisor
     pow,
     min,
     max,
@@ -60,10 +38,6 @@ enum class BinaryOp : std::uint8_t {
     logical_or
 };
 
-struct ExprNode;
-/// Never null once built by the functions below.
-using Expr = std::shared_ptr<const ExprNode>;
-
 struct Constant {
     double value;
 };
@@ -75,7 +49,7 @@ struct AxisSize {
 };
 struct Read {
     ArrayId array;
-    std::vector<Affine> indices;  ///< one for each axis of the array
+    std::vector<Index> indices;  ///< one for each axis of the array
 };
 struct Unary {
     UnaryOp op;
@@ -104,7 +78,7 @@ struct ExprNode {
 Expr constant(double value);
 Expr axis_index(AxisId axis);
 Expr axis_size(AxisId axis);
-Expr read(ArrayId array, std::vector<Affine> indices);
+Expr read(ArrayId array, std::vector<Index> indices);
 Expr unary(UnaryOp op, Expr a);
 Expr binary(BinaryOp op, Expr a, Expr b);
 Expr select(Expr condition, Expr a, Expr b);
@@ -125,7 +99,7 @@ struct ExprEqual {
     bool operator()(const Expr& a, const Expr& b) const { return equal(a, b); }
 };
 
-/// Direct children, in order.
+/// Direct children, in order. Those of a read are its indices that are not affine.
 std::vector<Expr> children(const Expr& e);
 /// The same node over other children (as many as children() gives).
 Expr with_children(const Expr& e, std::vector<Expr> replacement);
@@ -170,5 +144,6 @@ struct ExprNames {
 /// As a factor, an expression looser than a product goes into parentheses.
 std::string to_string(const Expr& e, const ExprNames& names, bool as_factor = false);
 std::string to_string(const Affine& a, const ExprNames& names);
+std::string to_string(const Index& index, const ExprNames& names);
 
 }  // namespace napkin

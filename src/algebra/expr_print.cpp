@@ -1,5 +1,5 @@
 // Expressions as text, in the language's syntax. Precedence, from loose to tight:
-//   or < and < not < comparison (of two) < + - < * / < unary minus < ^ (to the right) < operand
+//   or < and < not < comparison (of two) < + - < * / // % < unary minus < ^ (to the right) < operand
 // A minus sign directly before a numeral, inf or nan belongs to the constant: -2 is a constant, -(2) the negation of one.
 #include <fmt/format.h>
 
@@ -27,7 +27,9 @@ int precedence(BinaryOp op) {
         case BinaryOp::add:
         case BinaryOp::sub: return p_sum;
         case BinaryOp::mul:
-        case BinaryOp::div: return p_product;
+        case BinaryOp::div:
+        case BinaryOp::floor_div:
+        case BinaryOp::mod: return p_product;
         case BinaryOp::pow: return p_power;
         case BinaryOp::min:
         case BinaryOp::max: return p_operand;
@@ -174,6 +176,10 @@ std::string to_string(const Affine& a, const ExprNames& names) {
     for (const auto& [axis, factor] : a.terms) add(factor, names.axis(axis));
     if (a.constant != 0 || a.terms.empty()) add(a.constant, "");
     return out;
+}
+
+std::string to_string(const Index& index, const ExprNames& names) {
+    return index.affine() ? to_string(*index.affine(), names) : to_string(*index.expression(), names);
 }
 
 }  // namespace napkin

@@ -23,12 +23,18 @@ void for_each_child(const ExprNode& node, F&& f) {
         f(s->condition);
         f(s->a);
         f(s->b);
+    } else if (const auto* r = std::get_if<Read>(&node.v)) {
+        for (const Index& index : r->indices)
+            if (const Expr* value = index.expression()) f(*value);
     }
 }
 
+/// Whether a walk goes into the indices of reads too, or stays with the values that the expression is made of.
+enum class Walk : std::uint8_t { all, values };
+
 /// Calls f on every distinct node, children before their parents and in order.
 template <class F>
-void for_each_postorder(const Expr& e, F&& f) {
+void for_each_postorder(const Expr& e, F&& f, Walk walk = Walk::all) {
     std::unordered_set<const ExprNode*> done;
     std::vector<std::pair<const Expr*, bool>> pending{{&e, false}};  // true: its children are done
     std::vector<const Expr*> kids;
@@ -43,7 +49,8 @@ void for_each_postorder(const Expr& e, F&& f) {
         }
         pending.emplace_back(node, true);
         kids.clear();
-        for_each_child(**node, [&](const Expr& child) { kids.push_back(&child); });
+        if (walk == Walk::all || !as<Read>(*node))
+            for_each_child(**node, [&](const Expr& child) { kids.push_back(&child); });
         for (auto kid = kids.rbegin(); kid != kids.rend(); ++kid) pending.emplace_back(*kid, false);
     }
 }

@@ -154,9 +154,9 @@ private:
                 if (read.array != input) continue;
                 double all = 1, largest = 1;
                 std::size_t axes = 0;
-                for (const Affine& dim : read.dims) {
-                    const double values = places(dim);
-                    all *= values, largest = std::max(largest, values), axes += dim.terms.size();
+                for (const Index& dim : read.dims) {
+                    const double values = places(*dim.affine());
+                    all *= values, largest = std::max(largest, values), axes += dim.axes().size();
                 }
                 most = std::max(most, axes == read.axes.size() ? all : largest);
             }
@@ -230,9 +230,9 @@ private:
     static std::vector<AxisId> window_axes(const StatementWork& s) {
         std::vector<AxisId> window;
         for (const OperandRead& operand : s.operands)
-            for (const Affine& index : operand.dims)
-                for (const auto& [axis, step] : index.terms)
-                    if (index.terms.size() > 1 && is_among(s.reduce_axes, axis) && !is_among(window, axis))
+            for (const Index& index : operand.dims)
+                for (const AxisId axis : index.axes())
+                    if (index.axes().size() > 1 && is_among(s.reduce_axes, axis) && !is_among(window, axis))
                         window.push_back(axis);
         return window;
     }

@@ -15,11 +15,11 @@ __extension__ using Wide = __int128;
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// Π over the dimensions of Σ |c|·(t_a − 1) + 1.
-std::int64_t box(const std::vector<Affine>& dims, const std::vector<std::int64_t>& tile) {
+std::int64_t box(const std::vector<Index>& dims, const std::vector<std::int64_t>& tile) {
     std::int64_t size = 1;
-    for (const Affine& dim : dims) {
+    for (const Index& dim : dims) {
         std::int64_t span = 1;
-        for (const auto& [axis, c] : dim.terms)
+        for (const auto& [axis, c] : dim.affine()->terms)
             span = saturating_add(span, saturating_mul(c < 0 ? -c : c, tile[at(axis)] - 1));
         size = saturating_mul(size, span);
     }
@@ -189,7 +189,7 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int stage,
     }
 }
 
-std::int64_t TileCounter::sum(const std::vector<Affine>& dims, int stage) const {
+std::int64_t TileCounter::sum(const std::vector<Index>& dims, int stage) const {
     std::int64_t total = 0;
     for_each_tile(axes_of(dims), stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
         total = saturating_add(total, saturating_mul(count, box(dims, tile)));

@@ -49,7 +49,7 @@ public:
     void for_each_tile(const std::vector<AxisId>& axes, int stage,
                        const std::function<void(const std::vector<std::int64_t>& tile, std::int64_t count)>& f) const;
     /// Σ over the groups, and over the chunks that run when `stage` is a loop's (-1: none), of the size of the box that the indices span.
-    [[nodiscard]] std::int64_t sum(const std::vector<Affine>& dims, int stage) const;
+    [[nodiscard]] std::int64_t sum(const std::vector<Index>& dims, int stage) const;
     [[nodiscard]] std::int64_t chunks_run(int stage) const;                                ///< over all groups
     [[nodiscard]] std::int64_t chunks(int stage) const;                                    ///< run or skipped
     [[nodiscard]] std::int64_t peak_memory() const { return peak_memory(live_.moments); }  ///< values

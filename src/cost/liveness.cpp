@@ -9,12 +9,8 @@
 namespace napkin {
 namespace {
 
-bool mentions(const std::vector<Affine>& dims, AxisId axis) {
-    return std::any_of(dims.begin(), dims.end(), [&](const Affine& d) { return d.coefficient(axis) != 0; });
-}
-
 /// First and last moment of a variable's life, both included.
-struct Interval {
+struct Life {
     int first = 0, last = 0;
 };
 
@@ -51,7 +47,7 @@ public:
     }
 
 private:
-    Interval& life(int v) { return lives_[static_cast<std::size_t>(v)]; }
+    Life& life(int v) { return lives_[static_cast<std::size_t>(v)]; }
     CoreVariable& variable(int v) { return out_.variables[static_cast<std::size_t>(v)]; }
     [[nodiscard]] int now() const { return static_cast<int>(out_.moments.size()) - 1; }
     [[nodiscard]] bool is_output(ArrayId array) const { return is_among(kernel_.outputs, array); }
@@ -96,7 +92,7 @@ private:
             internal_check(found != current_.end(), "cost: an array is read before it is computed");
             return found->second;
         }
-        const int scope = loop >= 0 && mentions(r.indices, axis) ? loop : -1;
+        const int scope = loop >= 0 && depends_on(r.indices, axis) ? loop : -1;
         for (int v = 0; v < static_cast<int>(out_.variables.size()); ++v)
             if (variable(v).loaded && variable(v).array == r.array && variable(v).loop == scope &&
                 variable(v).dims == r.indices)
@@ -182,7 +178,7 @@ private:
     const Kernel& kernel_;
     std::set<ArrayId> computed_;      ///< what the kernel defines; everything else that it reads is in memory
     std::map<ArrayId, int> current_;  ///< the variable that holds a computed array at this point
-    std::vector<Interval> lives_;
+    std::vector<Life> lives_;
     int step_ = 0;
     std::vector<int> step_of_;  ///< by moment
     Liveness out_;
@@ -192,10 +188,10 @@ private:
 
 Liveness liveness(const Derived& derived, const Kernel& kernel) { return Timeline(derived.diagram, kernel).run(); }
 
-std::vector<AxisId> axes_of(const std::vector<Affine>& dims) {
+std::vector<AxisId> axes_of(const std::vector<Index>& dims) {
     std::set<AxisId> axes;
-    for (const Affine& d : dims)
-        for (const auto& [axis, coefficient] : d.terms) axes.insert(axis);
+    for (const Index& d : dims)
+        for (const AxisId axis : d.axes()) axes.insert(axis);
     return {axes.begin(), axes.end()};
 }
 

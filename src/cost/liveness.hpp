@@ -11,7 +11,7 @@ namespace napkin {
 /// One variable at the core: a tile of an array, spanned by the indices `dims`.
 struct CoreVariable {
     ArrayId array = -1;
-    std::vector<Affine> dims;
+    std::vector<Index> dims;
     int loop = -1;  ///< the stage whose iterations load or define it (its tile is the chunk's), or -1: a tile of the group
     bool loaded = false;  ///< from memory: in every iteration of `loop`, or once a group
     bool stored = false;  ///< to memory, as often
@@ -36,7 +36,7 @@ struct Liveness {
 Liveness liveness(const Derived& derived, const Kernel& kernel);
 
 /// The axes of the indices, ascending, each once.
-std::vector<AxisId> axes_of(const std::vector<Affine>& dims);
+std::vector<AxisId> axes_of(const std::vector<Index>& dims);
 
 bool is_among(const std::vector<int>& ids, int id);
 

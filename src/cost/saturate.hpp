@@ -16,7 +16,6 @@ inline std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
     return __builtin_mul_overflow(a, b, &product) || product > limits::max_size_product ? limits::max_size_product : product;
 }
 
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }   ///< b > 0
-inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }  ///< b > 0
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }  ///< b > 0
 
 }  // namespace napkin

@@ -22,7 +22,8 @@ public:
     /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes.
     [[nodiscard]] Size tile(const CoreVariable& v) const {
         Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
-        for (const Affine& dim : v.dims) {
+        for (const Index& index : v.dims) {
+            const Affine& dim = *index.affine();
             const auto letter = [&](AxisId axis) {
                 return axis == loop_axis(v.loop) ? stream(axis) : is_among(grouped_, axis) ? group(axis) : whole(axis);
             };

@@ -217,7 +217,7 @@ WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWor
     WorkTotals totals;
     for (const StatementWork& s : work)
         for (const OpCount& op : s.ops) {
-            std::vector<Affine> points;
+            std::vector<Index> points;
             for (const AxisId axis : op.axes) points.push_back(Affine::axis(axis));
             std::int64_t& total = totals.by_kind[static_cast<std::size_t>(op.kind)];
             total = saturating_add(total, saturating_mul(op.count, counter.sum(points, s.in_loop ? s.stage : -1)));

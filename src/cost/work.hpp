@@ -35,7 +35,7 @@ struct OpCount {
 /// An array that a statement reads, through one index pattern.
 struct OperandRead {
     ArrayId array = -1;
-    std::vector<Affine> dims;
+    std::vector<Index> dims;
     std::vector<AxisId> axes;  ///< of the pattern, ascending
 };
 

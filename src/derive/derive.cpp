@@ -152,8 +152,8 @@ private:
         for (const ArrayId t : targets)
             for_each_postorder(d_.definition(t)->body, [&](const Expr& node) {
                 if (const auto* read = std::get_if<Read>(&node->v))
-                    for (const Affine& index : read->indices)
-                        overlap |= index.terms.size() > 1 && index.coefficient(axis) != 0;
+                    for (const Index& index : read->indices)
+                        overlap |= index.axes().size() > 1 && index.depends_on(axis);
             });
         return overlap;
     }

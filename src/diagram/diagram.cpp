@@ -45,7 +45,7 @@ ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<
 }
 
 Expr read_self(const Diagram& diagram, ArrayId id) {
-    std::vector<Affine> indices;
+    std::vector<Index> indices;
     for (AxisId axis : diagram.array(id).axes) indices.push_back(Affine::axis(axis));
     return read(id, std::move(indices));
 }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <thread>
 
 #include "diagram/row_program.hpp"
+#include "support/limits.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -16,16 +18,16 @@ constexpr std::int64_t points_per_thread = 1 << 22;  ///< less work than this is
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// The address of an element, row-major, as an affine form in the axes.
+/// The whole array, row-major.
 Operand locate(const Read& element, const Diagram& diagram, const Extents& extents, const Values& values) {
     const Array& array = diagram.array(element.array);
-    Affine address;
+    Operand operand{values[at(element.array)].data(), std::vector<Operand::Dimension>(array.axes.size())};
     std::int64_t stride = 1;
     for (std::size_t i = array.axes.size(); i-- > 0;) {
-        address = address + element.indices[i] * stride;
+        operand.dimensions[i] = {0, extents[at(array.axes[i])], stride};
         stride *= extents[at(array.axes[i])];
     }
-    return {values[at(element.array)].data(), address.constant, address.terms};
+    return operand;
 }
 
 /// Reduces in eight interleaved parts, as a vectorised sum does: faster, and the rounding errors of long sums stay small.
@@ -219,11 +221,15 @@ double evaluate_at(const Expr& e, const Diagram& diagram, const Extents& extents
     if (const auto* n = as<Cast>(e)) return is_float(n->type) ? value(n->a) : round_to(n->type, value(n->a));
     const auto& element = std::get<Read>(e->v);
     const Array& array = diagram.array(element.array);
+    const auto in_index = [&](const Read& r) {
+        const double x = value(read(r.array, r.indices));
+        return std::isnan(x) ? limits::max_size_product : static_cast<std::int64_t>(x);
+    };
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < array.axes.size(); ++i) {
-        const Affine& index = element.indices[i];
-        std::int64_t coordinate = index.constant;
-        for (const auto& [axis, factor] : index.terms) coordinate += factor * point[at(axis)];
+        const std::int64_t coordinate = value_at(with_sizes(element.indices[i], extents), point, in_index);
+        // Where the indices leave the array there is no value.
+        if (coordinate < 0 || coordinate >= extents[at(array.axes[i])]) return std::numeric_limits<double>::quiet_NaN();
         offset = offset * extents[at(array.axes[i])] + coordinate;
     }
     return values[at(element.array)].at(static_cast<std::size_t>(offset));

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "support/limits.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -58,6 +59,8 @@ void run_binary(BinaryOp op, T* out, const T* a, std::size_t sa, const T* b, std
         case BinaryOp::sub: return map([](T x, T y) { return x - y; });
         case BinaryOp::mul: return map([](T x, T y) { return x * y; });
         case BinaryOp::div: return map([](T x, T y) { return x / y; });
+        case BinaryOp::floor_div: return map([](T x, T y) { return std::floor(x / y); });
+        case BinaryOp::mod: return map([](T x, T y) { return static_cast<T>(apply(BinaryOp::mod, x, y)); });
         case BinaryOp::pow: return map([](T x, T y) { return std::pow(x, y); });
         case BinaryOp::min: return map([](T x, T y) { return std::isnan(x) || x < y ? x : y; });
         case BinaryOp::max: return map([](T x, T y) { return std::isnan(x) || x > y ? x : y; });
@@ -106,9 +109,8 @@ RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents
         } else if (const auto* element = as<Read>(node)) {
             in.kind = Instruction::Kind::read;
             in.a = reads_.size();
-            reads_.push_back(*element);
-            in.uniform = std::all_of(element->indices.begin(), element->indices.end(),
-                                     [&](const Affine& i) { return i.coefficient(row_axis) == 0; });
+            reads_.push_back(with_sizes(node, extents));
+            in.uniform = !depends_on(element->indices, row_axis);
         } else if (const auto* u = as<Unary>(node)) {
             in.kind = Instruction::Kind::unary;
             in.op = static_cast<std::uint8_t>(u->op);
@@ -135,7 +137,7 @@ RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents
         if (emit) code_.push_back(in);
         uniform.push_back(in.uniform);
         registers[node] = r;
-    });
+    }, Walk::values);
     result_ = reg(e);
 
     const std::size_t count = uniform.size() + 1;  // one more for a uniform result spread over its row
@@ -149,14 +151,29 @@ RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents
 }
 
 template <class T>
+typename RowProgram<T>::Located RowProgram<T>::located(const Read& read,
+                                                       const std::function<Operand(const Read&)>& locate) const {
+    Located out{&read, locate(read), true, {}, 0, {}};
+    for (std::size_t d = 0; d < read.indices.size(); ++d) {
+        const Operand::Dimension& dimension = out.operand.dimensions[d];
+        const Affine* form = read.indices[d].affine();
+        out.is_affine = out.is_affine && form;
+        out.row_steps.push_back(form ? form->coefficient(row_axis_) : 0);
+        if (form) out.offset = out.offset + (*form - Affine{{}, dimension.origin}) * dimension.stride;
+    }
+    out.row_stride = out.offset.coefficient(row_axis_);
+    return out;
+}
+
+template <class T>
 void RowProgram<T>::relocate(const std::function<Operand(const Read&)>& locate) {
-    operands_.clear();
-    row_strides_.clear();
-    for (const Read& element : reads_) {
-        operands_.push_back(locate(element));
-        row_strides_.push_back(0);
-        for (const auto& [axis, stride] : operands_.back().strides)
-            if (axis == row_axis_) row_strides_.back() += stride;
+    located_.clear();
+    in_indices_.clear();
+    for (const Expr& e : reads_) {
+        located_.push_back(located(*as<Read>(e), locate));
+        visit(e, [&](const Expr& node) {
+            if (const auto* inner = as<Read>(node); inner && node != e) in_indices_[inner] = located(*inner, locate);
+        });
     }
 }
 
@@ -201,21 +218,61 @@ void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_
     }
 }
 
+/// One element, wherever its indices lie.
+template <class T>
+double RowProgram<T>::element(const Located& read, const std::vector<std::int64_t>& point) const {
+    constexpr double outside = std::numeric_limits<double>::quiet_NaN();
+    constexpr std::int64_t nowhere = limits::max_size_product;
+    const auto inner = [&](const Read& r) {
+        const double value = element(in_indices_.at(&r), point);
+        return std::isnan(value) ? nowhere : static_cast<std::int64_t>(value);
+    };
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < read.operand.dimensions.size(); ++d) {
+        const auto& [origin, count, stride] = read.operand.dimensions[d];
+        const std::int64_t place = value_at(read.read->indices[d], point, inner);
+        if (place < origin || place >= origin + count) return outside;
+        offset += (place - origin) * stride;
+    }
+    return read.operand.data[offset];
+}
+
 template <class T>
 void RowProgram<T>::load(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n) {
-    const Operand& operand = operands_[in.a];
-    std::int64_t offset = operand.offset;
-    for (const auto& [axis, stride] : operand.strides) offset += stride * point[static_cast<std::size_t>(axis)];
-    const double* from = operand.data + offset;
-    const std::int64_t stride = row_strides_[in.a];
+    const Located& read = located_[in.a];
+    T* to = out(in.out);
+    if (!read.is_affine) {
+        std::vector<std::int64_t> here = point;
+        for (std::int64_t j = 0; j < n; ++j) {
+            to[j] = static_cast<T>(element(read, here));
+            if (row_axis_ >= 0) ++here[static_cast<std::size_t>(row_axis_)];
+        }
+        return;
+    }
+    // The points of the row whose indices all lie in the box are neighbours.
+    const auto at_point = [&](const Affine& form) {
+        std::int64_t value = form.constant;
+        for (const auto& [axis, factor] : form.terms) value += factor * point[static_cast<std::size_t>(axis)];
+        return value;
+    };
+    std::int64_t first = 0, last = n - 1;
+    for (std::size_t d = 0; d < read.operand.dimensions.size() && first <= last; ++d) {
+        const std::int64_t step = in.uniform ? 0 : read.row_steps[d], low = at_point(*read.read->indices[d].affine()) - read.operand.dimensions[d].origin,
+                           room = read.operand.dimensions[d].count - 1;
+        if (low >= 0 && low <= room && low + step * last >= 0 && low + step * last <= room) continue;
+        if (step == 0) last = -1;
+        if (step > 0) first = std::max(first, -floor_div(low, step)), last = std::min(last, floor_div(room - low, step));
+        if (step < 0) first = std::max(first, -floor_div(room - low, -step)), last = std::min(last, floor_div(low, -step));
+    }
+    const double* from = read.operand.data + (first <= last ? at_point(read.offset) : 0);
     if constexpr (std::is_same_v<T, double>) {
-        if (stride == 1 || in.uniform) {
+        if (first == 0 && last == n - 1 && (read.row_stride == 1 || in.uniform)) {
             at_[in.out] = from;
             return;
         }
     }
-    T* to = out(in.out);
-    for (std::int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(from[j * stride]);
+    for (std::int64_t j = 0; j < n; ++j)
+        to[j] = j < first || j > last ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(from[j * read.row_stride]);
 }
 
 template class RowProgram<float>;

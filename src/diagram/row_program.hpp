@@ -3,6 +3,7 @@
 // gives a whole row, so the cost of interpreting is spread over its points.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -11,11 +12,13 @@
 
 namespace napkin {
 
-/// Where a Read finds its element: data[offset + Σ stride·coordinate].
+/// Where a Read finds its element: in a box of the array's values that begins at `data`. What lies outside of the box is NaN.
 struct Operand {
+    struct Dimension {
+        std::int64_t origin = 0, count = 1, stride = 1;
+    };
     const double* data = nullptr;
-    std::int64_t offset = 0;
-    std::vector<std::pair<AxisId, std::int64_t>> strides;
+    std::vector<Dimension> dimensions;  ///< one for each index
 };
 
 /// T is the type computed in: float or double. Common subexpressions are computed once; what does not depend on the row's axis once
@@ -48,9 +51,18 @@ private:
     std::vector<std::size_t> step_;
     std::vector<T> storage_;
     std::vector<Instruction> code_;
-    std::vector<Read> reads_;
-    std::vector<Operand> operands_;          ///< of each read
-    std::vector<std::int64_t> row_strides_;  ///< of each read
+    /// A read with what it takes to find its elements.
+    struct Located {
+        const Read* read = nullptr;
+        Operand operand;
+        bool is_affine = true;
+        Affine offset;                           ///< from `data`, of affine indices
+        std::int64_t row_stride = 0;             ///< of the offset
+        std::vector<std::int64_t> row_steps;     ///< of each index, along the row
+    };
+    std::vector<Expr> reads_;                      ///< with numbers in place of sizes
+    std::vector<Located> located_;                 ///< of each read
+    std::map<const Read*, Located> in_indices_;    ///< of the reads inside of indices
     std::vector<std::pair<std::size_t, T>> constants_;
     std::int64_t row_length_ = max_row;  ///< points that a register holds
     AxisId row_axis_;
@@ -59,6 +71,8 @@ private:
     T* out(std::size_t r) { return storage_.data() + r * static_cast<std::size_t>(row_length_); }
     void execute(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n);
     void load(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n);
+    [[nodiscard]] double element(const Located& read, const std::vector<std::int64_t>& point) const;
+    Located located(const Read& read, const std::function<Operand(const Read&)>& locate) const;
 };
 
 extern template class RowProgram<float>;

@@ -275,12 +275,13 @@ private:
                 if (!r) return;
                 const Array& array = d_.array(r->array);
                 for (std::size_t i = 0; i < array.axes.size(); ++i) {
-                    const Affine& index = r->indices[i];
-                    if (index.is_axis(array.axes[i])) continue;
+                    const Index& written = r->indices[i];
+                    if (written.is_axis(array.axes[i]) || written.is_gathered()) continue;
+                    const Index index = with_sizes(written, extents_);
                     const Interval reach = range_of(index, begin, extents_);
                     const std::int64_t extent = extents_[at(array.axes[i])];
                     if (reach.low >= 0 && reach.high < extent) continue;
-                    const std::string text = to_string(index, d_.names());
+                    const std::string text = to_string(written, d_.names());
                     if (seen.insert({r->array, i, text}).second) report_read(equation, array, i, text, reach, extent);
                 }
             });
@@ -318,18 +319,6 @@ private:
 
 Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides) {
     return Binder(diagram, overrides).run();
-}
-
-Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
-    __int128 low = index.constant, high = index.constant;
-    for (const auto& [axis, factor] : index.terms) {
-        const __int128 first = begin[at(axis)], last = first + count[at(axis)] - 1;
-        low += factor * (factor > 0 ? first : last);
-        high += factor * (factor > 0 ? last : first);
-    }
-    constexpr __int128 bound = limits::max_size_product;
-    return {static_cast<std::int64_t>(std::clamp(low, -bound, bound)),
-            static_cast<std::int64_t>(std::clamp(high, -bound, bound))};
 }
 
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents) {

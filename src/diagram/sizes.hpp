@@ -19,12 +19,6 @@ using Extents = std::vector<std::int64_t>;
 /// nothing runs over and that has no size gets 1.
 Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides = {});
 
-/// Smallest and largest value of an affine index when axis a runs over [begin[a], begin[a] + count[a]).
-struct Interval {
-    std::int64_t low = 0, high = 0;  ///< inclusive
-};
-Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count);
-
 /// Number of values of an array; the extents were bound, so it fits 2^62.
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents);
 

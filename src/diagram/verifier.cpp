@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "support/limits.hpp"
@@ -19,6 +20,24 @@ bool is_identifier(const std::string& name) {
            std::all_of(name.begin(), name.end(), [&](char c) {
                return letter(static_cast<unsigned char>(c)) || digit(static_cast<unsigned char>(c));
            });
+}
+
+/// Terms in ascending order and none of them zero; what is not affine is made of the operators of indices and, at its leaves, of axes,
+/// sizes, whole numbers and elements.
+bool is_normal(const Index& index) {
+    if (const Affine* form = index.affine()) {
+        for (std::size_t i = 0; i < form->terms.size(); ++i)
+            if (form->terms[i].second == 0 || (i > 0 && form->terms[i - 1].first >= form->terms[i].first)) return false;
+        return true;
+    }
+    const auto is_made_well = [](const auto& self, const Expr& e) -> bool {
+        if (as<AxisIndex>(e) || as<AxisSize>(e) || as<Read>(e)) return true;
+        if (const auto* c = as<Constant>(e)) return c->value == std::floor(c->value);
+        if (const auto* u = as<Unary>(e)) return u->op == UnaryOp::neg && self(self, u->a);
+        const auto* b = as<Binary>(e);
+        return b && is_index_operator(b->op) && self(self, b->a) && self(self, b->b);
+    };
+    return !affine_form(*index.expression()) && is_made_well(is_made_well, *index.expression());
 }
 
 class Verifier {
@@ -145,17 +164,15 @@ private:
             error("the equation of {} reads {} with {} indices, which has {} axes", target.name, array.name,
                   r->indices.size(), array.axes.size());
         }
-        for (const Affine& index : r->indices) {
-            for (std::size_t i = 0; i < index.terms.size(); ++i) {
-                const auto [axis, factor] = index.terms[i];
+        for (const Index& index : r->indices) {
+            for (const AxisId axis : index.axes()) {
                 if (!axes.contains(axis)) {
                     error("the equation of {} reads {} at the axis {}, over which it does not run", target.name,
                           array.name, names_.axis(axis));
                 }
-                if (factor == 0 || (i > 0 && index.terms[i - 1].first >= axis)) {
-                    error("the equation of {} reads {} at an index that is not in normal form", target.name, array.name);
-                }
             }
+            if (!is_normal(index))
+                error("the equation of {} reads {} at an index that is not in normal form", target.name, array.name);
         }
     }
 

@@ -38,9 +38,9 @@ bool has(const std::vector<AxisId>& axes, AxisId axis) {
 double ceil_of(double a, double b) { return std::ceil(a / b); }
 
 /// Values that an index takes over a tile's box: Σ |c|·(t_a − 1) + 1.
-double span_of(const Affine& dim, const std::vector<std::int64_t>& tile) {
+double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
     double span = 1;
-    for (const auto& [axis, c] : dim.terms)
+    for (const auto& [axis, c] : dim.affine()->terms)
         span += static_cast<double>(std::abs(c)) * static_cast<double>(tile[at(axis)] - 1);
     return span;
 }
@@ -116,13 +116,12 @@ Reach reach(const OperandRead& operand, AxisId axis, AxisId vector_axis) {
     std::size_t inner = operand.dims.size() - 1;
     if (has(operand.axes, vector_axis))
         for (std::size_t d = 0; d < operand.dims.size(); ++d)
-            if (operand.dims[d].coefficient(vector_axis) != 0) inner = d;
+            if (operand.dims[d].depends_on(vector_axis)) inner = d;
     std::int64_t step = 0;
     for (std::size_t d = 0; d < operand.dims.size(); ++d) {
-        const std::int64_t c = operand.dims[d].coefficient(axis);
-        if (c == 0) continue;
-        if (d != inner) return Reach::far;
-        step = c;
+        if (!operand.dims[d].depends_on(axis)) continue;
+        if (d != inner || !operand.dims[d].affine()) return Reach::far;
+        step = operand.dims[d].affine()->coefficient(axis);
     }
     return step == 1 ? Reach::near : Reach::far;
 }
@@ -323,12 +322,12 @@ double KernelModel::copy_clocks(const Moved& m, double values, const std::vector
     const auto& dims = m.variable->dims;
     const double runs = dims.empty() ? 1 : values / span_of(dims.back(), tile);
     const double vectors = values / static_cast<double>(lanes_);
-    const bool near = !with_vector_axis || dims.back().coefficient(shape.axis) != 0;
+    const bool near = !with_vector_axis || dims.back().depends_on(shape.axis);
     const double convert = array.type == type_ ? 0 : vectors * clocks_a_vector_[static_cast<std::size_t>(OpKind::simple)];
     if (near) return beside({vectors * load_clocks_, vectors * store_clocks_, convert}) + 4 * runs;
     // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
     double stride = bytes(array.type);
-    for (std::size_t d = dims.size() - 1; dims[d].coefficient(shape.axis) == 0; --d)
+    for (std::size_t d = dims.size() - 1; !dims[d].depends_on(shape.axis); --d)
         stride *= static_cast<double>(extents_[at(array.axes[d])]);
     return values * (stride < 4096 ? transpose_clocks : far_transpose_clocks) + convert;
 }
@@ -339,7 +338,7 @@ double KernelModel::line_waste(const TileCounter& counter, const Moved& m) const
     double run = bytes(array.type);
     for (std::size_t d = m.variable->dims.size(); d-- > 0;) {
         double span = 1;
-        for (const auto& [axis, c] : m.variable->dims[d].terms)
+        for (const auto& [axis, c] : m.variable->dims[d].affine()->terms)
             span += static_cast<double>(std::abs(c)) *
                     static_cast<double>(std::min(counter.cut(axis, m.stage), extents_[at(axis)]) - 1);
         run *= span;
@@ -380,7 +379,7 @@ Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& shape
         double values = 0;
         counter.for_each_tile(m.axes, m.stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
             double box = 1;
-            for (const Affine& dim : m.variable->dims) box *= span_of(dim, tile);
+            for (const Index& dim : m.variable->dims) box *= span_of(dim, tile);
             values += static_cast<double>(count) * box;
             copies += static_cast<double>(count) * copy_clocks(m, box, tile, fit);
         });

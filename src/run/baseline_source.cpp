@@ -150,8 +150,8 @@ public:
         const std::vector<std::int64_t> strides = dense_strides(diagram_, r.array, extents_);
         Affine flat;
         for (std::size_t i = 0; i < r.indices.size(); ++i) {
-            flat.constant += r.indices[i].constant * strides[i];
-            for (const auto& [axis, coefficient] : r.indices[i].terms) flat.add(axis, coefficient * strides[i]);
+            flat.constant += r.indices[i].affine()->constant * strides[i];
+            for (const auto& [axis, coefficient] : r.indices[i].affine()->terms) flat.add(axis, coefficient * strides[i]);
         }
         return flat;
     }

@@ -24,7 +24,7 @@ std::vector<bool> axes_to_thin(const Diagram& diagram) {
             for (std::size_t i = 0; i < r->indices.size(); ++i) {
                 if (r->indices[i].is_axis(dimensions[i])) continue;
                 pin(dimensions[i]);
-                for (const auto& [axis, coefficient] : r->indices[i].terms) pin(axis);
+                for (const AxisId axis : r->indices[i].axes()) pin(axis);
             }
         });
     }

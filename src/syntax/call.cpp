@@ -190,11 +190,11 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
             out.names[dimension] = {word->name, index.range};
             out.open.push_back(dimension++);
         } else {
-            const Affine affine = lower_index(index, frame);
-            const AxisId plain = affine.single_axis();
+            const Index lowered = lower_index(index, frame);
+            const AxisId plain = lowered.single_axis();
             if (plain >= 0 && plain != array.axes[dimension])
                 plain_indices_.push_back({plain, array.axes[dimension], index.range, known.id});
-            out.indices[dimension++] = affine;
+            out.indices[dimension++] = lowered;
         }
     }
     return errors() == before;
@@ -360,7 +360,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             continue;
         for (const auto& index : operand.indices) {
             if (!index) continue;
-            for (const auto& [a, factor] : index->terms) b.woven.insert(a);
+            for (const AxisId a : index->axes()) b.woven.insert(a);
         }
         operands[p] = std::move(operand);
     }
@@ -404,7 +404,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             if (image != array.axes[dimension])
                 plain_indices_.push_back({image, array.axes[dimension], operand.range, operand.array});
         }
-        std::vector<Affine> indices;
+        std::vector<Index> indices;
         for (const auto& index : operand.indices) indices.push_back(*index);
         parameter.expr = read(operand.array, std::move(indices));
         if (!check_argument_type(b, p, parameter.expr, operand.range)) return false;

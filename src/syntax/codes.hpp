@@ -29,7 +29,7 @@ namespace napkin {
     X(rank_mismatch) X(target_mismatch) X(unbound_index) X(axis_bound_twice) X(reduction_without_axes)                  \
     X(bad_reduction) X(unused_reduction_axis) X(index_not_affine) X(index_not_integer) X(index_too_large)               \
     X(ellipsis_misuse) X(size_mismatch) X(type_mismatch) X(type_conflict) X(not_a_condition)                            \
-    X(coordinate_as_divisor)                                                                                            \
+    X(coordinate_as_divisor) X(bad_divisor)                                                                                          \
     /* calls */                                                                                                         \
     X(argument_count) X(result_count) X(call_axis_count) X(array_expected) X(argument_rank) X(unused_call_axis)         \
     X(call_axis_clash) X(call_target_mismatch)                                                                          \

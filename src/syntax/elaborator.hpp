@@ -37,7 +37,7 @@ struct Body {
 /// axes that are yet to be chosen.
 struct ArrayOperand {
     ArrayId array = -1;
-    std::vector<std::optional<Affine>> indices;  ///< by dimension; none: open
+    std::vector<std::optional<Index>> indices;  ///< by dimension; none: open
     std::vector<AstWord> names;                  ///< by dimension: a plain axis that was written, else empty
     std::vector<std::size_t> open;               ///< the callee's dimensions, in order
     SourceRange range;
@@ -97,7 +97,9 @@ private:
     /// The whole right-hand side: a reduction or a string's product stays in the equation itself.
     Body lower_body(const AstNode& node, const Frame& frame);
     Expr store(const Body& body, const Frame& frame, const std::string& suffix);  ///< in a temporary; the read of it
-    Affine lower_index(const AstNode& node, const Frame& frame);
+    Index lower_index(const AstNode& node, const Frame& frame);
+    Affine lower_affine(const AstNode& node, const Frame& frame);
+    Expr lower_coordinate(const AstNode& node, const Frame& frame);
     void check_condition(const AstNode& node);
     void check_coordinates(const Expr& e, const SourceRange& range);
     void unknown_name(const std::string& name, const SourceRange& range, const Frame& frame);
@@ -124,7 +126,7 @@ private:
     std::vector<std::set<AxisId>> result_axes(Binding& b);
     Expr inline_elementwise(Binding& b, const Frame& frame);
     AxisId map_axis(Binding& b, AxisId callee_axis);
-    Expr map_parameter(Binding& b, const Parameter& p, const std::vector<Affine>& indices);
+    Expr map_parameter(Binding& b, const Parameter& p, const std::vector<Index>& indices);
     Affine map_index(Binding& b, const Affine& index);
     bool array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame,
                        ArrayOperand& out);

@@ -55,23 +55,16 @@ Affine Elaborator::map_index(Binding& b, const Affine& index) {
     return out;
 }
 
-Expr Elaborator::map_parameter(Binding&, const Parameter& p, const std::vector<Affine>& indices) {
+Expr Elaborator::map_parameter(Binding&, const Parameter& p, const std::vector<Index>& indices) {
     const auto* r = as<Read>(p.expr);
     if (!r || p.own.empty()) return p.expr;
-    std::vector<Affine> out;
-    for (const Affine& index : r->indices) {
-        Affine composed;
-        composed.constant = index.constant;
-        for (const auto& [a, factor] : index.terms) {
-            const auto at = std::find(p.own.begin(), p.own.end(), a);
-            if (at == p.own.end()) {
-                composed.add(a, factor);
-            } else {
-                composed = composed + indices[static_cast<std::size_t>(at - p.own.begin())] * factor;
-            }
-        }
-        out.push_back(std::move(composed));
-    }
+    const auto there = [&](AxisId axis) -> std::optional<Index> {
+        const auto at = std::find(p.own.begin(), p.own.end(), axis);
+        if (at == p.own.end()) return std::nullopt;
+        return indices[static_cast<std::size_t>(at - p.own.begin())];
+    };
+    std::vector<Index> out;
+    for (const Index& index : r->indices) out.push_back(substitute(index, there));
     return read(r->array, std::move(out));
 }
 
@@ -122,13 +115,14 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
             if (const auto* n = as<AxisSize>(node)) return axis_size(map_axis(b, n->axis));
             const auto* r = as<Read>(node);
             if (!r) return node;
-            std::vector<Affine> indices;
-            for (const Affine& index : r->indices) indices.push_back(map_index(b, index));
+            std::vector<Index> indices;  // those that are not affine are expressions below the read, and done
+            for (const Index& index : r->indices)
+                indices.push_back(index.affine() ? map_index(b, *index.affine()) : index);
             const int parameter = parameter_of[static_cast<std::size_t>(r->array)];
             if (parameter >= 0) return map_parameter(b, b.parameters[static_cast<std::size_t>(parameter)], indices);
             const Image& image = images[static_cast<std::size_t>(r->array)];
             const Array& array = d_.array(image.id);
-            std::vector<Affine> placed;
+            std::vector<Index> placed;
             for (std::size_t i = 0; i < array.axes.size(); ++i) {
                 const int dimension = image.dimensions[i];
                 placed.push_back(dimension < 0 ? Affine::axis(array.axes[i])

@@ -45,8 +45,8 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
 }
 
 bool is_operator(std::string_view s) {
-    static constexpr std::array<std::string_view, 17> operators{
-        "+", "-", "*", "/", "^", "<", ">", "<=", ">=", "==", "!=", "=", "->", ":", "and", "or", ","};
+    static constexpr std::array<std::string_view, 19> operators{
+        "+", "-", "*", "/", "//", "%", "^", "<", ">", "<=", ">=", "==", "!=", "=", "->", ":", "and", "or", ","};
     return std::find(operators.begin(), operators.end(), s) != operators.end();
 }
 bool is_operator(const Token& t) {
@@ -331,7 +331,7 @@ private:
     void symbol(std::vector<Token>& out) {
         const std::size_t begin = at_;
         const std::string_view rest = text_.substr(at_);
-        for (const std::string_view two : {"->", "<=", ">=", "==", "!=", ".."}) {
+        for (const std::string_view two : {"->", "<=", ">=", "==", "!=", "//", ".."}) {
             if (rest.starts_with(two)) {
                 at_ += 2;
                 if (two == ".." && at_ < text_.size() && text_[at_] == '.') ++at_;  // "..." as Python has it
@@ -348,7 +348,7 @@ private:
                                "a power is written ^");
             return;
         }
-        if (std::string_view("()[],:=+-*/^<>").find(rest[0]) != std::string_view::npos) {
+        if (std::string_view("()[],:=+-*/%^<>").find(rest[0]) != std::string_view::npos) {
             ++at_;
             push(out, TokenKind::symbol, begin);
             return;

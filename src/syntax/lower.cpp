@@ -145,7 +145,7 @@ Expr Elaborator::lower_node(const AstIndexed& n, const AstNode& node, const Fram
     if (!array_usable(n.name)) return constant(0);
     const Known known = arrays_[name];
     const Array array = d_.array(known.id);
-    std::vector<Affine> indices;
+    std::vector<Index> indices;
     const std::size_t before = errors();
     for (const AstNode& index : n.indices) {
         if (std::holds_alternative<AstEllipsis>(index.v)) {
@@ -181,7 +181,8 @@ void Elaborator::check_condition(const AstNode& node) {
     const auto* call = std::get_if<AstCall>(&node.v);
     const bool arithmetic = binary &&
                             (binary->op == BinaryOp::add || binary->op == BinaryOp::sub ||
-                             binary->op == BinaryOp::mul || binary->op == BinaryOp::div || binary->op == BinaryOp::pow);
+                             binary->op == BinaryOp::mul || binary->op == BinaryOp::div || binary->op == BinaryOp::pow ||
+                             binary->op == BinaryOp::floor_div || binary->op == BinaryOp::mod);
     const bool number = std::holds_alternative<AstNumber>(node.v);
     const bool function = call &&
                           (unary_functions().contains(call->name.text) || binary_functions().contains(call->name.text));

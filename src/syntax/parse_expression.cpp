@@ -1,5 +1,5 @@
 // Expressions, from loose to tight:
-//   or < and < not < one comparison < + - < * / < unary minus < ^ (to the right, signed exponent) < operand
+//   or < and < not < one comparison < + - < * / // % < unary minus < ^ (to the right, signed exponent) < operand
 // A reduction or a call in prefix form is an operand that takes everything to its right.
 #include <fmt/format.h>
 
@@ -26,6 +26,7 @@ constexpr std::array operators{
     Operator{"==", BinaryOp::eq, l_compare},    Operator{"!=", BinaryOp::ne, l_compare},
     Operator{"+", BinaryOp::add, l_sum},        Operator{"-", BinaryOp::sub, l_sum},
     Operator{"*", BinaryOp::mul, l_product},    Operator{"/", BinaryOp::div, l_product},
+    Operator{"//", BinaryOp::floor_div, l_product}, Operator{"%", BinaryOp::mod, l_product},
 };
 
 const Operator* find_operator(const Token& t) {

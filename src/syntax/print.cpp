@@ -29,17 +29,20 @@ void see_axes(const Expr& e, Numbering& axes) {
         if (const auto* n = as<AxisIndex>(node)) axes.see(n->axis);
         if (const auto* n = as<AxisSize>(node)) axes.see(n->axis);
         if (const auto* n = as<Read>(node)) {
-            for (const Affine& index : n->indices) {
-                for (const auto& [axis, factor] : index.terms) axes.see(axis);
+            for (const Index& index : n->indices) {
+                if (!index.affine()) continue;  // visited as an expression
+                for (const auto& [axis, factor] : index.affine()->terms) axes.see(axis);
             }
         }
     });
 }
 
-Affine renumbered(const Affine& index, const Numbering& axes) {
+/// Of an affine index; others are renumbered as the expressions that they are.
+Index renumbered(const Index& index, const Numbering& axes) {
+    if (!index.affine()) return index;
     Affine out;
-    out.constant = index.constant;
-    for (const auto& [axis, factor] : index.terms) out.add(axes(axis), factor);
+    out.constant = index.affine()->constant;
+    for (const auto& [axis, factor] : index.affine()->terms) out.add(axes(axis), factor);
     return out;
 }
 
@@ -62,7 +65,7 @@ Expr with_offsets(const Diagram& d, const Expr& e) {
     return transform(e, [&](const Expr& node) {
         const auto* r = as<Read>(node);
         if (!r) return node;
-        std::vector<Affine> indices = r->indices;
+        std::vector<Index> indices = r->indices;
         for (std::size_t i = 0; i < indices.size(); ++i) {
             const AxisId plain = indices[i].single_axis();
             if (plain < 0) continue;
@@ -141,8 +144,8 @@ Diagram canonical(const Diagram& d) {
             if (const auto* n = as<AxisSize>(node)) return axis_size(axes(n->axis));
             const auto* r = as<Read>(node);
             if (!r) return node;
-            std::vector<Affine> indices;
-            for (const Affine& index : r->indices) indices.push_back(renumbered(index, axes));
+            std::vector<Index> indices;
+            for (const Index& index : r->indices) indices.push_back(renumbered(index, axes));
             return read(arrays(r->array), std::move(indices));
         });
         out.equations.push_back(std::move(e));

@@ -18,7 +18,7 @@ bool is_whole(const Diagram& d, AxisId axis) {
             for (std::size_t i = 0; r && i < r->indices.size(); ++i) {
                 const bool dimension = d.array(r->array).axes[i] == axis;
                 whole = whole && dimension == r->indices[i].is_axis(axis) &&
-                        (dimension || r->indices[i].coefficient(axis) == 0);
+                        (dimension || !r->indices[i].depends_on(axis));
             }
         });
     }
@@ -60,8 +60,8 @@ std::optional<Template> spread(const Template& t, AxisId axis, std::size_t count
             }
             const auto* r = as<Read>(node);
             if (!r) return node;
-            std::vector<Affine> indices;
-            for (const Affine& index : r->indices) {
+            std::vector<Index> indices;
+            for (const Index& index : r->indices) {
                 indices.push_back(index);
                 if (!index.is_axis(axis)) continue;
                 for (std::size_t i = 1; i < parts.size(); ++i) indices.push_back(Affine::axis(parts[i]));

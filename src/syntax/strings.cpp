@@ -193,7 +193,7 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
         if (!array_operand(*arrays[p], term.names.size(), "the string", frame, operands[p])) continue;
         for (const auto& index : operands[p].indices) {
             if (!index) continue;
-            for (const auto& [a, factor] : index->terms) woven.insert(a);
+            for (const AxisId a : index->axes()) woven.insert(a);
         }
     }
     if (errors() > before) return std::nullopt;
@@ -294,7 +294,7 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
             const AxisId own = d_.array(operand.array).axes[dimension];
             if (image != own) plain_indices_.push_back({image, own, operand.range, operand.array});
         }
-        std::vector<Affine> indices;
+        std::vector<Index> indices;
         for (const auto& index : operand.indices) indices.push_back(*index);
         Expr factor = read(operand.array, std::move(indices));
         body.expr = body.expr ? binary(BinaryOp::mul, body.expr, std::move(factor)) : std::move(factor);

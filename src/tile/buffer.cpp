@@ -38,7 +38,7 @@ void Tile::cut(AxisId axis, std::int64_t from, std::int64_t size, std::int64_t l
     count[static_cast<std::size_t>(axis)] = std::min(size, limit - from);
 }
 
-void place(Buffer& buffer, const std::vector<Affine>& dims, const Tile& tile) {
+void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile) {
     internal_check(!buffer.alive, "interpret: a variable begins to live twice");
     buffer.origin.resize(dims.size()), buffer.count.resize(dims.size()), buffer.stride.resize(dims.size());
     std::int64_t size = 1;
@@ -52,7 +52,7 @@ void place(Buffer& buffer, const std::vector<Affine>& dims, const Tile& tile) {
     buffer.alive = true;
 }
 
-bool is_placed(const Buffer& buffer, const std::vector<Affine>& dims, const Tile& tile) {
+bool is_placed(const Buffer& buffer, const std::vector<Index>& dims, const Tile& tile) {
     for (std::size_t d = 0; d < dims.size(); ++d) {
         const Interval range = range_of(dims[d], tile.begin, tile.count);
         if (range.low != buffer.origin[d] || range.high != buffer.origin[d] + buffer.count[d] - 1) return false;

@@ -29,10 +29,10 @@ struct Buffer {
 };
 
 /// Makes the buffer alive: the box that `dims` span over the tile, filled with NaN.
-void place(Buffer& buffer, const std::vector<Affine>& dims, const Tile& tile);
+void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile);
 
 /// Whether the buffer is the box that `dims` span over the tile.
-bool is_placed(const Buffer& buffer, const std::vector<Affine>& dims, const Tile& tile);
+bool is_placed(const Buffer& buffer, const std::vector<Index>& dims, const Tile& tile);
 
 /// Copies the part's box out of the whole. Throws InternalError where it leaves it.
 void load_box(const Buffer& whole, Buffer& part);

@@ -21,14 +21,12 @@ Operand locate(const Read& r, const Tile& tile, const std::vector<Buffer>& buffe
     const Buffer& b = buffers[at(r.array)];
     internal_check(b.alive, "interpret: a variable is read that is not alive");
     internal_check(r.indices.size() == b.count.size(), "interpret: a read's rank is not its variable's");
-    Operand operand{b.data.data(), 0, {}};
+    Operand operand{b.data.data(), {}};
     for (std::size_t d = 0; d < r.indices.size(); ++d) {
         const Interval range = range_of(r.indices[d], tile.begin, tile.count);
         internal_check(range.low >= b.origin[d] && range.high < b.origin[d] + b.count[d],
                        "interpret: a read leaves its tile");
-        operand.offset += (r.indices[d].constant - b.origin[d]) * b.stride[d];
-        for (const auto& [axis, coefficient] : r.indices[d].terms)
-            operand.strides.emplace_back(axis, coefficient * b.stride[d]);
+        operand.dimensions.push_back({b.origin[d], b.count[d], b.stride[d]});
     }
     return operand;
 }
@@ -44,7 +42,7 @@ Arithmetic::Compiled& Arithmetic::compiled(const Compute& compute, const Tile& t
         return *found->second;
     }
     std::vector<AxisId> target_axes, outer = compute.reduce_axes;
-    for (const Affine& dim : kernel_.variables[at(compute.variable)].dims) {
+    for (const Index& dim : kernel_.variables[at(compute.variable)].dims) {
         internal_check(dim.single_axis() >= 0, "interpret: a computed variable whose dimension is no axis");
         target_axes.push_back(dim.single_axis());
     }

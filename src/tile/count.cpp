@@ -58,7 +58,7 @@ private:
 
     void allocate(VariableId v) {
         std::int64_t size = 1;
-        for (const Affine& dim : kernel_.variables[at(v)].dims) {
+        for (const Index& dim : kernel_.variables[at(v)].dims) {
             const Interval range = range_of(dim, begin_, count_);
             size *= range.high - range.low + 1;
         }

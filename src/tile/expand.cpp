@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "support/result.hpp"
 #include "tile/uses.hpp"
@@ -13,10 +12,6 @@ namespace {
 
 bool contains(const std::vector<ArrayId>& ids, ArrayId id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
-bool mentions(const std::vector<Affine>& pattern, AxisId axis) {
-    return std::any_of(pattern.begin(), pattern.end(), [&](const Affine& i) { return i.coefficient(axis) != 0; });
 }
 
 /// Ends every lifetime that begins in the list after the last use of the variable; `outer` were alive before it.
@@ -79,7 +74,7 @@ private:
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[static_cast<std::size_t>(axis)]; }
     [[nodiscard]] bool is_loaded(const Read& r) const { return !computed_.contains(r.array); }
 
-    VariableId add_variable(ArrayId array, std::vector<Affine> dims) {
+    VariableId add_variable(ArrayId array, std::vector<Index> dims) {
         const Array& a = diagram_.array(array);
         std::string name = a.name;
         for (int k = 2; variable_names_.contains(name) || (name != a.name && names_.contains(name)); ++k)
@@ -92,7 +87,7 @@ private:
     VariableId computed_variable(ArrayId array) {
         const auto [it, added] = computed_variables_.try_emplace(array, -1);
         if (added) {
-            std::vector<Affine> dims;
+            std::vector<Index> dims;
             for (const AxisId axis : diagram_.array(array).axes) dims.push_back(Affine::axis(axis));
             it->second = add_variable(array, std::move(dims));
         }
@@ -101,19 +96,18 @@ private:
 
     /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two tiles at once.
     VariableId loaded_variable(const Read& r, bool streamed) {
-        Terms terms;
-        std::vector<std::int64_t> constants;
-        for (const Affine& i : r.indices) terms.push_back(i.terms), constants.push_back(i.constant);
-        const auto [it, added] = loaded_variables_.try_emplace(
-            {r.array, streamed, std::move(terms), std::move(constants)}, -1);
-        if (added) it->second = add_variable(r.array, r.indices);
-        return it->second;
+        const auto known = std::find_if(loaded_variables_.begin(), loaded_variables_.end(), [&](const LoadedVariable& v) {
+            return v.array == r.array && v.streamed == streamed && v.indices == r.indices;
+        });
+        if (known != loaded_variables_.end()) return known->variable;
+        loaded_variables_.push_back({r.array, streamed, r.indices, add_variable(r.array, r.indices)});
+        return loaded_variables_.back().variable;
     }
 
     /// The variable that stands for a read inside the loop over `loop_axis` (-1: outside of loops).
     VariableId variable_of(const Read& r, AxisId loop_axis) {
         if (!is_loaded(r)) return computed_variable(r.array);
-        return loaded_variable(r, loop_axis >= 0 && mentions(r.indices, loop_axis));
+        return loaded_variable(r, loop_axis >= 0 && depends_on(r.indices, loop_axis));
     }
 
     Expr over_variables(const Expr& e, AxisId loop_axis) {
@@ -132,7 +126,7 @@ private:
     /// Loads what the statement reads once a group and has not been loaded in this group yet.
     void load_once(const Statement& s, AxisId loop_axis, std::vector<TileStatement>& body) {
         for (const Read* r : reads_in_order(s.body, s.carry)) {
-            if (!is_loaded(*r) || (loop_axis >= 0 && mentions(r->indices, loop_axis))) continue;
+            if (!is_loaded(*r) || (loop_axis >= 0 && depends_on(r->indices, loop_axis))) continue;
             const VariableId v = loaded_variable(*r, false);
             if (loaded_once_.insert(v).second) body.push_back(Load{v});
         }
@@ -164,7 +158,7 @@ private:
         std::set<VariableId> loaded;
         for (const Statement& s : loop.body) {
             for (const Read* r : reads_in_order(s.body, s.carry)) {
-                if (!is_loaded(*r) || !mentions(r->indices, loop.axis)) continue;
+                if (!is_loaded(*r) || !depends_on(r->indices, loop.axis)) continue;
                 const VariableId v = loaded_variable(*r, true);
                 if (loaded.insert(v).second) out.body.push_back(Load{v});
             }
@@ -194,7 +188,12 @@ private:
         return outer;
     }
 
-    using Terms = std::vector<std::vector<std::pair<AxisId, std::int64_t>>>;
+    struct LoadedVariable {
+        ArrayId array;
+        bool streamed;
+        std::vector<Index> indices;
+        VariableId variable;
+    };
 
     const Diagram& diagram_;
     const Extents& extents_;
@@ -203,7 +202,7 @@ private:
     std::set<std::string> names_, variable_names_;
     std::set<ArrayId> computed_, states_;  ///< arrays that the kernel defines; those of them that loops initialise
     std::map<ArrayId, VariableId> computed_variables_;
-    std::map<std::tuple<ArrayId, bool, Terms, std::vector<std::int64_t>>, VariableId> loaded_variables_;
+    std::vector<LoadedVariable> loaded_variables_;
     std::set<VariableId> loaded_once_;
     TileKernel out_;
 };

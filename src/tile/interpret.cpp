@@ -17,7 +17,7 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 using Memory = std::vector<Buffer>;
 
 Buffer whole_array(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    std::vector<Affine> dims;
+    std::vector<Index> dims;
     for (const AxisId axis : diagram.array(array).axes) dims.push_back(Affine::axis(axis));
     Buffer buffer;
     place(buffer, dims, {std::vector<std::int64_t>(extents.size(), 0), extents});

@@ -260,8 +260,8 @@ Affine parse_affine(Cursor& cursor, const NameTable& names) {
     return result;
 }
 
-std::vector<Affine> parse_indices(Cursor& cursor, const NameTable& names) {
-    std::vector<Affine> indices;
+std::vector<Index> parse_indices(Cursor& cursor, const NameTable& names) {
+    std::vector<Index> indices;
     if (!cursor.take("[") || cursor.take("]")) return indices;
     do indices.push_back(parse_affine(cursor, names));
     while (cursor.take(","));

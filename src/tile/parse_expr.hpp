@@ -52,7 +52,7 @@ struct NameTable {
 AxisId parse_axis(Cursor& cursor, const NameTable& names);
 Affine parse_affine(Cursor& cursor, const NameTable& names);
 /// "[i, j + 1]"; nothing at all for a scalar.
-std::vector<Affine> parse_indices(Cursor& cursor, const NameTable& names);
+std::vector<Index> parse_indices(Cursor& cursor, const NameTable& names);
 Expr parse_expr(Cursor& cursor, const NameTable& names);
 
 }  // namespace napkin

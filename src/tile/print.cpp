@@ -90,7 +90,7 @@ private:
         const std::vector<std::int64_t> zero(tile_.size(), 0);
         std::vector<std::string> sizes;
         u.values = 1;
-        for (const Affine& dim : kernel_.variables[static_cast<std::size_t>(v)].dims) {
+        for (const Index& dim : kernel_.variables[static_cast<std::size_t>(v)].dims) {
             const Interval range = range_of(dim, zero, tile_);
             sizes.push_back(std::to_string(range.high - range.low + 1));
             *u.values *= range.high - range.low + 1;
@@ -172,7 +172,7 @@ private:
             const Variable& v = kernel_.variables[i];
             const Use& u = uses_[i];
             std::vector<std::string> indices;
-            for (const Affine& dim : v.dims) indices.push_back(to_string(dim, names_));
+            for (const Index& dim : v.dims) indices.push_back(to_string(dim, names_));
             std::vector<std::string> lives;
             for (const auto& [first, last] : u.lives)
                 lives.push_back(first == last ? std::to_string(first) : fmt::format("{}–{}", first, last));

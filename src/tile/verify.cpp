@@ -112,8 +112,8 @@ private:
             const Array& a = diagram_.array(v.array);
             if (v.dims.size() != a.axes.size())
                 report("variable {} has {} dimensions, its array {} has {}", v.name, v.dims.size(), a.name, a.axes.size());
-            for (const Affine& dim : v.dims)
-                for (const auto& [axis, coefficient] : dim.terms)
+            for (const Index& dim : v.dims)
+                for (const AxisId axis : dim.axes())
                     if (!is_axis(axis)) report("variable {} mentions axis {}, which does not exist", v.name, axis);
         }
         return messages_.size() == before;
@@ -193,7 +193,7 @@ private:
                 report("{} is stored at the same points by every group of {}", v.name, axis_name(axis));
         }
         for (const TileLoop* loop : loops_) {
-            const auto carries = [&](const Affine& dim) { return dim.coefficient(loop->axis) != 0; };
+            const auto carries = [&](const Index& dim) { return dim.depends_on(loop->axis); };
             if (std::none_of(v.dims.begin(), v.dims.end(), carries))
                 report("{} is stored at the same points in every iteration of the loop over {}", v.name,
                        axis_name(loop->axis));
@@ -262,7 +262,7 @@ private:
             report("state {} is initialised inside the loop over {} that updates it", v.name,
                    axis_name(loops_.back()->axis));
         for (std::size_t d = 0; d < v.dims.size(); ++d)
-            for (const auto& [axis, coefficient] : v.dims[d].terms)
+            for (const AxisId axis : v.dims[d].axes())
                 if (tile_[static_cast<std::size_t>(axis)] != life->second.tile[static_cast<std::size_t>(axis)])
                     report("{} was defined over another tile of {} than the one it is computed for", v.name,
                            axis_name(axis));
@@ -323,15 +323,23 @@ private:
         const Variable& v = variable(r.array);
         if (r.indices.size() != v.dims.size())
             return report("{} is read with {} indices, it has {} dimensions", v.name, r.indices.size(), v.dims.size());
-        for (const Affine& index : r.indices)
-            for (const auto& [axis, coefficient] : index.terms)
+        for (const Index& index : r.indices)
+            for (const AxisId axis : index.axes())
                 if (!is_axis(axis)) return;
         const Life& life = alive_.at(r.array);
         for (std::size_t d = 0; d < v.dims.size(); ++d) {
-            Slack total{r.indices[d].constant - v.dims[d].constant, v.dims[d].constant - r.indices[d].constant};
+            const Affine *index = r.indices[d].affine(), *dim = v.dims[d].affine();
+            if (!index || !dim) {
+                // Intervals are bounds, so only the dimension's own index is known to stay inside.
+                if (r.indices[d] != v.dims[d])
+                    report("{} reads dimension {} of {} at {}, which is not the index of that dimension", reader.name, d,
+                           v.name, to_string(r.indices[d], diagram_.names()));
+                continue;
+            }
+            Slack total{index->constant - dim->constant, dim->constant - index->constant};
             for (std::size_t axis = 0; axis < tile_.size(); ++axis) {
                 const auto id = static_cast<AxisId>(axis);
-                const Slack s = slack_of_axis(r.indices[d].coefficient(id), tile_[axis], v.dims[d].coefficient(id),
+                const Slack s = slack_of_axis(index->coefficient(id), tile_[axis], dim->coefficient(id),
                                               life.tile[axis], extent(id));
                 total.low += s.low, total.high += s.high;
             }

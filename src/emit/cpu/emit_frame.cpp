@@ -71,8 +71,8 @@ void add_names(Frame& frame) {
     };
     for (const auto& [axis, size] : frame.kernel->groups) used.insert(axis);
     for (const Variable& v : frame.kernel->variables)
-        for (const Affine& d : v.dims)
-            for (const auto& [axis, coefficient] : d.terms) used.insert(axis);
+        for (const Index& d : v.dims)
+            for (const auto& [axis, coefficient] : d.affine()->terms) used.insert(axis);
     for (const Step& s : frame.steps)
         if (const auto* c = std::get_if<Compute>(s.statement)) {
             use_expr(c->body), use_expr(c->carry);
@@ -100,7 +100,7 @@ void add_names(Frame& frame) {
 
 std::vector<AxisId> target_axes(const Variable& variable) {
     std::vector<AxisId> axes;
-    for (const Affine& d : variable.dims) {
+    for (const Index& d : variable.dims) {
         internal_check(d.single_axis() >= 0, "emit: a computed variable has a dimension that is not an axis");
         axes.push_back(d.single_axis());
     }
@@ -109,7 +109,7 @@ std::vector<AxisId> target_axes(const Variable& variable) {
 
 bool carries(const Variable& variable, AxisId axis) {
     return std::any_of(variable.dims.begin(), variable.dims.end(),
-                       [&](const Affine& d) { return d.coefficient(axis) != 0; });
+                       [&](const Index& d) { return d.depends_on(axis); });
 }
 
 std::vector<const Read*> reads_of(const Compute& compute) {
@@ -139,7 +139,7 @@ std::string Frame::count(AxisId id, int at_scope) const {
     return span.ragged ? axis(id).count : std::to_string(span.tile);
 }
 
-Address Frame::address(VariableId id, const std::vector<Affine>& indices, int at_scope) const {
+Address Frame::address(VariableId id, const std::vector<Index>& indices, int at_scope) const {
     const Variable& v = variable(id);
     const Layout& where = layout(id);
     const Scope& at = scope(at_scope);
@@ -147,12 +147,12 @@ Address Frame::address(VariableId id, const std::vector<Affine>& indices, int at
     Address out;
     for (std::size_t d = 0; d < indices.size(); ++d) {
         const std::int64_t stride = where.strides[d];
-        out.constant += stride * (indices[d].constant - v.dims[d].constant);
-        for (const auto& [axis, c] : indices[d].terms) {
+        out.constant += stride * (indices[d].affine()->constant - v.dims[d].affine()->constant);
+        for (const auto& [axis, c] : indices[d].affine()->terms) {
             if (span_of(at, axis).tile > 1) out.local[axis] += stride * c;
             if (span_of(at, axis).begins) out.begin[axis] += stride * c;
         }
-        for (const auto& [axis, c] : v.dims[d].terms) {
+        for (const auto& [axis, c] : v.dims[d].affine()->terms) {
             if (span_of(defined, axis).begins) out.begin[axis] -= stride * c;
             if (c < 0) out.constant -= stride * c * (span_of(defined, axis).padded - 1);
         }

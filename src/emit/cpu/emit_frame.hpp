@@ -112,7 +112,7 @@ struct Frame {
     [[nodiscard]] const std::string& name(VariableId id) const { return variables[static_cast<std::size_t>(id)]; }
     [[nodiscard]] std::int64_t extent(AxisId id) const { return program->extents[static_cast<std::size_t>(id)]; }
     [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * panel_vectors; }
-    [[nodiscard]] Address address(VariableId id, const std::vector<Affine>& indices, int at_scope) const;
+    [[nodiscard]] Address address(VariableId id, const std::vector<Index>& indices, int at_scope) const;
     /// Number of values over which the axis runs, as text.
     [[nodiscard]] std::string count(AxisId id, int at_scope) const;
 };

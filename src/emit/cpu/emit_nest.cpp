@@ -13,7 +13,7 @@ enum class Step1 { none, one, far };
 Step1 step_along(const Frame& frame, const Read& r, AxisId axis) {
     std::int64_t inner = 0;
     for (std::size_t d = 0; d < r.indices.size(); ++d) {
-        const std::int64_t c = r.indices[d].coefficient(axis);
+        const std::int64_t c = r.indices[d].affine()->coefficient(axis);
         if (c == 0) continue;
         if (static_cast<int>(d) != frame.layout(r.array).innermost) return Step1::far;
         inner = c;
@@ -22,7 +22,7 @@ Step1 step_along(const Frame& frame, const Read& r, AxisId axis) {
 }
 
 bool mentions(const Read& r, AxisId axis) {
-    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Affine& i) { return i.coefficient(axis) != 0; });
+    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.depends_on(axis); });
 }
 
 /// The number of vectors in a block, at most `limit`, that wastes the least of the last block.
@@ -151,14 +151,14 @@ void choose_layout_orders(Frame& frame) {
         const Scope& scope = frame.scope(frame.layouts[v].scope);
         int inner = -1;
         for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-            const auto& terms = variable.dims[d].terms;
+            const auto& terms = variable.dims[d].affine()->terms;
             const bool wide = std::any_of(terms.begin(), terms.end(),
                                           [&](const auto& t) { return span_of(scope, t.first).tile > 1; });
             if (wide || inner < 0) inner = static_cast<int>(d);
         }
         if (frame.vector_axis >= 0)
             for (std::size_t d = 0; d < variable.dims.size(); ++d)
-                if (variable.dims[d].coefficient(frame.vector_axis) != 0) inner = static_cast<int>(d);
+                if (variable.dims[d].depends_on(frame.vector_axis)) inner = static_cast<int>(d);
         frame.layouts[v].innermost = inner;
     }
 }

@@ -81,9 +81,9 @@ private:
     [[nodiscard]] bool reads_in_panel(const Read& r) const {
         const Variable& v = frame_.variable(r.array);
         for (std::size_t d = 0; d < r.indices.size(); ++d)
-            if (v.dims[d].coefficient(frame_.vector_axis) != 0
+            if (v.dims[d].depends_on(frame_.vector_axis)
                     ? !(r.indices[d].is_axis(frame_.vector_axis) && v.dims[d] == r.indices[d])
-                    : r.indices[d].coefficient(frame_.vector_axis) != 0)
+                    : r.indices[d].depends_on(frame_.vector_axis))
                 return false;
         return true;
     }

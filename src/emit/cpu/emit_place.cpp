@@ -19,7 +19,7 @@ void shape(Frame& frame, std::size_t v) {
     layout.sizes.assign(rank, 1);
     layout.strides.assign(rank, 0);
     for (std::size_t d = 0; d < rank; ++d)
-        for (const auto& [axis, c] : variable.dims[d].terms) {
+        for (const auto& [axis, c] : variable.dims[d].affine()->terms) {
             const bool panel = layout.panel_local && axis == frame.vector_axis;
             layout.sizes[d] += std::abs(c) * ((panel ? frame.panel() : span_of(scope, axis).padded) - 1);
         }
@@ -32,7 +32,7 @@ void shape(Frame& frame, std::size_t v) {
     };
     if (layout.innermost >= 0) {
         const auto inner = static_cast<std::size_t>(layout.innermost);
-        const auto& terms = variable.dims[inner].terms;
+        const auto& terms = variable.dims[inner].affine()->terms;
         // Whole vectors are copied in; a row that starts late (negative coefficients) needs room for one more.
         const bool late = std::any_of(terms.begin(), terms.end(), [](const auto& t) { return t.second < 0; });
         take(inner, round_up(layout.sizes[inner], frame.lanes) + (late ? frame.lanes : 0));
@@ -264,8 +264,8 @@ bool may_be_view(const Frame& frame, std::size_t v) {
     const Variable& variable = frame.kernel->variables[v];
     const int last = static_cast<int>(variable.dims.size()) - 1;
     const bool written = std::find(frame.outputs.begin(), frame.outputs.end(), variable.array) != frame.outputs.end();
-    const bool falls = std::any_of(variable.dims.begin(), variable.dims.end(), [](const Affine& d) {
-        return std::any_of(d.terms.begin(), d.terms.end(), [](const auto& t) { return t.second < 0; });
+    const bool falls = std::any_of(variable.dims.begin(), variable.dims.end(), [](const Index& d) {
+        return std::any_of(d.affine()->terms.begin(), d.affine()->terms.end(), [](const auto& t) { return t.second < 0; });
     });
     if (variable.memory_type != (frame.is_double ? DType::f64 : DType::f32) || written || falls || last < 0 ||
         frame.layouts[v].innermost != last)
@@ -288,8 +288,8 @@ void choose_views(Frame& frame) {
         shape_view(frame, v);
         std::int64_t last = 0, total = 1;  // the farthest value that is read, the values that there are
         for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-            last += layout.strides[d] * variable.dims[d].constant;
-            for (const auto& [axis, c] : variable.dims[d].terms)
+            last += layout.strides[d] * variable.dims[d].affine()->constant;
+            for (const auto& [axis, c] : variable.dims[d].affine()->terms)
                 last += layout.strides[d] * c * (padded_end(frame, frame.scope(step.scope), axis) - 1);
         }
         for (const AxisId a : frame.program->diagram.array(variable.array).axes) total *= frame.extent(a);

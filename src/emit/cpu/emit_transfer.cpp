@@ -103,7 +103,7 @@ private:
 
     [[nodiscard]] Dimension dimension(std::size_t d) const {
         Dimension out;
-        const Affine& form = v_.dims[d];
+        const Affine& form = *v_.dims[d].affine();
         const Scope& scope = frame_.scope(scope_);
         std::int64_t fixed = 1;
         std::string varying;
