@@ -139,6 +139,8 @@ Expr simplify_binary(const Expr& e, const Binary& n) {
         case BinaryOp::sub: return simplify_difference(e, n);
         case BinaryOp::mul: return simplify_product(e, n);
         case BinaryOp::div: return simplify_quotient(e, n);
+        case BinaryOp::floor_div:
+        case BinaryOp::mod: return e;
         case BinaryOp::pow:
             if (is_constant(n.b, 1)) return n.a;
             if (is_constant(n.b, 0) || is_constant(n.a, 1)) return constant(1);
@@ -205,6 +207,8 @@ Sign sign_of_binary(const Binary& n, Sign a, Sign b) {
         case BinaryOp::min: return {a.positive && b.positive, a.not_negative && b.not_negative};
         case BinaryOp::max: return {a.positive || b.positive, a.not_negative || b.not_negative};
         case BinaryOp::sub: return {};
+        case BinaryOp::floor_div: return {false, a.not_negative && b.positive};
+        case BinaryOp::mod: return {false, b.positive};
         default: return at_least_zero;  // comparisons and logic
     }
 }

@@ -235,7 +235,8 @@ Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents) {
 Expr with_sizes(const Expr& e, const std::vector<std::int64_t>& extents) {
     return transform(e, [&](const Expr& node) -> Expr {
         const auto* r = as<Read>(node);
-        if (!r || std::all_of(r->indices.begin(), r->indices.end(), [](const Index& i) { return i.affine(); })) return node;
+        if (!r || std::all_of(r->indices.begin(), r->indices.end(), [](const Index& i) { return i.affine(); }))
+            return node;
         std::vector<Index> indices;
         for (const Index& index : r->indices) indices.push_back(with_sizes(index, extents));
         return read(r->array, std::move(indices));
@@ -297,8 +298,7 @@ std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point
 Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
     Wide low = index.constant, high = index.constant;
     for (const auto& [axis, factor] : index.terms) {
-        const Wide first = begin[static_cast<std::size_t>(axis)],
-                   last = first + count[static_cast<std::size_t>(axis)] - 1;
+        const Wide first = begin[static_cast<std::size_t>(axis)], last = first + count[static_cast<std::size_t>(axis)] - 1;
         low += factor * (factor > 0 ? first : last);
         high += factor * (factor > 0 ? last : first);
     }
@@ -318,9 +318,8 @@ Interval range_of(const Index& index, const std::vector<std::int64_t>& begin, co
 }
 
 Interval range_of(const Index& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
-    return range_of(index, begin, count, [](const Read&) -> Interval {
-        throw InternalError("the range of an index that data decide");
-    });
+    return range_of(index, begin, count,
+                    [](const Read&) -> Interval { throw InternalError("the range of an index that data decide"); });
 }
 
 }  // namespace napkin

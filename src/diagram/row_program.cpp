@@ -85,59 +85,62 @@ RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents
     std::unordered_map<Expr, std::size_t, ExprHash, ExprEqual> registers;
     std::vector<bool> uniform;
     const auto reg = [&](const Expr& child) { return registers.at(child); };
-    for_each_postorder(e, [&](const Expr& node) {
-        if (registers.contains(node)) return;
-        if (const auto* c = as<Cast>(node); c && !round_casts && is_float(c->type)) {
-            registers[node] = reg(c->a);
-            return;
-        }
-        const std::size_t r = uniform.size();
-        Instruction in{};
-        in.out = r;
-        in.uniform = true;
-        bool emit = true;
-        if (const auto* number = as<Constant>(node)) {
-            constants_.emplace_back(r, static_cast<T>(number->value));
-            emit = false;
-        } else if (const auto* size = as<AxisSize>(node)) {
-            constants_.emplace_back(r, static_cast<T>(extents.at(static_cast<std::size_t>(size->axis))));
-            emit = false;
-        } else if (const auto* index = as<AxisIndex>(node)) {
-            in.kind = Instruction::Kind::index;
-            in.a = static_cast<std::size_t>(index->axis);
-            in.uniform = index->axis != row_axis;
-        } else if (const auto* element = as<Read>(node)) {
-            in.kind = Instruction::Kind::read;
-            in.a = reads_.size();
-            reads_.push_back(with_sizes(node, extents));
-            in.uniform = !depends_on(element->indices, row_axis);
-        } else if (const auto* u = as<Unary>(node)) {
-            in.kind = Instruction::Kind::unary;
-            in.op = static_cast<std::uint8_t>(u->op);
-            in.a = reg(u->a);
-            in.uniform = uniform[in.a];
-        } else if (const auto* b = as<Binary>(node)) {
-            in.kind = Instruction::Kind::binary;
-            in.op = static_cast<std::uint8_t>(b->op);
-            in.a = reg(b->a);
-            in.b = reg(b->b);
-            in.uniform = uniform[in.a] && uniform[in.b];
-        } else if (const auto* s = as<Select>(node)) {
-            in.kind = Instruction::Kind::select;
-            in.a = reg(s->condition);
-            in.b = reg(s->a);
-            in.c = reg(s->b);
-            in.uniform = uniform[in.a] && uniform[in.b] && uniform[in.c];
-        } else if (const auto* c = as<Cast>(node)) {
-            in.kind = Instruction::Kind::cast;
-            in.op = static_cast<std::uint8_t>(c->type);
-            in.a = reg(c->a);
-            in.uniform = uniform[in.a];
-        }
-        if (emit) code_.push_back(in);
-        uniform.push_back(in.uniform);
-        registers[node] = r;
-    }, Walk::values);
+    for_each_postorder(
+        e,
+        [&](const Expr& node) {
+            if (registers.contains(node)) return;
+            if (const auto* c = as<Cast>(node); c && !round_casts && is_float(c->type)) {
+                registers[node] = reg(c->a);
+                return;
+            }
+            const std::size_t r = uniform.size();
+            Instruction in{};
+            in.out = r;
+            in.uniform = true;
+            bool emit = true;
+            if (const auto* number = as<Constant>(node)) {
+                constants_.emplace_back(r, static_cast<T>(number->value));
+                emit = false;
+            } else if (const auto* size = as<AxisSize>(node)) {
+                constants_.emplace_back(r, static_cast<T>(extents.at(static_cast<std::size_t>(size->axis))));
+                emit = false;
+            } else if (const auto* index = as<AxisIndex>(node)) {
+                in.kind = Instruction::Kind::index;
+                in.a = static_cast<std::size_t>(index->axis);
+                in.uniform = index->axis != row_axis;
+            } else if (const auto* element = as<Read>(node)) {
+                in.kind = Instruction::Kind::read;
+                in.a = reads_.size();
+                reads_.push_back(with_sizes(node, extents));
+                in.uniform = !depends_on(element->indices, row_axis);
+            } else if (const auto* u = as<Unary>(node)) {
+                in.kind = Instruction::Kind::unary;
+                in.op = static_cast<std::uint8_t>(u->op);
+                in.a = reg(u->a);
+                in.uniform = uniform[in.a];
+            } else if (const auto* b = as<Binary>(node)) {
+                in.kind = Instruction::Kind::binary;
+                in.op = static_cast<std::uint8_t>(b->op);
+                in.a = reg(b->a);
+                in.b = reg(b->b);
+                in.uniform = uniform[in.a] && uniform[in.b];
+            } else if (const auto* s = as<Select>(node)) {
+                in.kind = Instruction::Kind::select;
+                in.a = reg(s->condition);
+                in.b = reg(s->a);
+                in.c = reg(s->b);
+                in.uniform = uniform[in.a] && uniform[in.b] && uniform[in.c];
+            } else if (const auto* c = as<Cast>(node)) {
+                in.kind = Instruction::Kind::cast;
+                in.op = static_cast<std::uint8_t>(c->type);
+                in.a = reg(c->a);
+                in.uniform = uniform[in.a];
+            }
+            if (emit) code_.push_back(in);
+            uniform.push_back(in.uniform);
+            registers[node] = r;
+        },
+        Walk::values);
     result_ = reg(e);
 
     const std::size_t count = uniform.size() + 1;  // one more for a uniform result spread over its row
@@ -257,12 +260,15 @@ void RowProgram<T>::load(const Instruction& in, const std::vector<std::int64_t>&
     };
     std::int64_t first = 0, last = n - 1;
     for (std::size_t d = 0; d < read.operand.dimensions.size() && first <= last; ++d) {
-        const std::int64_t step = in.uniform ? 0 : read.row_steps[d], low = at_point(*read.read->indices[d].affine()) - read.operand.dimensions[d].origin,
+        const std::int64_t step = in.uniform ? 0 : read.row_steps[d],
+                           low = at_point(*read.read->indices[d].affine()) - read.operand.dimensions[d].origin,
                            room = read.operand.dimensions[d].count - 1;
         if (low >= 0 && low <= room && low + step * last >= 0 && low + step * last <= room) continue;
         if (step == 0) last = -1;
-        if (step > 0) first = std::max(first, -floor_div(low, step)), last = std::min(last, floor_div(room - low, step));
-        if (step < 0) first = std::max(first, -floor_div(room - low, -step)), last = std::min(last, floor_div(low, -step));
+        if (step > 0)
+            first = std::max(first, -floor_div(low, step)), last = std::min(last, floor_div(room - low, step));
+        if (step < 0)
+            first = std::max(first, -floor_div(room - low, -step)), last = std::min(last, floor_div(low, -step));
     }
     const double* from = read.operand.data + (first <= last ? at_point(read.offset) : 0);
     if constexpr (std::is_same_v<T, double>) {

@@ -56,13 +56,13 @@ private:
         const Read* read = nullptr;
         Operand operand;
         bool is_affine = true;
-        Affine offset;                           ///< from `data`, of affine indices
-        std::int64_t row_stride = 0;             ///< of the offset
-        std::vector<std::int64_t> row_steps;     ///< of each index, along the row
+        Affine offset;                        ///< from `data`, of affine indices
+        std::int64_t row_stride = 0;          ///< of the offset
+        std::vector<std::int64_t> row_steps;  ///< of each index, along the row
     };
-    std::vector<Expr> reads_;                      ///< with numbers in place of sizes
-    std::vector<Located> located_;                 ///< of each read
-    std::map<const Read*, Located> in_indices_;    ///< of the reads inside of indices
+    std::vector<Expr> reads_;                    ///< with numbers in place of sizes
+    std::vector<Located> located_;               ///< of each read
+    std::map<const Read*, Located> in_indices_;  ///< of the reads inside of indices
     std::vector<std::pair<std::size_t, T>> constants_;
     std::int64_t row_length_ = max_row;  ///< points that a register holds
     AxisId row_axis_;

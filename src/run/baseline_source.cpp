@@ -151,7 +151,8 @@ public:
         Affine flat;
         for (std::size_t i = 0; i < r.indices.size(); ++i) {
             flat.constant += r.indices[i].affine()->constant * strides[i];
-            for (const auto& [axis, coefficient] : r.indices[i].affine()->terms) flat.add(axis, coefficient * strides[i]);
+            for (const auto& [axis, coefficient] : r.indices[i].affine()->terms)
+                flat.add(axis, coefficient * strides[i]);
         }
         return flat;
     }

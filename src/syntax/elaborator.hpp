@@ -38,8 +38,8 @@ struct Body {
 struct ArrayOperand {
     ArrayId array = -1;
     std::vector<std::optional<Index>> indices;  ///< by dimension; none: open
-    std::vector<AstWord> names;                  ///< by dimension: a plain axis that was written, else empty
-    std::vector<std::size_t> open;               ///< the callee's dimensions, in order
+    std::vector<AstWord> names;                 ///< by dimension: a plain axis that was written, else empty
+    std::vector<std::size_t> open;              ///< the callee's dimensions, in order
     SourceRange range;
 };
 

@@ -24,7 +24,8 @@ bool is_plain(const AstNode& node, const std::function<bool(const std::string&)>
 bool is_fixed(const Expr& e) { return free_axes(e).empty() && read_arrays(e).empty(); }
 
 constexpr const char* what_an_index_is =
-    "a sum of axes with whole factors such as 2*i + w - 1, a quotient i // 16 or i % 16, or an element of an integer array";
+    "a sum of axes with whole factors such as 2*i + w - 1, a quotient i // 16 or i % 16, or an element of an integer "
+    "array";
 
 }  // namespace
 
@@ -53,7 +54,8 @@ Expr Elaborator::lower_coordinate(const AstNode& node, const Frame& frame) {
         if (r && !is_float(d_.array(r->array).type)) return element;
         if (r) {
             const Array& array = d_.array(r->array);
-            error(Code::array_as_index, node.range, fmt::format("{} is {}, and an index is a whole number", array.name, name(array.type)),
+            error(Code::array_as_index, node.range,
+                  fmt::format("{} is {}, and an index is a whole number", array.name, name(array.type)),
                   "an element of an integer array", fmt::format("declare it so: {}: i32", array_text(r->array)));
         }
         return nothing;
@@ -90,8 +92,8 @@ Expr Elaborator::lower_coordinate(const AstNode& node, const Frame& frame) {
         return nothing;
     }
     if (n->op == BinaryOp::div && (!is_fixed(a) || !is_fixed(b))) {
-        error(Code::index_not_integer, node.range, "a fraction of a coordinate or an element as an index", "whole numbers",
-              "// divides and rounds down: i // 2");
+        error(Code::index_not_integer, node.range, "a fraction of a coordinate or an element as an index",
+              "whole numbers", "// divides and rounds down: i // 2");
         return nothing;
     }
     return binary(n->op, a, b);

@@ -179,10 +179,10 @@ void Elaborator::check_condition(const AstNode& node) {
     const auto* binary = std::get_if<AstBinary>(&node.v);
     const auto* unary = std::get_if<AstUnary>(&node.v);
     const auto* call = std::get_if<AstCall>(&node.v);
-    const bool arithmetic = binary &&
-                            (binary->op == BinaryOp::add || binary->op == BinaryOp::sub ||
-                             binary->op == BinaryOp::mul || binary->op == BinaryOp::div || binary->op == BinaryOp::pow ||
-                             binary->op == BinaryOp::floor_div || binary->op == BinaryOp::mod);
+    const bool arithmetic = binary && (binary->op == BinaryOp::add || binary->op == BinaryOp::sub ||
+                                       binary->op == BinaryOp::mul || binary->op == BinaryOp::div ||
+                                       binary->op == BinaryOp::pow || binary->op == BinaryOp::floor_div ||
+                                       binary->op == BinaryOp::mod);
     const bool number = std::holds_alternative<AstNumber>(node.v);
     const bool function = call &&
                           (unary_functions().contains(call->name.text) || binary_functions().contains(call->name.text));

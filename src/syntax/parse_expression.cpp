@@ -20,13 +20,20 @@ struct Operator {
     int level;
 };
 constexpr std::array operators{
-    Operator{"or", BinaryOp::logical_or, l_or}, Operator{"and", BinaryOp::logical_and, l_and},
-    Operator{"<", BinaryOp::lt, l_compare},     Operator{"<=", BinaryOp::le, l_compare},
-    Operator{">", BinaryOp::gt, l_compare},     Operator{">=", BinaryOp::ge, l_compare},
-    Operator{"==", BinaryOp::eq, l_compare},    Operator{"!=", BinaryOp::ne, l_compare},
-    Operator{"+", BinaryOp::add, l_sum},        Operator{"-", BinaryOp::sub, l_sum},
-    Operator{"*", BinaryOp::mul, l_product},    Operator{"/", BinaryOp::div, l_product},
-    Operator{"//", BinaryOp::floor_div, l_product}, Operator{"%", BinaryOp::mod, l_product},
+    Operator{"or", BinaryOp::logical_or, l_or},
+    Operator{"and", BinaryOp::logical_and, l_and},
+    Operator{"<", BinaryOp::lt, l_compare},
+    Operator{"<=", BinaryOp::le, l_compare},
+    Operator{">", BinaryOp::gt, l_compare},
+    Operator{">=", BinaryOp::ge, l_compare},
+    Operator{"==", BinaryOp::eq, l_compare},
+    Operator{"!=", BinaryOp::ne, l_compare},
+    Operator{"+", BinaryOp::add, l_sum},
+    Operator{"-", BinaryOp::sub, l_sum},
+    Operator{"*", BinaryOp::mul, l_product},
+    Operator{"/", BinaryOp::div, l_product},
+    Operator{"//", BinaryOp::floor_div, l_product},
+    Operator{"%", BinaryOp::mod, l_product},
 };
 
 const Operator* find_operator(const Token& t) {

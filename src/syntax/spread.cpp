@@ -17,8 +17,7 @@ bool is_whole(const Diagram& d, AxisId axis) {
             const auto* r = as<Read>(node);
             for (std::size_t i = 0; r && i < r->indices.size(); ++i) {
                 const bool dimension = d.array(r->array).axes[i] == axis;
-                whole = whole && dimension == r->indices[i].is_axis(axis) &&
-                        (dimension || !r->indices[i].depends_on(axis));
+                whole = whole && dimension == r->indices[i].is_axis(axis) && (dimension || !r->indices[i].depends_on(axis));
             }
         });
     }

@@ -24,7 +24,7 @@ using VariableId = int;
 struct Variable {
     std::string name;
     ArrayId array = -1;              ///< the array of Derived::diagram that it is a tile of
-    std::vector<Index> dims;        ///< one for each dimension of the array; a plain axis for everything computed
+    std::vector<Index> dims;         ///< one for each dimension of the array; a plain axis for everything computed
     DType memory_type = DType::f32;  ///< type of the array in memory (loads widen from it, stores round to it)
     bool is_state = false;
     friend bool operator==(const Variable&, const Variable&) = default;

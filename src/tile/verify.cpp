@@ -332,8 +332,8 @@ private:
             if (!index || !dim) {
                 // Intervals are bounds, so only the dimension's own index is known to stay inside.
                 if (r.indices[d] != v.dims[d])
-                    report("{} reads dimension {} of {} at {}, which is not the index of that dimension", reader.name, d,
-                           v.name, to_string(r.indices[d], diagram_.names()));
+                    report("{} reads dimension {} of {} at {}, which is not the index of that dimension", reader.name,
+                           d, v.name, to_string(r.indices[d], diagram_.names()));
                 continue;
             }
             Slack total{index->constant - dim->constant, dim->constant - index->constant};

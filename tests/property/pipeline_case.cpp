@@ -120,7 +120,7 @@ std::string check(const Case& c, Coverage& seen) {
     }
     for (const TileKernel& kernel : program.kernels)
         for (const Variable& v : kernel.variables)
-            seen.halos += std::any_of(v.dims.begin(), v.dims.end(), [](const Affine& d) { return d.terms.size() > 1; });
+            seen.halos += std::any_of(v.dims.begin(), v.dims.end(), [](const Index& d) { return d.axes().size() > 1; });
     return "";
 }
 

@@ -134,8 +134,8 @@ bool divides(const TileSizes& sizes, const Extents& extents) {
 bool without_gaps(const Liveness& live) {
     for (const CoreVariable& v : live.variables) {
         std::set<AxisId> met;
-        for (const Affine& dim : v.dims)
-            for (const auto& [axis, c] : dim.terms)
+        for (const Index& dim : v.dims)
+            for (const auto& [axis, c] : dim.affine()->terms)
                 if (v.loaded && ((c != 1 && c != -1) || !met.insert(axis).second)) return false;
     }
     return true;

@@ -105,8 +105,8 @@ TEST(RandomDiagram, CoversWhatItPromises) {
                 if (r->indices.empty()) here.insert("scalar");
                 if (d.array(r->array).role == ArrayRole::output) here.insert("an output that is read");
                 for (std::size_t i = 0; i < r->indices.size(); ++i) {
-                    if (r->indices[i].terms.size() > 1) here.insert("window");
-                    for (const auto& term : r->indices[i].terms) {
+                    if (r->indices[i].axes().size() > 1) here.insert("window");
+                    for (const auto& term : r->indices[i].affine()->terms) {
                         if (term.second == 2) here.insert("stride");
                     }
                     if (r->indices[i].single_axis() >= 0 && !r->indices[i].is_axis(d.array(r->array).axes[i]))

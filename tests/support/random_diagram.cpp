@@ -183,7 +183,7 @@ private:
         const Array& array = d_.array(id);
         Term term = self(id);
         if (!options_.affine_reads || array.axes.empty() || !chance(12)) return term;
-        std::vector<Affine> indices = as<Read>(term.e)->indices;
+        std::vector<Index> indices = as<Read>(term.e)->indices;
         const int dimension = pick(static_cast<int>(array.axes.size()));
         const AxisId other = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
         if (!fit(other, array.axes[static_cast<std::size_t>(dimension)])) return term;
@@ -551,7 +551,7 @@ private:
         if (channel != i && channel != n && chance(50) && (over.empty() || channel != over[0])) axes.push_back(channel);
         shuffle(axes);
         const ArrayId x = add_input(axes);
-        std::vector<Affine> indices;
+        std::vector<Index> indices;
         for (AxisId axis : axes) indices.push_back(axis == n ? index : Affine::axis(axis));
         Term value{read(x, indices), around(6)};
         if (over.empty()) {

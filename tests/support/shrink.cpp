@@ -72,9 +72,12 @@ Diagram cleaned(const Diagram& d) {
             if (const auto* size = as<AxisSize>(node)) return axis_size(new_axis.at(size->axis));
             const auto* r = as<Read>(node);
             if (!r) return node;
-            std::vector<Affine> indices = r->indices;
-            for (Affine& index : indices) {
-                for (auto& term : index.terms) term.first = new_axis.at(term.first);
+            std::vector<Index> indices;
+            for (const Index& index : r->indices) {
+                const auto renumbered = [&](AxisId axis) {
+                    return std::optional<Index>(Affine::axis(new_axis.at(axis)));
+                };
+                indices.push_back(index.affine() ? substitute(index, renumbered) : index);
             }
             return read(new_array.at(r->array), std::move(indices));
         });
@@ -104,11 +107,12 @@ Diagram without_axis(Diagram d, AxisId dropped) {
             if (const auto* size = as<AxisSize>(node); size && size->axis == dropped) return constant(1);
             const auto* r = as<Read>(node);
             if (!r) return node;
-            std::vector<Affine> indices;
+            std::vector<Index> indices;
             for (std::size_t j : kept[at(r->array)]) {
-                Affine index = r->indices[j];
-                std::erase_if(index.terms, [&](const auto& term) { return term.first == dropped; });
-                indices.push_back(std::move(index));
+                const auto at_zero = [&](AxisId axis) {
+                    return axis == dropped ? std::optional<Index>(Affine{}) : std::nullopt;
+                };
+                indices.push_back(r->indices[j].affine() ? substitute(r->indices[j], at_zero) : r->indices[j]);
             }
             return read(r->array, std::move(indices));
         });
@@ -164,7 +168,8 @@ std::size_t weight(const Diagram& d) {
         for_each_postorder(equation.body, [&](const Expr& node) {
             sum += as<Constant>(node) ? 1 : 2;
             if (const auto* r = as<Read>(node)) {
-                for (const Affine& index : r->indices) sum += index.terms.size() + (index.constant != 0 ? 1 : 0);
+                for (const Index& index : r->indices)
+                    sum += index.axes().size() + (index.affine() && index.affine()->constant == 0 ? 0 : 1);
             }
         });
     }

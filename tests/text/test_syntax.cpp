@@ -228,13 +228,9 @@ TEST(Syntax, CanonicalOrderIsReachedFromAnyOther) {
         e.body = transform(e.body, [&](const Expr& node) {
             const auto* r = as<Read>(node);
             if (!r) return node;
-            std::vector<Affine> indices;
-            for (const Affine& index : r->indices) {
-                Affine moved;
-                moved.constant = index.constant;
-                for (const auto& [a, factor] : index.terms) moved.add(axis(a), factor);
-                indices.push_back(moved);
-            }
+            std::vector<Index> indices;
+            for (const Index& index : r->indices)
+                indices.push_back(substitute(index, [&](AxisId a) { return std::optional<Index>(Affine::axis(axis(a))); }));
             return read(array(r->array), std::move(indices));
         });
     }

@@ -293,9 +293,9 @@ Expr random_expr(std::mt19937_64& random, int depth) {
         case 3: return neg(sub());
         case 4: {
             const Expr twice = sub();
-            return binary(static_cast<BinaryOp>(pick(15)), twice, twice);
+            return binary(static_cast<BinaryOp>(pick(17)), twice, twice);
         }
-        default: return binary(static_cast<BinaryOp>(pick(15)), sub(), sub());
+        default: return binary(static_cast<BinaryOp>(pick(17)), sub(), sub());
     }
 }
 

@@ -139,7 +139,8 @@ TEST(Nested, ATileThatLeavesWhatTheLevelAboveHoldsIsAnInternalFault) {
     const Example e = convolution();
     TileProgram program = program_for(e, {{"i", 5}}, {});
     for (Variable& v : program.kernels[0].variables)
-        if (v.dims[0].terms.size() > 1) v.dims[0].constant = 1;  // reaches one place past the array
+        if (v.dims[0].axes().size() > 1)
+            v.dims[0] = *v.dims[0].affine() + Affine{{}, 1};  // reaches one place past the array
     Values values = random_inputs(e.derived.diagram, e.extents, 1);
     EXPECT_THROW(interpret_levels(program, {sizes_of(e, {{{{"i", 10}}, {}}})}, values), InternalError);
 }

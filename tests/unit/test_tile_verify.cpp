@@ -114,7 +114,10 @@ const Rule rules[] = {
      "two variables are called"},
     {"NoSuchVariable", small_matmul, [](P& p) { get<Store>(body(p)).variable = 12; }, "variable 12 does not exist"},
     {"TileLeavesArray", convolution,
-     [](P& p) { kernel(p).variables[static_cast<std::size_t>(variable(p, "X"))].dims[0].constant = 1; },
+     [](P& p) {
+         Index& dim = kernel(p).variables[static_cast<std::size_t>(variable(p, "X"))].dims[0];
+         dim = *dim.affine() + Affine{{}, 1};
+     },
      "X is loaded from index 1 to 12 of n, which has 12"},
     {"ComputedOverOtherAxes", small_matmul,
      [](P& p) {

@@ -108,8 +108,7 @@ std::vector<AxisId> target_axes(const Variable& variable) {
 }
 
 bool carries(const Variable& variable, AxisId axis) {
-    return std::any_of(variable.dims.begin(), variable.dims.end(),
-                       [&](const Index& d) { return d.depends_on(axis); });
+    return std::any_of(variable.dims.begin(), variable.dims.end(), [&](const Index& d) { return d.depends_on(axis); });
 }
 
 std::vector<const Read*> reads_of(const Compute& compute) {
