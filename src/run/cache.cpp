@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,8 +22,8 @@ namespace {
 
 constexpr const char* manifest_name = "manifest";
 constexpr const char* manifest_magic = "napkin-cache 1";
-constexpr std::string_view temporary_prefix = "tmp-";
-constexpr std::int64_t stale_seconds = 3600;  ///< a temporary directory this old was left by a process that died
+constexpr const char* draft_manifest = "napkin-cache 1\ndraft\n";  ///< of an entry that is being made
+constexpr std::string_view draft_prefix = "tmp-";
 
 struct ManifestFile {
     std::string name;
@@ -109,16 +110,97 @@ std::int64_t tree_bytes(const std::string& entry) {
     return total;
 }
 
-/// Takes an entry out of sight in one step, then removes it.
-void remove_entry(const std::string& directory, const std::string& key) {
-    const std::string away = make_temporary_directory(directory + "/" + std::string(temporary_prefix));
-    const std::string entry = directory + "/" + key;
-    if (!away.empty() && ::rename(entry.c_str(), (away + "/entry").c_str()) == 0) {
-        remove_tree(away);
+bool is_directory(const std::string& path) {
+    struct stat info{};
+    return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/// Whether napkin made the directory, be it whole or not.
+bool is_napkins(const std::string& path) {
+    if (!is_directory(path)) return false;
+    const std::optional<std::string> text = read_file(path + "/" + manifest_name, 1 << 20);
+    return text && text->starts_with(std::string(manifest_magic) + "\n");
+}
+
+/// The files of an entry that may be removed, the manifest last: those that it names, or all where it cannot be read.
+std::vector<std::string> own_files(const std::string& entry) {
+    std::vector<std::string> names;
+    if (const std::optional<Manifest> manifest = read_manifest(entry)) {
+        for (const ManifestFile& file : manifest->files) names.push_back(file.name);
     } else {
-        remove_tree(entry);
-        if (!away.empty()) remove_tree(away);
+        for (const std::string& name : directory_names(entry))
+            if (name != manifest_name && !is_directory(entry + "/" + name)) names.push_back(name);
     }
+    names.emplace_back(manifest_name);
+    return names;
+}
+
+/// Removes an entry's own files, and the entry when nothing else is in it; gives the bytes that this freed. It first goes out of
+/// sight in one step, so that another process' new entry under the same key is not taken apart instead; the manifest goes last, so that
+/// what an interruption leaves is known for a dead draft. An entry with somebody's files in it stays where it is.
+std::int64_t remove_entry(const std::string& directory, const std::string& key) {
+    std::string entry = directory + "/" + key;
+    std::vector<std::string> own = own_files(entry);
+    const std::vector<std::string> present = directory_names(entry);
+    const bool shared = std::any_of(present.begin(), present.end(), [&](const std::string& name) {
+        return std::find(own.begin(), own.end(), name) == own.end();
+    });
+    if (!shared) {
+        const std::string away = make_temporary_directory(directory + "/" + std::string(draft_prefix));
+        if (!away.empty() && ::rename(entry.c_str(), away.c_str()) == 0) {
+            entry = away;
+            own = own_files(entry);  // what was taken may be newer than what was looked at
+        } else {
+            ::rmdir(away.c_str());
+        }
+    }
+    std::int64_t freed = 0;
+    for (const std::string& name : own) {
+        const std::string path = entry + "/" + name;
+        const std::int64_t size = file_bytes(path);
+        if (::unlink(path.c_str()) == 0) freed += std::max<std::int64_t>(0, size);
+    }
+    ::rmdir(entry.c_str());
+    return freed;
+}
+
+using Lock = std::shared_ptr<const void>;
+
+/// Locks a file until the last copy of the lock goes; null where another process, or another lock of ours, holds it.
+Lock lock_file(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return nullptr;
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        ::close(fd);
+        return nullptr;
+    }
+    return {new int(fd), [](const int* held) {
+                ::close(*held);
+                delete held;
+            }};
+}
+
+/// Puts a manifest into a draft, in place of one that is there, and locks it. It is locked before it appears: at no moment does the
+/// draft look like one whose maker died, or like a directory that is not napkin's. 0 or errno.
+int put_manifest(const std::string& draft, const std::string& text, Lock& lock) {
+    const std::string path = draft + "/" + manifest_name, hidden = path + ".new";
+    if (const int why = write_new_file(hidden, text); why != 0) return why;
+    lock = lock_file(hidden);
+    return ::rename(hidden.c_str(), path.c_str()) == 0 ? 0 : errno;
+}
+
+/// Removes the drafts whose makers died; gives the bytes that this freed.
+std::int64_t remove_dead_drafts(const std::string& directory) {
+    std::int64_t freed = 0;
+    for (const std::string& name : directory_names(directory)) {
+        const std::string path = directory + "/" + name;
+        if (!name.starts_with(draft_prefix) || !is_napkins(path)) continue;
+        if (const Lock lock = lock_file(path + "/" + manifest_name)) {
+            freed += tree_bytes(path);
+            remove_tree(path);
+        }
+    }
+    return freed;
 }
 
 Diagnostic not_private(const std::string& directory, const std::string& why, const std::string& hint) {
@@ -207,36 +289,44 @@ std::optional<std::string> Cache::find(const std::string& key) const {
     return entry;
 }
 
-Result<std::string> Cache::begin() const {
-    const std::string path = make_temporary_directory(directory_ + "/" + std::string(temporary_prefix));
-    if (path.empty()) return file_error(errno, "cache-unwritable", "cannot write to the kernel cache " + directory_);
-    return path;
+Result<CacheDraft> Cache::begin() const {
+    const auto failed = [&](int why) {
+        return file_error(why, "cache-unwritable", "cannot write to the kernel cache " + directory_);
+    };
+    CacheDraft draft{make_temporary_directory(directory_ + "/" + std::string(draft_prefix)), nullptr};
+    if (draft.directory.empty()) return failed(errno);
+    if (const int why = put_manifest(draft.directory, draft_manifest, draft.lock); why != 0) {
+        remove_tree(draft.directory);
+        return failed(why);
+    }
+    return draft;
 }
 
-Result<std::string> Cache::commit(const std::string& temporary, const std::string& key, const std::string& note) const {
+Result<std::string> Cache::commit(const CacheDraft& draft, const std::string& key, const std::string& note) const {
     const auto failed = [&](int why) {
-        abandon(temporary);
+        abandon(draft);
         return file_error(why, "cache-unwritable", "cannot keep a kernel in " + directory_);
     };
     Manifest manifest{key, note, static_cast<std::int64_t>(std::time(nullptr)), {}};
-    for (const std::string& name : directory_names(temporary)) {
-        const std::string path = fmt::format("{}/{}", temporary, name);
+    for (const std::string& name : directory_names(draft.directory)) {
+        if (name == manifest_name) continue;
+        const std::string path = fmt::format("{}/{}", draft.directory, name);
         const std::optional<std::string> content = read_file(path);
         if (!content) return failed(EIO);
         if (const int why = sync_path(path); why != 0) return failed(why);
         manifest.files.push_back({name, static_cast<std::int64_t>(content->size()), sha256(*content)});
     }
-    if (const int why = write_new_file(temporary + "/" + manifest_name, print_manifest(manifest)); why != 0)
-        return failed(why);
-    if (const int why = sync_path(temporary); why != 0) return failed(why);
+    Lock sealing;
+    if (const int why = put_manifest(draft.directory, print_manifest(manifest), sealing); why != 0) return failed(why);
+    if (const int why = sync_path(draft.directory); why != 0) return failed(why);
 
     const std::string entry = directory_ + "/" + key;
     // Another process may have put its entry there first. It is as good as ours, unless it is broken: find() removes it then.
-    for (int attempt = 0; ::rename(temporary.c_str(), entry.c_str()) != 0; ++attempt) {
+    for (int attempt = 0; ::rename(draft.directory.c_str(), entry.c_str()) != 0; ++attempt) {
         const int why = errno;
         if ((why != EEXIST && why != ENOTEMPTY && why != ENOTDIR) || attempt == 3) return failed(why);
         if (const auto present = find(key)) {
-            abandon(temporary);
+            abandon(draft);
             return *present;
         }
     }
@@ -245,7 +335,7 @@ Result<std::string> Cache::commit(const std::string& temporary, const std::strin
     return entry;
 }
 
-void Cache::abandon(const std::string& temporary) const { remove_tree(temporary); }
+void Cache::abandon(const CacheDraft& draft) const { remove_tree(draft.directory); }
 
 void Cache::remove(const std::string& key) const { remove_entry(directory_, key); }
 
@@ -253,8 +343,7 @@ std::vector<CacheEntry> Cache::list() const {
     std::vector<CacheEntry> entries;
     for (const std::string& name : directory_names(directory_)) {
         const std::string path = directory_ + "/" + name;
-        struct stat info{};
-        if (name.starts_with(temporary_prefix) || ::lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+        if (name.starts_with(draft_prefix) || !is_napkins(path)) continue;
         CacheEntry entry;
         entry.key = name;
         entry.bytes = tree_bytes(path);
@@ -270,7 +359,11 @@ std::vector<CacheEntry> Cache::list() const {
 }
 
 CacheStats Cache::stats() const {
-    CacheStats stats{directory_, 0, 0, 0, cap_bytes_};
+    CacheStats stats;
+    stats.directory = directory_;
+    stats.cap_bytes = cap_bytes_;
+    for (const std::string& name : directory_names(directory_))
+        stats.foreign += is_napkins(directory_ + "/" + name) ? 0 : 1;
     for (const CacheEntry& entry : list()) {
         ++stats.entries;
         stats.broken += entry.intact ? 0 : 1;
@@ -280,21 +373,13 @@ CacheStats Cache::stats() const {
 }
 
 std::int64_t Cache::clear() const {
-    std::int64_t freed = 0;
-    for (const CacheEntry& entry : list()) {
-        freed += entry.bytes;
-        remove_entry(directory_, entry.key);
-    }
-    trim();
+    std::int64_t freed = remove_dead_drafts(directory_);
+    for (const CacheEntry& entry : list()) freed += remove_entry(directory_, entry.key);
     return freed;
 }
 
 void Cache::trim(const std::string& keep_key) const {
-    const auto now = static_cast<std::int64_t>(std::time(nullptr));
-    for (const std::string& name : directory_names(directory_)) {
-        const std::string path = directory_ + "/" + name;
-        if (name.starts_with(temporary_prefix) && now - changed(path) > stale_seconds) remove_tree(path);
-    }
+    remove_dead_drafts(directory_);
     // Last used first: what still fits stays.
     std::int64_t total = keep_key.empty() ? 0 : tree_bytes(directory_ + "/" + keep_key);
     for (const CacheEntry& entry : list()) {

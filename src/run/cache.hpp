@@ -1,10 +1,14 @@
 #pragma once
 // The kernel cache: a private directory of compiled kernels, kept from one process to the next.
 //
-// An entry is a directory named by its key. It is written beside the others under a temporary name, synced and renamed, so that it
-// is either absent or whole; its manifest holds the size and SHA-256 of every file, and what does not agree with it is
+// An entry is a directory named by its key. It is written beside the others under a temporary name (a draft), synced and renamed, so
+// that it is either absent or whole; its manifest holds the size and SHA-256 of every file, and what does not agree with it is
 // removed, never used. A hit renews the entry's time, and the entries used longest ago leave when the cap is passed.
+//
+// The directory may hold other things: NAPKIN_CACHE_DIR is whatever the user says. Napkin's are only directories with a manifest that
+// begins with napkin's word, in drafts as in entries, and of an entry only the files that its manifest names are ever removed.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +31,14 @@ struct CacheEntry {
 struct CacheStats {
     std::string directory;
     std::int64_t entries = 0, broken = 0, bytes = 0, cap_bytes = 0;
+    std::int64_t foreign = 0;  ///< files and directories there that are not napkin's
+};
+
+/// An entry that is being made: a private directory to write its files into. While a copy of the draft lives, in any process, nobody
+/// takes the directory for a left-over.
+struct CacheDraft {
+    std::string directory;
+    std::shared_ptr<const void> lock;
 };
 
 /// An open cache directory. Several processes and threads may use one directory at a time.
@@ -43,21 +55,19 @@ public:
     /// The entry's directory when it is whole; a broken entry is removed. Renews the time of use.
     [[nodiscard]] std::optional<std::string> find(const std::string& key) const;
 
-    /// A new private directory to write an entry's files into. Error: cache-unwritable, disk-full.
-    [[nodiscard]] Result<std::string> begin() const;
-    /// Seals what begin() gave and puts it in place under the key; where another process was faster, its entry stays. Gives the
+    /// Error: cache-unwritable, disk-full.
+    [[nodiscard]] Result<CacheDraft> begin() const;
+    /// Seals a draft and puts it in place under the key; where another process was faster, its entry stays. Gives the
     /// entry's directory. Errors: disk-full, cache-unwritable.
-    [[nodiscard]] Result<std::string> commit(const std::string& temporary, const std::string& key,
-                                             const std::string& note) const;
-    /// Removes what begin() gave.
-    void abandon(const std::string& temporary) const;
+    [[nodiscard]] Result<std::string> commit(const CacheDraft& draft, const std::string& key, const std::string& note) const;
+    void abandon(const CacheDraft& draft) const;
 
     /// Removes one entry.
     void remove(const std::string& key) const;
 
     [[nodiscard]] std::vector<CacheEntry> list() const;  ///< used last first
     [[nodiscard]] CacheStats stats() const;
-    /// Removes every entry and left-over; returns the bytes that this freed.
+    /// Removes every entry, and every draft that no living process works on; returns the bytes that this freed.
     std::int64_t clear() const;
     /// Removes the entries used longest ago until at most the cap remains; the one just made stays.
     void trim(const std::string& keep_key = "") const;

@@ -94,6 +94,7 @@ Status compile_in(const std::string& directory, const Compiler& compiler, const 
 /// A directory in which to compile, and what becomes of it.
 struct Workplace {
     std::optional<Cache> cache;
+    CacheDraft draft;  ///< where the cache is used
     std::string directory;
     std::vector<std::string> warnings;
     bool done = false;
@@ -118,12 +119,15 @@ Status open_temporary(Workplace& place) {
 /// Writes the source where it will be compiled: in the cache, or, with a warning, in a temporary directory.
 Status place_source(Workplace& place, const std::string& source) {
     if (place.cache) {
-        const Result<std::string> directory = place.cache->begin();
-        const int why = directory.ok() ? write_new_file(directory.value() + "/" + source_name, source) : 0;
-        if (directory.ok()) place.directory = directory.value();
-        if (directory.ok() && why == 0) return Done{};
-        const Diagnostic error = directory.ok() ? file_error(why, "cache-unwritable", "cannot write to " + place.directory)
-                                                : directory.errors()[0];
+        Result<CacheDraft> draft = place.cache->begin();
+        const int why = draft.ok() ? write_new_file(draft->directory + "/" + source_name, source) : 0;
+        if (draft.ok()) {
+            place.draft = *draft;
+            place.directory = place.draft.directory;
+        }
+        if (draft.ok() && why == 0) return Done{};
+        const Diagnostic error = draft.ok() ? file_error(why, "cache-unwritable", "cannot write to " + place.directory)
+                                            : draft.errors()[0];
         place.warnings.push_back(error.message + "; the kernel is compiled anew each time");
         if (!place.directory.empty()) remove_tree(place.directory);
         place.cache.reset();
@@ -197,7 +201,7 @@ Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, 
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
     if (place.cache) {
-        const Result<std::string> entry = place.cache->commit(place.directory, key, compiler_version(compiler.value()));
+        const Result<std::string> entry = place.cache->commit(place.draft, key, compiler_version(compiler.value()));
         place.done = true;
         if (entry.ok()) return finish(entry.value() + "/" + object_name, false, seconds, place.warnings);
         // Nothing could be kept, and the object went with what was begun.

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 std::string put(const Cache& cache, const std::string& key, const std::string& text) {
     const auto begun = cache.begin();
     EXPECT_TRUE(begun.ok());
-    test::write(begun.value() + "/data", text);
+    test::write(begun.value().directory + "/data", text);
     const auto entry = cache.commit(begun.value(), key, "a note");
     EXPECT_TRUE(entry.ok());
     return entry.value();
@@ -74,9 +74,9 @@ TEST(Cache, RemovesWhatIsBroken) {
     breaks("truncated", [](const std::string& e) { fs::resize_file(e + "/data", 3); });
     breaks("longer", [](const std::string& e) { test::write(e + "/data", "some content and more"); });
     breaks("missing", [](const std::string& e) { fs::remove(e + "/data"); });
-    breaks("a link", [](const std::string& e) {
-        fs::rename(e + "/data", e + "/other");
-        fs::create_symlink(e + "/other", e + "/data");
+    breaks("a link", [&](const std::string& e) {
+        fs::rename(e + "/data", home.file("other"));
+        fs::create_symlink(home.file("other"), e + "/data");
     });
     breaks("no manifest", [](const std::string& e) { fs::remove(e + "/manifest"); });
     breaks("empty manifest", [](const std::string& e) { test::write(e + "/manifest", ""); });
@@ -116,18 +116,56 @@ TEST(Cache, ClearsEverything) {
     const TemporaryDirectory home;
     const Cache cache = Cache::open(home.file("cache")).value();
     for (const char* key : {"a", "b", "c"}) put(cache, key, std::string(1000, 'x'));
-    fs::create_directories(home.file("cache/tmp-old"));
-    fs::last_write_time(home.file("cache/tmp-old"), fs::file_time_type::clock::now() - std::chrono::hours(3));
     EXPECT_GE(cache.clear(), 3000);
     EXPECT_EQ(entries_on_disk(home.file("cache")), 0);
     EXPECT_EQ(cache.stats().entries, 0);
+}
+
+TEST(Cache, ClearsOnlyWhatIsItsOwn) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache")).value();
+    const std::string entry = put(cache, "a", "ours");
+    test::write(entry + "/notes", "put there by hand");
+    const std::vector<std::string> theirs = {"photos/summer.jpg", "photos/old/one.jpg", "tmp-mine/draft.txt",
+                                             "named/manifest", "letter.txt"};
+    for (const std::string& file : theirs) {
+        fs::create_directories(fs::path(home.file("cache/" + file)).parent_path());
+        test::write(home.file("cache/" + file), "precious");
+    }
+    for (const char* folder : {"photos", "tmp-mine", "named"}) {
+        const auto old = fs::file_time_type::clock::now() - std::chrono::hours(3);
+        fs::last_write_time(home.file("cache/") + folder, old);
+    }
+    EXPECT_EQ(cache.stats().entries, 1);
+    EXPECT_EQ(cache.stats().foreign, 4);
+    cache.trim();
+    cache.clear();
+    for (const std::string& file : theirs) EXPECT_EQ(content(home.file("cache/" + file)), "precious") << file;
+    EXPECT_EQ(content(entry + "/notes"), "put there by hand");
+    EXPECT_FALSE(fs::exists(entry + "/data"));
+    EXPECT_EQ(cache.stats().entries, 0);
+}
+
+TEST(Cache, ClearsWhatKilledCompilesLeft) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache")).value();
+    const auto alive = cache.begin();
+    test::write(alive.value().directory + "/kernel.cpp", "being compiled");
+    auto dead = cache.begin();
+    test::write(dead.value().directory + "/kernel.cpp", "of a process that was killed");
+    dead.value().lock.reset();
+    EXPECT_GT(cache.clear(), 0);
+    EXPECT_FALSE(fs::exists(dead.value().directory));
+    EXPECT_EQ(content(alive.value().directory + "/kernel.cpp"), "being compiled");
+    EXPECT_TRUE(cache.commit(alive.value(), "k", "").ok());
+    EXPECT_TRUE(cache.find("k"));
 }
 
 TEST(Cache, AnotherProcessMayBeFaster) {
     const TemporaryDirectory home;
     const Cache cache = Cache::open(home.file("cache")).value();
     const auto slow = cache.begin();
-    test::write(slow.value() + "/data", "mine");
+    test::write(slow.value().directory + "/data", "mine");
     put(cache, "k", "theirs");
     const auto entry = cache.commit(slow.value(), "k", "");
     ASSERT_TRUE(entry.ok());
@@ -136,7 +174,7 @@ TEST(Cache, AnotherProcessMayBeFaster) {
 
     // When what is there is broken, ours takes its place.
     const auto second = cache.begin();
-    test::write(second.value() + "/data", "mine");
+    test::write(second.value().directory + "/data", "mine");
     fs::resize_file(entry.value() + "/data", 1);
     EXPECT_EQ(content(cache.commit(second.value(), "k", "").value() + "/data"), "mine");
 }
@@ -151,7 +189,7 @@ TEST(Cache, ManyThreadsAtATime) {
                 const std::string key = "k" + std::to_string((i * 7 + t) % 5);
                 if (const auto entry = cache.find(key)) continue;
                 const auto begun = cache.begin();
-                test::write(begun.value() + "/data", std::string(1000, 'x'));
+                test::write(begun.value().directory + "/data", std::string(1000, 'x'));
                 EXPECT_TRUE(cache.commit(begun.value(), key, "").ok());
                 if (i % 10 == 9) cache.clear();
             }

@@ -17,10 +17,18 @@ Json stats_json(const CacheStats& stats) {
     document["broken"] = stats.broken;
     document["bytes"] = stats.bytes;
     document["cap_bytes"] = stats.cap_bytes;
+    document["foreign"] = stats.foreign;
     return document;
 }
 
 std::string amount(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+/// What else lies in the directory, which napkin leaves alone.
+std::string foreign_text(const CacheStats& stats) {
+    if (stats.foreign == 0) return "";
+    return fmt::format("; {} other{} there {} not napkin's and stay{}", stats.foreign, stats.foreign == 1 ? "" : "s",
+                       stats.foreign == 1 ? "is" : "are", stats.foreign == 1 ? "s" : "");
+}
 
 ExitCode size(const Options& options) {
     const auto cache = Cache::open();
@@ -28,8 +36,9 @@ ExitCode size(const Options& options) {
     const CacheStats stats = cache->stats();
     options.json
         ? print(stats_json(stats))
-        : print(fmt::format("{}: {} entries, {} of {}{}", stats.directory, stats.entries, amount(stats.bytes),
-                            amount(stats.cap_bytes), stats.broken > 0 ? fmt::format(", {} broken", stats.broken) : ""));
+        : print(fmt::format("{}: {} entries, {} of {}{}{}", stats.directory, stats.entries, amount(stats.bytes),
+                            amount(stats.cap_bytes), stats.broken > 0 ? fmt::format(", {} broken", stats.broken) : "",
+                            foreign_text(stats)));
     return ExitCode::success;
 }
 
@@ -69,7 +78,7 @@ ExitCode clear(const Options& options) {
         document["freed_bytes"] = freed;
         print(document);
     } else {
-        print(fmt::format("{}: cleared, {} freed", cache->directory(), amount(freed)));
+        print(fmt::format("{}: cleared, {} freed{}", cache->directory(), amount(freed), foreign_text(cache->stats())));
     }
     return ExitCode::success;
 }
