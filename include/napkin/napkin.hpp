@@ -71,7 +71,7 @@ struct CompileOptions {
     std::map<std::string, std::int64_t> sizes;  ///< values along an axis, by name; overrides the text's `sizes`
     std::map<std::string, std::int64_t> group;  ///< group (tile) size of an axis: values of it that a core holds at a time
     std::map<std::string, std::int64_t> stream;  ///< stream (chunk) size of an axis: values that a loop takes at a time
-    int threads = 0;                             ///< 0: one a core
+    int threads = 0;                             ///< 0: one a core; at most 4096
     std::string machine;                         ///< a machine's name or a .toml file; empty: this computer
     /// A derivation that is new to this computer is tried against its definition on small sizes, for some milliseconds; what was found
     /// good is kept in the user's cache.
@@ -100,7 +100,7 @@ class Program {
 public:
     /// Runs the kernels. Views come in the order of inputs() and outputs(); each has the type and the sizes stated there; strides
     /// are free. A view with gaps, or with its axes in another order, is copied to and from a dense one.
-    /// Errors: view-count, view-type, view-sizes (both sizes), view-strides, view-null.
+    /// Errors: view-count, view-type, view-sizes (both sizes), view-strides, view-null, view-overlap.
     [[nodiscard]] std::vector<Error> run(std::span<const ConstView> inputs, std::span<const View> outputs) const;
 
     [[nodiscard]] const std::string& name() const;

@@ -8,6 +8,7 @@
 #include "check/first_use.hpp"
 #include "run/derivation.hpp"
 #include "run/pipeline.hpp"
+#include "syntax/lexer.hpp"
 
 namespace napkin {
 
@@ -17,6 +18,8 @@ static_assert(static_cast<int>(ElementType::f64) == static_cast<int>(DType::f64)
                   static_cast<int>(ElementType::i32) == static_cast<int>(DType::i32),
               "the public element types are numbered as the internal ones");
 
+bool is_known(ElementType type) { return static_cast<std::size_t>(type) < std::size(all_dtypes); }
+/// Pre: known.
 DType internal_type(ElementType type) { return static_cast<DType>(type); }
 ElementType public_type(DType type) { return static_cast<ElementType>(type); }
 
@@ -53,7 +56,9 @@ ArrayInfo describe_array(const Diagram& diagram, ArrayId id, const Extents& exte
 
 }  // namespace
 
-std::size_t bytes(ElementType type) { return static_cast<std::size_t>(bytes(internal_type(type))); }
+std::size_t bytes(ElementType type) {
+    return is_known(type) ? static_cast<std::size_t>(bytes(internal_type(type))) : 0;
+}
 
 std::string_view version() { return NAPKIN_VERSION; }
 
@@ -81,6 +86,18 @@ Predicted Program::prediction() const {
 }
 
 std::vector<Error> Program::run(std::span<const ConstView> inputs, std::span<const View> outputs) const {
+    std::vector<Diagnostic> unknown;
+    const auto check_type = [&](ElementType type) {
+        if (is_known(type)) return;
+        Diagnostic error;
+        error.code = "view-type";
+        error.message = fmt::format("there is no element type of number {}", static_cast<int>(type));
+        error.expected = "one that ElementType names";
+        unknown.push_back(std::move(error));
+    };
+    for (const ConstView& view : inputs) check_type(view.type);
+    for (const View& view : outputs) check_type(view.type);
+    if (!unknown.empty()) return to_public(unknown);
     std::vector<KernelInput> in;
     std::vector<KernelOutput> out;
     for (const ConstView& view : inputs) in.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
@@ -93,11 +110,23 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
     PipelineOptions pipeline;
     pipeline.diagram = options.diagram;
     pipeline.sizes = options.sizes;
-    for (const auto& [axis, size] : options.group)
-        pipeline.schedule.push_back(fmt::format("group {} = {}", axis, size));
-    for (const auto& [axis, size] : options.stream)
-        pipeline.schedule.push_back(fmt::format("stream {} = {}", axis, size));
-    if (options.threads > 0) pipeline.schedule.push_back(fmt::format("threads = {}", options.threads));
+    std::vector<Diagnostic> errors;
+    // Choices become text of the language, in which a name must not say more than a name.
+    const auto choose = [&](const char* kind, const std::map<std::string, std::int64_t>& sizes) {
+        for (const auto& [axis, size] : sizes) {
+            pipeline.schedule.push_back(fmt::format("{} {} = {}", kind, axis, size));
+            if (is_name(axis)) continue;
+            Diagnostic error;
+            error.code = "unknown-axis";
+            error.message = fmt::format("there is no axis '{}' to {}", axis, kind);
+            error.expected = "an axis of the diagram";
+            errors.push_back(std::move(error));
+        }
+    };
+    choose("group", options.group);
+    choose("stream", options.stream);
+    if (!errors.empty()) return to_public(errors);
+    if (options.threads != 0) pipeline.schedule.push_back(fmt::format("threads = {}", options.threads));
     if (options.auxiliary) pipeline.schedule.emplace_back("form = auxiliary");
     pipeline.machine = options.machine;
     auto compilation = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);

@@ -77,11 +77,23 @@ toml::table FigureReader::parse() {
         return {};
     }
     try {
-        return toml::parse(std::string_view(source_->text));
+        toml::table root = toml::parse(std::string_view(source_->text));
+        check_texts(root);
+        return root;
     } catch (const toml::parse_error& e) {
         error("bad-toml", range_of(e.source()), std::string(e.description()), "a TOML file", "");
         return {};
     }
+}
+
+void FigureReader::check_texts(const toml::node& node) {
+    if (const auto* text = node.as_string(); text && printable(text->get()) != text->get())
+        error("bad-value", range_of(node.source()), "a text with control characters in it",
+              "what can be shown on a terminal", "");
+    if (const auto* array = node.as_array())
+        for (const toml::node& element : *array) check_texts(element);
+    if (const auto* table = node.as_table())
+        for (const auto& [key, value] : *table) check_texts(value);
 }
 
 SourceRange FigureReader::range_of(const toml::source_region& region) const {

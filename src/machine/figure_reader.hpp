@@ -82,6 +82,9 @@ public:
     [[nodiscard]] std::vector<Diagnostic>& errors() { return errors_; }
 
 private:
+    /// bad-value for each text that could steer the terminal it is shown on.
+    void check_texts(const toml::node& node);
+
     std::shared_ptr<const Source> source_;
     std::vector<Diagnostic> errors_;
     Places places_;

@@ -90,7 +90,9 @@ private:
         if (given(path("latency")) && given(above_path("latency")) && above.latency_s.value > 0 &&
             level.latency_s.value > above.latency_s.value)
             impossible(path("latency"), fmt::format("'{}' answers later than '{}' above it", level.name, above.name));
-        if (!given(path("instances")) || !given(above_path("instances"))) return;
+        shared_by_cores(l);
+        if (!given(path("instances")) || !given(above_path("instances")) || told_.contains(above_path("instances")))
+            return;
         const double n = level.instances.value, n_above = above.instances.value;
         if (n < n_above)
             impossible(path("instances"),
@@ -98,6 +100,15 @@ private:
         else if (m_.kind == MachineKind::gpu && std::fmod(n, n_above) != 0)
             impossible(path("instances"), fmt::format("{} instances of '{}' do not share {} of '{}' evenly", n,
                                                       level.name, n_above, above.name));
+    }
+
+    /// Cores share an instance, be it unevenly, or each has as many as every other.
+    void shared_by_cores(std::size_t l) {
+        const std::string path = fmt::format("level.{}.instances", l);
+        const double n = m_.levels[l].instances.value, cores = m_.cores.value;
+        if (given(path) && given("cores") && n > cores && std::fmod(n, cores) != 0)
+            impossible(path, fmt::format("{} instances of '{}' for {} cores: every core has as many", n,
+                                         m_.levels[l].name, cores));
     }
 
     /// What cores share holds no more than the level above; what is a core's own, no more than the last shared level: a core's
@@ -213,6 +224,7 @@ private:
         const std::size_t last = m_.levels.size() - 1;
         const std::string last_capacity = fmt::format("level.{}.capacity", last);
         if (last > memory && given(last_capacity) && !told_.contains(last_capacity) &&
+            !told_.contains(fmt::format("level.{}.instances", last)) &&
             4 * t.registers_a_core.value != bytes_a_core(m_, last))
             impossible(at("registers_a_core"),
                        fmt::format("{} registers of 4 bytes are {}, and '{}' holds {} a core", t.registers_a_core.value,
@@ -230,6 +242,24 @@ private:
 
 std::vector<Impossible> impossible_figures(const Machine& machine, const Places& places) {
     return Check(machine, places).run();
+}
+
+std::vector<std::string> slow_links(const Machine& machine) {
+    std::vector<std::string> words;
+    for (const CrossTransfer& cross : machine.cross_transfers) {
+        for (std::size_t l = 1; l < machine.levels.size(); ++l) {
+            const Level &level = machine.levels[l], &above = machine.levels[l - 1];
+            if (level.name != cross.level) continue;
+            for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s) {
+                if (rate.value >= level.bandwidth_bytes_per_s.value) continue;
+                words.push_back(fmt::format(
+                    "'{}' gives one of {} joined '{}' {:.4g} GB/s, less than the {:.4g} GB/s from "
+                    "'{}' that it is there to relieve",
+                    cross.name, joined, level.name, rate.value / 1e9, level.bandwidth_bytes_per_s.value / 1e9, above.name));
+            }
+        }
+    }
+    return words;
 }
 
 }  // namespace napkin

@@ -37,7 +37,7 @@ int write_all(int fd, std::string_view content) {
 
 }  // namespace
 
-std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes, std::string_view prefix) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info{};
     if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || S_ISDIR(info.st_mode)) return std::nullopt;
@@ -53,6 +53,7 @@ std::optional<std::string> read_file(const std::string& path, std::size_t max_by
         if (n == 0) return content;
         if (content.size() + static_cast<std::size_t>(n) > max_bytes) return std::nullopt;
         content.append(buffer, static_cast<std::size_t>(n));
+        if (!prefix.starts_with(std::string_view(content).substr(0, prefix.size()))) return content;
     }
 }
 

@@ -9,8 +9,10 @@
 
 namespace napkin {
 
-/// The whole file, or nothing when it cannot be read or is larger than the limit.
-std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30);
+/// The whole file, or nothing when it cannot be read or is larger than the limit. Of what does not begin with the prefix, only its
+/// beginning: that may be a device without an end.
+std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30,
+                                     std::string_view prefix = {});
 
 /// Writes and syncs a file that must not exist yet. 0 or errno.
 int write_new_file(const std::string& path, std::string_view content, unsigned mode = 0600);

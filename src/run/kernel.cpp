@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "emit/cpu/prelude.hpp"
+#include "run/overlap.hpp"
 #include "run/workers.hpp"
 
 namespace napkin {
@@ -117,6 +118,37 @@ struct CpuKernel::Impl {
         return most;
     }
 
+    /// The view's memory; strides where it has none are row-major ones.
+    template <class View>
+    [[nodiscard]] StridedArray memory_of(const View& view) const {
+        return {reinterpret_cast<std::uintptr_t>(view.data), bytes(view.type), view.sizes,
+                view.strides.empty() ? row_major(view.sizes) : view.strides};
+    }
+
+    /// What is written shares no memory with anything else.
+    void check_overlaps(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,
+                        std::vector<Diagnostic>& errors) const {
+        const Diagram& diagram = program.diagram;
+        const auto error = [&](const std::string& message) {
+            Diagnostic d;
+            d.code = "view-overlap";
+            d.message = message;
+            d.expected = "memory of its own for every element of an output";
+            errors.push_back(std::move(d));
+        };
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            const StridedArray output = memory_of(outputs[i]);
+            const std::string& name = diagram.array(diagram.outputs[i]).name;
+            if (overlaps_itself(output)) error(fmt::format("elements of the view of {} overlap each other", name));
+            for (std::size_t j = 0; j < i; ++j)
+                if (overlap(output, memory_of(outputs[j])))
+                    error(fmt::format("the views of {} and {} overlap", diagram.array(diagram.outputs[j]).name, name));
+            for (std::size_t j = 0; j < inputs.size(); ++j)
+                if (overlap(output, memory_of(inputs[j])))
+                    error(fmt::format("the views of {} and {} overlap", diagram.array(diagram.inputs[j]).name, name));
+        }
+    }
+
     template <class View>
     void check(const View& view, ArrayId array, std::vector<Diagnostic>& errors) const {
         const Array& a = program.diagram.array(array);
@@ -138,6 +170,9 @@ struct CpuKernel::Impl {
         if (!view.strides.empty() && view.strides.size() != wanted.size())
             error("view-strides", fmt::format("the view of {} has {} strides", a.name, view.strides.size()),
                   fmt::format("{}, one for each axis, or none", wanted.size()));
+        else if (view.sizes == wanted && !is_addressable(memory_of(view)))
+            error("view-strides", fmt::format("the strides of the view of {} lead out of memory", a.name),
+                  "addresses that do not wrap around");
     }
 
     Status prepare(int wanted) {
@@ -252,6 +287,7 @@ Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
     };
     check_all(inputs, diagram.inputs, "inputs");
     check_all(outputs, diagram.outputs, "outputs");
+    if (errors.empty()) impl.check_overlaps(inputs, outputs, errors);
     if (!errors.empty()) return errors;
 
     const std::lock_guard lock(impl.mutex);

@@ -48,7 +48,8 @@ public:
     CpuKernel& operator=(const CpuKernel&) = delete;
 
     /// Runs the kernels in order over arrays in the order of the diagram's inputs and outputs. threads 0: what the plan says.
-    /// Errors: view-count, view-type, view-sizes, view-strides, view-null; too-little-memory (machine_lacks).
+    /// Errors: view-count, view-type, view-sizes, view-strides, view-null; view-overlap where an output shares memory with itself or
+    /// with another array; too-little-memory (machine_lacks).
     [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,
                              int threads = 0) const;
     /// The same for row-major arrays without gaps.

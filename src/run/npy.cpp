@@ -280,7 +280,11 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
 
 Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted) {
     if (::access(path.c_str(), F_OK) != 0) return npy_error("no-such-file", path, "there is no such file");
-    const std::optional<std::string> content = read_file(path, std::numeric_limits<std::size_t>::max());
+    struct stat info{};
+    // A pipe ends where its writer says; a device or a terminal is no array.
+    if (::stat(path.c_str(), &info) == 0 && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)))
+        return npy_error("unreadable-file", path, "it is a device", "a .npy file");
+    const std::optional<std::string> content = read_file(path, std::numeric_limits<std::size_t>::max(), magic);
     if (!content) return npy_error("unreadable-file", path, "it cannot be read", "a .npy file that you may read");
     return parse_npy(std::as_bytes(std::span(content->data(), content->size())), path, wanted);
 }

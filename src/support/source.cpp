@@ -60,21 +60,6 @@ Glyph glyph_at(std::string_view text, std::size_t at) {
     return {std::string(text.substr(at, length)), columns_of(code), length};
 }
 
-std::string printable(std::string_view text) {
-    std::string out;
-    for (std::size_t at = 0; at < text.size();) {
-        if (text[at] == '\n') {
-            out += '\n';
-            ++at;
-            continue;
-        }
-        const Glyph glyph = glyph_at(text, at);
-        out += glyph.text;
-        at += glyph.bytes;
-    }
-    return out;
-}
-
 /// Offset of the first byte of the line that `offset` stands in.
 std::size_t line_begin(const Source& source, std::size_t offset) {
     if (offset == 0) return 0;
@@ -195,6 +180,39 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size();) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        if ((byte >= 0x20 && byte < 0x7F) || byte == '\n') {
+            out += text[at++];
+            continue;
+        }
+        const Glyph glyph = glyph_at(text, at);
+        out += glyph.text;
+        at += glyph.bytes;
+    }
+    return out;
+}
+
+std::string printable_in_color(std::string_view text) {
+    constexpr std::array<std::string_view, 8> colors{"\033[0m",  "\033[1m",    "\033[2m",    "\033[31m",
+                                                     "\033[32m", "\033[1;31m", "\033[1;32m", "\033[1;36m"};
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t escape = text.find('\033');
+        out += printable(text.substr(0, escape));
+        if (escape == std::string_view::npos) break;
+        text.remove_prefix(escape);
+        const auto color = std::find_if(colors.begin(), colors.end(),
+                                        [&](std::string_view c) { return text.starts_with(c); });
+        out += color == colors.end() ? "\xEF\xBF\xBD" : std::string(*color);
+        text.remove_prefix(color == colors.end() ? 1 : color->size());
+    }
+    return out;
+}
 
 LineColumn line_column(const Source& source, std::uint32_t offset) {
     const std::size_t at = std::min<std::size_t>(offset, source.text.size());

@@ -396,6 +396,11 @@ private:
 
 }  // namespace
 
+bool is_name(std::string_view text) {
+    return !text.empty() && is_letter(text[0]) &&
+           std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+}
+
 std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
     if (source->text.size() > limits::max_file_bytes) {
         diagnostics.error(Code::file_too_large, {source, 0, 0}, fmt::format("the file has {} bytes", source->text.size()),

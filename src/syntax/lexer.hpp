@@ -37,6 +37,9 @@ struct LogicalLine {
     std::vector<Token> tokens;
 };
 
+/// Whether the text is one name, as axes and arrays have it: letters, digits and _, and no digit first.
+bool is_name(std::string_view text);
+
 /// Never fails: what cannot be read is reported and left out.
 std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics);
 

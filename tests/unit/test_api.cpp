@@ -116,6 +116,82 @@ TEST(Api, views_that_do_not_fit_are_errors) {
     EXPECT_EQ(code(arrays), "view-null");
 }
 
+TEST(Api, numbers_that_stand_for_no_type_are_errors) {
+    const auto unknown = static_cast<ElementType>(99);
+    EXPECT_EQ(napkin::bytes(unknown), 0U);
+    const auto program = napkin::compile(text);
+    ASSERT_TRUE(program) << program.error_text();
+    Arrays arrays;
+    arrays.in[0].type = unknown;
+    arrays.out[0].type = unknown;
+    const auto errors = program->run(arrays.in, arrays.out);
+    ASSERT_EQ(errors.size(), 2U);
+    EXPECT_EQ(errors[0].code, "view-type");
+    EXPECT_NE(errors[0].message.find("99"), std::string::npos);
+}
+
+TEST(Api, choices_that_are_none_are_errors) {
+    const auto code = [](const napkin::CompileOptions& options) {
+        const auto program = napkin::compile(text, options);
+        return program ? "none" : program.errors().front().code;
+    };
+    napkin::CompileOptions options;
+    for (const int threads : {-1, -2147483647, 4097}) {
+        options = {};
+        options.threads = threads;
+        EXPECT_NE(code(options), "none") << threads;
+    }
+    for (const std::string axis : {"j\nstream k", "j = 3 #", "j = 3, stream k", "", " j", "0"}) {
+        options = {};
+        options.group = {{axis, 2}};
+        EXPECT_EQ(code(options), "unknown-axis") << axis;
+        options = {};
+        options.stream = {{axis, 2}};
+        EXPECT_EQ(code(options), "unknown-axis") << axis;
+    }
+}
+
+TEST(Api, strides_that_leave_memory_are_errors) {
+    const auto program = napkin::compile(text);
+    ASSERT_TRUE(program) << program.error_text();
+    const auto code = [&](const Arrays& arrays) {
+        const auto errors = program->run(arrays.in, arrays.out);
+        return errors.empty() ? "none" : errors.front().code;
+    };
+    for (const std::int64_t stride : {INT64_MAX, INT64_MIN, INT64_MAX / 4, std::int64_t{1} << 60}) {
+        Arrays arrays;
+        arrays.in[0].strides = {stride, 1};
+        EXPECT_EQ(code(arrays), "view-strides") << stride;
+        arrays = Arrays();
+        arrays.out[0].strides = {4, stride};
+        EXPECT_EQ(code(arrays), "view-strides") << stride;
+    }
+}
+
+TEST(Api, outputs_that_overlap_are_errors) {
+    const auto program = napkin::compile(text);
+    ASSERT_TRUE(program) << program.error_text();
+    const auto code = [&](const Arrays& arrays) {
+        const auto errors = program->run(arrays.in, arrays.out);
+        return errors.empty() ? "none" : errors.front().code;
+    };
+    Arrays arrays;
+    for (const std::vector<std::int64_t>& strides :
+         {std::vector<std::int64_t>{4, 0}, {0, 1}, {1, 1}, {3, 1}, {2, 2}, {0, 0}}) {
+        arrays.out[0].strides = strides;
+        EXPECT_EQ(code(arrays), "view-overlap") << strides[0] << ", " << strides[1];
+    }
+    arrays = Arrays();
+    arrays.out[0].data = arrays.A.data() + 3;
+    EXPECT_EQ(code(arrays), "view-overlap") << "an input under the output";
+    // Inputs are only read: their strides may be 0, and they may lie on each other.
+    arrays = Arrays();
+    arrays.in[0].strides = {0, 1};
+    arrays.in[1].data = arrays.A.data();
+    arrays.in[1].strides = {1, 0};
+    EXPECT_EQ(code(arrays), "none");
+}
+
 TEST(Api, several_threads_may_run_one_program) {
     const auto program = napkin::compile(text);
     ASSERT_TRUE(program) << program.error_text();

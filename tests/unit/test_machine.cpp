@@ -254,7 +254,8 @@ TEST(MachineErrors, ImpossibleGpus) {
     EXPECT_THAT(why("\"50 MiB\"", "\"500 GB\""), HasSubstr("holds more than 'GMEM'"));
     EXPECT_THAT(why("\"64 KiB\"", "\"64 MiB\""), HasSubstr("holds more than 'L2'"));
     EXPECT_THAT(why("\"12 TB/s\"", "\"12 GB/s\""), HasSubstr("less than"));
-    EXPECT_THAT(why("instances = 132", "instances = 133"), HasSubstr("evenly"));
+    EXPECT_THAT(why("instances = 132", "instances = 133"), HasSubstr("133 instances of 'SMEM' for 132 cores"));
+    EXPECT_THAT(why("instances = 528", "instances = 600"), HasSubstr("600 instances of 'registers' for 132 cores"));
     EXPECT_THAT(why("\"227 KiB\"", "\"99 KiB\""), HasSubstr("a block uses 227 KiB"));
     EXPECT_THAT(why("threads_a_block = 1024", "threads_a_block = 2176"), HasSubstr("64 warps × 32 threads"));
     EXPECT_THAT(why("registers_a_thread = 255", "registers_a_thread = 1000"), HasSubstr("no instruction names"));

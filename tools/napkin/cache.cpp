@@ -36,9 +36,9 @@ ExitCode size(const Options& options) {
     const CacheStats stats = cache->stats();
     options.json
         ? print(stats_json(stats))
-        : print(fmt::format("{}: {} entries, {} of {}{}{}", stats.directory, stats.entries, amount(stats.bytes),
-                            amount(stats.cap_bytes), stats.broken > 0 ? fmt::format(", {} broken", stats.broken) : "",
-                            foreign_text(stats)));
+        : print(fmt::format("{}: {} entries, {} of {}{}{}", printable(stats.directory), stats.entries,
+                            amount(stats.bytes), amount(stats.cap_bytes),
+                            stats.broken > 0 ? fmt::format(", {} broken", stats.broken) : "", foreign_text(stats)));
     return ExitCode::success;
 }
 
@@ -62,7 +62,7 @@ ExitCode list(const Options& options) {
     std::string text;
     for (const CacheEntry& entry : cache->list()) {
         text += fmt::format("{:.16}  {:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", entry.key, amount(entry.bytes),
-                            fmt::localtime(static_cast<std::time_t>(entry.used)), entry.note,
+                            fmt::localtime(static_cast<std::time_t>(entry.used)), printable(entry.note),
                             entry.intact ? "" : "  broken");
     }
     print(text);
@@ -78,7 +78,8 @@ ExitCode clear(const Options& options) {
         document["freed_bytes"] = freed;
         print(document);
     } else {
-        print(fmt::format("{}: cleared, {} freed{}", cache->directory(), amount(freed), foreign_text(cache->stats())));
+        print(fmt::format("{}: cleared, {} freed{}", printable(cache->directory()), amount(freed),
+                          foreign_text(cache->stats())));
     }
     return ExitCode::success;
 }

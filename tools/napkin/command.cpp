@@ -4,15 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "support/limits.hpp"
+#include "syntax/lexer.hpp"
 
 namespace napkin::cli {
 
@@ -24,7 +26,7 @@ std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& 
         const std::size_t sign = item.find('=');
         std::int64_t value = 0;
         const char* end = item.data() + item.size();
-        const bool numeral = sign != std::string::npos && sign > 0 && sign + 1 < item.size();
+        const bool numeral = sign != std::string::npos && is_name(item.substr(0, sign)) && sign + 1 < item.size();
         const auto parsed = numeral ? std::from_chars(item.data() + sign + 1, end, value)
                                     : std::from_chars_result{end, std::errc::invalid_argument};
         if (!numeral || parsed.ec != std::errc() || parsed.ptr != end || value < 1) {
@@ -73,9 +75,14 @@ std::string nearest_file(const fs::path& file) {
 Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
     auto source = std::make_shared<Source>();
     source->name = file == "-" ? "<stdin>" : file;
-    std::ostringstream text;
+    // Reading one byte past the limit tells a text that is too large without reading all of it.
+    const auto read = [&](std::istream& in) {
+        source->text.resize(limits::max_file_bytes + 1);
+        in.read(source->text.data(), static_cast<std::streamsize>(source->text.size()));
+        source->text.resize(static_cast<std::size_t>(in.gcount()));
+    };
     if (file == "-") {
-        text << std::cin.rdbuf();
+        read(std::cin);
     } else {
         std::error_code error;
         const fs::file_status status = fs::status(file, error);
@@ -86,15 +93,10 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
         }
         if (fs::is_directory(status))
             return file_error("not-a-file", fmt::format("{} is a folder", file), "give one .nk file");
-        // Reading one byte past the limit tells a file that is too large without reading all of it.
         std::ifstream in(file, std::ios::binary);
         if (!in) return file_error("unreadable-file", fmt::format("{} cannot be read", file));
-        std::string buffer(limits::max_file_bytes + 1, '\0');
-        in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-        buffer.resize(static_cast<std::size_t>(in.gcount()));
-        text << buffer;
+        read(in);
     }
-    source->text = text.str();
     if (source->text.size() > limits::max_file_bytes) {
         return file_error("file-too-large", fmt::format("{} has more than {} bytes", source->name, limits::max_file_bytes));
     }
@@ -108,7 +110,7 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     for (const auto& [axis, size] : assignments(options.group, "--group"))
         result.schedule.push_back(fmt::format("group {} = {}", axis, size));
     for (const std::string& item : options.stream) {
-        if (item.find('=') == std::string::npos) {
+        if (is_name(item)) {
             result.schedule.push_back("stream " + item);
         } else {
             for (const auto& [axis, size] : assignments({item}, "--stream"))
@@ -125,7 +127,7 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
             result.print_after.push_back(pass);
         }
     }
-    result.print = [](const std::string& text) { std::cerr << text << (text.ends_with('\n') ? "" : "\n"); };
+    result.print = say;
     return result;
 }
 
@@ -144,12 +146,12 @@ Result<Compilation> compile(const Options& options, Pass until) {
     auto source = read_source(options.file);
     if (!source) return source.errors();
     auto compilation = run_pipeline(std::move(source).value(), pipeline);
-    if (compilation && options.time_passes) std::cerr << pass_times(*compilation);
+    if (compilation && options.time_passes) say(pass_times(*compilation));
     return compilation;
 }
 
 ExitCode fail(const std::vector<Diagnostic>& errors, const Options& options) {
-    std::cerr << render(errors, color_on_stderr(options));
+    say(render(errors, color_on_stderr(options)));
     ExitCode code = ExitCode::bad_input;
     for (const Diagnostic& error : errors) code = std::max(code, error.exit_code);
     return code;
@@ -157,13 +159,24 @@ ExitCode fail(const std::vector<Diagnostic>& errors, const Options& options) {
 
 namespace {
 
-bool color_on(const Options& options, int descriptor) {
+/// Whether any output is in colours. Until a command asks, none is, and what looks like a colour came from outside.
+bool colors_in_use = false;
+
+bool wants_color(const Options& options, int descriptor) {
     if (options.color != "auto") return options.color == "always";
     const char* no_color = std::getenv("NO_COLOR");
     const char* terminal = std::getenv("TERM");
     return (no_color == nullptr || *no_color == '\0') && isatty(descriptor) == 1 &&
            (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
+
+bool color_on(const Options& options, int descriptor) {
+    const bool wanted = wants_color(options, descriptor);
+    colors_in_use = colors_in_use || wanted;
+    return wanted;
+}
+
+std::string shown(const std::string& text) { return colors_in_use ? printable_in_color(text) : printable(text); }
 
 std::string in_color(const std::string& text, bool color, const char* code) {
     return color ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
@@ -185,7 +198,21 @@ Json json_document(const std::string& what) {
     return document;
 }
 
-void print(const std::string& text) { std::cout << text << (text.empty() || text.ends_with('\n') ? "" : "\n"); }
-void print(const Json& document) { std::cout << document.dump(2) << "\n"; }
+void finish_output() {
+    std::cout.flush();
+    if (std::cout) return;
+    throw OutputError(fmt::format("stdout cannot be written to{}",
+                                  errno == 0 ? std::string() : fmt::format(": {}", std::strerror(errno))));
+}
+
+void print(const std::string& text) {
+    errno = 0;
+    std::cout << shown(text) << (text.empty() || text.ends_with('\n') ? "" : "\n");
+    finish_output();
+}
+
+void print(const Json& document) { print(json_text(document, 2)); }
+
+void say(const std::string& text) { std::cerr << shown(text) << (text.ends_with('\n') ? "" : "\n"); }
 
 }  // namespace napkin::cli

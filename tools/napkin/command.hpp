@@ -80,6 +80,11 @@ struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// stdout could not be written to; becomes exit code 3.
+struct OutputError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 /// "q=8192" → {q, 8192}. Throws UsageError naming the flag.
 std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& items, const std::string& flag);
 
@@ -113,8 +118,19 @@ Captured run_captured(const std::vector<std::string>& words);
 
 /// An object that begins with its schema, "napkin.run/1"; a change that breaks readers counts the number up.
 Json json_document(const std::string& what);
+/// JSON as text. Names that are no UTF-8, as file names may be, lose what cannot be written.
+template <class Document>
+std::string json_text(const Document& document, int indent = -1) {
+    return document.dump(indent, ' ', false, Document::error_handler_t::replace);
+}
+
+/// Data goes to stdout whole, or OutputError says why not. What could steer a terminal does not get there.
 void print(const std::string& text);
 void print(const Json& document);
+/// Flushes stdout. Throws OutputError when what was printed could not be written.
+void finish_output();
+/// A message on stderr.
+void say(const std::string& text);
 
 void add_check(CLI::App& app, Main& main);
 void add_derive(CLI::App& app, Main& main);

@@ -1,4 +1,6 @@
 // The options of a command, in terms of CLI11.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "napkin/command.hpp"
@@ -44,13 +46,30 @@ void Command::number(const std::string& name, std::int64_t& value, std::int64_t 
     app_->add_option(name, value, help)->type_name("N")->check(CLI::Range(least, most).description(""));
 }
 
+namespace {
+
+/// A number from least to most. CLI11's own Range lets NaN pass, which is neither less nor more.
+CLI::Validator between(double least, double most) {
+    return CLI::Validator(
+        [least, most](const std::string& text) {
+            double value = 0;
+            const bool number = CLI::detail::lexical_cast(text, value);
+            return number && value >= least && value <= most
+                       ? std::string()
+                       : fmt::format("{} is no number from {} to {}", text, least, most);
+        },
+        "");
+}
+
+}  // namespace
+
 void Command::seconds(const std::string& name, double& value, const std::string& help) {
-    app_->add_option(name, value, help)->type_name("S")->check(CLI::Range(0.0, 3600.0).description(""));
+    app_->add_option(name, value, help)->type_name("S")->check(between(0, 3600));
 }
 
 void Command::real(const std::string& name, const std::string& type, double& value, double least, double most,
                    const std::string& help) {
-    app_->add_option(name, value, help)->type_name(type)->check(CLI::Range(least, most).description(""));
+    app_->add_option(name, value, help)->type_name(type)->check(between(least, most));
 }
 
 void Command::file(Options& options) {

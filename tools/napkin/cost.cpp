@@ -79,7 +79,7 @@ ExitCode cost(const CostCommand& c) {
     }
     if (c.common.json) {
         Json document = json_document("cost");
-        document.update(Json::parse(study->json.dump()));
+        document.update(Json::parse(json_text(study->json)));
         if (counted) document["counted"] = counted_json(*counted);
         print(document);
     } else {

@@ -20,7 +20,7 @@ ExitCode show(const Result<T>& result, const char* schema, const ManyOptions& ma
     if (!result) return fail(result.errors(), common);
     if (common.json) {
         Json document = json_document(schema);
-        document.update(Json::parse(to_json(*result).dump()));
+        document.update(Json::parse(json_text(to_json(*result))));
         print(document);
         return ExitCode::success;
     }

@@ -91,7 +91,7 @@ ExitCode doctor(const Options& options) {
                                         {"says", finding.says},
                                         {"remedy", finding.remedy}});
         rows.push_back({finding.good ? green("ok", color) : red(finding.needed ? "MISSING" : "missing", color),
-                        finding.what, finding.says});
+                        finding.what, printable(finding.says)});
         if (!finding.remedy.empty()) rows.push_back({"", "", "→ " + finding.remedy});
     }
     document["good"] = all_needed;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "machine/peaks.hpp"
+#include "machine/possible.hpp"
 #include "machine/quantity.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
@@ -38,6 +39,7 @@ public:
         out += section("Units, operations a clock of one core and peak of all", units(), {2, 3});
         out += section("Ridge points, FLOP/byte: below, the pipe binds; above, the unit", ridge_points(), ridge_columns());
         out += section("Links among the instances of a level: cross transfer", cross_transfers(), {2, 3, 4});
+        for (const std::string& word : slow_links(m_)) out += "  note: " + word + "\n";
         out += section("Matrix instructions", instructions(), {});
         out += section("Limits of threads", threads(), {});
         out += "\n" + bold("Sources", color_) + "\n";
@@ -276,6 +278,7 @@ Json machine_json(const Machine& m) {
                                  {"level", m.levels[ridge.level].name},
                                  {"flop_per_byte", ridge.flop_per_byte},
                                  {"formula", ridge.formula}});
+    out["notes"] = slow_links(m);
     out["cross_transfers"] = Json::array();
     for (const CrossTransfer& cross : m.cross_transfers)
         for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s)

@@ -1,5 +1,6 @@
 // The command line: `napkin COMMAND …`. Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 the input is wrong, 2 the
 // command line is wrong, 3 the machine lacks something; 70 is a fault of napkin itself.
+#include <fcntl.h>
 #include <algorithm>
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -12,8 +13,22 @@ namespace {
 constexpr int internal_fault = 70;
 
 int usage(const std::string& message, const std::string& command) {
-    std::cerr << "napkin: " << message << "\nsee `napkin " << command << (command.empty() ? "" : " ") << "--help`\n";
+    napkin::cli::say("napkin: " + napkin::printable(message) + "\nsee `napkin " + command +
+                     (command.empty() ? "" : " ") + "--help`");
     return static_cast<int>(napkin::ExitCode::usage);
+}
+
+/// --help and --version, which CLI11 prints.
+int help(const CLI::App& app, const CLI::Success& asked) {
+    const int code = app.exit(asked);
+    napkin::cli::finish_output();
+    return code;
+}
+
+/// A standard stream that is closed would give its number to the next file that is opened, and what is printed would go there.
+void occupy_standard_streams() {
+    for (int number = 0; number <= 2; ++number)
+        if (::fcntl(number, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
 }
 
 }  // namespace
@@ -22,10 +37,14 @@ int main(int argc, char** argv) {
     using namespace napkin;
     using namespace napkin::cli;
     std::ios::sync_with_stdio(false);
+    occupy_standard_streams();
     CLI::App app("Napkin: deep-learning diagrams, derived into fused kernels, costed, compiled and measured.",
                  "napkin");
     app.set_version_flag("--version", std::string("napkin ") + NAPKIN_VERSION);
-    app.footer("Example:\n  napkin run examples/attention.nk");
+    app.footer(
+        "Example:\n  napkin run examples/attention.nk\n\n"
+        "Exit codes: 0 success, 1 the input is wrong, 2 the command line is wrong, 3 the machine lacks something\n"
+        "(a compiler, memory, space to write), 70 a fault of napkin itself.");
     app.get_formatter()->column_width(26);
 
     Main main;
@@ -47,22 +66,26 @@ int main(int argc, char** argv) {
     }
     const std::string command = known ? first : "";
     try {
-        app.parse(argc, argv);
+        try {
+            app.parse(argc, argv);
+        } catch (const CLI::Success& asked) {
+            return help(app, asked);
+        }
         if (!main.action) return usage("a command is missing", "");
         return static_cast<int>(main.action());
-    } catch (const CLI::Success& done) {
-        return app.exit(done);  // help or version
     } catch (const CLI::ParseError& error) {
         return usage(error.what(), command);
     } catch (const UsageError& error) {
         return usage(error.what(), command);
+    } catch (const OutputError& error) {
+        say(std::string("napkin: ") + error.what());
+        return static_cast<int>(ExitCode::machine_lacks);
     } catch (const std::bad_alloc&) {
         std::cerr << "napkin: out of memory; smaller sizes (--set) need less\n";
         return static_cast<int>(ExitCode::machine_lacks);
     } catch (const std::exception& error) {
-        std::cerr
-            << "napkin: " << error.what()
-            << "\nThis is a fault of napkin, not of your input: please report it with the command that shows it.\n";
+        say(std::string("napkin: ") + error.what() +
+            "\nThis is a fault of napkin, not of your input: please report it with the command that shows it.");
         return internal_fault;
     }
 }

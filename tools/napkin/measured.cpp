@@ -91,7 +91,7 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
     if (!compilation) return compilation.errors();
     if (options.time_passes) {
         progress.clear();
-        std::cerr << pass_times(*compilation);
+        say(pass_times(*compilation));
     }
     std::optional<FirstUse> first_use;
     if (validate) {
@@ -105,7 +105,7 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
     auto report = run_and_report(*compilation, *inputs, run, outputs);
     progress.clear();
     if (!report) return report.errors();
-    for (const std::string& warning : report->warnings) std::cerr << "napkin: " << warning << "\n";
+    for (const std::string& warning : report->warnings) say("napkin: " + warning);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const auto file = output_files.find(compilation->diagram.array(compilation->diagram.outputs[i]).name);
         if (file == output_files.end()) continue;

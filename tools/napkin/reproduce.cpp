@@ -98,9 +98,9 @@ void report_stale(const fs::path& file, const std::string& expected) {
         const bool more = static_cast<bool>(std::getline(is, line)),
                    wanted = static_cast<bool>(std::getline(should_be, other));
         if (more && wanted && line == other) continue;
-        std::cerr << fmt::format(
+        say(fmt::format(
             "{}:{}: not what napkin computes; napkin reproduce --output {} writes it\n  is        {}\n  should be {}\n",
-            file.string(), number, file.string(), more ? line : "(the end)", wanted ? other : "(the end)");
+            file.string(), number, file.string(), more ? line : "(the end)", wanted ? other : "(the end)"));
         return;
     }
 }

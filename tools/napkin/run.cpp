@@ -1,6 +1,8 @@
 // `napkin run`: derive, plan, compile, run, measure, check; and say all of it on one screen.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "napkin/command.hpp"
 #include "napkin/measured.hpp"
 #include "run/derivation.hpp"
@@ -30,6 +32,21 @@ Files files(const std::vector<std::string>& items, const std::string& flag) {
             throw UsageError(fmt::format("{} gives {} twice", flag, item.substr(0, sign)));
     }
     return result;
+}
+
+/// Two outputs in one file would leave the last alone. What is no file, as /dev/null, takes any number.
+void check_distinct(const Files& outputs) {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    for (auto a = outputs.begin(); a != outputs.end(); ++a) {
+        for (auto b = std::next(a); b != outputs.end(); ++b) {
+            const bool same = fs::equivalent(a->second, b->second, none) ||
+                              fs::weakly_canonical(fs::absolute(a->second, none), none) ==
+                                  fs::weakly_canonical(fs::absolute(b->second, none), none);
+            if (same && !fs::is_character_file(a->second, none))
+                throw UsageError(fmt::format("--output {}={}: {} goes to that file already", b->first, b->second, a->first));
+        }
+    }
 }
 
 /// The screen: a title in the first column where a part begins, its lines in the second.
@@ -217,6 +234,7 @@ std::string screen_text(const Measured& m, bool check, bool color) {
 ExitCode run(const RunCommand& c) {
     const auto input_files = files(c.inputs, "--input");
     const auto output_files = files(c.outputs, "--output");
+    check_distinct(output_files);
     RunOptions options;
     options.seed = static_cast<std::uint64_t>(c.seed);
     options.threads = static_cast<int>(c.common.threads);
