@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -53,10 +54,54 @@ struct HashNode {
     std::size_t operator()(const Cast& n) const { return mix(mix(8, static_cast<std::size_t>(n.type)), n.a->hash); }
 };
 
+/// Equality of two nodes whose children are of the pool, where equal ones are one object.
+struct SameNode {
+    bool operator()(const ExprNode* a, const ExprNode* b) const {
+        return a->hash == b->hash && a->v.index() == b->v.index() &&
+               std::visit([&](const auto& n) { return same(n, std::get<std::decay_t<decltype(n)>>(b->v)); }, a->v);
+    }
+    static bool same(const Constant& a, const Constant& b) {
+        return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value);
+    }
+    static bool same(const AxisIndex& a, const AxisIndex& b) { return a.axis == b.axis; }
+    static bool same(const AxisSize& a, const AxisSize& b) { return a.axis == b.axis; }
+    static bool same(const Read& a, const Read& b) { return a.array == b.array && a.indices == b.indices; }
+    static bool same(const Unary& a, const Unary& b) { return a.op == b.op && a.a == b.a; }
+    static bool same(const Binary& a, const Binary& b) { return a.op == b.op && a.a == b.a && a.b == b.b; }
+    static bool same(const Select& a, const Select& b) {
+        return a.condition == b.condition && a.a == b.a && a.b == b.b;
+    }
+    static bool same(const Cast& a, const Cast& b) { return a.type == b.type && a.a == b.a; }
+};
+
+/// Every node that is alive, each once.
+class Pool {
+public:
+    /// The node that equals this one, which is itself if there is none yet.
+    Expr unique(std::unique_ptr<const ExprNode> node);
+    void leave(const ExprNode* node) {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = nodes_.find(node); found != nodes_.end() && *found == node) nodes_.erase(found);
+    }
+
+private:
+    struct Hash {
+        std::size_t operator()(const ExprNode* node) const { return node->hash; }
+    };
+    std::mutex mutex_;
+    std::unordered_set<const ExprNode*, Hash, SameNode> nodes_;
+};
+
+Pool& pool() {
+    static Pool* const only = new Pool;  // never destroyed: static expressions die late
+    return *only;
+}
+
 /// Frees nodes one after the other: a child whose last owner dies while another node is being freed waits its turn, so a deep tree
 /// needs no deep stack.
 struct FreeNode {
     void operator()(const ExprNode* node) const {
+        pool().leave(node);
         static thread_local std::vector<const ExprNode*>* waiting = nullptr;  // a plain pointer: static expressions die late
         if (waiting) {
             waiting->push_back(node);
@@ -74,9 +119,64 @@ struct FreeNode {
     }
 };
 
+Expr Pool::unique(std::unique_ptr<const ExprNode> node) {
+    // Nothing may lose its last owner under the lock, since leaving takes it: a weak pointer to const is copied without an owner in
+    // between, where a conversion from one to non-const has one.
+    const std::lock_guard lock(mutex_);
+    if (const auto found = nodes_.find(node.get()); found != nodes_.end()) {
+        if (Expr alive = (*found)->weak_from_this().lock()) return alive;
+        nodes_.erase(found);  // its last owner has gone, and it is about to leave
+    }
+    Expr made(node.release(), FreeNode{});
+    nodes_.insert(made.get());
+    return made;
+}
+
+using Ids = ExprNode::Ids;
+
+/// a ∪ b: one of the two where it holds the other.
+Ids united(const Ids& a, const Ids& b) {
+    if (a == b || std::includes(a->begin(), a->end(), b->begin(), b->end())) return a;
+    if (std::includes(b->begin(), b->end(), a->begin(), a->end())) return b;
+    std::vector<int> out;
+    std::set_union(a->begin(), a->end(), b->begin(), b->end(), std::back_inserter(out));
+    return std::make_shared<const std::vector<int>>(std::move(out));
+}
+
+Ids ids(std::vector<int> list) {
+    static const Ids none = std::make_shared<const std::vector<int>>();
+    return list.empty() ? none : std::make_shared<const std::vector<int>>(std::move(list));
+}
+
+/// What a node depends on and reads by itself, without its children.
+Ids own_axes(const ExprNode& node) {
+    if (const auto* index = std::get_if<AxisIndex>(&node.v)) return ids({index->axis});
+    std::set<AxisId> axes;
+    if (const auto* r = std::get_if<Read>(&node.v)) {
+        for (const Index& index : r->indices) {
+            if (!index.affine()) continue;  // a child of the read
+            for (const auto& term : index.affine()->terms) axes.insert(term.first);
+        }
+    }
+    return ids({axes.begin(), axes.end()});
+}
+Ids own_arrays(const ExprNode& node) {
+    const auto* r = std::get_if<Read>(&node.v);
+    return r ? ids({r->array}) : ids({});
+}
+
 Expr make(ExprNode::Variant v) {
-    const std::size_t hash = std::visit(HashNode{}, v);
-    return {new ExprNode{std::move(v), hash}, FreeNode{}};
+    constexpr std::size_t many = std::numeric_limits<std::size_t>::max() / 8;
+    auto node = std::make_unique<ExprNode>(std::move(v));
+    node->hash = std::visit(HashNode{}, node->v);
+    node->axes = own_axes(*node);
+    node->arrays = own_arrays(*node);
+    for_each_child(*node, [&](const Expr& child) {
+        node->axes = united(node->axes, child->axes);
+        node->arrays = united(node->arrays, child->arrays);
+        node->tree_size = std::min(many, node->tree_size + child->tree_size);
+    });
+    return pool().unique(std::move(node));
 }
 
 }  // namespace
@@ -89,69 +189,6 @@ Expr unary(UnaryOp op, Expr a) { return make(Unary{op, std::move(a)}); }
 Expr binary(BinaryOp op, Expr a, Expr b) { return make(Binary{op, std::move(a), std::move(b)}); }
 Expr select(Expr condition, Expr a, Expr b) { return make(Select{std::move(condition), std::move(a), std::move(b)}); }
 Expr cast(DType type, Expr a) { return make(Cast{type, std::move(a)}); }
-
-// ---- equality --------------------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// Equality of two nodes but for their children.
-bool same_head(const ExprNode& a, const ExprNode& b) {
-    if (a.hash != b.hash || a.v.index() != b.v.index()) return false;
-    if (const auto* x = std::get_if<Constant>(&a.v)) {
-        return std::bit_cast<std::uint64_t>(x->value) == std::bit_cast<std::uint64_t>(std::get<Constant>(b.v).value);
-    }
-    if (const auto* x = std::get_if<AxisIndex>(&a.v)) return x->axis == std::get<AxisIndex>(b.v).axis;
-    if (const auto* x = std::get_if<AxisSize>(&a.v)) return x->axis == std::get<AxisSize>(b.v).axis;
-    if (const auto* x = std::get_if<Read>(&a.v)) {
-        const auto& y = std::get<Read>(b.v);
-        return x->array == y.array && x->indices == y.indices;
-    }
-    if (const auto* x = std::get_if<Unary>(&a.v)) return x->op == std::get<Unary>(b.v).op;
-    if (const auto* x = std::get_if<Binary>(&a.v)) return x->op == std::get<Binary>(b.v).op;
-    if (const auto* x = std::get_if<Cast>(&a.v)) return x->type == std::get<Cast>(b.v).type;
-    return true;
-}
-
-struct PairHash {
-    std::size_t operator()(const std::pair<const ExprNode*, const ExprNode*>& p) const {
-        return mix(std::hash<const void*>()(p.first), std::hash<const void*>()(p.second));
-    }
-};
-
-}  // namespace
-
-bool equal(const Expr& a, const Expr& b) {
-    if (a == b) return true;
-    if (!a || !b || !same_head(*a, *b)) return false;
-    std::vector<std::pair<const ExprNode*, const ExprNode*>> pending{{a.get(), b.get()}};
-    // Two separately built graphs with much sharing have more paths than nodes: past a few comparisons, remember the pairs.
-    std::unordered_set<std::pair<const ExprNode*, const ExprNode*>, PairHash> seen;
-    for (std::size_t compared = 0; !pending.empty(); ++compared) {
-        const auto [left, right] = pending.back();
-        pending.pop_back();
-        const auto push = [&](const Expr& x, const Expr& y) {
-            if (x == y) return true;
-            if (!same_head(*x, *y)) return false;
-            if (compared > 100 && !seen.insert({x.get(), y.get()}).second) return true;
-            pending.emplace_back(x.get(), y.get());
-            return true;
-        };
-        bool same = true;
-        if (const auto* x = std::get_if<Unary>(&left->v)) {
-            same = push(x->a, std::get<Unary>(right->v).a);
-        } else if (const auto* c = std::get_if<Cast>(&left->v)) {
-            same = push(c->a, std::get<Cast>(right->v).a);
-        } else if (const auto* y = std::get_if<Binary>(&left->v)) {
-            const auto& z = std::get<Binary>(right->v);
-            same = push(y->a, z.a) && push(y->b, z.b);
-        } else if (const auto* s = std::get_if<Select>(&left->v)) {
-            const auto& t = std::get<Select>(right->v);
-            same = push(s->condition, t.condition) && push(s->a, t.a) && push(s->b, t.b);
-        }
-        if (!same) return false;
-    }
-    return true;
-}
 
 // ---- walking ---------------------------------------------------------------------------------------------------------------
 
@@ -210,59 +247,13 @@ void visit(const Expr& e, const std::function<void(const Expr&)>& f) {
 
 // ---- questions -------------------------------------------------------------------------------------------------------------
 
-std::vector<AxisId> free_axes(const Expr& e) {
-    std::set<AxisId> axes;
-    visit(e, [&](const Expr& node) {
-        if (const auto* index = as<AxisIndex>(node)) axes.insert(index->axis);
-        if (const auto* r = as<Read>(node)) {
-            for (const Index& index : r->indices) {
-                if (!index.affine()) continue;  // a child of the read
-                for (const auto& term : index.affine()->terms) axes.insert(term.first);
-            }
-        }
-    });
-    return {axes.begin(), axes.end()};
-}
-
-bool depends_on_axis(const Expr& e, AxisId axis) {
-    bool found = false;
-    visit(e, [&](const Expr& node) {
-        if (const auto* index = as<AxisIndex>(node)) found = found || index->axis == axis;
-        if (const auto* r = as<Read>(node)) {
-            for (const Index& index : r->indices)
-                found = found || (index.affine() && index.affine()->coefficient(axis) != 0);
-        }
-    });
-    return found;
-}
-
+std::vector<AxisId> free_axes(const Expr& e) { return *e->axes; }
+std::vector<ArrayId> read_arrays(const Expr& e) { return *e->arrays; }
+bool depends_on_axis(const Expr& e, AxisId axis) { return std::binary_search(e->axes->begin(), e->axes->end(), axis); }
 bool reads_array(const Expr& e, ArrayId array) {
-    bool found = false;
-    visit(e, [&](const Expr& node) {
-        const auto* r = as<Read>(node);
-        found = found || (r && r->array == array);
-    });
-    return found;
+    return std::binary_search(e->arrays->begin(), e->arrays->end(), array);
 }
-
-std::vector<ArrayId> read_arrays(const Expr& e) {
-    std::set<ArrayId> arrays;
-    visit(e, [&](const Expr& node) {
-        if (const auto* r = as<Read>(node)) arrays.insert(r->array);
-    });
-    return {arrays.begin(), arrays.end()};
-}
-
-std::size_t count_nodes(const Expr& e) {
-    constexpr std::size_t many = std::numeric_limits<std::size_t>::max() / 8;
-    std::unordered_map<const ExprNode*, std::size_t> counts;
-    for_each_postorder(e, [&](const Expr& node) {
-        std::size_t count = 1;
-        for_each_child(*node, [&](const Expr& child) { count = std::min(many, count + counts.at(child.get())); });
-        counts[node.get()] = count;
-    });
-    return counts.at(e.get());
-}
+std::size_t count_nodes(const Expr& e) { return e->tree_size; }
 
 // ---- meaning ---------------------------------------------------------------------------------------------------------------
 

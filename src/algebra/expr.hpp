@@ -1,6 +1,7 @@
 #pragma once
-// Scalar expressions: the elementwise mathematics under an equation, as immutable shared trees. The same type serves the
-// user's equations, the calculus (where folds' states are arrays like any other) and the emitters.
+// Scalar expressions: the elementwise mathematics under an equation, as immutable nodes of one shared graph. The same type serves
+// the user's equations, the calculus (where folds' states are arrays like any other) and the emitters. Equal expressions are one
+// object (hash-consing), so equality is a comparison of pointers, and what is often asked of a node is known from its construction.
 //
 // An expression is evaluated at a point: an integer value for every axis. A Read takes the element of an array at indices (one of
 // three kinds, index.hpp); one whose indices leave the array has no value, and stands where it is not taken. An AxisIndex is the axis' own coordinate; an AxisSize is the axis' full extent.
@@ -68,13 +69,19 @@ struct Cast {
     Expr a;
 };
 
-struct ExprNode {
+struct ExprNode : std::enable_shared_from_this<const ExprNode> {
     using Variant = std::variant<Constant, AxisIndex, AxisSize, Read, Unary, Binary, Select, Cast>;
+    using Ids = std::shared_ptr<const std::vector<int>>;  ///< ascending, each once; shared with a child that has the same
     Variant v;
     std::size_t hash = 0;
+    Ids axes;                   ///< free_axes()
+    Ids arrays;                 ///< read_arrays()
+    std::size_t tree_size = 1;  ///< count_nodes()
+
+    explicit ExprNode(Variant value) : v(std::move(value)) {}
 };
 
-// Construction does no simplification: what the user wrote is what is kept.
+// Construction does no simplification: what the user wrote is what is kept. Safe from several threads.
 Expr constant(double value);
 Expr axis_index(AxisId axis);
 Expr axis_size(AxisId axis);
@@ -90,8 +97,8 @@ const T* as(const Expr& e) {
     return std::get_if<T>(&e->v);
 }
 
-/// Structural equality (constants by bit pattern, so NaN equals itself and 0 differs from -0).
-bool equal(const Expr& a, const Expr& b);
+/// Structural equality (constants by bit pattern, so NaN equals itself and 0 differs from -0). Equal expressions are one object.
+inline bool equal(const Expr& a, const Expr& b) { return a == b; }
 struct ExprHash {
     std::size_t operator()(const Expr& e) const { return e->hash; }
 };
@@ -110,6 +117,7 @@ Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f);
 /// Calls f on every distinct node, a parent before its children and in order; a shared node once.
 void visit(const Expr& e, const std::function<void(const Expr&)>& f);
 
+// Known from construction: none of these walks the expression.
 /// The axes that the value depends on: of reads' indices and of AxisIndex (not of AxisSize), ascending.
 std::vector<AxisId> free_axes(const Expr& e);
 bool depends_on_axis(const Expr& e, AxisId axis);
