@@ -29,7 +29,10 @@ std::size_t mix(std::size_t seed, std::size_t value) {
 }
 
 struct HashNode {
-    std::size_t operator()(const Constant& n) const { return mix(1, std::bit_cast<std::uint64_t>(n.value)); }
+    std::size_t operator()(const Constant& n) const {
+        const std::size_t h = mix(1, std::bit_cast<std::uint64_t>(n.value));
+        return n.correction == 0 ? h : mix(h, static_cast<std::size_t>(n.correction));
+    }
     std::size_t operator()(const AxisIndex& n) const { return mix(2, static_cast<std::size_t>(n.axis)); }
     std::size_t operator()(const AxisSize& n) const { return mix(3, static_cast<std::size_t>(n.axis)); }
     std::size_t operator()(const Read& n) const {
@@ -61,7 +64,7 @@ struct SameNode {
                std::visit([&](const auto& n) { return same(n, std::get<std::decay_t<decltype(n)>>(b->v)); }, a->v);
     }
     static bool same(const Constant& a, const Constant& b) {
-        return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value);
+        return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value) && a.correction == b.correction;
     }
     static bool same(const AxisIndex& a, const AxisIndex& b) { return a.axis == b.axis; }
     static bool same(const AxisSize& a, const AxisSize& b) { return a.axis == b.axis; }
@@ -182,6 +185,10 @@ Expr make(ExprNode::Variant v) {
 }  // namespace
 
 Expr constant(double value) { return make(Constant{value}); }
+Expr whole_constant(std::int64_t value) {
+    const auto nearest = static_cast<double>(value);
+    return make(Constant{nearest, static_cast<std::int64_t>(value - static_cast<__int128>(nearest))});
+}
 Expr axis_index(AxisId axis) { return make(AxisIndex{axis}); }
 Expr axis_size(AxisId axis) { return make(AxisSize{axis}); }
 Expr read(ArrayId array, std::vector<Index> indices) { return make(Read{array, std::move(indices)}); }

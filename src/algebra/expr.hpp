@@ -39,8 +39,10 @@ enum class BinaryOp : std::uint8_t {
     logical_or
 };
 
+/// The number value + correction. The correction is 0 but for whole numbers of 64 bits that no double holds.
 struct Constant {
     double value;
+    std::int64_t correction = 0;
 };
 struct AxisIndex {
     AxisId axis;
@@ -83,6 +85,7 @@ struct ExprNode : std::enable_shared_from_this<const ExprNode> {
 
 // Construction does no simplification: what the user wrote is what is kept. Safe from several threads.
 Expr constant(double value);
+Expr whole_constant(std::int64_t value);
 Expr axis_index(AxisId axis);
 Expr axis_size(AxisId axis);
 Expr read(ArrayId array, std::vector<Index> indices);
@@ -126,7 +129,7 @@ std::vector<ArrayId> read_arrays(const Expr& e);  ///< ascending, each once
 /// Nodes of the tree as it prints: a shared node counts as often as it stands there. Saturates, never overflows.
 std::size_t count_nodes(const Expr& e);
 
-/// Value semantics of the operators in double precision; comparisons and logic give 0 or 1; min and max propagate NaN.
+/// Value semantics of the operators on real numbers, in double precision (on integers: number.hpp); comparisons and logic give 0 or 1; min and max propagate NaN.
 double apply(UnaryOp op, double a);
 double apply(BinaryOp op, double a, double b);
 

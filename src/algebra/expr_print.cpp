@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "algebra/expr.hpp"
+#include "algebra/number.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -47,7 +48,9 @@ int precedence(const ExprNode& node) {
     return p_operand;
 }
 
-std::string print_constant(double value) {
+std::string print_constant(const Constant& c) {
+    const double value = c.value;
+    if (c.correction != 0) return fmt::format("{}", *whole_of(c));
     if (value != value) return std::signbit(value) ? "-nan" : "nan";
     return fmt::format("{}", value);  // the shortest digits that read back as the same double
 }
@@ -103,7 +106,7 @@ private:
     void write(const ExprNode& node) {
         std::visit([this](const auto& n) { write_node(n); }, node.v);
     }
-    void write_node(const Constant& n) { text(print_constant(n.value)); }
+    void write_node(const Constant& n) { text(print_constant(n)); }
     void write_node(const AxisIndex& n) { text(names_.axis(n.axis)); }
     void write_node(const AxisSize& n) { text("size(" + names_.axis(n.axis) + ")"); }
     void write_node(const Read& n) {

@@ -5,6 +5,7 @@
 
 #include "algebra/expr.hpp"
 #include "algebra/expr_walk.hpp"
+#include "algebra/number.hpp"
 
 namespace napkin {
 namespace {
@@ -40,8 +41,26 @@ bool is_coordinate(const Expr& e) {
     return as<AxisIndex>(e) || as<AxisSize>(e);
 }
 
+Expr as_constant(const Number& n) {
+    return n.kind() == Kind::real ? constant(n.as_real()) : whole_constant(n.as_whole(Kind::i64));
+}
+
+/// Whatever the types of the arrays that it reads: an identity must not make a real number into an integer, which wraps.
+bool is_surely_real(const Expr& e) {
+    if (const auto* c = as<Constant>(e)) return kind_of(*c) == Kind::real;
+    if (const auto* c = as<Cast>(e)) return is_float(c->type);
+    if (const auto* u = as<Unary>(e)) return kind_of(u->op, Kind::whole) == Kind::real;
+    const auto* b = as<Binary>(e);
+    return b && b->op == BinaryOp::div;
+}
+
+/// An integer that beside a real number is one.
+bool is_made_of_coordinates(const Expr& e) {
+    return !as<Constant>(e) && !is_surely_real(e) && read_arrays(e).empty();
+}
+
 Expr simplify_unary(const Expr& e, const Unary& n) {
-    if (const auto* c = as<Constant>(n.a)) return constant(apply(n.op, c->value));
+    if (const auto* c = as<Constant>(n.a)) return as_constant(apply(n.op, number_of(*c)));
     switch (n.op) {
         case UnaryOp::neg:
             if (const auto* inner = as_unary(n.a, UnaryOp::neg)) return inner->a;
@@ -133,14 +152,15 @@ Expr simplify_logic(const Expr& e, const Binary& n) {
 Expr simplify_binary(const Expr& e, const Binary& n) {
     const auto* left = as<Constant>(n.a);
     const auto* right = as<Constant>(n.b);
-    if (left && right) return constant(apply(n.op, left->value, right->value));
+    if (left && right) {
+        const Number a = number_of(*left), b = number_of(*right);
+        return as_constant(apply(n.op, kind_of(n.op, a.kind(), b.kind(), n.b), a, b));
+    }
     switch (n.op) {
         case BinaryOp::add: return simplify_sum(e, n);
         case BinaryOp::sub: return simplify_difference(e, n);
         case BinaryOp::mul: return simplify_product(e, n);
         case BinaryOp::div: return simplify_quotient(e, n);
-        case BinaryOp::floor_div:
-        case BinaryOp::mod: return e;
         case BinaryOp::pow:
             if (is_constant(n.b, 1)) return n.a;
             if (is_constant(n.b, 0) || is_constant(n.a, 1)) return constant(1);
@@ -151,6 +171,8 @@ Expr simplify_binary(const Expr& e, const Binary& n) {
             if (equal(n.a, n.b) || is_constant(n.b, neutral)) return n.a;
             return is_constant(n.a, neutral) ? n.b : e;
         }
+        case BinaryOp::floor_div:
+        case BinaryOp::mod: return e;
         case BinaryOp::logical_and:
         case BinaryOp::logical_or: return simplify_logic(e, n);
         default: return simplify_comparison(e, n);
@@ -161,13 +183,19 @@ Expr simplify_node(const Expr& e) {
     if (const auto* n = as<Unary>(e)) return simplify_unary(e, *n);
     if (const auto* n = as<Binary>(e)) return simplify_binary(e, *n);
     if (const auto* n = as<Select>(e)) {
-        if (const auto* c = as<Constant>(n->condition)) return c->value != 0 ? n->a : n->b;
+        if (const auto* c = as<Constant>(n->condition)) {
+            const Expr& taken = c->value != 0 ? n->a : n->b;
+            const Expr& other = c->value != 0 ? n->b : n->a;
+            return is_made_of_coordinates(taken) && !is_made_of_coordinates(other) ? e : taken;
+        }
         if (equal(n->a, n->b)) return n->a;
     }
     if (const auto* n = as<Cast>(e)) {
         const auto* inner = as<Cast>(n->a);
-        if (n->type == DType::f64 || (inner && inner->type == n->type)) return n->a;
-        if (const auto* c = as<Constant>(n->a); c && round_to(n->type, c->value) == c->value) return n->a;
+        if ((n->type == DType::f64 && is_surely_real(n->a)) || (inner && inner->type == n->type)) return n->a;
+        if (const auto* c = as<Constant>(n->a); c && !is_float(n->type))
+            return whole_constant(number_of(*c).as_whole(kind_of(n->type)));
+        if (const auto* c = as<Constant>(n->a); c && is_surely_real(n->a) && round_to(n->type, c->value) == c->value) return n->a;
     }
     return e;
 }

@@ -76,7 +76,7 @@ Values probe_inputs(const Diagram& diagram, const Extents& extents, Probe probe,
         std::vector<std::int64_t> sizes;
         for (const AxisId axis : array.axes) sizes.push_back(extents[static_cast<std::size_t>(axis)]);
         Filling filling(probe, array.type, sizes, seed * 0x9E3779B97F4A7C15ULL + i);
-        auto& data = values[static_cast<std::size_t>(diagram.inputs[i])];
+        std::vector<double>& data = values[static_cast<std::size_t>(diagram.inputs[i])].reals();
         const auto count = static_cast<std::int64_t>(data.size());
         for (std::int64_t place = 0; place < count; ++place) {
             double& x = data[static_cast<std::size_t>(place)];

@@ -1,10 +1,9 @@
-// Runs kernels by the rules atop derived.hpp. Every array at the core is kept at its full size in absolute coordinates and holds NaN
+// Runs kernels by the rules atop derived.hpp. Every array at the core is kept at its full size in absolute coordinates and is unset
 // where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of reach shows.
 #include "derive/evaluate_derived.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -12,8 +11,6 @@
 
 namespace napkin {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
@@ -48,10 +45,10 @@ public:
 
     std::int64_t run(Values& values) {
         // The core sees memory, except for what the kernel computes itself.
-        std::map<ArrayId, std::vector<double>> hidden;
+        std::map<ArrayId, Column> hidden;
         for (const ArrayId a : computed_) hidden[a] = std::move(values[at(a)]);
         core_ = std::move(values);
-        for (const ArrayId a : kernel_.outputs) stored_[a].assign(size_of(a), nan);
+        for (const ArrayId a : kernel_.outputs) stored_[a] = unset(a);
         run_groups(0, {std::vector<std::int64_t>(extents_.size(), 0), extents_});
         values = std::move(core_);
         for (auto& [a, data] : hidden) values[at(a)] = std::move(data);
@@ -69,7 +66,8 @@ private:
         return at(axis) < sizes.size() && sizes[at(axis)] > 0 ? sizes[at(axis)] : otherwise;
     }
 
-    void forget(ArrayId a) { core_[at(a)].assign(size_of(a), nan); }
+    [[nodiscard]] Column unset(ArrayId a) const { return Column::unset(diagram_.array(a).type, size_of(a)); }
+    void forget(ArrayId a) { core_[at(a)] = unset(a); }
 
     void run_groups(std::size_t depth, Tile tile) {
         if (depth == kernel_.group_axes.size()) return run_group(tile);
@@ -105,9 +103,9 @@ private:
 
         const std::int64_t cut = std::clamp<std::int64_t>(std::llround(split_ * static_cast<double>(n)), 1, n - 1);
         run_part(loop, tile, 0, cut);
-        const std::map<ArrayId, std::vector<double>> first = states(loop);
+        const std::map<ArrayId, Column> first = states(loop);
         run_part(loop, tile, cut, n);
-        const std::map<ArrayId, std::vector<double>> second = states(loop);
+        const std::map<ArrayId, Column> second = states(loop);
         for (const auto& [state, value] : loop.init) forget(state);
         for (const Fold* fold : folds) {
             for (const FoldState& s : fold->states) merge(s, folds, first, second, tile);
@@ -122,7 +120,7 @@ private:
     void run_part(const Loop& loop, Tile tile, std::int64_t begin, std::int64_t end) {
         std::set<ArrayId> initialised;
         for (const auto& [state, value] : loop.init) {
-            write(state, std::vector<double>(num_points(diagram_.array(state).axes, tile), value), tile);
+            write(state, std::vector<Number>(num_points(diagram_.array(state).axes, tile), Number::real(value)), tile);
             initialised.insert(state);
         }
         const std::int64_t s = size_or(sizes_.stream, loop.axis, extent(loop.axis));
@@ -154,39 +152,34 @@ private:
         return open.empty() ? folds : std::vector<const Fold*>{};
     }
 
-    std::map<ArrayId, std::vector<double>> states(const Loop& loop) const {
-        std::map<ArrayId, std::vector<double>> result;
+    std::map<ArrayId, Column> states(const Loop& loop) const {
+        std::map<ArrayId, Column> result;
         for (const auto& [state, value] : loop.init) result[state] = core_[at(state)];
         return result;
     }
 
     void merge(const FoldState& s, const std::vector<const Fold*>& folds,
-               const std::map<ArrayId, std::vector<double>>& first,
-               const std::map<ArrayId, std::vector<double>>& second, const Tile& tile) {
-        const auto carried = [&](const std::map<ArrayId, std::vector<double>>& part) {
+               const std::map<ArrayId, Column>& first, const std::map<ArrayId, Column>& second, const Tile& tile) {
+        const auto carried = [&](const std::map<ArrayId, Column>& part) {
             for (const Fold* fold : folds)
                 for (const FoldState& other : fold->states)
                     if (other.old >= 0) core_[at(other.old)] = part.at(other.state);
             if (s.carry) return evaluate_tile(s.state, tile, s.carry);
-            const std::vector<double> current = std::move(core_[at(s.state)]);
+            Column current = std::move(core_[at(s.state)]);
             core_[at(s.state)] = part.at(s.state);
-            std::vector<double> result = evaluate_tile(s.state, tile, read_self(diagram_, s.state));
-            core_[at(s.state)] = current;
+            std::vector<Number> result = evaluate_tile(s.state, tile, read_self(diagram_, s.state));
+            core_[at(s.state)] = std::move(current);
             return result;
         };
-        std::vector<double> merged = carried(first);
-        const std::vector<double> other = carried(second);
+        std::vector<Number> merged = carried(first);
+        const std::vector<Number> other = carried(second);
         for (std::size_t i = 0; i < merged.size(); ++i) merged[i] = apply(s.op, merged[i], other[i]);
         write(s.state, merged, tile);
     }
 
     void run_statement(const Statement& s, const Tile& tile) {
         // All of the target's points are computed before one is written: the statement reads the values from before it.
-        std::vector<double> result = evaluate_tile(s.target, tile, s.body, s.reduce, s.reduce_axes, s.carry);
-        // Whole numbers are what an integer array means; what is carried becomes one when it is stored.
-        if (const DType type = diagram_.array(s.target).type; !is_float(type) && !s.carry)
-            for (double& x : result) x = round_to(type, x);
-        write(s.target, result, tile);
+        write(s.target, evaluate_tile(s.target, tile, s.body, s.reduce, s.reduce_axes, s.carry), tile);
     }
 
     static std::size_t num_points(const std::vector<AxisId>& axes, const Tile& tile) {
@@ -206,17 +199,20 @@ private:
     }
 
     /// carry ⊕ (⊕ over reduce_axes of body) at every point of the tile of `target`.
-    std::vector<double> evaluate_tile(ArrayId target, const Tile& tile, const Expr& body,
+    std::vector<Number> evaluate_tile(ArrayId target, const Tile& tile, const Expr& body,
                                       std::optional<ReduceOp> reduce = {}, const std::vector<AxisId>& reduce_axes = {},
-                                      const Expr& carry = nullptr) const {
-        std::vector<double> result;
+                                      const Expr& carry = nullptr) {
+        const auto value = [&](const Expr& e, const std::vector<std::int64_t>& point) {
+            return evaluate_at(e, kinds_, diagram_, extents_, core_, point);
+        };
+        std::vector<Number> result;
         std::vector<std::int64_t> point = tile.begin;
         for_each(diagram_.array(target).axes, 0, tile, point, [&] {
-            if (!reduce) return result.push_back(evaluate_at(body, diagram_, extents_, core_, point));
-            double total = identity(*reduce);
+            if (!reduce) return result.push_back(value(body, point));
+            Number total = identity(*reduce, accumulated_kind(kinds_(body), diagram_.array(target).type));
             for_each(reduce_axes, 0, tile, point,
-                     [&] { total = apply(*reduce, total, evaluate_at(body, diagram_, extents_, core_, point)); });
-            if (carry) total = apply(*reduce, evaluate_at(carry, diagram_, extents_, core_, point), total);
+                     [&] { total = apply(*reduce, total, value(body, point)); });
+            if (carry) total = apply(*reduce, value(carry, point), total);
             result.push_back(total);
         });
         return result;
@@ -235,20 +231,17 @@ private:
         });
     }
 
-    void write(ArrayId a, const std::vector<double>& tile_values, const Tile& tile) {
+    void write(ArrayId a, const std::vector<Number>& tile_values, const Tile& tile) {
         if (core_[at(a)].empty()) forget(a);
         std::size_t next = 0;
-        for_each_offset(a, tile, [&](std::size_t offset) { core_[at(a)][offset] = tile_values[next++]; });
+        const Kind kind = kind_of(diagram_.array(a).type);
+        for_each_offset(a, tile, [&](std::size_t offset) { core_[at(a)].set(offset, tile_values[next++].to(kind)); });
     }
 
     void store(ArrayId a, const Tile& tile) {
         const auto to = stored_.find(a);
         if (to == stored_.end()) return;
-        const DType type = diagram_.array(a).type;
-        for_each_offset(a, tile, [&](std::size_t offset) {
-            const double x = core_[at(a)][offset];
-            to->second[offset] = is_float(type) ? x : round_to(type, x);
-        });
+        for_each_offset(a, tile, [&](std::size_t offset) { to->second.set(offset, core_[at(a)].at(offset)); });
     }
 
     const Diagram& diagram_;
@@ -258,7 +251,8 @@ private:
     double split_;  ///< where streams are cut; 0: nowhere
     std::set<ArrayId> computed_, finished_;
     Values core_;
-    std::map<ArrayId, std::vector<double>> stored_;
+    Kinds kinds_ = kinds_of(diagram_);
+    std::map<ArrayId, Column> stored_;
     std::int64_t num_merges_ = 0;
 };
 
@@ -267,7 +261,10 @@ std::int64_t evaluate_kernels(const Derived& derived, const Extents& extents, co
     internal_check(extents.size() == derived.diagram.axes.size(), "evaluate: the extents are those of another diagram");
     values.resize(derived.diagram.arrays.size());
     for (std::size_t a = 0; a < values.size(); ++a)
-        if (derived.diagram.arrays[a].role != ArrayRole::input) values[a].clear();
+        if (derived.diagram.arrays[a].role != ArrayRole::input)
+            values[a].clear();
+        else
+            values[a] = values[a].in(derived.diagram.arrays[a].type);
     std::int64_t num_merges = 0;
     for (const Kernel& kernel : derived.kernels)
         num_merges += KernelEvaluation(derived, extents, sizes, kernel, split).run(values);

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <thread>
+#include <type_traits>
 
 #include "diagram/row_program.hpp"
-#include "support/limits.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -21,7 +20,8 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 /// The whole array, row-major.
 Operand locate(const Read& element, const Diagram& diagram, const Extents& extents, const Values& values) {
     const Array& array = diagram.array(element.array);
-    Operand operand{values[at(element.array)].data(), std::vector<Operand::Dimension>(array.axes.size())};
+    Operand operand = operand_of(values[at(element.array)]);
+    operand.dimensions.resize(array.axes.size());
     std::int64_t stride = 1;
     for (std::size_t i = array.axes.size(); i-- > 0;) {
         operand.dimensions[i] = {0, extents[at(array.axes[i])], stride};
@@ -37,7 +37,7 @@ struct Reducer {
     ReduceOp op;
     std::array<T, lanes> part;
 
-    explicit Reducer(ReduceOp reduce) : op(reduce) { part.fill(static_cast<T>(identity(op))); }
+    Reducer(ReduceOp reduce, Kind) : op(reduce) { part.fill(static_cast<T>(identity(op))); }
 
     template <class F>
     void add(const T* values, std::int64_t n, F f) {
@@ -76,6 +76,20 @@ struct Reducer {
     }
 };
 
+/// Reduces integers, whose order does not matter.
+struct WholeReducer {
+    ReduceOp op;
+    Kind kind;
+    std::int64_t total;
+
+    WholeReducer(ReduceOp reduce, Kind accumulated)
+        : op(reduce), kind(accumulated), total(whole_identity(reduce, accumulated)) {}
+    void add(const std::int64_t* values, std::int64_t n) {
+        for (std::int64_t j = 0; j < n; ++j) total = apply_whole(op, kind, total, values[j]);
+    }
+    [[nodiscard]] std::int64_t result() const { return total; }
+};
+
 /// Steps the coordinates of `axes` in row-major order; false after the last.
 bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
     for (std::size_t i = axes.size(); i-- > 0;) {
@@ -100,15 +114,31 @@ struct EquationRun {
     Precision precision;
     std::vector<AxisId> outer, inner;  ///< inner: reduced axes but the row's
     AxisId row_axis = -1;
-    std::vector<double>& target;
+    Kind kind = Kind::real;  ///< of the body's values, and in which they are accumulated
+    Column& target;
 
-    [[nodiscard]] double stored(T value) const {
-        const DType type = diagram.array(equation.target).type;
-        // Whole numbers are what an integer array means, whatever the precision.
-        return precision == Precision::stored || !is_float(type) ? round_to(type, value) : static_cast<double>(value);
+    [[nodiscard]] DType type() const { return diagram.array(equation.target).type; }
+
+    void store(std::int64_t place, T value) const {
+        const auto i = static_cast<std::size_t>(place);
+        if (target.is_whole())
+            target.wholes()[i] = whole_of(type(), static_cast<double>(value));
+        else
+            target.reals()[i] = precision == Precision::stored ? round_to(type(), value) : static_cast<double>(value);
+    }
+    void store(std::int64_t place, std::int64_t value) const {
+        const auto i = static_cast<std::size_t>(place);
+        if (target.is_whole())
+            target.wholes()[i] = wrap(kind_of(type()), value);
+        else
+            store(place, static_cast<T>(value));
     }
 
+    /// Cell: T where the body is real, else the integers' type.
+    template <class Cell>
     void part(RowProgram<T> program, std::int64_t begin, std::int64_t end) const {
+        constexpr bool is_real = std::is_same_v<Cell, T>;
+        using CellReducer = std::conditional_t<is_real, Reducer<T>, WholeReducer>;
         std::vector<std::int64_t> point(extents.size(), 0);
         std::int64_t rest = begin;
         for (std::size_t i = outer.size(); i-- > 0;) {
@@ -120,25 +150,34 @@ struct EquationRun {
             for (std::int64_t j = 0; j < length; j += RowProgram<T>::max_row) {
                 const std::int64_t n = std::min(RowProgram<T>::max_row, length - j);
                 if (row_axis >= 0) point[at(row_axis)] = j;
-                f(program.run(point, n), j, n);
+                if constexpr (is_real)
+                    f(program.run(point, n), j, n);
+                else
+                    f(program.run_whole(point, n), j, n);
             }
             if (row_axis >= 0) point[at(row_axis)] = 0;
         };
         for (std::int64_t i = begin; i < end; ++i) {
             if (equation.reduce) {
-                Reducer<T> reducer(*equation.reduce);
+                CellReducer reducer(*equation.reduce, kind);
                 do {
-                    for_row([&](const T* row, std::int64_t, std::int64_t n) { reducer.add(row, n); });
+                    for_row([&](const Cell* row, std::int64_t, std::int64_t n) { reducer.add(row, n); });
                 } while (next_point(inner, extents, point));
-                target[static_cast<std::size_t>(i)] = stored(reducer.result());
+                store(i, reducer.result());
             } else {
-                for_row([&](const T* row, std::int64_t j, std::int64_t n) {
-                    double* to = target.data() + i * length + j;
-                    for (std::int64_t k = 0; k < n; ++k) to[k] = stored(row[k]);
+                for_row([&](const Cell* row, std::int64_t j, std::int64_t n) {
+                    for (std::int64_t k = 0; k < n; ++k) store(i * length + j + k, row[k]);
                 });
             }
             next_point(outer, extents, point);
         }
+    }
+
+    void part(const RowProgram<T>& program, std::int64_t begin, std::int64_t end) const {
+        if (kind == Kind::real)
+            part<T>(program, begin, end);
+        else
+            part<std::int64_t>(program, begin, end);
     }
 };
 
@@ -146,17 +185,19 @@ template <class T>
 void run_equation(const Diagram& diagram, const Extents& extents, const Equation& equation, Values& values,
                   Precision precision) {
     const Array& array = diagram.array(equation.target);
-    std::vector<double>& target = values[at(equation.target)];
-    target.assign(static_cast<std::size_t>(count_values(diagram, equation.target, extents)), 0);
-    EquationRun<T> run{diagram, extents, equation, precision, array.axes, equation.reduce_axes, -1, target};
+    Column& target = values[at(equation.target)];
+    target = Column(array.type, static_cast<std::size_t>(count_values(diagram, equation.target, extents)), Number::real(0));
+    Kinds kinds = kinds_of(diagram);
+    const Kind kind = accumulated_kind(kinds(equation.body), array.type);
+    EquationRun<T> run{diagram, extents, equation, precision, array.axes, equation.reduce_axes, -1, kind, target};
     std::vector<AxisId>& rows = equation.reduce ? run.inner : run.outer;
     if (!rows.empty()) {
         run.row_axis = rows.back();
         rows.pop_back();
     }
     const RowProgram<T> program(
-        equation.body, run.row_axis, extents, [&](const Read& r) { return locate(r, diagram, extents, values); },
-        precision == Precision::stored);
+        equation.body, kinds, extents, [&](const Read& r) { return locate(r, diagram, extents, values); },
+        {run.row_axis, kind, precision == Precision::stored});
 
     const std::int64_t total = product(run.outer, extents);
     const double points = static_cast<double>(product(array.axes, extents)) *
@@ -193,6 +234,7 @@ void evaluate(const Diagram& diagram, const Extents& extents, Values& values, Pr
     for (ArrayId id : diagram.inputs) {
         internal_check(values[at(id)].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),
                        "evaluate: an input has not the number of values that its axes say");
+        values[at(id)] = values[at(id)].in(diagram.array(id).type);
     }
     for (const Equation& equation : diagram.equations) {
         bool wide = precision == Precision::exact || diagram.array(equation.target).type == DType::f64;
@@ -209,30 +251,39 @@ void evaluate(const Diagram& diagram, const Extents& extents, Values& values, Pr
     }
 }
 
-double evaluate_at(const Expr& e, const Diagram& diagram, const Extents& extents, const Values& values,
+Kinds kinds_of(const Diagram& diagram) {
+    return Kinds([&diagram](ArrayId id) { return diagram.array(id).type; });
+}
+
+Kind accumulated_kind(Kind body, DType target) {
+    if (body == Kind::whole) return is_float(target) ? Kind::real : Kind::i64;
+    return body == Kind::real ? body : Kind::i64;
+}
+
+Number evaluate_at(const Expr& e, Kinds& kinds, const Diagram& diagram, const Extents& extents, const Values& values,
                    const std::vector<std::int64_t>& point) {
-    const auto value = [&](const Expr& child) { return evaluate_at(child, diagram, extents, values, point); };
-    if (const auto* n = as<Constant>(e)) return n->value;
-    if (const auto* n = as<AxisIndex>(e)) return static_cast<double>(point.at(at(n->axis)));
-    if (const auto* n = as<AxisSize>(e)) return static_cast<double>(extents.at(at(n->axis)));
+    const auto value = [&](const Expr& child) { return evaluate_at(child, kinds, diagram, extents, values, point); };
+    if (const auto* n = as<Constant>(e)) return number_of(*n);
+    if (const auto* n = as<AxisIndex>(e)) return Number::whole(Kind::i64, point.at(at(n->axis)));
+    if (const auto* n = as<AxisSize>(e)) return Number::whole(Kind::i64, extents.at(at(n->axis)));
     if (const auto* n = as<Unary>(e)) return apply(n->op, value(n->a));
-    if (const auto* n = as<Binary>(e)) return apply(n->op, value(n->a), value(n->b));
-    if (const auto* n = as<Select>(e)) return value(n->condition) != 0 ? value(n->a) : value(n->b);
-    if (const auto* n = as<Cast>(e)) return is_float(n->type) ? value(n->a) : round_to(n->type, value(n->a));
+    if (const auto* n = as<Binary>(e)) return apply(n->op, kinds(e), value(n->a), value(n->b));
+    if (const auto* n = as<Select>(e)) return value(value(n->condition).truth() ? n->a : n->b).to(kinds(e));
+    if (const auto* n = as<Cast>(e)) return value(n->a).to(kind_of(n->type));
     const auto& element = std::get<Read>(e->v);
     const Array& array = diagram.array(element.array);
     const auto in_index = [&](const Read& r) {
-        const double x = value(read(r.array, r.indices));
-        return std::isnan(x) ? limits::max_size_product : static_cast<std::int64_t>(x);
+        return value(read(r.array, r.indices)).as_whole(Kind::i64);
     };
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < array.axes.size(); ++i) {
         const std::int64_t coordinate = value_at(with_sizes(element.indices[i], extents), point, in_index);
         // Where the indices leave the array there is no value.
-        if (coordinate < 0 || coordinate >= extents[at(array.axes[i])]) return std::numeric_limits<double>::quiet_NaN();
+        if (coordinate < 0 || coordinate >= extents[at(array.axes[i])]) return Column::unset(array.type, 1).at(0);
         offset = offset * extents[at(array.axes[i])] + coordinate;
     }
-    return values[at(element.array)].at(static_cast<std::size_t>(offset));
+    const Column& column = values[at(element.array)];
+    return column.at(static_cast<std::size_t>(offset)).to(kind_of(array.type));
 }
 
 Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64_t seed) {
@@ -242,13 +293,14 @@ Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64
         const DType type = diagram.array(id).type;
         Random random{seed * 0x9E3779B97F4A7C15ULL + i};
         random.state = random.next();  // seeds and inputs that are neighbours have streams that are not
-        auto& data = values[at(id)];
-        data.resize(static_cast<std::size_t>(count_values(diagram, id, extents)));
+        Column& column = values[at(id)];
+        column = Column(type, static_cast<std::size_t>(count_values(diagram, id, extents)), Number::real(0));
+        if (column.is_whole()) {
+            for (std::int64_t& x : column.wholes()) x = static_cast<std::int64_t>(random.next() % 9) - 4;
+            continue;
+        }
+        std::vector<double>& data = column.reals();
         for (std::size_t j = 0; j < data.size(); ++j) {
-            if (!is_float(type)) {
-                data[j] = static_cast<double>(random.next() % 9) - 4;
-                continue;
-            }
             // Box and Muller: two values from two.
             const double radius = std::sqrt(-2 * std::log(random.uniform()));
             const double angle = 2 * std::numbers::pi * random.uniform();

@@ -7,25 +7,27 @@
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
-#include "support/limits.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
 namespace {
 
-template <class T, class F>
-void map1(T* out, const T* a, std::int64_t n, F f) {
+bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
+bool is_logic(BinaryOp op) { return op == BinaryOp::logical_and || op == BinaryOp::logical_or; }
+
+template <class To, class From, class F>
+void map1(To* out, const From* a, std::int64_t n, F f) {
     for (std::int64_t j = 0; j < n; ++j) out[j] = f(a[j]);
 }
 
 /// Operands step by 0 or 1; each case is a loop of its own, as it is what the compiler vectorises.
-template <class T, class F>
-void map2(T* out, const T* a, std::size_t step_a, const T* b, std::size_t step_b, std::int64_t n, F f) {
+template <class To, class From, class F>
+void map2(To* out, const From* a, std::size_t step_a, const From* b, std::size_t step_b, std::int64_t n, F f) {
     if (step_a == 0) {
-        const T a0 = a[0];
+        const From a0 = a[0];
         for (std::int64_t j = 0; j < n; ++j) out[j] = f(a0, b[j * static_cast<std::int64_t>(step_b)]);
     } else if (step_b == 0) {
-        const T b0 = b[0];
+        const From b0 = b[0];
         for (std::int64_t j = 0; j < n; ++j) out[j] = f(a[j], b0);
     } else {
         for (std::int64_t j = 0; j < n; ++j) out[j] = f(a[j], b[j]);
@@ -43,10 +45,10 @@ void run_unary(UnaryOp op, T* out, const T* a, std::int64_t n) {
         case UnaryOp::sqrt: return map1(out, a, n, [](T x) { return std::sqrt(x); });
         case UnaryOp::rsqrt: return map1(out, a, n, [](T x) { return T(1) / std::sqrt(x); });
         case UnaryOp::abs: return map1(out, a, n, [](T x) { return std::fabs(x); });
-        case UnaryOp::logical_not: return map1(out, a, n, [](T x) { return T(x == 0); });
         case UnaryOp::sin: return map1(out, a, n, [](T x) { return std::sin(x); });
         case UnaryOp::cos: return map1(out, a, n, [](T x) { return std::cos(x); });
         case UnaryOp::floor: return map1(out, a, n, [](T x) { return std::floor(x); });
+        case UnaryOp::logical_not: break;
     }
     throw InternalError("unknown unary operator");
 }
@@ -64,93 +66,188 @@ void run_binary(BinaryOp op, T* out, const T* a, std::size_t sa, const T* b, std
         case BinaryOp::pow: return map([](T x, T y) { return std::pow(x, y); });
         case BinaryOp::min: return map([](T x, T y) { return std::isnan(x) || x < y ? x : y; });
         case BinaryOp::max: return map([](T x, T y) { return std::isnan(x) || x > y ? x : y; });
-        case BinaryOp::lt: return map([](T x, T y) { return T(x < y); });
-        case BinaryOp::le: return map([](T x, T y) { return T(x <= y); });
-        case BinaryOp::gt: return map([](T x, T y) { return T(x > y); });
-        case BinaryOp::ge: return map([](T x, T y) { return T(x >= y); });
-        case BinaryOp::eq: return map([](T x, T y) { return T(x == y); });
-        case BinaryOp::ne: return map([](T x, T y) { return T(x != y); });
-        case BinaryOp::logical_and: return map([](T x, T y) { return T(x != 0 && y != 0); });
-        case BinaryOp::logical_or: return map([](T x, T y) { return T(x != 0 || y != 0); });
+        default: break;
     }
     throw InternalError("unknown binary operator");
 }
 
+/// Of real numbers or of integers.
+template <class T>
+void run_comparison(BinaryOp op, std::int64_t* out, const T* a, std::size_t sa, const T* b, std::size_t sb, std::int64_t n) {
+    const auto map = [&](auto f) { map2(out, a, sa, b, sb, n, f); };
+    switch (op) {
+        case BinaryOp::lt: return map([](T x, T y) { return x < y; });
+        case BinaryOp::le: return map([](T x, T y) { return x <= y; });
+        case BinaryOp::gt: return map([](T x, T y) { return x > y; });
+        case BinaryOp::ge: return map([](T x, T y) { return x >= y; });
+        case BinaryOp::eq: return map([](T x, T y) { return x == y; });
+        case BinaryOp::ne: return map([](T x, T y) { return x != y; });
+        default: break;
+    }
+    throw InternalError("unknown comparison");
+}
+
 }  // namespace
 
+Operand operand_of(const Column& column) {
+    Operand operand;
+    if (column.is_whole())
+        operand.whole = column.wholes().data();
+    else
+        operand.real = column.reals().data();
+    return operand;
+}
+
+// ---- compiling -------------------------------------------------------------------------------------------------------------
+
 template <class T>
-RowProgram<T>::RowProgram(const Expr& e, AxisId row_axis, const Extents& extents,
-                          const std::function<Operand(const Read&)>& locate, bool round_casts)
-    : row_axis_(row_axis) {
-    std::unordered_map<Expr, std::size_t, ExprHash, ExprEqual> registers;
-    std::vector<bool> uniform;
-    const auto reg = [&](const Expr& child) { return registers.at(child); };
+RowProgram<T>::RowProgram(const Expr& e, Kinds& kinds, const Extents& extents,
+                          const std::function<Operand(const Read&)>& locate, const Options& options)
+    : row_axis_(options.row_axis) {
+    (void)kinds(e);
+    std::unordered_map<Expr, std::size_t, ExprHash, ExprEqual> known;
+    const auto reg = [&](const Expr& child) { return known.at(child); };
     for_each_postorder(
         e,
         [&](const Expr& node) {
-            if (registers.contains(node)) return;
-            if (const auto* c = as<Cast>(node); c && !round_casts && is_float(c->type)) {
-                registers[node] = reg(c->a);
-                return;
-            }
-            const std::size_t r = uniform.size();
-            Instruction in{};
-            in.out = r;
-            in.uniform = true;
-            bool emit = true;
-            if (const auto* number = as<Constant>(node)) {
-                constants_.emplace_back(r, static_cast<T>(number->value));
-                emit = false;
-            } else if (const auto* size = as<AxisSize>(node)) {
-                constants_.emplace_back(r, static_cast<T>(extents.at(static_cast<std::size_t>(size->axis))));
-                emit = false;
-            } else if (const auto* index = as<AxisIndex>(node)) {
-                in.kind = Instruction::Kind::index;
-                in.a = static_cast<std::size_t>(index->axis);
-                in.uniform = index->axis != row_axis;
-            } else if (const auto* element = as<Read>(node)) {
-                in.kind = Instruction::Kind::read;
-                in.a = reads_.size();
-                reads_.push_back(with_sizes(node, extents));
-                in.uniform = !depends_on(element->indices, row_axis);
-            } else if (const auto* u = as<Unary>(node)) {
-                in.kind = Instruction::Kind::unary;
-                in.op = static_cast<std::uint8_t>(u->op);
-                in.a = reg(u->a);
-                in.uniform = uniform[in.a];
-            } else if (const auto* b = as<Binary>(node)) {
-                in.kind = Instruction::Kind::binary;
-                in.op = static_cast<std::uint8_t>(b->op);
-                in.a = reg(b->a);
-                in.b = reg(b->b);
-                in.uniform = uniform[in.a] && uniform[in.b];
-            } else if (const auto* s = as<Select>(node)) {
-                in.kind = Instruction::Kind::select;
-                in.a = reg(s->condition);
-                in.b = reg(s->a);
-                in.c = reg(s->b);
-                in.uniform = uniform[in.a] && uniform[in.b] && uniform[in.c];
-            } else if (const auto* c = as<Cast>(node)) {
-                in.kind = Instruction::Kind::cast;
-                in.op = static_cast<std::uint8_t>(c->type);
-                in.a = reg(c->a);
-                in.uniform = uniform[in.a];
-            }
-            if (emit) code_.push_back(in);
-            uniform.push_back(in.uniform);
-            registers[node] = r;
+            if (!known.contains(node)) known[node] = compile(node, kinds, extents, options.round_casts, reg);
         },
         Walk::values);
-    result_ = reg(e);
+    result_ = convert(reg(e), options.wanted);
+    spread_ = add_register(registers_[result_].kind, false);
 
-    const std::size_t count = uniform.size() + 1;  // one more for a uniform result spread over its row
-    if (row_axis >= 0) row_length_ = std::min(max_row, extents.at(static_cast<std::size_t>(row_axis)));
-    if (row_axis < 0) row_length_ = 1;
-    storage_.resize(count * static_cast<std::size_t>(row_length_));
-    at_.resize(count);
-    for (std::size_t r = 0; r < count; ++r) step_.push_back(r + 1 == count || !uniform[r] ? 1 : 0);
-    for (const auto& [r, value] : constants_) *out(r) = value;
+    if (row_axis_ >= 0) row_length_ = std::min(max_row, extents.at(static_cast<std::size_t>(row_axis_)));
+    if (row_axis_ < 0) row_length_ = 1;
+    reals_.resize(real_slots_ * static_cast<std::size_t>(row_length_));
+    wholes_.resize(whole_slots_ * static_cast<std::size_t>(row_length_));
+    for (std::size_t r = 0; r < registers_.size(); ++r) {
+        const Register& c = registers_[r];
+        if (!c.is_constant) continue;
+        if (c.kind == Kind::real)
+            *real_out(r) = static_cast<T>(c.constant.as_real());
+        else
+            *whole_out(r) = c.constant.as_whole(c.kind);
+    }
     relocate(locate);
+}
+
+template <class T>
+std::size_t RowProgram<T>::add_register(Kind kind, bool uniform) {
+    Register r;
+    r.kind = kind;
+    r.uniform = uniform;
+    r.slot = kind == Kind::real ? real_slots_++ : whole_slots_++;
+    registers_.push_back(r);
+    return registers_.size() - 1;
+}
+
+template <class T>
+std::size_t RowProgram<T>::add_constant(const Number& value) {
+    const std::size_t r = add_register(value.kind(), true);
+    registers_[r].is_constant = true;
+    registers_[r].constant = value;
+    return r;
+}
+
+template <class T>
+std::size_t RowProgram<T>::emit(Instruction in, Kind result, bool uniform) {
+    in.out = add_register(result, uniform);
+    in.uniform = uniform;
+    code_.push_back(in);
+    return in.out;
+}
+
+/// The register's value in another kind.
+template <class T>
+std::size_t RowProgram<T>::convert(std::size_t r, Kind kind) {
+    const Register from = registers_[r];
+    const bool same = kind == Kind::real ? from.kind == Kind::real
+                                         : from.kind == kind || (kind != Kind::i32 && from.kind != Kind::real);
+    if (same) return r;
+    const auto [at, added] = converted_.try_emplace({r, kind}, 0);
+    if (!added) return at->second;
+    std::size_t out = 0;
+    if (from.is_constant) {
+        out = add_constant(from.constant.to(kind));
+    } else {
+        Instruction in{kind == Kind::real ? Code::to_real : Code::to_whole};
+        in.kind = kind;
+        in.a = r;
+        out = emit(in, kind, from.uniform);
+    }
+    converted_[{r, kind}] = out;
+    return out;
+}
+
+/// 1 where the value is not 0.
+template <class T>
+std::size_t RowProgram<T>::truth(std::size_t r) {
+    Instruction in{Code::truth};
+    in.a = r;
+    return emit(in, Kind::whole, registers_[r].uniform);
+}
+
+template <class T>
+std::size_t RowProgram<T>::compile(const Expr& node, Kinds& kinds, const Extents& extents, bool round_casts,
+                                   const std::function<std::size_t(const Expr&)>& reg) {
+    const Kind kind = kinds(node);
+    const auto uniform = [&](std::size_t r) { return registers_[r].uniform; };
+    if (const auto* number = as<Constant>(node)) return add_constant(number_of(*number));
+    if (const auto* size = as<AxisSize>(node))
+        return add_constant(Number::whole(Kind::i64, extents.at(static_cast<std::size_t>(size->axis))));
+    if (const auto* index = as<AxisIndex>(node)) {
+        Instruction in{Code::index};
+        in.a = static_cast<std::size_t>(index->axis);
+        return emit(in, kind, index->axis != row_axis_);
+    }
+    if (const auto* element = as<Read>(node)) {
+        Instruction in{Code::read};
+        in.a = reads_.size();
+        reads_.push_back(with_sizes(node, extents));
+        return emit(in, kind, !depends_on(element->indices, row_axis_));
+    }
+    if (const auto* u = as<Unary>(node)) {
+        Instruction in{Code::unary};
+        in.op = static_cast<std::uint8_t>(u->op);
+        in.kind = kind;
+        in.a = u->op == UnaryOp::logical_not ? truth(reg(u->a)) : convert(reg(u->a), kind);
+        return emit(in, kind, uniform(in.a));
+    }
+    if (const auto* b = as<Binary>(node)) return compile_binary(*b, kind, reg(b->a), reg(b->b));
+    if (const auto* s = as<Select>(node)) {
+        Instruction in{Code::select};
+        in.kind = kind;
+        in.a = reg(s->condition);
+        if (registers_[in.a].kind == Kind::real) in.a = truth(in.a);
+        in.b = convert(reg(s->a), kind);
+        in.c = convert(reg(s->b), kind);
+        return emit(in, kind, uniform(in.a) && uniform(in.b) && uniform(in.c));
+    }
+    const auto& c = std::get<Cast>(node->v);
+    const std::size_t value = convert(reg(c.a), kind);
+    if (kind != Kind::real || !round_casts) return value;
+    Instruction in{Code::round};
+    in.op = static_cast<std::uint8_t>(c.type);
+    in.a = value;
+    return emit(in, kind, uniform(value));
+}
+
+template <class T>
+std::size_t RowProgram<T>::compile_binary(const Binary& b, Kind result, std::size_t x, std::size_t y) {
+    Instruction in{Code::binary};
+    in.op = static_cast<std::uint8_t>(b.op);
+    in.kind = result;
+    if (is_logic(b.op)) {
+        in.a = truth(x);
+        in.b = truth(y);
+    } else {
+        // Integers of any width are compared as they are.
+        if (is_comparison(b.op))
+            in.kind = join(registers_[x].kind, registers_[y].kind) == Kind::real ? Kind::real : Kind::i64;
+        in.a = convert(x, in.kind);
+        in.b = convert(y, in.kind);
+    }
+    return emit(in, result, registers_[in.a].uniform && registers_[in.b].uniform);
 }
 
 template <class T>
@@ -180,77 +277,140 @@ void RowProgram<T>::relocate(const std::function<Operand(const Read&)>& locate) 
     }
 }
 
+// ---- running ---------------------------------------------------------------------------------------------------------------
+
 template <class T>
-const T* RowProgram<T>::run(const std::vector<std::int64_t>& point, std::int64_t n) {
+void RowProgram<T>::run_code(const std::vector<std::int64_t>& point, std::int64_t n) {
     internal_check(n <= row_length_, "a row is longer than its program was made for");
     // The program may have been copied: addresses of its own storage are set anew.
-    for (const auto& constant : constants_) at_[constant.first] = out(constant.first);
-    for (const Instruction& in : code_) {
-        at_[in.out] = out(in.out);
-        execute(in, point, in.uniform ? 1 : n);
+    for (std::size_t r = 0; r < registers_.size(); ++r) {
+        if (registers_[r].kind == Kind::real)
+            registers_[r].real = real_out(r);
+        else
+            registers_[r].whole = whole_out(r);
     }
-    if (step_[result_] == 1) return at_[result_];
-    T* row = out(at_.size() - 1);
-    std::fill_n(row, n, *at_[result_]);
-    return row;
+    for (const Instruction& in : code_) execute(in, point, in.uniform ? 1 : n);
+}
+
+template <class T>
+const T* RowProgram<T>::run(const std::vector<std::int64_t>& point, std::int64_t n) {
+    run_code(point, n);
+    const Register& result = registers_[result_];
+    if (!result.uniform) return result.real;
+    std::fill_n(real_out(spread_), n, *result.real);
+    return real_out(spread_);
+}
+
+template <class T>
+const std::int64_t* RowProgram<T>::run_whole(const std::vector<std::int64_t>& point, std::int64_t n) {
+    run_code(point, n);
+    const Register& result = registers_[result_];
+    if (!result.uniform) return result.whole;
+    std::fill_n(whole_out(spread_), n, *result.whole);
+    return whole_out(spread_);
 }
 
 template <class T>
 void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n) {
-    T* to = out(in.out);
-    switch (in.kind) {
-        case Instruction::Kind::index:
-            for (std::int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(point[in.a] + j);
+    const bool real = registers_[in.out].kind == Kind::real;
+    T* to = real ? real_out(in.out) : nullptr;
+    std::int64_t* whole = real ? nullptr : whole_out(in.out);
+    const auto width = static_cast<std::size_t>(n);
+    switch (in.code) {
+        case Code::index:
+            for (std::int64_t j = 0; j < n; ++j) whole[j] = point[in.a] + j;
             return;
-        case Instruction::Kind::read: return load(in, point, n);
-        case Instruction::Kind::unary: return run_unary(static_cast<UnaryOp>(in.op), to, at_[in.a], n);
-        case Instruction::Kind::binary:
-            return run_binary(static_cast<BinaryOp>(in.op), to, at_[in.a], step_[in.a], at_[in.b], step_[in.b], n);
-        case Instruction::Kind::select: {
-            const T *condition = at_[in.a], *yes = at_[in.b], *no = at_[in.c];
-            const std::size_t step = step_[in.a], step_yes = step_[in.b], step_no = step_[in.c];
-            for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
-                to[j] = condition[j * step] != 0 ? yes[j * step_yes] : no[j * step_no];
+        case Code::read: return load(in, point, n);
+        case Code::unary: {
+            const auto op = static_cast<UnaryOp>(in.op);
+            const Register& a = registers_[in.a];
+            if (real) return run_unary(op, to, a.real, n);
+            return map1(whole, a.whole, n, [&](std::int64_t x) { return apply_whole(op, in.kind, x); });
+        }
+        case Code::binary: {
+            const auto op = static_cast<BinaryOp>(in.op);
+            const Register &a = registers_[in.a], &b = registers_[in.b];
+            if (real) return run_binary(op, to, a.real, a.step(), b.real, b.step(), n);
+            if (in.kind == Kind::real) return run_comparison(op, whole, a.real, a.step(), b.real, b.step(), n);
+            if (is_comparison(op)) return run_comparison(op, whole, a.whole, a.step(), b.whole, b.step(), n);
+            return map2(whole, a.whole, a.step(), b.whole, b.step(), n,
+                        [&](std::int64_t x, std::int64_t y) { return apply_whole(op, in.kind, x, y); });
+        }
+        case Code::select: {
+            const Register &condition = registers_[in.a], &yes = registers_[in.b], &no = registers_[in.c];
+            for (std::size_t j = 0; j < width; ++j) {
+                const bool taken = condition.whole[j * condition.step()] != 0;
+                if (real)
+                    to[j] = taken ? yes.real[j * yes.step()] : no.real[j * no.step()];
+                else
+                    whole[j] = taken ? yes.whole[j * yes.step()] : no.whole[j * no.step()];
             }
             return;
         }
-        case Instruction::Kind::cast:
-            for (std::int64_t j = 0; j < n; ++j)
-                to[j] = static_cast<T>(round_to(static_cast<DType>(in.op), at_[in.a][j]));
-            return;
+        case Code::round:
+            return map1(to, registers_[in.a].real, n,
+                        [&](T x) { return static_cast<T>(round_to(static_cast<DType>(in.op), x)); });
+        case Code::to_real: return map1(to, registers_[in.a].whole, n, [](std::int64_t x) { return static_cast<T>(x); });
+        case Code::to_whole:
+            if (registers_[in.a].kind == Kind::real)
+                return map1(whole, registers_[in.a].real, n, [&](T x) { return whole_of(in.kind, static_cast<double>(x)); });
+            return map1(whole, registers_[in.a].whole, n, [&](std::int64_t x) { return wrap(in.kind, x); });
+        case Code::truth:
+            if (registers_[in.a].kind == Kind::real)
+                return map1(whole, registers_[in.a].real, n, [](T x) { return std::int64_t{x != 0}; });
+            return map1(whole, registers_[in.a].whole, n, [](std::int64_t x) { return std::int64_t{x != 0}; });
     }
 }
 
+namespace {
+
+template <class Cell>
+const Cell* cells_of(const Operand& operand) {
+    if constexpr (std::is_same_v<Cell, double>) {
+        internal_check(operand.real, "the values of a float array are not real numbers");
+        return operand.real;
+    } else {
+        internal_check(operand.whole, "the values of an integer array are not integers");
+        return operand.whole;
+    }
+}
+
+template <class Cell>
+Cell unset_cell() {
+    if constexpr (std::is_same_v<Cell, double>)
+        return std::numeric_limits<double>::quiet_NaN();
+    else
+        return Column::unset_whole;
+}
+
+}  // namespace
+
 /// One element, wherever its indices lie.
 template <class T>
-double RowProgram<T>::element(const Located& read, const std::vector<std::int64_t>& point) const {
-    constexpr double outside = std::numeric_limits<double>::quiet_NaN();
-    constexpr std::int64_t nowhere = limits::max_size_product;
-    const auto inner = [&](const Read& r) {
-        const double value = element(in_indices_.at(&r), point);
-        return std::isnan(value) ? nowhere : static_cast<std::int64_t>(value);
-    };
+template <class Cell>
+Cell RowProgram<T>::element(const Located& read, const std::vector<std::int64_t>& point) const {
+    const auto inner = [&](const Read& r) { return element<std::int64_t>(in_indices_.at(&r), point); };
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < read.operand.dimensions.size(); ++d) {
         const auto& [origin, count, stride] = read.operand.dimensions[d];
         const std::int64_t place = value_at(read.read->indices[d], point, inner);
-        if (place < origin || place >= origin + count) return outside;
+        if (place < origin || place >= origin + count) return unset_cell<Cell>();
         offset += (place - origin) * stride;
     }
-    return read.operand.data[offset];
+    return cells_of<Cell>(read.operand)[offset];
 }
 
 template <class T>
-void RowProgram<T>::load(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n) {
-    const Located& read = located_[in.a];
-    T* to = out(in.out);
+template <class Cell, class To>
+const To* RowProgram<T>::load_cells(const Instruction& in, const Located& read, const std::vector<std::int64_t>& point,
+                                    std::int64_t n, To* to) const {
     if (!read.is_affine) {
         std::vector<std::int64_t> here = point;
         for (std::int64_t j = 0; j < n; ++j) {
-            to[j] = static_cast<T>(element(read, here));
+            to[j] = static_cast<To>(element<Cell>(read, here));
             if (row_axis_ >= 0) ++here[static_cast<std::size_t>(row_axis_)];
         }
-        return;
+        return to;
     }
     // The points of the row whose indices all lie in the box are neighbours.
     const auto at_point = [&](const Affine& form) {
@@ -270,15 +430,22 @@ void RowProgram<T>::load(const Instruction& in, const std::vector<std::int64_t>&
         if (step < 0)
             first = std::max(first, -floor_div(room - low, -step)), last = std::min(last, floor_div(low, -step));
     }
-    const double* from = read.operand.data + (first <= last ? at_point(read.offset) : 0);
-    if constexpr (std::is_same_v<T, double>) {
-        if (first == 0 && last == n - 1 && (read.row_stride == 1 || in.uniform)) {
-            at_[in.out] = from;
-            return;
-        }
+    const Cell* from = cells_of<Cell>(read.operand) + (first <= last ? at_point(read.offset) : 0);
+    if constexpr (std::is_same_v<Cell, To>) {
+        if (first == 0 && last == n - 1 && (read.row_stride == 1 || in.uniform)) return from;
     }
     for (std::int64_t j = 0; j < n; ++j)
-        to[j] = j < first || j > last ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(from[j * read.row_stride]);
+        to[j] = static_cast<To>(j < first || j > last ? unset_cell<Cell>() : from[j * read.row_stride]);
+    return to;
+}
+
+template <class T>
+void RowProgram<T>::load(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n) {
+    Register& out = registers_[in.out];
+    if (out.kind == Kind::real)
+        out.real = load_cells<double>(in, located_[in.a], point, n, real_out(in.out));
+    else
+        out.whole = load_cells<std::int64_t>(in, located_[in.a], point, n, whole_out(in.out));
 }
 
 template class RowProgram<float>;

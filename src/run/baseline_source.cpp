@@ -234,6 +234,8 @@ private:
             case BinaryOp::sub: return fmt::format("({} - {})", a, b);
             case BinaryOp::mul: return fmt::format("({} * {})", a, b);
             case BinaryOp::div: return fmt::format("({} / {})", a, b);
+            case BinaryOp::floor_div: return fmt::format("std::floor({} / {})", a, b);
+            case BinaryOp::mod: return fmt::format("remainder_of({}, {})", a, b);
             case BinaryOp::pow: return fmt::format("power({}, {})", a, b);
             case BinaryOp::min: return fmt::format("least({}, {})", a, b);
             case BinaryOp::max: return fmt::format("greatest({}, {})", a, b);
@@ -251,7 +253,8 @@ private:
             case DType::bf16: return fmt::format("real(to_bf16(float({})))", a);
             case DType::e4m3: return fmt::format("to_small<real>({}, 3, -6, real(448), real(__builtin_nan(\"\")))", a);
             case DType::e5m2: return fmt::format("to_small<real>({}, 2, -14, real(57344), real(__builtin_inf()))", a);
-            case DType::i32: return fmt::format("to_integer<real>({})", a);
+            case DType::i32:
+            case DType::i64: return fmt::format("to_integer<real>({})", a);
         }
         throw InternalError("unknown type");
     }

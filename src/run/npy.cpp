@@ -157,11 +157,12 @@ std::optional<DType> type_of(const Element& e, std::optional<DType> wanted) {
     if (e.size == 1 && (e.kind == 'V' || e.kind == 'u') && is_small(wanted)) return wanted;
     if (e.size == 2 && (e.kind == 'V' || (e.kind == 'u' && wanted == DType::bf16))) return DType::bf16;
     if (e.kind == 'V') return std::nullopt;
-    return DType::i32;
+    if (wanted && !is_float(*wanted)) return wanted;
+    return e.size == 8 || (e.size == 4 && e.kind == 'u') ? DType::i64 : DType::i32;
 }
 
-/// The integer of an element, or nothing when it does not fit 32 bits.
-std::optional<std::int32_t> integer(const Element& e, const unsigned char* raw) {
+/// The integer of an element, or nothing when it does not fit the type.
+std::optional<std::int64_t> integer(const Element& e, const unsigned char* raw, DType type) {
     std::uint64_t bits = 0;
     for (int i = 0; i < e.size; ++i) {
         const int from = std::endian::native == std::endian::big ? i : e.size - 1 - i;
@@ -171,12 +172,10 @@ std::optional<std::int32_t> integer(const Element& e, const unsigned char* raw) 
     if (e.kind == 'i') {
         const int unused = 64 - 8 * e.size;
         const auto value = static_cast<std::int64_t>(bits << unused) >> unused;
-        if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max())
-            return std::nullopt;
-        return static_cast<std::int32_t>(value);
+        return wrap(kind_of(type), value) == value ? std::optional(value) : std::nullopt;
     }
-    if (bits > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) return std::nullopt;
-    return static_cast<std::int32_t>(bits);
+    if (bits > static_cast<std::uint64_t>(whole_identity(ReduceOp::min, kind_of(type)))) return std::nullopt;
+    return static_cast<std::int64_t>(bits);
 }
 
 /// The place in row-major order of the i-th element of a Fortran-ordered file, counted up alongside.
@@ -254,7 +253,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
     const auto* raw = reinterpret_cast<const unsigned char*>(text.data() + begin + length);
     auto* out = static_cast<unsigned char*>(made->data());
     const auto width = static_cast<std::size_t>(bytes(*type));
-    const bool converts = *type == DType::i32 && *element != Element{'i', 4, false};
+    const bool converts = !is_float(*type) && *element != Element{'i', bytes(*type), false};
     if (!converts && !element->swapped && !header.fortran_order) {
         if (count > 0) std::memcpy(out, raw, static_cast<std::size_t>(present));
         return made;
@@ -266,11 +265,12 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
         std::memcpy(number, raw + static_cast<std::size_t>(i) * size, size);
         if (element->swapped) std::reverse(number, number + size);
         if (converts) {
-            const std::optional<std::int32_t> value = integer(*element, number);
+            const std::optional<std::int64_t> value = integer(*element, number, *type);
             if (!value)
-                return npy_error("npy-range", name, fmt::format("number {} does not fit 32 bits", i),
-                                 "integers from -2147483648 to 2147483647");
-            std::memcpy(number, &*value, sizeof *value);
+                return npy_error("npy-range", name, fmt::format("number {} does not fit {} bits", i, 8 * bytes(*type)),
+                                 fmt::format("integers from {} to {}", whole_identity(ReduceOp::max, kind_of(*type)),
+                                             whole_identity(ReduceOp::min, kind_of(*type))));
+            encode(*type, Number::whole(Kind::i64, *value), number);
         }
         std::memcpy(out + static_cast<std::size_t>(header.fortran_order ? fortran.place() : i) * width, number, width);
         if (header.fortran_order) fortran.next();
@@ -297,6 +297,7 @@ std::string npy_bytes(const Tensor& tensor) {
         case DType::f32: descr = fmt::format("{}f4", order); break;
         case DType::f16: descr = fmt::format("{}f2", order); break;
         case DType::i32: descr = fmt::format("{}i4", order); break;
+        case DType::i64: descr = fmt::format("{}i8", order); break;
         case DType::bf16: descr = fmt::format("{}V2", order); break;
         case DType::e4m3:
         case DType::e5m2: descr = "|V1"; break;

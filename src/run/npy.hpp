@@ -9,8 +9,8 @@
 
 namespace napkin {
 
-/// Reads one array from the bytes of a file, C or Fortran order, either byte order. f2 f4 f8 become f16 f32 f64; i1 i2 i4 i8 u1 u2
-/// u4 u8 b1 become i32 and must fit; "bfloat16" and V2 become bf16. Formats that NumPy cannot name are told by `wanted`: V1 and u1
+/// Reads one array from the bytes of a file, C or Fortran order, either byte order. f2 f4 f8 become f16 f32 f64; i1 i2 i4 u1 u2 b1
+/// become i32, i8 u4 u8 become i64; they become the integer type that is wanted where one is, and must fit; "bfloat16" and V2 become bf16. Formats that NumPy cannot name are told by `wanted`: V1 and u1
 /// are e4m3 or e5m2, V2 and u2 bf16 when that is wanted. `name` stands for the file in errors: bad-npy, npy-type, npy-range,
 /// too-little-memory.
 Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& name,

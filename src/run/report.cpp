@@ -61,11 +61,13 @@ struct MultiplyRate {
 };
 
 /// Largest distance; infinite when one is NaN or infinite where the other is not the same.
-double largest_error(const std::vector<double>& a, const std::vector<double>& exact) {
+double largest_error(const Column& a, const Column& exact) {
     double largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
-        const bool same = a[i] == exact[i] || (std::isnan(a[i]) && std::isnan(exact[i]));
-        const double error = same ? 0 : std::abs(a[i] - exact[i]);
+        const bool same = a.is_whole() ? a.wholes()[i] == exact.wholes()[i]
+                                       : a[i] == exact[i] || (std::isnan(a[i]) && std::isnan(exact[i]));
+        // Integers that differ, differ by 1 at least.
+        const double error = same ? 0 : std::max(a.is_whole() ? 1.0 : 0.0, std::abs(a[i] - exact[i]));
         largest = std::max(largest, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
     }
     return largest;
@@ -77,7 +79,7 @@ void check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, cons
     const Sample sample = sample_outputs(diagram, c.extents, options.check_points, options.seed);
     Values exact(sample.diagram.arrays.size());
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
-        exact[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_doubles());
+        exact[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
     }
     fill_coordinates(sample, exact);
     Values plain = exact;
@@ -85,7 +87,7 @@ void check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, cons
     evaluate(sample.diagram, sample.extents, plain, Precision::stored);
     for (std::size_t i = 0; i < diagram.outputs.size(); ++i) {
         const ArrayId id = diagram.outputs[i];
-        const std::vector<double> kernel = take_sample(sample, id, c.extents, outputs[i].to_doubles());
+        const Column kernel = take_sample(sample, id, c.extents, outputs[i].to_column());
         ErrorCheck check;
         check.array = diagram.array(id).name;
         check.type = diagram.array(id).type;

@@ -83,10 +83,10 @@ Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max
         for (Equation& equation : sample.diagram.equations) {
             equation.body = transform(equation.body, [&](const Expr& e) {
                 if (const auto* size = as<AxisSize>(e); size && size->axis == id)
-                    return constant(static_cast<double>(extents[axis]));
+                    return whole_constant(extents[axis]);
                 if (const auto* index = as<AxisIndex>(e); index && index->axis == id) {
                     if (coordinates < 0) {
-                        coordinates = add_array(sample.diagram, diagram.axes[axis].name + "_kept", {id}, DType::f64,
+                        coordinates = add_array(sample.diagram, diagram.axes[axis].name + "_kept", {id}, DType::i64,
                                                 ArrayRole::input);
                         sample.diagram.inputs.push_back(coordinates);
                         sample.coordinates.emplace_back(id, coordinates);
@@ -100,18 +100,19 @@ Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max
     return sample;
 }
 
-std::vector<double> take_sample(const Sample& sample, ArrayId array, const Extents& full, const std::vector<double>& values) {
+Column take_sample(const Sample& sample, ArrayId array, const Extents& full, const Column& values) {
     const std::vector<AxisId>& axes = sample.diagram.array(array).axes;
     const std::vector<std::int64_t> strides = dense_strides(sample.diagram, array, full);
-    std::vector<double> result(static_cast<std::size_t>(count_values(sample.diagram, array, sample.extents)));
+    const auto count = static_cast<std::size_t>(count_values(sample.diagram, array, sample.extents));
+    Column result(sample.diagram.array(array).type, count, Number::real(0));
     std::vector<std::int64_t> at(axes.size(), 0);
-    for (double& value : result) {
+    for (std::size_t place = 0; place < count; ++place) {
         std::int64_t offset = 0;
         for (std::size_t i = 0; i < axes.size(); ++i) {
             const std::vector<std::int64_t>& kept = sample.kept[static_cast<std::size_t>(axes[i])];
             offset += strides[i] * (kept.empty() ? at[i] : kept[static_cast<std::size_t>(at[i])]);
         }
-        value = values[static_cast<std::size_t>(offset)];
+        result.set(place, values.at(static_cast<std::size_t>(offset)));
         for (std::size_t i = axes.size(); i-- > 0;) {
             if (++at[i] < sample.extents[static_cast<std::size_t>(axes[i])]) break;
             at[i] = 0;
@@ -124,7 +125,7 @@ void fill_coordinates(const Sample& sample, Values& values) {
     values.resize(sample.diagram.arrays.size());
     for (const auto& [axis, array] : sample.coordinates) {
         const std::vector<std::int64_t>& kept = sample.kept[static_cast<std::size_t>(axis)];
-        values[static_cast<std::size_t>(array)].assign(kept.begin(), kept.end());
+        values[static_cast<std::size_t>(array)] = kept;
     }
 }
 

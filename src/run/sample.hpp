@@ -27,7 +27,7 @@ double evaluation_points(const Diagram& diagram, const Extents& extents);
 Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max_points, std::uint64_t seed);
 
 /// Values of an array of the full diagram at the kept places, row-major over the sample's extents.
-std::vector<double> take_sample(const Sample& sample, ArrayId array, const Extents& full, const std::vector<double>& values);
+Column take_sample(const Sample& sample, ArrayId array, const Extents& full, const Column& values);
 
 /// Fills in the coordinates' inputs.
 void fill_coordinates(const Sample& sample, Values& values);

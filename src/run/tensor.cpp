@@ -101,33 +101,40 @@ Diagnostic too_little_memory(const std::vector<std::int64_t>& sizes, std::int64_
 
 }  // namespace
 
-void encode(DType type, double value, void* to) {
+void encode(DType type, const Number& number, void* to) {
     const auto put = [to](auto stored) { std::memcpy(to, &stored, sizeof stored); };
+    if (!is_float(type)) {
+        const std::int64_t whole = number.as_whole(kind_of(type));
+        return type == DType::i32 ? put(static_cast<std::int32_t>(whole)) : put(whole);
+    }
+    const double value = number.as_real();
     switch (type) {
         case DType::f64: return put(value);
         case DType::f32: return put(static_cast<float>(value));
-        case DType::i32: return put(static_cast<std::int32_t>(round_to(DType::i32, value)));
         case DType::f16:
         case DType::bf16: return put(static_cast<std::uint16_t>(pack(*small_layout(type), round_to(type, value))));
         case DType::e4m3:
         case DType::e5m2: return put(static_cast<std::uint8_t>(pack(*small_layout(type), round_to(type, value))));
+        case DType::i32:
+        case DType::i64: break;
     }
     throw InternalError("unknown number format");
 }
 
-double decode(DType type, const void* from) {
+Number decode_number(DType type, const void* from) {
     const auto get = [from]<class T>(T stored) {
         std::memcpy(&stored, from, sizeof stored);
         return stored;
     };
     switch (type) {
-        case DType::f64: return get(double{});
-        case DType::f32: return static_cast<double>(get(float{}));
-        case DType::i32: return get(std::int32_t{});
+        case DType::f64: return Number::real(get(double{}));
+        case DType::f32: return Number::real(static_cast<double>(get(float{})));
+        case DType::i32: return Number::whole(Kind::i32, get(std::int32_t{}));
+        case DType::i64: return Number::whole(Kind::i64, get(std::int64_t{}));
         case DType::f16:
-        case DType::bf16: return unpack(*small_layout(type), get(std::uint16_t{}));
+        case DType::bf16: return Number::real(unpack(*small_layout(type), get(std::uint16_t{})));
         case DType::e4m3:
-        case DType::e5m2: return unpack(*small_layout(type), get(std::uint8_t{}));
+        case DType::e5m2: return Number::real(unpack(*small_layout(type), get(std::uint8_t{})));
     }
     throw InternalError("unknown number format");
 }
@@ -193,19 +200,30 @@ Result<Tensor> Tensor::to(DType type) const {
     Result<Tensor> tensor = make(type, sizes_);
     if (!tensor.ok()) return tensor;
     in_parallel(count_, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) tensor->set(i, at(i));
+        for (std::int64_t i = begin; i < end; ++i) tensor->set(i, number(i));
     });
     return tensor;
 }
 
-double Tensor::at(std::int64_t i) const { return decode(type_, static_cast<const char*>(data()) + i * bytes(type_)); }
-void Tensor::set(std::int64_t i, double value) { encode(type_, value, static_cast<char*>(data()) + i * bytes(type_)); }
+Number Tensor::number(std::int64_t i) const {
+    return decode_number(type_, static_cast<const char*>(data()) + i * bytes(type_));
+}
+void Tensor::set(std::int64_t i, const Number& value) { 
+    encode(type_, value, static_cast<char*>(data()) + i * bytes(type_));
+}
 
 std::vector<double> Tensor::to_doubles() const {
     std::vector<double> values(static_cast<std::size_t>(count_));
     in_parallel(count_, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) values[static_cast<std::size_t>(i)] = at(i);
     });
+    return values;
+}
+
+Column Tensor::to_column() const {
+    if (is_float(type_)) return to_doubles();
+    std::vector<std::int64_t> values(static_cast<std::size_t>(count_));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(static_cast<std::int64_t>(i)).as_whole(Kind::i64);
     return values;
 }
 

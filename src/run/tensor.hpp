@@ -5,14 +5,18 @@
 #include <memory>
 #include <vector>
 
+#include "diagram/column.hpp"
 #include "support/dtype.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
 
-/// One number in its stored form. encode rounds as round_to does (to nearest, ties to even; once); decode is exact.
-void encode(DType type, double value, void* to);
-double decode(DType type, const void* from);
+/// One number in its stored form. encode rounds as round_to does (to nearest, ties to even; once), and wraps an integer that becomes a
+/// narrower one; decode is exact.
+void encode(DType type, const Number& value, void* to);
+Number decode_number(DType type, const void* from);
+inline void encode(DType type, double value, void* to) { encode(type, Number::real(value), to); }
+inline double decode(DType type, const void* from) { return decode_number(type, from).as_real(); }
 
 /// Owns its numbers. A copy copies them.
 class Tensor {
@@ -36,9 +40,12 @@ public:
     [[nodiscard]] void* data() { return data_.get(); }
     [[nodiscard]] const void* data() const { return data_.get(); }
 
-    [[nodiscard]] double at(std::int64_t i) const;  ///< by row-major place
-    void set(std::int64_t i, double value);
+    [[nodiscard]] double at(std::int64_t i) const { return number(i).as_real(); }  ///< by row-major place
+    [[nodiscard]] Number number(std::int64_t i) const;
+    void set(std::int64_t i, double value) { set(i, Number::real(value)); }
+    void set(std::int64_t i, const Number& value);
     [[nodiscard]] std::vector<double> to_doubles() const;
+    [[nodiscard]] Column to_column() const;
 
     /// Independent N(mean, deviation²) rounded to the type. Value i depends on seed and i alone, whatever the size or the machine's
     /// number of cores.

@@ -46,10 +46,11 @@ double round_narrow(const Format& format, double x) {
     return std::copysign(rounded, x);
 }
 
-double round_to_int(double x) {
+/// `beyond`: 2^(bits - 1), the first number above the range; `largest`: the double nearest to the last inside of it.
+double round_to_int(double x, double beyond, double largest) {
     if (x != x) return 0;
-    if (x >= 2147483647.0) return 2147483647.0;
-    if (x <= -2147483648.0) return -2147483648.0;
+    if (x >= beyond) return largest;
+    if (x <= -beyond) return -beyond;
     return std::trunc(x) + 0.0;  // + 0.0: an integer has no negative zero
 }
 
@@ -64,6 +65,7 @@ std::string_view name(DType type) {
         case DType::e4m3: return "e4m3";
         case DType::e5m2: return "e5m2";
         case DType::i32: return "i32";
+        case DType::i64: return "i64";
     }
     throw InternalError("unknown number format");
 }
@@ -84,11 +86,12 @@ int bytes(DType type) {
         case DType::e4m3: return 1;
         case DType::e5m2: return 1;
         case DType::i32: return 4;
+        case DType::i64: return 8;
     }
     throw InternalError("unknown number format");
 }
 
-bool is_float(DType type) { return type != DType::i32; }
+bool is_float(DType type) { return type != DType::i32 && type != DType::i64; }
 
 double epsilon(DType type) {
     switch (type) {
@@ -98,7 +101,8 @@ double epsilon(DType type) {
         case DType::bf16: return 0x1p-7;
         case DType::e4m3: return 0x1p-3;
         case DType::e5m2: return 0x1p-2;
-        case DType::i32: return 0;
+        case DType::i32:
+        case DType::i64: return 0;
     }
     throw InternalError("unknown number format");
 }
@@ -111,7 +115,8 @@ double round_to(DType type, double x) {
         case DType::bf16: return round_narrow(bf16_format, x);
         case DType::e4m3: return round_narrow(e4m3_format, x);
         case DType::e5m2: return round_narrow(e5m2_format, x);
-        case DType::i32: return round_to_int(x);
+        case DType::i32: return round_to_int(x, 0x1p31, 0x1p31 - 1);
+        case DType::i64: return round_to_int(x, 0x1p63, 0x1p63);
     }
     throw InternalError("unknown number format");
 }
@@ -155,8 +160,7 @@ FormatRange format_range(DType type) {
 
 DType promote(DType a, DType b) {
     if (a == b) return a;
-    if (!is_float(a)) return b;
-    if (!is_float(b)) return a;
+    if (is_float(a) != is_float(b)) return is_float(a) ? a : b;
     if (bytes(a) != bytes(b)) return bytes(a) > bytes(b) ? a : b;
     // f16 with bf16, e4m3 with e5m2: neither holds the other, the next wider format holds both.
     return bytes(a) == 2 ? DType::f32 : DType::f16;

@@ -26,7 +26,7 @@ Typed join(Typed a, Typed b) {
 
 /// The result of a function whose values are no integers.
 Typed to_float(Typed a) {
-    if (a.type == DType::i32) a.type = DType::f32;
+    if (a.type && !is_float(*a.type)) a.type = DType::f32;
     return a;
 }
 

@@ -1,7 +1,6 @@
 #include "tile/buffer.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "support/result.hpp"
 
@@ -38,7 +37,7 @@ void Tile::cut(AxisId axis, std::int64_t from, std::int64_t size, std::int64_t l
     count[static_cast<std::size_t>(axis)] = std::min(size, limit - from);
 }
 
-void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile) {
+void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile, DType type) {
     internal_check(!buffer.alive, "interpret: a variable begins to live twice");
     buffer.origin.resize(dims.size()), buffer.count.resize(dims.size()), buffer.stride.resize(dims.size());
     std::int64_t size = 1;
@@ -47,7 +46,7 @@ void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile) {
         buffer.origin[d] = range.low, buffer.count[d] = range.high - range.low + 1, buffer.stride[d] = size;
         size *= buffer.count[d];
     }
-    buffer.data.assign(static_cast<std::size_t>(size), std::numeric_limits<double>::quiet_NaN());
+    buffer.data = Column::unset(type, static_cast<std::size_t>(size));
     buffer.collected = 0;
     buffer.alive = true;
 }
@@ -60,15 +59,33 @@ bool is_placed(const Buffer& buffer, const std::vector<Index>& dims, const Tile&
     return buffer.alive;
 }
 
+namespace {
+
+/// Calls f with the cells of both, which are of one kind.
+template <class F>
+void with_cells(const Column& from, Column& to, F f) {
+    internal_check(from.is_whole() == to.is_whole(), "interpret: a transfer between integers and real numbers");
+    if (from.is_whole())
+        f(from.wholes(), to.wholes());
+    else
+        f(from.reals(), to.reals());
+}
+
+}  // namespace
+
 void load_box(const Buffer& whole, Buffer& part) {
-    for_each_run(part, whole, [&](std::int64_t to, std::int64_t from, std::int64_t length) {
-        std::copy_n(whole.data.begin() + from, length, part.data.begin() + to);
+    with_cells(whole.data, part.data, [&](const auto& source, auto& target) {
+        for_each_run(part, whole, [&](std::int64_t to, std::int64_t from, std::int64_t length) {
+            std::copy_n(source.begin() + from, length, target.begin() + to);
+        });
     });
 }
 
 void store_box(const Buffer& part, Buffer& whole) {
-    for_each_run(part, whole, [&](std::int64_t from, std::int64_t to, std::int64_t length) {
-        std::copy_n(part.data.begin() + from, length, whole.data.begin() + to);
+    with_cells(part.data, whole.data, [&](const auto& source, auto& target) {
+        for_each_run(part, whole, [&](std::int64_t from, std::int64_t to, std::int64_t length) {
+            std::copy_n(source.begin() + from, length, target.begin() + to);
+        });
     });
     whole.collected += part.size();
 }

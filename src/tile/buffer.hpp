@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "diagram/column.hpp"
 #include "diagram/sizes.hpp"
 
 namespace napkin {
@@ -21,15 +22,15 @@ struct Tile {
 /// The values of a box, row-major; in absolute coordinates it begins at `origin`.
 struct Buffer {
     std::vector<std::int64_t> origin, count, stride;
-    std::vector<double> data;
+    Column data;
     std::int64_t collected = 0;  ///< values that store_box put into it
     bool alive = false;
 
     [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(data.size()); }
 };
 
-/// Makes the buffer alive: the box that `dims` span over the tile, filled with NaN.
-void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile);
+/// Makes the buffer alive: the box that `dims` span over the tile, its values of the type unset.
+void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile, DType type);
 
 /// Whether the buffer is the box that `dims` span over the tile.
 bool is_placed(const Buffer& buffer, const std::vector<Index>& dims, const Tile& tile);

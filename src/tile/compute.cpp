@@ -1,8 +1,10 @@
 #include "tile/compute.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
+#include "diagram/evaluate.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -21,7 +23,7 @@ Operand locate(const Read& r, const Tile& tile, const std::vector<Buffer>& buffe
     const Buffer& b = buffers[at(r.array)];
     internal_check(b.alive, "interpret: a variable is read that is not alive");
     internal_check(r.indices.size() == b.count.size(), "interpret: a read's rank is not its variable's");
-    Operand operand{b.data.data(), {}};
+    Operand operand = operand_of(b.data);
     for (std::size_t d = 0; d < r.indices.size(); ++d) {
         const Interval range = range_of(r.indices[d], tile.begin, tile.count);
         internal_check(range.low >= b.origin[d] && range.high < b.origin[d] + b.count[d],
@@ -51,10 +53,13 @@ Arithmetic::Compiled& Arithmetic::compiled(const Compute& compute, const Tile& t
         row = outer.back(), outer.pop_back();
     else if (!compute.reduce && !target_axes.empty())
         row = target_axes.back();
+    Kind kind = accumulated_kind(kinds_(compute.body), kernel_.variables[at(compute.variable)].memory_type);
+    if (compute.carry && kinds_(compute.carry) == Kind::real) kind = Kind::real;
     // In double precision a number format only says that a value is whole, or not (diagram/evaluate.hpp, Precision::exact).
     found->second = std::make_unique<Compiled>(
-        Compiled{std::move(target_axes), std::move(outer), row, Row(compute.body, row, extents_, find, false), {}});
-    if (compute.carry) found->second->carry.emplace_back(compute.carry, -1, extents_, find, false);
+        Compiled{std::move(target_axes), std::move(outer), row, kind,
+                 Row(compute.body, kinds_, extents_, find, {row, kind, false}), {}});
+    if (compute.carry) found->second->carry.emplace_back(compute.carry, kinds_, extents_, find, typename Row::Options{-1, kind, false});
     return *found->second;
 }
 
@@ -62,65 +67,104 @@ void Arithmetic::run(const Compute& compute, const Tile& tile, std::vector<Buffe
     Compiled& c = compiled(compute, tile, buffers);
     const Variable& v = kernel_.variables[at(compute.variable)];
     Buffer& target = buffers[at(compute.variable)];
-    if (!target.alive) place(target, v.dims, tile);
+    if (!target.alive) place(target, v.dims, tile, v.memory_type);
     // What is computed again must cover the tile that it covered before.
     internal_check(is_placed(target, v.dims, tile), "interpret: a variable's tile changes");
-    std::vector<double> result(target.data.size());  // apart from the target, whose old values may still be read
+    // Apart from the target, whose old values may still be read.
+    Column result = Column::unset(v.memory_type, target.data.size());
     point_ = tile.begin;
-    if (compute.reduce)
-        reduce_points(*compute.reduce, c, tile, result);
+    if (c.kind == Kind::real)
+        run_points<double>(compute, c, tile, result);
     else
-        map_points(c, tile, result);
-    // Whole numbers are what an integer array means; a state becomes one when it is complete.
-    if (!is_float(v.memory_type) && !v.is_state)
-        for (double& x : result) x = round_to(v.memory_type, x);
+        run_points<std::int64_t>(compute, c, tile, result);
     target.data = std::move(result);
 }
 
+template <class Cell>
+void Arithmetic::run_points(const Compute& compute, Compiled& c, const Tile& tile, Column& result) {
+    if (compute.reduce)
+        reduce_points<Cell>(*compute.reduce, c, tile, result);
+    else
+        map_points<Cell>(c, tile, result);
+    if (result.is_whole()) result = result.in(kernel_.variables[at(compute.variable)].memory_type);
+}
+
+namespace {
+
+/// Values of a row into the cells of a column.
+template <class Cell>
+void put(const Cell* values, std::int64_t n, Column& to, std::int64_t place) {
+    const auto number = [](Cell x) {
+        if constexpr (std::is_same_v<Cell, double>)
+            return Number::real(x);
+        else
+            return Number::whole(Kind::i64, x);
+    };
+    for (std::int64_t i = 0; i < n; ++i) to.set(static_cast<std::size_t>(place + i), number(values[i]));
+}
+
+double combined(ReduceOp op, Kind, double a, double b) { return op == ReduceOp::sum ? a + b : apply(op, a, b); }
+std::int64_t combined(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b) { return apply_whole(op, kind, a, b); }
+
+template <class Cell>
+const Cell* run_row(RowProgram<double>& program, const std::vector<std::int64_t>& point, std::int64_t n) {
+    if constexpr (std::is_same_v<Cell, double>)
+        return program.run(point, n);
+    else
+        return program.run_whole(point, n);
+}
+
+}  // namespace
+
 /// Runs the body along the row axis from the current point and calls f(first position, values, count) for every part of the row.
-template <class F>
+template <class Cell, class F>
 void Arithmetic::for_each_row(Compiled& c, const Tile& tile, F f) {
     const std::int64_t length = c.row_axis >= 0 ? tile.count[at(c.row_axis)] : 1;
     for (std::int64_t done = 0; done < length;) {
         const std::int64_t n = std::min(Row::max_row, length - done);
         if (c.row_axis >= 0) point_[at(c.row_axis)] = tile.begin[at(c.row_axis)] + done;
-        f(done, c.body.run(point_, n), n);
+        f(done, run_row<Cell>(c.body, point_, n), n);
         done += n;
     }
 }
 
-void Arithmetic::map_points(Compiled& c, const Tile& tile, std::vector<double>& result) {
+template <class Cell>
+void Arithmetic::map_points(Compiled& c, const Tile& tile, Column& result) {
     std::vector<AxisId> outer = c.target_axes;
     if (!outer.empty()) outer.pop_back();
     std::int64_t row = 0;
     for_each_point(counts_of(outer, tile), [&](const std::vector<std::int64_t>& offset) {
         for (std::size_t d = 0; d < outer.size(); ++d) point_[at(outer[d])] = tile.begin[at(outer[d])] + offset[d];
-        for_each_row(c, tile, [&](std::int64_t first, const double* values, std::int64_t n) {
-            std::copy_n(values, n, result.begin() + row + first);
+        for_each_row<Cell>(c, tile, [&](std::int64_t first, const Cell* values, std::int64_t n) {
+            put(values, n, result, row + first);
         });
         row += c.target_axes.empty() ? 1 : tile.count[at(c.target_axes.back())];
     });
 }
 
-void Arithmetic::reduce_points(ReduceOp op, Compiled& c, const Tile& tile, std::vector<double>& result) {
+template <class Cell>
+void Arithmetic::reduce_points(ReduceOp op, Compiled& c, const Tile& tile, Column& result) {
     const std::vector<std::int64_t> reduced = counts_of(c.outer_reduce_axes, tile);
-    std::size_t element = 0;
+    const auto start = [&]() -> Cell {
+        if constexpr (std::is_same_v<Cell, double>)
+            return identity(op);
+        else
+            return whole_identity(op, c.kind);
+    };
+    std::int64_t element = 0;
     for_each_point(counts_of(c.target_axes, tile), [&](const std::vector<std::int64_t>& offset) {
         for (std::size_t d = 0; d < offset.size(); ++d)
             point_[at(c.target_axes[d])] = tile.begin[at(c.target_axes[d])] + offset[d];
-        double total = identity(op);
+        Cell total = start();
         for_each_point(reduced, [&](const std::vector<std::int64_t>& inner) {
             for (std::size_t d = 0; d < inner.size(); ++d)
                 point_[at(c.outer_reduce_axes[d])] = tile.begin[at(c.outer_reduce_axes[d])] + inner[d];
-            for_each_row(c, tile, [&](std::int64_t, const double* values, std::int64_t n) {
-                if (op == ReduceOp::sum)
-                    for (std::int64_t i = 0; i < n; ++i) total += values[i];
-                else
-                    for (std::int64_t i = 0; i < n; ++i) total = apply(op, total, values[i]);
+            for_each_row<Cell>(c, tile, [&](std::int64_t, const Cell* values, std::int64_t n) {
+                for (std::int64_t i = 0; i < n; ++i) total = combined(op, c.kind, total, values[i]);
             });
         });
-        if (!c.carry.empty()) total = apply(op, *c.carry[0].run(point_, 1), total);
-        result[element++] = total;
+        if (!c.carry.empty()) total = combined(op, c.kind, *run_row<Cell>(c.carry[0], point_, 1), total);
+        put(&total, 1, result, element++);
     });
 }
 

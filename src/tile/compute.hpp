@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "algebra/number.hpp"
 #include "diagram/row_program.hpp"
 #include "tile/buffer.hpp"
 #include "tile/program.hpp"
@@ -13,7 +14,10 @@ namespace napkin {
 /// Compiles the statements of a kernel as they first run. Holds references: keep it no longer than what it was made from.
 class Arithmetic {
 public:
-    Arithmetic(const TileKernel& kernel, const Extents& extents) : kernel_(kernel), extents_(extents) {}
+    Arithmetic(const TileKernel& kernel, const Extents& extents)
+        : kernel_(kernel), extents_(extents), kinds_([&kernel](ArrayId variable) {
+              return kernel.variables[static_cast<std::size_t>(variable)].memory_type;
+          }) {}
 
     /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not alive. Throws
     /// InternalError where the statement reads what is not there.
@@ -26,19 +30,25 @@ private:
         std::vector<AxisId> target_axes;
         std::vector<AxisId> outer_reduce_axes;
         AxisId row_axis;  ///< the innermost reduced axis; of a map, the innermost target axis; -1 at a scalar
+        Kind kind;         ///< in which the body's values are accumulated
         Row body;
         std::vector<Row> carry;  ///< none or one, evaluated at single points
     };
 
     /// The statement, its reads found in the core's buffers.
     Compiled& compiled(const Compute& compute, const Tile& tile, const std::vector<Buffer>& buffers);
-    template <class F>
+    template <class Cell, class F>
     void for_each_row(Compiled& c, const Tile& tile, F f);
-    void map_points(Compiled& c, const Tile& tile, std::vector<double>& result);
-    void reduce_points(ReduceOp op, Compiled& c, const Tile& tile, std::vector<double>& result);
+    template <class Cell>
+    void map_points(Compiled& c, const Tile& tile, Column& result);
+    template <class Cell>
+    void reduce_points(ReduceOp op, Compiled& c, const Tile& tile, Column& result);
+    template <class Cell>
+    void run_points(const Compute& compute, Compiled& c, const Tile& tile, Column& result);
 
     const TileKernel& kernel_;
     const Extents& extents_;
+    Kinds kinds_;
     std::unordered_map<const Compute*, std::unique_ptr<Compiled>> compiled_;
     std::vector<std::int64_t> point_;  ///< coordinate of every axis
 };

@@ -20,7 +20,7 @@ Buffer whole_array(const Diagram& diagram, ArrayId array, const Extents& extents
     std::vector<Index> dims;
     for (const AxisId axis : diagram.array(array).axes) dims.push_back(Affine::axis(axis));
     Buffer buffer;
-    place(buffer, dims, {std::vector<std::int64_t>(extents.size(), 0), extents});
+    place(buffer, dims, {std::vector<std::int64_t>(extents.size(), 0), extents}, diagram.array(array).type);
     return buffer;
 }
 
@@ -115,7 +115,7 @@ private:
     }
 
     void hold(VariableId v) {
-        place(buffer(v), run_.variable(v).dims, tile_);
+        place(buffer(v), run_.variable(v).dims, tile_, run_.variable(v).memory_type);
         count_held(buffer(v).size());
     }
 
@@ -141,15 +141,12 @@ private:
         count_of(v).loaded += buffer(v).size();
     }
 
-    /// A core's values become what they are in memory on their way up.
     void write_up(VariableId v) {
         const Variable& variable = run_.variable(v);
         internal_check(buffer(v).alive, "interpret: a variable is stored that is not alive");
         Buffer& memory = run_.memory[at(variable.array)];
         if (!above_ && !memory.alive) memory = whole_array(run_.program.diagram, variable.array, run_.program.extents);
-        Buffer part = buffer(v);
-        if (!is_float(variable.memory_type))
-            for (double& x : part.data) x = round_to(variable.memory_type, x);
+        const Buffer& part = buffer(v);
         store_box(part, above_ ? above_->buffer(v) : memory);
         counts_.stored += part.size();
         count_of(v).stored += part.size();
@@ -180,7 +177,8 @@ private:
     void run_one(const Init& init) {
         if (!is_core()) return run_children(init);
         hold(init.variable);
-        std::fill(buffer(init.variable).data.begin(), buffer(init.variable).data.end(), init.value);
+        Buffer& b = buffer(init.variable);
+        b.data = Column(run_.variable(init.variable).memory_type, b.data.size(), Number::real(init.value));
     }
 
     void run_one(const Compute& compute) {
@@ -282,7 +280,7 @@ std::vector<Counted> run_program(const TileProgram& program, const std::vector<s
             std::cmp_not_equal(values[a].size(), count_values(program.diagram, id, program.extents)))
             continue;
         memory[a] = whole_array(program.diagram, id, program.extents);
-        memory[a].data = std::move(values[a]);
+        memory[a].data = values[a].in(program.diagram.arrays[a].type);
     }
     std::vector<Counted> counted;
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {

@@ -39,7 +39,7 @@ Outcome compare(const Diagram& diagram, const Extents& extents, const BaselineOp
     baseline->run(in_pointers, out_pointers);
     evaluate(diagram, extents, values, precision);
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::vector<double>& exact = values[static_cast<std::size_t>(diagram.outputs[i])];
+        const Column& exact = values[static_cast<std::size_t>(diagram.outputs[i])];
         for (std::size_t j = 0; j < exact.size(); ++j) {
             const double got = out[i][j];
             if (got == exact[j] || (std::isnan(got) && std::isnan(exact[j]))) continue;

@@ -23,7 +23,7 @@ namespace napkin_cpu {
 #define OVER_BOTH(name) OVER(name, float) OVER(name, double)
 OVER_BOTH(exp) OVER_BOTH(exp2) OVER_BOTH(log) OVER_BOTH(tanh) OVER_BOTH(erf) OVER_BOTH(sin) OVER_BOTH(cos) OVER_BOTH(sqrt) OVER_BOTH(rsqrt)
 OVER_BOTH(floor) OVER_BOTH(abs)
-OVER_BOTH(round_f64) OVER_BOTH(round_f32) OVER_BOTH(round_f16) OVER_BOTH(round_bf16) OVER_BOTH(round_e4m3) OVER_BOTH(round_e5m2) OVER_BOTH(round_i32)
+OVER_BOTH(round_f64) OVER_BOTH(round_f32) OVER_BOTH(round_f16) OVER_BOTH(round_bf16) OVER_BOTH(round_e4m3) OVER_BOTH(round_e5m2)
 #define OVER2(name, T) extern "C" void name##_##T(const T* x, const T* y, T* z, long n) { \
     for (long i = 0; i < n; i += lanes<T>) store(z + i, name(load(x + i), load(y + i))); }
 OVER2(pow, float) OVER2(pow, double) OVER2(maximum, float) OVER2(maximum, double) OVER2(minimum, float) OVER2(minimum, double)
@@ -33,8 +33,8 @@ OVER2(pow, float) OVER2(pow, double) OVER2(maximum, float) OVER2(maximum, double
     extern "C" void out_##S##_##T(S* to, long row, long column, const T* from, long from_row, long rows, long columns) { \
         copy_out(to, row, column, from, from_row, rows, columns); }
 #define STORAGE_BOTH(S) STORAGE(S, float) STORAGE(S, double)
-using f64 = double; using f32 = float; using i32 = int32_t;
-STORAGE_BOTH(f64) STORAGE_BOTH(f32) STORAGE_BOTH(f16) STORAGE_BOTH(bf16) STORAGE_BOTH(e4m3) STORAGE_BOTH(e5m2) STORAGE_BOTH(i32)
+using f64 = double; using f32 = float;
+STORAGE_BOTH(f64) STORAGE_BOTH(f32) STORAGE_BOTH(f16) STORAGE_BOTH(bf16) STORAGE_BOTH(e4m3) STORAGE_BOTH(e5m2)
 #define LANES(T)                                                                                          \
     extern "C" long lanes_##T() { return lanes<T>; }                                                      \
     extern "C" void over_lanes_##T(const T* x, T* y) {                                                    \
@@ -258,6 +258,7 @@ TEST_P(Prelude, RoundingEqualsTheNumberFormats) {
     const std::vector<float> x = samples<float>(20000);
     const std::vector<double> wide = samples<double>(20000);
     for (const DType type : all_dtypes) {
+        if (!is_float(type)) continue;
         const std::vector<float> y = apply("round_" + std::string(name(type)), x);
         const std::vector<double> wide_y = apply("round_" + std::string(name(type)), wide);
         const auto expect = [&](double value, double got, double exact) {
@@ -310,6 +311,7 @@ void expect_storage(const std::shared_ptr<const JitModule>& module, DType type, 
 
 TEST_P(Prelude, StorageEqualsTheNumberFormats) {
     for (const DType type : all_dtypes) {
+        if (!is_float(type)) continue;
         expect_storage<float>(module_, type, "_float");
         expect_storage<double>(module_, type, "_double");
     }

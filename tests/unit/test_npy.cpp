@@ -58,13 +58,15 @@ TEST(Npy, ReadsEveryType) {
     expect(">f2", raw<std::uint16_t>({0x3c00, 0xc000}, true), DType::f16, {1, -2});
     expect("<i4", raw<std::int32_t>({-7, 2147483647}), DType::i32, {-7, 2147483647});
     expect(">i4", raw<std::int32_t>({-7, 2147483647}, true), DType::i32, {-7, 2147483647});
-    expect("<i8", raw<std::int64_t>({-2147483648LL, 5}), DType::i32, {-2147483648.0, 5});
-    expect(">i8", raw<std::int64_t>({-2147483648LL, 5}, true), DType::i32, {-2147483648.0, 5});
+    expect("<i8", raw<std::int64_t>({-2147483648LL, 5}), DType::i64, {-2147483648.0, 5});
+    expect("<i8", raw<std::int64_t>({-2147483648LL, 5}), DType::i32, {-2147483648.0, 5}, DType::i32);
+    expect("<i4", raw<std::int32_t>({-7, 5}), DType::i64, {-7, 5}, DType::i64);
+    expect(">i8", raw<std::int64_t>({-2147483648LL, 5}, true), DType::i64, {-2147483648.0, 5});
     expect("<i2", raw<std::int16_t>({-300, 300}), DType::i32, {-300, 300});
     expect("|i1", raw<std::int8_t>({-3, 3}), DType::i32, {-3, 3});
     expect("|u1", raw<std::uint8_t>({200, 3}), DType::i32, {200, 3});
     expect("<u2", raw<std::uint16_t>({60000, 3}), DType::i32, {60000, 3});
-    expect("<u4", raw<std::uint32_t>({2000000000U, 3}), DType::i32, {2000000000, 3});
+    expect("<u4", raw<std::uint32_t>({4000000000U, 3}), DType::i64, {4000000000, 3});
     expect("|b1", raw<std::uint8_t>({1, 0}), DType::i32, {1, 0});
     expect("<V2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
     expect("|V2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
@@ -114,8 +116,8 @@ TEST(Npy, SaysWhatIsWrong) {
                               "|V1", "<f99999999999"}) {
         EXPECT_EQ(code(parse(npy(header(descr, "(2,)"), raw<float>({1, 2})))), "npy-type") << descr;
     }
-    EXPECT_EQ(code(parse(npy(header("<i8", "(1,)"), raw<std::int64_t>({1LL << 40})))), "npy-range");
-    EXPECT_EQ(code(parse(npy(header("<u4", "(1,)"), raw<std::uint32_t>({4000000000U})))), "npy-range");
+    EXPECT_EQ(code(parse(npy(header("<i8", "(1,)"), raw<std::int64_t>({1LL << 40})), DType::i32)), "npy-range");
+    EXPECT_EQ(code(parse(npy(header("<u4", "(1,)"), raw<std::uint32_t>({4000000000U})), DType::i32)), "npy-range");
     EXPECT_EQ(code(parse(npy(header("<u8", "(1,)"), raw<std::uint64_t>({~0ULL})))), "npy-range");
     const auto short_data = parse(npy(header("<f4", "(2, 3)"), raw<float>({1, 2})));
     EXPECT_NE(short_data.errors()[0].message.find("x.npy"), std::string::npos);

@@ -24,7 +24,7 @@ Sized sized(const std::string& text) {
 
 std::vector<double> values_of(Probe probe, const std::string& type = "f32") {
     const Sized s = sized("f(X[a, t]: " + type + ") -> Y[a]\n    Y[a] = sum(t) X[a, t]\nsizes a = 3, t = 20\n");
-    return probe_inputs(s.diagram, s.extents, probe, 7)[static_cast<std::size_t>(s.diagram.inputs[0])];
+    return probe_inputs(s.diagram, s.extents, probe, 7)[static_cast<std::size_t>(s.diagram.inputs[0])].to_doubles();
 }
 
 std::ptrdiff_t count_if(const std::vector<double>& values, bool (*good)(double)) {

@@ -178,6 +178,7 @@ std::string memory_type(DType type) {
         case DType::f64: return "double";
         case DType::f32: return "float";
         case DType::i32: return "int32_t";
+        case DType::i64: return "int64_t";
         default: return std::string(name(type));
     }
 }

@@ -1,0 +1,89 @@
+// Integers are exact and wrap as NumPy's do, whatever evaluates them.
+#include "algebra/number.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "diagram/evaluate.hpp"
+#include "diagram_builder.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::int64_t least32 = -2147483648LL, largest32 = 2147483647LL;
+constexpr std::int64_t least64 = std::numeric_limits<std::int64_t>::min(),
+                       largest64 = std::numeric_limits<std::int64_t>::max();
+
+TEST(Number, WrapsAtTheWidthOfItsKind) {
+    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, largest32, 1), least32);
+    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i64, largest32, 1), 2147483648LL);
+    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i64, largest64, 1), least64);
+    EXPECT_EQ(apply_whole(BinaryOp::mul, Kind::i32, 65536, 65536), 0);
+    EXPECT_EQ(apply_whole(BinaryOp::mul, Kind::i32, 46341, 46341), 46341LL * 46341 - (1LL << 32));
+    EXPECT_EQ(apply_whole(UnaryOp::neg, Kind::i32, least32), least32);
+    EXPECT_EQ(apply_whole(UnaryOp::abs, Kind::i64, least64), least64);
+    EXPECT_EQ(apply_whole(BinaryOp::pow, Kind::i32, 3, 21), wrap(Kind::i32, 10460353203LL));
+}
+
+TEST(Number, QuotientsAndRemaindersRoundTowardMinusInfinity) {
+    const std::int64_t cases[][4] = {{7, 2, 3, 1},  {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1},
+                                     {6, 3, 2, 0},  {-6, 3, -2, 0}, {5, 0, 0, 0},    {0, 5, 0, 0},
+                                     {least64, -1, least64, 0}};
+    for (const auto& [a, b, quotient, remainder] : cases) {
+        EXPECT_EQ(apply_whole(BinaryOp::floor_div, Kind::i64, a, b), quotient) << a << " // " << b;
+        EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, a, b), remainder) << a << " % " << b;
+    }
+}
+
+TEST(Number, RealNumbersBecomeIntegersTowardZeroAndSaturate) {
+    EXPECT_EQ(whole_of(Kind::i32, -2.7), -2);
+    EXPECT_EQ(whole_of(Kind::i32, 3e9), largest32);
+    EXPECT_EQ(whole_of(Kind::i32, -3e9), least32);
+    EXPECT_EQ(whole_of(Kind::i64, 1e30), largest64);
+    EXPECT_EQ(whole_of(Kind::i64, std::numeric_limits<double>::quiet_NaN()), 0);
+}
+
+TEST(Number, AConstantIsExactPastTheIntegersOfADouble) {
+    const Expr large = whole_constant(9007199254740993);  // 2^53 + 1
+    EXPECT_EQ(whole_of(*as<Constant>(large)), 9007199254740993);
+    EXPECT_FALSE(equal(large, whole_constant(9007199254740992)));
+    EXPECT_EQ(whole_of(*as<Constant>(whole_constant(largest64))), largest64);
+    EXPECT_EQ(whole_of(*as<Constant>(whole_constant(least64))), least64);
+    EXPECT_FALSE(whole_of(*as<Constant>(constant(0x1p63))));
+    EXPECT_FALSE(whole_of(*as<Constant>(constant(-0.0))));
+    EXPECT_EQ(to_string(large, {}), "9007199254740993");
+    const Expr sum = simplify(binary(BinaryOp::add, large, constant(1)));
+    EXPECT_EQ(whole_of(*as<Constant>(sum)), 9007199254740994);
+}
+
+TEST(Number, EvaluationIsExactInBothWidths) {
+    Builder b;
+    const AxisId i = b.axis("i", 3);
+    const ArrayId x = b.input("X", {i}, DType::i32), y = b.input("Y", {i}, DType::i64);
+    const ArrayId next = b.map("A", {i}, binary(BinaryOp::add, b.self(x), constant(1)));
+    b.d.arrays[static_cast<std::size_t>(next)].type = DType::i32;
+    const ArrayId wide = b.map("B", {i}, binary(BinaryOp::add, b.self(x), b.self(y)));
+    b.d.arrays[static_cast<std::size_t>(wide)].type = DType::i64;
+    const ArrayId same = b.map("C", {i}, binary(BinaryOp::eq, b.self(y), whole_constant(9007199254740993)));
+    const ArrayId total = b.reduce("D", {}, ReduceOp::sum, {i}, b.self(y));
+    b.d.arrays[static_cast<std::size_t>(total)].type = DType::i64;
+    const ArrayId least = b.reduce("E", {}, ReduceOp::min, {i}, b.self(x));
+    b.d.arrays[static_cast<std::size_t>(least)].type = DType::i32;
+    Values values(b.d.arrays.size());
+    values[static_cast<std::size_t>(x)] = {16777217, 2147483647, -5};
+    values[static_cast<std::size_t>(y)] = std::vector<std::int64_t>{9007199254740992, 9007199254740993, 1};
+    for (const Precision precision : {Precision::exact, Precision::stored}) {
+        evaluate(b.d, bind_sizes(b.d).value(), values, precision);
+        const auto cells = [&](ArrayId id) { return values[static_cast<std::size_t>(id)].wholes(); };
+        using Whole = std::vector<std::int64_t>;
+        EXPECT_EQ(cells(next), (Whole{16777218, least32, -4}));
+        EXPECT_EQ(cells(wide), (Whole{9007199271518209, 9007201402224640, -4}));
+        EXPECT_EQ(values[static_cast<std::size_t>(same)], (Column{0, 1, 0}));
+        EXPECT_EQ(cells(total), (Whole{18014398509481986}));
+        EXPECT_EQ(cells(least), (Whole{-5}));
+    }
+}
+
+}  // namespace
+}  // namespace napkin
