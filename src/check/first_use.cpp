@@ -32,10 +32,10 @@ std::string key_of(const std::string& text) {
 
 /// What cannot be kept is found again the next time.
 void remember(const Cache& cache, const std::string& key, const std::string& text) {
-    const auto directory = cache.begin();
-    if (!directory) return;
-    if (write_new_file(*directory + "/" + record_name, text) != 0) return cache.abandon(*directory);
-    (void)cache.commit(*directory, key, "validated derivation");
+    const auto draft = cache.begin();
+    if (!draft) return;
+    if (write_new_file(draft->directory + "/" + record_name, text) != 0) return cache.abandon(*draft);
+    (void)cache.commit(*draft, key, "validated derivation");
 }
 
 }  // namespace
