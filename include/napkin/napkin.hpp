@@ -94,6 +94,20 @@ struct Predicted {
     double seconds = 0;           ///< duration
 };
 
+/// One result of a run against the diagram's definition in double precision, value by value, each within the error that the definition
+/// allows it (docs/check.md).
+struct OutputCheck {
+    std::string array;
+    std::int64_t values = 0;     ///< compared
+    std::int64_t beyond = 0;     ///< outside of their bounds: napkin's fault
+    std::int64_t unbounded = 0;  ///< that have no bound, as where a divisor may be 0
+    /// The value that is farthest out: its coordinates, what it is, what the definition gives, and its bound.
+    std::vector<std::int64_t> place;
+    double value = 0, reference = 0, bound = 0;
+    [[nodiscard]] bool good() const { return beyond == 0; }
+    std::string message;  ///< where the value is and what it should be; empty when good
+};
+
 /// A compiled diagram: one or more fused kernels, loaded and ready. Copies share the code. Every member may be called from
 /// several threads at a time.
 class Program {
@@ -102,6 +116,11 @@ public:
     /// are free. A view with gaps, or with its axes in another order, is copied to and from a dense one.
     /// Errors: view-count, view-type, view-sizes (both sizes), view-strides, view-null, view-overlap.
     [[nodiscard]] std::vector<Error> run(std::span<const ConstView> inputs, std::span<const View> outputs) const;
+
+    /// Runs, and compares the results (a sample of very large ones, drawn by the seed) with the definition: about a second more.
+    [[nodiscard]] Expected<std::vector<OutputCheck>> run_and_check(std::span<const ConstView> inputs,
+                                                                   std::span<const View> outputs,
+                                                                   std::uint64_t seed = 0) const;
 
     [[nodiscard]] const std::string& name() const;
     [[nodiscard]] const std::vector<ArrayInfo>& inputs() const;

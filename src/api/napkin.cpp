@@ -2,10 +2,13 @@
 #include <napkin/napkin.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
 #include "check/first_use.hpp"
+#include "check/verdict.hpp"
 #include "run/derivation.hpp"
 #include "run/pipeline.hpp"
 #include "syntax/lexer.hpp"
@@ -52,6 +55,22 @@ ArrayInfo describe_array(const Diagram& diagram, ArrayId id, const Extents& exte
         info.sizes.push_back(extents[static_cast<std::size_t>(axis)]);
     }
     return info;
+}
+
+/// The view's numbers as an array of its own. Pre: a run has found the view right.
+template <class AnyView>
+Tensor tensor_of(const AnyView& view) {
+    const DType type = internal_type(view.type);
+    auto made = Tensor::make(type, view.sizes);
+    if (!made) throw std::bad_alloc();
+    const std::int64_t width = bytes(type);
+    for (std::int64_t i = 0; i < made->count(); ++i) {
+        std::int64_t rest = i, offset = view.strides.empty() ? i : 0;
+        for (std::size_t d = view.strides.size(); d-- > 0; rest /= view.sizes[d]) offset += rest % view.sizes[d] * view.strides[d];
+        std::memcpy(static_cast<char*>(made->data()) + i * width, static_cast<const char*>(view.data) + offset * width,
+                    static_cast<std::size_t>(width));
+    }
+    return std::move(made).value();
 }
 
 }  // namespace
@@ -104,6 +123,20 @@ std::vector<Error> Program::run(std::span<const ConstView> inputs, std::span<con
     for (const View& view : outputs) out.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
     const Status status = impl_->compilation.kernel->run(in, out);
     return status ? std::vector<Error>{} : to_public(status.errors());
+}
+
+Expected<std::vector<OutputCheck>> Program::run_and_check(std::span<const ConstView> inputs, std::span<const View> outputs,
+                                                          std::uint64_t seed) const {
+    if (auto errors = run(inputs, outputs); !errors.empty()) return errors;
+    std::vector<Tensor> in, out;
+    for (const ConstView& view : inputs) in.push_back(tensor_of(view));
+    for (const View& view : outputs) out.push_back(tensor_of(view));
+    std::vector<OutputCheck> checks;
+    for (const ArrayVerdict& v : check_outputs(impl_->compilation, in, out, {.seed = seed}).arrays) {
+        checks.push_back({v.array, v.values, v.beyond, v.unbounded, v.place, v.value, v.reference, v.bound,
+                          v.judgement == Judgement::bad ? describe(v) : std::string()});
+    }
+    return checks;
 }
 
 Expected<Program> compile(std::string_view text, const CompileOptions& options) {

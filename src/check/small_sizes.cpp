@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "run/sample.hpp"
+#include "check/sample.hpp"
 
 namespace napkin {
 

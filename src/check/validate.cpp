@@ -8,7 +8,7 @@
 
 #include "derive/derive.hpp"
 #include "derive/evaluate_derived.hpp"
-#include "run/sample.hpp"
+#include "check/sample.hpp"
 
 namespace napkin {
 

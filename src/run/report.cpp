@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "run/baseline.hpp"
 #include "run/blas.hpp"
 #include "run/contraction.hpp"
 #include "run/measure.hpp"
-#include "run/sample.hpp"
 #include "tile/count.hpp"
 
 namespace napkin {
@@ -59,51 +57,6 @@ struct MultiplyRate {
     int threads = 1;
     std::vector<float> a, b, c;
 };
-
-/// Largest distance; infinite when one is NaN or infinite where the other is not the same.
-double largest_error(const Column& a, const Column& exact) {
-    double largest = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const bool same = a.is_whole() ? a.wholes()[i] == exact.wholes()[i]
-                                       : a[i] == exact[i] || (std::isnan(a[i]) && std::isnan(exact[i]));
-        // Integers that differ, differ by 1 at least.
-        const double error = same ? 0 : std::max(a.is_whole() ? 1.0 : 0.0, std::abs(a[i] - exact[i]));
-        largest = std::max(largest, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
-    }
-    return largest;
-}
-
-void check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
-                   const RunOptions& options, RunReport& report) {
-    const Diagram& diagram = c.diagram;
-    const Sample sample = sample_outputs(diagram, c.extents, options.check_points, options.seed);
-    Values exact(sample.diagram.arrays.size());
-    for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
-        exact[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
-    }
-    fill_coordinates(sample, exact);
-    Values plain = exact;
-    evaluate(sample.diagram, sample.extents, exact, Precision::exact);
-    evaluate(sample.diagram, sample.extents, plain, Precision::stored);
-    for (std::size_t i = 0; i < diagram.outputs.size(); ++i) {
-        const ArrayId id = diagram.outputs[i];
-        const Column kernel = take_sample(sample, id, c.extents, outputs[i].to_column());
-        ErrorCheck check;
-        check.array = diagram.array(id).name;
-        check.type = diagram.array(id).type;
-        check.error = largest_error(kernel, exact[at(id)]);
-        check.plain_error = largest_error(plain[at(id)], exact[at(id)]);
-        for (const double value : exact[at(id)]) {
-            if (std::isfinite(value)) check.largest = std::max(check.largest, std::abs(value));
-        }
-        check.rounding = check.largest * epsilon(check.type) / 2;
-        check.good = check.error <= 2 * check.plain_error + check.rounding;
-        report.good = report.good && check.good;
-        report.checked_values += static_cast<std::int64_t>(kernel.size());
-        report.output_values += outputs[i].count();
-        report.checks.push_back(std::move(check));
-    }
-}
 
 /// The part of a box of axes in which all forms are ≥ 0: one axis is counted as an interval, the others are walked, or sampled
 /// evenly when there are very many points.
@@ -281,11 +234,6 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
     const std::function<void()> kernel = [&] {
         internal_check(c.kernel->run(in, out, options.threads).ok(), "a kernel that ran runs no more");
     };
-
-    if (options.check) {
-        progress("evaluating in double precision");
-        check_outputs(c, inputs, outputs, options, report);
-    }
 
     const int threads = options.threads > 0 ? options.threads : c.kernel->threads();
     // The baseline's inputs and outputs in the type that it computes in.

@@ -1,6 +1,5 @@
 #pragma once
-// What `napkin run` measures: the fused kernels beside the same diagram evaluated equation by equation, the counts beside the model,
-// the numbers beside double precision.
+// What `napkin run` measures: the fused kernels beside the same diagram evaluated equation by equation, the counts beside the model.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,23 +17,9 @@ struct RunOptions {
     std::uint64_t seed = 0;                            ///< of the inputs that are not given: N(0, 1)
     int threads = 0;                                   ///< of both evaluations; 0: as planned
     bool baseline = true;                              ///< measure equation by equation too
-    bool check = true;                                 ///< compare with double precision
     bool multiply_rate = false;                        ///< measure OpenBLAS' own sgemm beside them
     double seconds = 2;                                ///< about how long to measure
-    double check_points = 3e8;                         ///< points that the reference evaluates, at most
     std::function<void(const std::string&)> progress;  ///< told what goes on; may be null
-};
-
-/// One output against double precision. FlashAttention's rule: the error may be twice that of the plain evaluation in the types of
-/// the arrays, plus one rounding of the output.
-struct ErrorCheck {
-    std::string array;
-    DType type = DType::f32;
-    double error = 0;        ///< largest |kernel - exact|
-    double plain_error = 0;  ///< largest |plain - exact|
-    double rounding = 0;     ///< half a unit in the last place of the largest |exact|
-    double largest = 0;      ///< largest |exact|
-    bool good = false;       ///< error ≤ 2·plain_error + rounding, and what is not finite is the same
 };
 
 struct RunReport {
@@ -54,9 +39,6 @@ struct RunReport {
     double flops = 0;                   ///< 2 × the multiplications of all contractions that contribute to the outputs
     double dense_flops = 0;             ///< the same with what masks take out again: what equation by equation computes
     std::int64_t kernel_extra_bytes = 0, baseline_extra_bytes = 0;
-    std::vector<ErrorCheck> checks;
-    std::int64_t checked_values = 0, output_values = 0;
-    bool good = true;  ///< every check is
 };
 
 /// Sizes that the given inputs' shapes say, by axis. Errors: unknown-input (nearest name), input-rank, input-sizes (two inputs, or an
@@ -69,7 +51,7 @@ Result<std::map<std::string, std::int64_t>> sizes_of_inputs(const Diagram& diagr
 Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& extents,
                                        const std::map<std::string, Tensor>& given, std::uint64_t seed);
 
-/// Runs, measures and checks. `outputs` receives the results in the diagram's order. Errors: too-little-memory.
+/// Runs and measures. `outputs` receives the results in the diagram's order. Errors: too-little-memory.
 Result<RunReport> run_and_report(const Compilation& compilation, const std::vector<Tensor>& inputs,
                                  const RunOptions& options, std::vector<Tensor>& outputs);
 

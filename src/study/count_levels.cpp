@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "diagram/evaluate.hpp"
-#include "run/sample.hpp"
+#include "check/sample.hpp"
 #include "support/numbers.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"

@@ -55,11 +55,11 @@ Arithmetic::Compiled& Arithmetic::compiled(const Compute& compute, const Tile& t
         row = target_axes.back();
     Kind kind = accumulated_kind(kinds_(compute.body), kernel_.variables[at(compute.variable)].memory_type);
     if (compute.carry && kinds_(compute.carry) == Kind::real) kind = Kind::real;
-    // In double precision a number format only says that a value is whole, or not (diagram/evaluate.hpp, Precision::exact).
     found->second = std::make_unique<Compiled>(
         Compiled{std::move(target_axes), std::move(outer), row, kind,
-                 Row(compute.body, kinds_, extents_, find, {row, kind, false}), {}});
-    if (compute.carry) found->second->carry.emplace_back(compute.carry, kinds_, extents_, find, typename Row::Options{-1, kind, false});
+                 Row(compute.body, kinds_, extents_, find, {row, kind, round_casts_}), {}});
+    if (compute.carry)
+        found->second->carry.emplace_back(compute.carry, kinds_, extents_, find, Row::Options{-1, kind, round_casts_});
     return *found->second;
 }
 

@@ -14,10 +14,12 @@ namespace napkin {
 /// Compiles the statements of a kernel as they first run. Holds references: keep it no longer than what it was made from.
 class Arithmetic {
 public:
-    Arithmetic(const TileKernel& kernel, const Extents& extents)
-        : kernel_(kernel), extents_(extents), kinds_([&kernel](ArrayId variable) {
-              return kernel.variables[static_cast<std::size_t>(variable)].memory_type;
-          }) {}
+    /// `round_casts`: casts to a float type round; else a number format only says that a value is whole, or not.
+    Arithmetic(const TileKernel& kernel, const Extents& extents, bool round_casts)
+        : kernel_(kernel),
+          extents_(extents),
+          round_casts_(round_casts),
+          kinds_([&kernel](ArrayId variable) { return kernel.variables[static_cast<std::size_t>(variable)].memory_type; }) {}
 
     /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not alive. Throws
     /// InternalError where the statement reads what is not there.
@@ -48,6 +50,7 @@ private:
 
     const TileKernel& kernel_;
     const Extents& extents_;
+    bool round_casts_;
     Kinds kinds_;
     std::unordered_map<const Compute*, std::unique_ptr<Compiled>> compiled_;
     std::vector<std::int64_t> point_;  ///< coordinate of every axis

@@ -36,7 +36,8 @@ struct KernelRun {
     const TileKernel& kernel;
     const std::vector<TileSizes>& outer;  ///< of the levels above the core, outermost first
     Memory& memory;
-    Arithmetic arithmetic{kernel, program.extents};
+    Precision precision;
+    Arithmetic arithmetic{kernel, program.extents, precision == Precision::stored};
     Counted counted{std::vector<LevelCounts>(outer.size() + 1)};
 
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return program.extents[at(axis)]; }
@@ -146,7 +147,9 @@ private:
         internal_check(buffer(v).alive, "interpret: a variable is stored that is not alive");
         Buffer& memory = run_.memory[at(variable.array)];
         if (!above_ && !memory.alive) memory = whole_array(run_.program.diagram, variable.array, run_.program.extents);
-        const Buffer& part = buffer(v);
+        Buffer part = buffer(v);
+        if (run_.precision == Precision::stored && !part.data.is_whole())
+            for (double& x : part.data.reals()) x = round_to(variable.memory_type, x);
         store_box(part, above_ ? above_->buffer(v) : memory);
         counts_.stored += part.size();
         count_of(v).stored += part.size();
@@ -268,7 +271,7 @@ void run_kernel(KernelRun& run) {
 
 /// Runs every kernel over the outer levels that it is given.
 std::vector<Counted> run_program(const TileProgram& program, const std::vector<std::vector<TileSizes>>& outer,
-                                 Values& values) {
+                                 Values& values, Precision precision) {
     internal_check(program.extents.size() == program.diagram.axes.size(),
                    "interpret: the extents are those of another diagram");
     internal_check(outer.size() == program.kernels.size(), "interpret: the levels are those of another program");
@@ -284,7 +287,7 @@ std::vector<Counted> run_program(const TileProgram& program, const std::vector<s
     }
     std::vector<Counted> counted;
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-        KernelRun run{program, program.kernels[k], outer[k], memory};
+        KernelRun run{program, program.kernels[k], outer[k], memory, precision};
         run_kernel(run);
         counted.push_back(std::move(run.counted));
     }
@@ -294,9 +297,9 @@ std::vector<Counted> run_program(const TileProgram& program, const std::vector<s
 
 }  // namespace
 
-std::vector<KernelCounts> interpret(const TileProgram& program, Values& values) {
+std::vector<KernelCounts> interpret(const TileProgram& program, Values& values, Precision precision) {
     std::vector<KernelCounts> counts;
-    for (const Counted& c : run_program(program, std::vector<std::vector<TileSizes>>(program.kernels.size()), values)) {
+    for (const Counted& c : run_program(program, std::vector<std::vector<TileSizes>>(program.kernels.size()), values, precision)) {
         const LevelCounts& core = c.levels.back();
         counts.push_back({core.loaded, core.stored, core.peak_memory, core.groups, c.chunks_run, c.chunks_skipped, {}});
         for (const ArrayCount& a : core.arrays)
@@ -308,7 +311,7 @@ std::vector<KernelCounts> interpret(const TileProgram& program, Values& values) 
 std::vector<std::vector<LevelCounts>> interpret_levels(const TileProgram& program,
                                                        const std::vector<std::vector<TileSizes>>& outer, Values& values) {
     std::vector<std::vector<LevelCounts>> counts;
-    for (Counted& c : run_program(program, outer, values)) counts.push_back(std::move(c.levels));
+    for (Counted& c : run_program(program, outer, values, Precision::exact)) counts.push_back(std::move(c.levels));
     return counts;
 }
 

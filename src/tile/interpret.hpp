@@ -23,8 +23,9 @@ struct KernelCounts {
 };
 
 /// `values` holds the inputs by ArrayId of program.diagram; on return also every array that a kernel stored.
+/// With Precision::stored, casts round and so does what a kernel stores, each to its type.
 /// Pre: the program verifies (verify.hpp). A program that touches what is not there throws InternalError.
-std::vector<KernelCounts> interpret(const TileProgram& program, Values& values);
+std::vector<KernelCounts> interpret(const TileProgram& program, Values& values, Precision precision = Precision::exact);
 
 /// The same with memories between memory and the core, by the rules atop cost/nested.hpp: every value moves through a buffer of each
 /// level. `outer` holds the sizes of the outer levels of each kernel, outermost first; the program has the core's. The counts of each

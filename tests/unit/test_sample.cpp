@@ -1,5 +1,5 @@
 // A sample of the outputs is exactly the full evaluation at the kept places.
-#include "run/sample.hpp"
+#include "check/sample.hpp"
 
 #include <gtest/gtest.h>
 

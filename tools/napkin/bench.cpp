@@ -40,7 +40,6 @@ ExitCode bench(const BenchCommand& c) {
     RunOptions run;
     run.seed = static_cast<std::uint64_t>(c.seed);
     run.threads = static_cast<int>(c.common.threads);
-    run.check = false;
     run.multiply_rate = true;
     run.seconds = c.seconds;
     Json document = json_document("bench");
@@ -52,7 +51,7 @@ ExitCode bench(const BenchCommand& c) {
     for (const std::string& file : c.files) {
         Options options = c.common;
         options.file = file;
-        const auto measured = compile_and_measure(options, {}, {}, run, false);
+        const auto measured = compile_and_measure(options, {}, {}, run, {});
         if (!measured) return fail(measured.errors(), c.common);
         Json entry = {{"file", file}};
         entry.update(measured_json(*measured));

@@ -67,7 +67,7 @@ Status check_outputs(const Diagram& diagram, const Files& files) {
 }  // namespace
 
 Result<Measured> compile_and_measure(const Options& options, const Files& input_files, const Files& output_files,
-                                     RunOptions run, bool validate) {
+                                     RunOptions run, const Checks& checks) {
     PipelineOptions pipeline = pipeline_options(options, Pass::compile);
     auto source = read_source(options.file);
     if (!source) return source.errors();
@@ -94,7 +94,7 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
         say(pass_times(*compilation));
     }
     std::optional<FirstUse> first_use;
-    if (validate) {
+    if (checks.derivation) {
         progress.show("validating");
         first_use = validate_first_use(compilation->derived);
     }
@@ -106,12 +106,29 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
     progress.clear();
     if (!report) return report.errors();
     for (const std::string& warning : report->warnings) say("napkin: " + warning);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const auto file = output_files.find(compilation->diagram.array(compilation->diagram.outputs[i]).name);
-        if (file == output_files.end()) continue;
-        if (const Status written = write_npy(file->second, outputs[i]); !written) return written.errors();
+    std::optional<Verdict> verdict;
+    if (checks.numbers) {
+        progress.show("evaluating in double precision");
+        verdict = check_outputs(*compilation, *inputs, outputs, {.seed = run.seed});
+        progress.clear();
     }
-    return Measured{std::move(compilation).value(), std::move(report).value(), first_use};
+    Files written;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const std::string& name = compilation->diagram.array(compilation->diagram.outputs[i]).name;
+        const auto file = output_files.find(name);
+        if (file == output_files.end()) continue;
+        const bool bad = verdict && verdict->arrays[i].judgement == Judgement::bad;
+        const std::string path = bad ? bad_name(file->second) : file->second;
+        if (const Status done = write_npy(path, outputs[i]); !done) return done.errors();
+        written[name] = path;
+    }
+    return Measured{std::move(compilation).value(), std::move(report).value(), first_use, std::move(verdict),
+                    std::move(written)};
+}
+
+std::string bad_name(const std::string& path) {
+    const std::size_t name = path.find_last_of('/') + 1, dot = path.rfind('.');
+    return dot == std::string::npos || dot <= name ? path + ".bad" : path.substr(0, dot) + ".bad" + path.substr(dot);
 }
 
 std::string sizes_text(const Compilation& compilation) {
@@ -121,6 +138,36 @@ std::string sizes_text(const Compilation& compilation) {
     }
     return text;
 }
+
+namespace {
+
+Json verdict_json(const Verdict& verdict) {
+    Json document = {{"checks", Json::array()}};
+    for (const ArrayVerdict& v : verdict.arrays) {
+        document["checks"].push_back({{"array", v.array},
+                                      {"type", name(v.type)},
+                                      {"judgement", name(v.judgement)},
+                                      {"values", v.values},
+                                      {"beyond", v.beyond},
+                                      {"unbounded", v.unbounded},
+                                      {"farthest",
+                                       {{"share", v.share},
+                                        {"place", v.place},
+                                        {"value", v.value},
+                                        {"reference", v.reference},
+                                        {"bound", v.bound}}},
+                                      {"error", v.error},
+                                      {"plain_error", v.plain_error},
+                                      {"rounding", v.rounding},
+                                      {"within_plain", v.within_plain()}});
+    }
+    document["checked_values"] = verdict.checked_values;
+    document["output_values"] = verdict.output_values;
+    document["good"] = verdict.good();
+    return document;
+}
+
+}  // namespace
 
 Json measured_json(const Measured& m) {
     const RunReport& r = m.report;
@@ -158,19 +205,7 @@ Json measured_json(const Measured& m) {
     }
     if (r.multiply_flops_per_s) document["sgemm_flops_per_s"] = *r.multiply_flops_per_s;
     document["compile"] = {{"seconds", r.compile_seconds}, {"from_cache", r.from_cache}};
-    document["checks"] = Json::array();
-    for (const ErrorCheck& check : r.checks) {
-        document["checks"].push_back({{"array", check.array},
-                                      {"type", name(check.type)},
-                                      {"error", check.error},
-                                      {"plain_error", check.plain_error},
-                                      {"rounding", check.rounding},
-                                      {"largest", check.largest},
-                                      {"good", check.good}});
-    }
-    document["checked_values"] = r.checked_values;
-    document["output_values"] = r.output_values;
-    document["good"] = r.good;
+    if (m.verdict) document.update(verdict_json(*m.verdict));
     return document;
 }
 

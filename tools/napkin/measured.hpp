@@ -1,9 +1,11 @@
 #pragma once
 // What `run` and `bench` have in common: inputs from files or at random, a measured run, and its figures as JSON.
 #include <map>
+#include <optional>
 #include <string>
 
 #include "check/first_use.hpp"
+#include "check/verdict.hpp"
 #include "napkin/command.hpp"
 #include "run/report.hpp"
 
@@ -12,17 +14,28 @@ namespace napkin::cli {
 /// Files by array name.
 using Files = std::map<std::string, std::string>;
 
-/// A compiled diagram, run and measured.
+/// A compiled diagram, run, measured and checked.
 struct Measured {
     Compilation compilation;
     RunReport report;
     std::optional<FirstUse> first_use;  ///< none where the derivation was not to be validated
+    std::optional<Verdict> verdict;     ///< none where the numbers were not to be checked
+    Files written;                      ///< outputs' files, by array name
 };
 
-/// Compiles the file for the sizes that --set, the inputs' files and the text give, validates its derivation at first use where
-/// `validate` is set, runs it, reports, and writes the outputs' files.
+/// What is asked besides the measurement.
+struct Checks {
+    bool derivation = false;  ///< validated at first use
+    bool numbers = false;     ///< compared with the definition
+};
+
+/// Compiles the file for the sizes that --set, the inputs' files and the text give, checks what is asked for, runs it, reports, and
+/// writes the outputs' files; that of an output with a bad verdict under a name that says so (bad_name).
 Result<Measured> compile_and_measure(const Options& options, const Files& input_files, const Files& output_files,
-                                     RunOptions run, bool validate);
+                                     RunOptions run, const Checks& checks);
+
+/// "out/o.npy" → "out/o.bad.npy".
+std::string bad_name(const std::string& path);
 
 Json measured_json(const Measured& measured);
 

@@ -1,4 +1,4 @@
-#include "run/sample.hpp"
+#include "check/sample.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,0 +1,331 @@
+#include "check/bounded.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "support/result.hpp"
+
+namespace napkin {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+/// Stands for a finite number that the reference itself cannot hold.
+constexpr double beyond = 1e300;
+
+/// Roundings of the functions in units of Rounding::step, from the errors that the prelude of the emitted code states (in units in the
+/// last place, one of which is at most one step).
+constexpr double function_steps = 2;
+constexpr double tanh_steps = 4;
+constexpr double power_steps = 8;  // a whole power by repeated squaring
+
+Bounded certain(double value) { return {value, 0, 0}; }
+
+/// A finite result within its error, and what it may have become by overflow.
+Bounded settle(double value, double error, const Rounding& r) {
+    if (std::isinf(value)) {
+        // The real value is finite but beyond a double.
+        const double sign = std::copysign(1.0, value);
+        return {sign * beyond, beyond * 0.9, sign > 0 ? may_be_infinite : may_be_minus_infinite};
+    }
+    if (!(error < infinity)) return anything(value);
+    return {value, error, overflow(value, error, r)};
+}
+
+/// Calls f with each special value in `may`.
+template <class F>
+void for_each_special(std::uint8_t may, F f) {
+    if (may & may_be_infinite) f(infinity);
+    if (may & may_be_minus_infinite) f(-infinity);
+    if (may & may_be_nan) f(nan);
+}
+
+/// Calls f with the values of an interval at which an operation takes its extremes among the special cases: ends, centre, zero.
+template <class F>
+void for_each_corner(const Bounded& x, F f) {
+    f(x.value);
+    if (x.error == 0) return;
+    f(x.value - x.error);
+    f(x.value + x.error);
+    if (std::abs(x.value) < x.error) f(0.0);
+}
+
+bool touches_zero(const Bounded& x) { return !(std::abs(x.value) > x.error); }
+
+Bounded exponential(const Bounded& a, const Rounding& r) {
+    // The argument may be split into a sum or scaled to another base, which rounds it.
+    const double v = std::exp(a.value);
+    return settle(v, v * (std::expm1(a.error + r.step * std::abs(a.value)) + function_steps * r.step) + r.smallest, r);
+}
+
+Bounded logarithm(const Bounded& a, const Rounding& r) {
+    if (a.value + a.error < 0) return certain(nan);
+    if (a.value == 0 && a.error == 0) return certain(-infinity);
+    if (a.value <= a.error) return anything(std::log(a.value));
+    const double v = std::log(a.value);
+    return settle(v, -std::log1p(-a.error / a.value) + function_steps * r.step * std::abs(v), r);
+}
+
+Bounded square_root(const Bounded& a, const Rounding& r) {
+    if (a.value + a.error < 0) return certain(nan);
+    if (a.value < 0) return anything(nan);
+    const double v = std::sqrt(a.value);
+    const bool may_be_negative = a.value < a.error;
+    const double down = may_be_negative ? v : a.error / std::max(v + std::sqrt(a.value - a.error), 1e-300);
+    const double up = a.error / std::max(v + std::sqrt(a.value + a.error), 1e-300);
+    Bounded out = settle(v, a.error == 0 ? r.step * v : std::max(down, up) + r.step * v, r);
+    if (may_be_negative) out.may |= may_be_nan;
+    return out;
+}
+
+Bounded reciprocal_root(const Bounded& a, const Rounding& r) {
+    if (a.value + a.error < 0) return certain(nan);
+    if (a.value == 0 && a.error == 0) return {infinity, 0, may_be_infinite | may_be_minus_infinite};
+    const double v = 1 / std::sqrt(a.value);
+    if (a.value <= a.error) return anything(v);
+    return settle(v, v * (std::expm1(-0.5 * std::log1p(-a.error / a.value)) + function_steps * r.step), r);
+}
+
+Bounded finite_unary(UnaryOp op, const Bounded& a, const Rounding& r) {
+    const double v = apply(op, a.value);
+    switch (op) {
+        case UnaryOp::neg: return {v, a.error, 0};
+        case UnaryOp::abs: return {v, a.error, 0};
+        case UnaryOp::exp: return exponential(a, r);
+        case UnaryOp::log: return logarithm(a, r);
+        case UnaryOp::sqrt: return square_root(a, r);
+        case UnaryOp::rsqrt: return reciprocal_root(a, r);
+        case UnaryOp::tanh: {
+            const double least = std::max(0.0, std::abs(v) - a.error);  // the slope is at most 1
+            return {v, std::min(2.0, a.error * (1 - least * least) + tanh_steps * r.step * std::abs(v)), 0};
+        }
+        case UnaryOp::erf: {
+            const double least = std::max(0.0, std::abs(a.value) - a.error);
+            const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-least * least);
+            return {v, std::min(2.0, a.error * slope + function_steps * r.step * std::abs(v)), 0};
+        }
+        case UnaryOp::sin:
+        case UnaryOp::cos: return {v, std::min(2.0, a.error + function_steps * r.step * std::abs(v)), 0};
+        case UnaryOp::floor:
+            return {v, std::max(std::floor(a.value + a.error) - v, v - std::floor(a.value - a.error)), 0};
+        case UnaryOp::logical_not: return {v, a.error > 0 && touches_zero(a) ? 1.0 : 0.0, 0};
+    }
+    throw InternalError("unknown unary operator");
+}
+
+Bounded quotient(const Bounded& a, const Bounded& b, const Rounding& r) {
+    const double v = a.value / b.value;
+    if (b.value == 0 && b.error == 0) {
+        if (a.error > 0 && touches_zero(a)) return anything(v);
+        // The sign of a zero depends on how it came about.
+        return std::isnan(v) ? certain(v) : Bounded{v, 0, may_be_infinite | may_be_minus_infinite};
+    }
+    if (touches_zero(b)) return anything(v);
+    const double error = (a.error + std::abs(v) * b.error) / (std::abs(b.value) - b.error);
+    return settle(v, error + r.step * std::abs(v) + (a.value != 0 ? r.smallest : 0), r);
+}
+
+Bounded power(const Bounded& a, const Bounded& b, const Rounding& r) {
+    const double v = std::pow(a.value, b.value);
+    if (b.error == 0 && b.value == 0) return certain(1);
+    const bool is_whole = b.error == 0 && b.value == std::floor(b.value);
+    if (std::isnan(v)) return b.error > 0 || a.value + a.error >= 0 ? anything(v) : certain(v);
+    const double size = std::abs(a.value);
+    if (size > a.error || (a.error == 0 && size > 0)) {
+        const double relative = a.error > 0 ? -std::log1p(-a.error / size) : 0, log_size = std::abs(std::log(size));
+        if (a.value < 0 && b.error > 0) return anything(v);
+        double exponent = std::abs(b.value) * relative + b.error * (log_size + relative);
+        // But for small whole exponents the power is taken through a logarithm, or by another base's exponential.
+        if (!is_whole || std::abs(b.value) > power_steps) exponent += r.step * std::abs(b.value) * log_size;
+        return settle(v, std::abs(v) * (std::expm1(exponent) + power_steps * r.step) + r.smallest, r);
+    }
+    if (b.value - b.error <= 0) {
+        if (a.error > 0 || b.error > 0) return anything(v);
+        return {v, 0, may_be_infinite | may_be_minus_infinite};
+    }
+    if (b.error > 0) return anything(v);
+    const double most = std::pow(size + a.error, b.value);
+    Bounded out = settle(v, a.error > 0 ? (most + std::abs(v)) * (1 + power_steps * r.step) + r.smallest : 0, r);
+    if (!is_whole && a.value < a.error) out.may |= may_be_nan;
+    return out;
+}
+
+Bounded larger(const Bounded& a, const Bounded& b) {
+    const double gap = a.value - b.value;
+    if (std::abs(gap) > a.error + b.error) return gap > 0 ? a : b;
+    return {std::max(a.value, b.value), std::max(a.error, b.error), 0};
+}
+
+Bounded finite_binary(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& r, bool whole) {
+    const auto step = [&](double v) { return whole && std::abs(v) <= r.whole ? 0 : r.step * std::abs(v); };
+    switch (op) {
+        case BinaryOp::add: {
+            const double v = a.value + b.value;
+            return settle(v, a.error + b.error + step(v), r);
+        }
+        case BinaryOp::sub: {
+            const double v = a.value - b.value;
+            return settle(v, a.error + b.error + step(v), r);
+        }
+        case BinaryOp::mul: {
+            const double v = a.value * b.value;
+            const double error = std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
+            return settle(v, error + step(v) + (v != 0 && !whole ? r.smallest : 0), r);
+        }
+        case BinaryOp::div: return quotient(a, b, r);
+        case BinaryOp::floor_div: return apply(UnaryOp::floor, quotient(a, b, r), r);
+        case BinaryOp::mod: {
+            const Bounded whole_part = apply(UnaryOp::floor, quotient(a, b, r), r);
+            if (is_unbounded(whole_part)) return whole_part;
+            const double v = apply(op, a.value, b.value), carried = a.error + std::abs(whole_part.value) * b.error;
+            const double jump = whole_part.error * (std::abs(b.value) + b.error);
+            return settle(v, carried + jump + r.step * std::abs(a.value), r);
+        }
+        case BinaryOp::pow: {
+            const Bounded out = power(a, b, r);
+            return whole && std::abs(out.value) <= r.whole ? certain(out.value) : out;
+        }
+        case BinaryOp::max: return larger(a, b);
+        case BinaryOp::min: {
+            const Bounded out = larger({-a.value, a.error, 0}, {-b.value, b.error, 0});
+            return {-out.value, out.error, 0};
+        }
+        default: break;
+    }
+    throw InternalError("unknown binary operator");
+}
+
+/// Whether the value is zero: no, it depends, yes.
+enum class Truth : std::uint8_t { no, either, yes };
+Truth truth(const Bounded& x) {
+    if (x.may != 0 || is_unbounded(x) || (x.error > 0 && touches_zero(x))) return Truth::either;
+    return x.value != 0 ? Truth::yes : Truth::no;
+}
+
+Bounded condition(double value, bool certainly) { return {value, certainly ? 0.0 : 1.0, 0}; }
+
+Bounded logic(BinaryOp op, const Bounded& a, const Bounded& b) {
+    const Truth x = truth(a), y = truth(b), decides = op == BinaryOp::logical_and ? Truth::no : Truth::yes;
+    const bool certainly = x == decides || y == decides || (x != Truth::either && y != Truth::either);
+    return condition(apply(op, a.value, b.value), certainly);
+}
+
+Bounded comparison(BinaryOp op, const Bounded& a, const Bounded& b) {
+    const double v = apply(op, a.value, b.value);
+    if (a.may != 0 || b.may != 0 || is_unbounded(a) || is_unbounded(b)) return condition(v, false);
+    const double reach = a.error + b.error;
+    // An infinity or a NaN compares alike with all values of an interval.
+    return condition(v, reach == 0 || !std::isfinite(a.value) || !std::isfinite(b.value) ||
+                            std::abs(a.value - b.value) > reach);
+}
+
+bool is_comparison(BinaryOp op) {
+    return op == BinaryOp::lt || op == BinaryOp::le || op == BinaryOp::gt || op == BinaryOp::ge || op == BinaryOp::eq ||
+           op == BinaryOp::ne;
+}
+
+}  // namespace
+
+Bounded anything(double value) { return {value, infinity, may_be_any}; }
+
+Rounding rounding_of(DType working) {
+    Rounding r;
+    const FormatRange range = format_range(working);
+    r.type = working;
+    r.unit = range.epsilon / 2 + epsilon(DType::f64) / 2;
+    r.step = 2 * r.unit;
+    r.smallest = range.smallest_subnormal;
+    r.largest = range.largest;
+    r.whole = 2 / range.epsilon;
+    return r;
+}
+
+std::uint8_t overflow(double value, double error, const Rounding& r) {
+    std::uint8_t may = 0;
+    if (value + error > r.largest) may |= may_be_infinite;
+    if (value - error < -r.largest) may |= may_be_minus_infinite;
+    return may;
+}
+
+void admit(Bounded& x, double other) {
+    if (is_unbounded(x) || other == x.value || (std::isnan(other) && std::isnan(x.value))) return;
+    if (std::isnan(other)) {
+        x.may |= may_be_nan;
+    } else if (std::isinf(other)) {
+        x.may |= other > 0 ? may_be_infinite : may_be_minus_infinite;
+    } else if (std::isfinite(x.value)) {
+        x.error = std::max(x.error, std::abs(other - x.value));
+    } else {
+        x = anything(x.value);
+    }
+}
+
+Bounded apply(UnaryOp op, const Bounded& a, const Rounding& r) {
+    if (op == UnaryOp::logical_not) return condition(apply(op, a.value), truth(a) != Truth::either);
+    if (is_unbounded(a)) return anything(apply(op, a.value));
+    Bounded out = std::isfinite(a.value) ? finite_unary(op, a, r) : certain(apply(op, a.value));
+    for_each_special(a.may, [&](double special) { admit(out, apply(op, special)); });
+    return out;
+}
+
+Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& r, bool whole) {
+    if (is_comparison(op)) return comparison(op, a, b);
+    if (op == BinaryOp::logical_and || op == BinaryOp::logical_or) return logic(op, a, b);
+    if (is_unbounded(a) || is_unbounded(b)) return anything(apply(op, a.value, b.value));
+    Bounded out;
+    if (std::isfinite(a.value) && std::isfinite(b.value)) {
+        out = finite_binary(op, a, b, r, whole);
+    } else {
+        out = certain(apply(op, a.value, b.value));
+        // What runs may leave out a weight of 0, so that 0·∞ does not show.
+        if (op == BinaryOp::mul && (a.value == 0 || b.value == 0)) return anything(out.value);
+        for_each_corner(a, [&](double x) { for_each_corner(b, [&](double y) { admit(out, apply(op, x, y)); }); });
+    }
+    for_each_special(a.may, [&](double x) {
+        for_each_corner(b, [&](double y) { admit(out, apply(op, x, y)); });
+        for_each_special(b.may, [&](double y) { admit(out, apply(op, x, y)); });
+    });
+    for_each_special(b.may, [&](double y) { for_each_corner(a, [&](double x) { admit(out, apply(op, x, y)); }); });
+    return out;
+}
+
+Bounded select(const Bounded& condition, const Bounded& a, const Bounded& b) {
+    const Truth x = truth(condition);
+    Bounded out = condition.value != 0 ? a : b;
+    const Bounded& other = condition.value != 0 ? b : a;
+    if (x != Truth::either) return out;
+    if (is_unbounded(other)) return anything(out.value);
+    admit(out, other.value);
+    if (std::isfinite(other.value) && other.error > 0) {
+        admit(out, other.value - other.error);
+        admit(out, other.value + other.error);
+    }
+    out.may |= other.may;
+    return out;
+}
+
+Bounded cast(DType type, const Bounded& a) {
+    if (is_unbounded(a)) return anything(round_to(type, a.value));
+    Bounded out = certain(round_to(type, a.value));
+    if (a.error > 0) {
+        const double low = round_to(type, a.value - a.error), high = round_to(type, a.value + a.error);
+        if (is_float(type) && std::isfinite(low) && std::isfinite(high)) out = {low + (high - low) / 2, (high - low) / 2, 0};
+        admit(out, low);
+        admit(out, high);
+    }
+    for_each_special(a.may, [&](double special) { admit(out, round_to(type, special)); });
+    return out;
+}
+
+Bounded stored(DType type, const Bounded& a) {
+    if (is_unbounded(a) || std::isnan(a.value)) return a;
+    Bounded out = a;
+    for_each_corner(a, [&](double x) { admit(out, round_to(type, x)); });
+    for_each_special(a.may, [&](double special) { admit(out, round_to(type, special)); });
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,58 @@
+#pragma once
+// A number with what rounding may make of it. The rules follow from the definition alone: an operation on numbers within their bounds
+// gives a number within its bound, wherever in the arithmetic of what runs the operation is rounded.
+//
+// The error of a result is that of its operands carried through the operation, by the operation's slope or by its values at the ends of
+// the interval, plus its own rounding. What leaves the finite numbers is no error but a state: `may` names the special values that
+// stand beside the interval.
+#include <cstdint>
+
+#include "algebra/expr.hpp"
+#include "support/dtype.hpp"
+
+namespace napkin {
+
+/// The special values that a number may have taken, as bits.
+enum Special : std::uint8_t { may_be_infinite = 1, may_be_minus_infinite = 2, may_be_nan = 4, may_be_any = 7 };
+
+/// What runs has a number within value ± error here, or one of the special values in `may`. An infinite or NaN value has error 0: it
+/// is what every evaluation gives, but for `may`. An infinite error with may_be_any: nothing is known.
+struct Bounded {
+    double value = 0;
+    double error = 0;
+    std::uint8_t may = 0;
+    friend bool operator==(const Bounded&, const Bounded&) = default;
+};
+
+Bounded anything(double value);
+inline bool is_unbounded(const Bounded& x) { return !(x.error < 1.7976931348623157e308); }
+
+/// The arithmetic that runs, and that of the reference's own double precision on top.
+struct Rounding {
+    DType type = DType::f32;  ///< that what runs computes in
+    double unit = 0;          ///< largest relative error of one rounding in a sum, u
+    double step = 0;          ///< of one operation: 2u, as what runs may apply it in two steps (a division as a product with a reciprocal)
+    double smallest = 0;      ///< absolute error of a result that underflows
+    double largest = 0;       ///< finite; what passes it may have overflowed
+    double whole = 0;         ///< whole numbers up to here are held exactly
+};
+Rounding rounding_of(DType working);
+
+/// The result of an operation. `whole`: operands and result are whole numbers by their form, so that nothing is rounded while they are
+/// small enough.
+Bounded apply(UnaryOp op, const Bounded& a, const Rounding& rounding);
+Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& rounding, bool whole = false);
+/// Both sides where the condition may go either way.
+Bounded select(const Bounded& condition, const Bounded& a, const Bounded& b);
+/// The value as the type holds it: rounding is part of the definition here, so the interval is that of the rounded values.
+Bounded cast(DType type, const Bounded& a);
+/// The value whether or not it was rounded to the type on its way: what runs may keep it or read it back from memory.
+Bounded stored(DType type, const Bounded& a);
+
+/// Widens the bound so that it holds `other` too.
+void admit(Bounded& x, double other);
+
+/// What `may` becomes when an interval reaches past the largest finite number.
+std::uint8_t overflow(double value, double error, const Rounding& rounding);
+
+}  // namespace napkin

@@ -1,0 +1,27 @@
+#pragma once
+// What a bound takes from the program that runs: where it rounds, how wide it computes, how deep it sums. Everything else about a bound
+// follows from the definition, so that no rewrite vouches for itself.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "diagram/sizes.hpp"
+#include "tile/program.hpp"
+
+namespace napkin {
+
+struct Execution {
+    DType working = DType::f32;              ///< the coarsest type that a kernel computes and accumulates in
+    std::vector<std::int64_t> depth;         ///< by equation: roundings that a term of its reduction goes through, 0 for a map
+    std::vector<std::optional<DType>> kept;  ///< by ArrayId: the type in which the array lies in memory between kernels
+};
+
+/// The diagram as it stands, one equation after the other, each sum one term after the other.
+Execution plain_execution(const Diagram& diagram, const Extents& extents);
+
+/// The program's: `diagram` is the definition that it was derived from, `extents` its sizes. An axis that is streamed is summed chunk
+/// by chunk, and every chunk may correct what was summed before it.
+Execution execution_of(const Diagram& diagram, const Extents& extents, const TileProgram& program);
+
+}  // namespace napkin

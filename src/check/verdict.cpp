@@ -1,0 +1,158 @@
+#include "check/verdict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "check/sample.hpp"
+#include "diagram/evaluate.hpp"
+
+namespace napkin {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+/// With more values than this share without a bound, an output has not been checked.
+constexpr double most_unbounded = 0.1;
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Half the distance of neighbouring numbers of the type at x.
+double rounding_at(DType type, double x) {
+    if (!is_float(type)) return 0;
+    const FormatRange range = format_range(type);
+    return std::max(std::abs(x) * range.epsilon, range.smallest_subnormal) / 2;
+}
+
+/// Whether a number in the output's type is one that the bound holds.
+bool holds(const Bounded& reference, DType type, double x) {
+    if (is_unbounded(reference)) return true;
+    if (std::isnan(x) && (reference.may & may_be_nan)) return true;
+    if (std::isinf(x) && (reference.may & (x > 0 ? may_be_infinite : may_be_minus_infinite))) return true;
+    const double low = round_to(type, reference.value - reference.error), high = round_to(type, reference.value + reference.error);
+    // e4m3 has NaN in place of infinities.
+    if (std::isnan(x)) return std::isnan(low) || std::isnan(high);
+    if (std::isnan(reference.value)) return false;
+    return (std::isnan(low) || low <= x) && (std::isnan(high) || x <= high) && !(std::isnan(low) && std::isnan(high));
+}
+
+/// How far a value is out: at most 1 where it is good, though the type's own rounding may show otherwise.
+double share_of(double distance, double bound, bool good) {
+    if (!good) return distance > bound ? distance / bound : infinity;
+    return distance > 0 && distance < infinity ? std::min(1.0, distance / bound) : 0;
+}
+
+std::vector<std::int64_t> coordinates(std::int64_t place, const std::vector<std::int64_t>& sizes) {
+    std::vector<std::int64_t> result(sizes.size());
+    for (std::size_t i = sizes.size(); i-- > 0; place /= sizes[i]) result[i] = place % sizes[i];
+    return result;
+}
+
+/// Over the values that are finite on both sides.
+double largest_distance(const Column& a, const Column& b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (std::isfinite(a[i]) && std::isfinite(b[i])) largest = std::max(largest, std::abs(a[i] - b[i]));
+    return largest;
+}
+
+}  // namespace
+
+std::string_view name(Judgement judgement) {
+    switch (judgement) {
+        case Judgement::good: return "good";
+        case Judgement::unbounded: return "no bound";
+        case Judgement::bad: return "BAD";
+    }
+    return "";
+}
+
+bool Verdict::good() const {
+    return std::none_of(arrays.begin(), arrays.end(), [](const ArrayVerdict& a) { return a.judgement == Judgement::bad; });
+}
+
+std::string describe(const ArrayVerdict& v) {
+    const std::string where = v.place.empty() ? "" : fmt::format("[{}]", fmt::join(v.place, ", "));
+    return fmt::format("{}{} is {}, where the definition gives {} ± {:.2g}", v.array, where, v.value, v.reference, v.bound);
+}
+
+ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents, const BoundedValues& reference,
+                   const Column& values) {
+    const Array& about = diagram.array(array);
+    std::vector<std::int64_t> sizes;
+    for (const AxisId axis : about.axes) sizes.push_back(extents[at(axis)]);
+    const Column& wanted_values = reference.value[at(array)];
+    const bool exact_integers = values.is_whole() && wanted_values.is_whole() && reference.is_exact(array);
+    ArrayVerdict verdict;
+    verdict.array = about.name;
+    verdict.type = about.type;
+    verdict.values = static_cast<std::int64_t>(values.size());
+    double farthest = -1;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const Bounded wanted = reference.at(array, i);
+        if (is_unbounded(wanted)) {
+            ++verdict.unbounded;
+            continue;
+        }
+        const bool good =
+            exact_integers ? values.wholes()[i] == wanted_values.wholes()[i] : holds(wanted, about.type, values[i]);
+        verdict.beyond += good ? 0 : 1;
+        const double bound = wanted.error + rounding_at(about.type, wanted.value);
+        const double share = share_of(std::abs(values[i] - wanted.value), bound, good);
+        if (share <= farthest) continue;
+        farthest = share;
+        verdict.share = share;
+        verdict.place = coordinates(static_cast<std::int64_t>(i), sizes);
+        verdict.value = values[i];
+        verdict.reference = wanted.value;
+        verdict.bound = bound;
+    }
+    if (verdict.beyond > 0)
+        verdict.judgement = Judgement::bad;
+    else if (static_cast<double>(verdict.unbounded) > most_unbounded * static_cast<double>(verdict.values))
+        verdict.judgement = Judgement::unbounded;
+    return verdict;
+}
+
+Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
+                      const CheckOptions& options) {
+    const Diagram& diagram = c.diagram;
+    const Sample sample = sample_outputs(diagram, c.extents, options.points, options.seed);
+    Values given(sample.diagram.arrays.size());
+    for (std::size_t i = 0; i < diagram.inputs.size(); ++i)
+        given[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
+    fill_coordinates(sample, given);
+    const BoundedValues reference =
+        evaluate_bounded(sample.diagram, sample.extents, given, execution_of(diagram, c.extents, c.program));
+    Values plain = std::move(given);
+    evaluate(sample.diagram, sample.extents, plain, Precision::stored);
+
+    Verdict verdict;
+    verdict.seed = options.seed;
+    for (std::size_t i = 0; i < diagram.outputs.size(); ++i) {
+        const ArrayId id = diagram.outputs[i];
+        const Array& array = diagram.array(id);
+        const Column values = take_sample(sample, id, c.extents, outputs[i].to_column());
+        ArrayVerdict one = judge(sample.diagram, id, sample.extents, reference, values);
+        for (std::size_t d = 0; d < one.place.size(); ++d) {
+            const std::vector<std::int64_t>& kept = sample.kept[at(array.axes[d])];
+            if (!kept.empty()) one.place[d] = kept[static_cast<std::size_t>(one.place[d])];
+        }
+        const Column& exact = reference.value[at(id)];
+        one.error = largest_distance(values, exact);
+        one.plain_error = largest_distance(plain[at(id)], exact);
+        double largest = 0;
+        for (const double x : exact)
+            if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+        one.rounding = largest * epsilon(array.type) / 2;
+        verdict.checked_values += one.values;
+        verdict.output_values += outputs[i].count();
+        verdict.arrays.push_back(std::move(one));
+    }
+    return verdict;
+}
+
+}  // namespace napkin

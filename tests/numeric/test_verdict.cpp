@@ -1,0 +1,76 @@
+// Right kernels are good, whatever the seed and the sizes; a wrong number among their outputs is not.
+#include "check/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "run/report.hpp"
+
+namespace napkin {
+namespace {
+
+Compilation compiled(const std::string& text, const std::map<std::string, std::int64_t>& sizes = {}) {
+    PipelineOptions options;
+    options.sizes = sizes;
+    auto made = run_pipeline(std::make_shared<const Source>(Source{"<test>", text}), options);
+    if (!made) throw std::runtime_error(render(made.errors()));
+    return std::move(made).value();
+}
+
+std::vector<Tensor> run(const Compilation& c, const std::vector<Tensor>& inputs) {
+    std::vector<Tensor> outputs;
+    RunOptions options{.baseline = false, .seconds = 0};
+    const auto report = run_and_report(c, inputs, options, outputs);
+    if (!report) throw std::runtime_error(render(report.errors()));
+    return outputs;
+}
+
+void expect_good(const Compilation& c, std::uint64_t seed) {
+    const std::vector<Tensor> inputs = all_inputs(c.diagram, c.extents, {}, seed).value();
+    const Verdict verdict = check_outputs(c, inputs, run(c, inputs), {.seed = seed});
+    for (const ArrayVerdict& v : verdict.arrays)
+        EXPECT_EQ(v.judgement, Judgement::good) << "seed " << seed << ": " << describe(v);
+}
+
+const char* const attention = R"(
+attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d]
+    S[q, x] = sum(k) Q[q, k] * K[x, k]
+    P[q, x] = softmax(x) S[q, x] * k^-0.5
+    O[q, d] = sum(x) P[q, x] * V[x, d]
+)";
+
+TEST(CompiledVerdict, attention_of_ragged_sizes_is_good) {
+    const Compilation c = compiled(attention, {{"q", 113}, {"x", 203}, {"k", 16}, {"d", 24}});
+    for (std::uint64_t seed = 0; seed < 10; ++seed) expect_good(c, seed);
+}
+
+TEST(CompiledVerdict, a_sum_of_ten_is_good_whatever_the_seed) {
+    const Compilation c = compiled("f(A[i, j]) -> B[i]\n    B[i] = sum(j) A[i, j]\nsizes i = 1, j = 10\n");
+    for (std::uint64_t seed = 0; seed < 200; ++seed) expect_good(c, seed);
+}
+
+TEST(CompiledVerdict, double_precision_and_sizes_of_one_are_good) {
+    const Compilation wide = compiled(
+        "f(X[r, c]: f64) -> Y[r, c]: f64, V[r]: f64\n    Y[r, c] = softmax(c) X[r, c] * 3\n    V[r] = var(c) X[r, c]\n"
+        "sizes r = 5, c = 37\n");
+    for (std::uint64_t seed = 0; seed < 20; ++seed) expect_good(wide, seed);
+    const Compilation one = compiled(attention, {{"q", 1}, {"x", 1}, {"k", 1}, {"d", 1}});
+    for (std::uint64_t seed = 0; seed < 20; ++seed) expect_good(one, seed);
+}
+
+TEST(CompiledVerdict, a_wrong_row_beside_one_that_overflows_is_bad) {
+    const Compilation c = compiled("f(X[a, t]) -> Y[a]\n    Y[a] = sum(t) exp(X[a, t])\nsizes a = 8, t = 100\n");
+    std::vector<Tensor> inputs = all_inputs(c.diagram, c.extents, {}, 1).value();
+    for (std::int64_t t = 0; t < 100; ++t) inputs[0].set(t, 100);
+    std::vector<Tensor> outputs = run(c, inputs);
+    ASSERT_EQ(outputs[0].at(0), std::numeric_limits<double>::infinity());
+    EXPECT_TRUE(check_outputs(c, inputs, outputs, {}).good());
+    outputs[0].set(5, outputs[0].at(5) * 2.7);
+    const Verdict verdict = check_outputs(c, inputs, outputs, {});
+    EXPECT_FALSE(verdict.good());
+    EXPECT_EQ(verdict.arrays[0].place, std::vector<std::int64_t>{5});
+}
+
+}  // namespace
+}  // namespace napkin

@@ -1,0 +1,183 @@
+// The bounds hold: operands moved inside of their intervals, the operation done in single precision, and the result is inside of the
+// result's bound.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "check/bounded_reduce.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+const Rounding single = rounding_of(DType::f32);
+
+bool holds(const Bounded& bound, double x) {
+    if (is_unbounded(bound)) return true;
+    if (std::isnan(x)) return std::isnan(bound.value) || (bound.may & may_be_nan);
+    if (x == infinity && (bound.may & may_be_infinite)) return true;
+    if (x == -infinity && (bound.may & may_be_minus_infinite)) return true;
+    return x == bound.value || std::abs(x - bound.value) <= bound.error;
+}
+
+/// Numbers of every size, and those at which operations have their edges.
+class Draw {
+public:
+    explicit Draw(std::uint64_t seed) : random_(seed) {}
+    double value() {
+        switch (random_() % 12) {
+            case 0: return 0;
+            case 1: return 1;
+            case 2: return infinity;
+            case 3: return -infinity;
+            case 4: return static_cast<double>(random_() % 9) - 4;
+            case 5: return static_cast<float>(normal_(random_) * 1e38);
+            case 6: return static_cast<float>(normal_(random_) * 1e-38);
+            case 7: return static_cast<float>(normal_(random_) * 40);
+            case 8: return nan;
+            default: return static_cast<float>(normal_(random_));
+        }
+    }
+    Bounded bounded() {
+        Bounded x{value(), 0, 0};
+        if (std::isfinite(x.value) && random_() % 2 == 0)
+            x.error = std::abs(x.value) * std::pow(10, -static_cast<double>(random_() % 8));
+        if (std::isfinite(x.value) && random_() % 8 == 0) x.error = 0.5;
+        if (random_() % 16 == 0) x.may = static_cast<std::uint8_t>(random_() % 8);
+        return x;
+    }
+    /// A single-precision number that the bound admits.
+    float inside(const Bounded& x) {
+        if (x.may != 0 && random_() % 2 == 0) {
+            if (x.may & may_be_infinite) return static_cast<float>(infinity);
+            return x.may & may_be_minus_infinite ? static_cast<float>(-infinity) : static_cast<float>(nan);
+        }
+        const double share = std::uniform_real_distribution<double>(-1, 1)(random_);
+        const auto moved = static_cast<float>(x.value + share * x.error);
+        return x.error > 0 && std::isfinite(x.value) && std::abs(moved - x.value) <= x.error ? moved : static_cast<float>(x.value);
+    }
+    std::uint64_t next() { return random_(); }
+
+private:
+    std::mt19937_64 random_;
+    std::normal_distribution<double> normal_;
+};
+
+float in_single(UnaryOp op, float x) {
+    switch (op) {
+        case UnaryOp::neg: return -x;
+        case UnaryOp::exp: return std::exp(x);
+        case UnaryOp::log: return std::log(x);
+        case UnaryOp::tanh: return std::tanh(x);
+        case UnaryOp::erf: return std::erf(x);
+        case UnaryOp::sqrt: return std::sqrt(x);
+        case UnaryOp::rsqrt: return 1 / std::sqrt(x);
+        case UnaryOp::abs: return std::abs(x);
+        case UnaryOp::logical_not: return x == 0 ? 1 : 0;
+        case UnaryOp::sin: return std::sin(x);
+        case UnaryOp::cos: return std::cos(x);
+        case UnaryOp::floor: return std::floor(x);
+    }
+    return 0;
+}
+
+TEST(Bounded, unary_operations_stay_inside_of_their_bounds) {
+    Draw draw(1);
+    for (int trial = 0; trial < 200000; ++trial) {
+        const auto op = static_cast<UnaryOp>(draw.next() % 12);
+        const Bounded a = draw.bounded();
+        const float x = draw.inside(a), made = in_single(op, x);
+        const Bounded bound = apply(op, a, single);
+        ASSERT_TRUE(holds(bound, made)) << name(op) << " of " << x << " in " << a.value << " ± " << a.error << " is " << made
+                                        << ", bound " << bound.value << " ± " << bound.error << ", " << int{bound.may};
+    }
+}
+
+TEST(Bounded, binary_operations_stay_inside_of_their_bounds) {
+    constexpr BinaryOp ops[] = {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div,         BinaryOp::pow,
+                                BinaryOp::min, BinaryOp::max, BinaryOp::lt,  BinaryOp::le,          BinaryOp::gt,
+                                BinaryOp::ge,  BinaryOp::eq,  BinaryOp::ne,  BinaryOp::logical_and, BinaryOp::logical_or};
+    Draw draw(2);
+    for (int trial = 0; trial < 400000; ++trial) {
+        const BinaryOp op = ops[draw.next() % std::size(ops)];
+        const Bounded a = draw.bounded(), b = draw.bounded();
+        const float x = draw.inside(a), y = draw.inside(b);
+        const float made = op == BinaryOp::add   ? x + y
+                           : op == BinaryOp::sub ? x - y
+                           : op == BinaryOp::mul ? x * y
+                           : op == BinaryOp::div ? x / y
+                           : op == BinaryOp::pow ? std::pow(x, y)
+                                                 : static_cast<float>(apply(op, double{x}, double{y}));
+        const Bounded bound = apply(op, a, b, single);
+        ASSERT_TRUE(holds(bound, made)) << x << " " << name(op) << " " << y << " in " << a.value << " ± " << a.error << ", "
+                                        << b.value << " ± " << b.error << " is " << made << ", bound " << bound.value
+                                        << " ± " << bound.error << ", " << int{bound.may};
+    }
+}
+
+TEST(Bounded, a_condition_within_its_error_takes_both_sides) {
+    const Bounded condition = apply(BinaryOp::lt, {1, 0.1, 0}, {1.05, 0, 0}, single);
+    EXPECT_EQ(condition.error, 1);
+    const Bounded either = select(condition, {2, 0, 0}, {5, 0.5, 0});
+    EXPECT_TRUE(holds(either, 2));
+    EXPECT_TRUE(holds(either, 5.5));
+    // One that is certain lets the other side's NaN not count.
+    const Bounded sure = apply(BinaryOp::lt, {1, 0.01, 0}, {1.05, 0, 0}, single);
+    EXPECT_EQ(select(sure, {2, 0, 0}, {nan, 0, 0}), (Bounded{2, 0, 0}));
+}
+
+TEST(Bounded, a_cast_is_exact_but_where_the_value_may_round_either_way) {
+    EXPECT_EQ(cast(DType::f16, {1.0001, 1e-6, 0}), (Bounded{1, 0, 0}));
+    const Bounded tie = cast(DType::f16, {1 + 0x1p-11, 1e-6, 0});
+    EXPECT_TRUE(holds(tie, 1));
+    EXPECT_TRUE(holds(tie, 1 + 0x1p-10));
+    EXPECT_EQ(cast(DType::i32, {2.5, 0.25, 0}), (Bounded{2, 0, 0}));
+    EXPECT_TRUE(holds(cast(DType::i32, {3, 0.25, 0}), 2));
+    EXPECT_EQ(cast(DType::f16, {1e6, 0, 0}).value, infinity);
+    EXPECT_TRUE(std::isnan(cast(DType::e4m3, {1e6, 0, 0}).value));
+}
+
+BoundedRow row_of(const std::vector<double>& value) { return {value.data(), nullptr, nullptr}; }
+
+TEST(Bounded, a_sum_holds_in_every_order) {
+    std::mt19937_64 random(3);
+    std::normal_distribution<double> normal;
+    for (int trial = 0; trial < 2000; ++trial) {
+        std::vector<double> terms(1 + random() % 40);
+        for (double& x : terms) x = static_cast<float>(normal(random) * (random() % 4 == 0 ? 1e6 : 1));
+        BoundedReducer reducer(ReduceOp::sum, static_cast<std::int64_t>(terms.size()), static_cast<std::int64_t>(terms.size()), false,
+                               single);
+        reducer.add(row_of(terms), static_cast<std::int64_t>(terms.size()));
+        const Bounded bound = reducer.result();
+        std::shuffle(terms.begin(), terms.end(), random);
+        float sum = 0;
+        for (const double x : terms) sum += static_cast<float>(x);
+        ASSERT_TRUE(holds(bound, sum)) << sum << " is not in " << bound.value << " ± " << bound.error;
+    }
+}
+
+TEST(Bounded, sums_of_whole_numbers_are_exact_and_large_ones_may_overflow) {
+    const std::vector<double> whole = {1, 2, -3, 5}, large = {3e38, 3e38, -3e38};
+    BoundedReducer exact(ReduceOp::sum, 4, 4, true, single);
+    exact.add(row_of(whole), 4);
+    EXPECT_EQ(exact.result(), (Bounded{5, 0, 0}));
+    BoundedReducer overflowing(ReduceOp::sum, 3, 3, false, single);
+    overflowing.add(row_of(large), 3);
+    EXPECT_TRUE(overflowing.result().may & may_be_infinite);
+    EXPECT_FALSE(overflowing.result().may & may_be_minus_infinite);
+}
+
+TEST(Bounded, a_maximum_is_uncertain_by_what_could_win) {
+    // The least value has a large error, but cannot win.
+    const std::vector<double> value = {-1e9, 1, 2}, error = {60, 0.25, 0.5};
+    BoundedReducer reducer(ReduceOp::max, 3, 3, false, single);
+    reducer.add({value.data(), error.data(), nullptr}, 3);
+    EXPECT_NEAR(reducer.result().error, 0.5, 1e-12);
+    EXPECT_EQ(reducer.result().value, 2);
+}
+
+}  // namespace
+}  // namespace napkin

@@ -1,0 +1,99 @@
+// Each value is judged by itself: one that overflows where it may does not hide another that is wrong.
+#include "check/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "syntax/parse.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// The outputs' bounds of a diagram that is evaluated as it stands.
+struct Evaluated {
+    Diagram diagram;
+    Extents extents;
+    Values values;
+    BoundedValues bounds;
+
+    Evaluated(const std::string& text, const std::vector<std::vector<double>>& inputs) {
+        auto parsed = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
+        EXPECT_TRUE(parsed.ok()) << render(parsed.errors());
+        diagram = std::move(parsed).value();
+        extents = bind_sizes(diagram).value();
+        values.resize(diagram.arrays.size());
+        for (std::size_t i = 0; i < inputs.size(); ++i) values[static_cast<std::size_t>(diagram.inputs[i])] = inputs[i];
+        bounds = evaluate_bounded(diagram, extents, values, plain_execution(diagram, extents));
+    }
+    [[nodiscard]] ArrayVerdict judge(const std::vector<double>& made, std::size_t output = 0) const {
+        const ArrayId id = diagram.outputs[output];
+        return napkin::judge(diagram, id, extents, bounds, made);
+    }
+};
+
+TEST(Verdict, an_overflowing_row_does_not_hide_a_wrong_one) {
+    const Evaluated e("f(X[a, t]) -> Y[a]\n    Y[a] = sum(t) exp(X[a, t])\nsizes a = 2, t = 2\n", {{90, 90, 0, 0}});
+    EXPECT_EQ(e.judge({infinity, 2}).judgement, Judgement::good);
+    const ArrayVerdict wrong = e.judge({infinity, 5.4});
+    EXPECT_EQ(wrong.judgement, Judgement::bad);
+    EXPECT_EQ(wrong.place, std::vector<std::int64_t>{1});
+    EXPECT_EQ(wrong.beyond, 1);
+    EXPECT_TRUE(describe(wrong).starts_with("Y[1] is 5.4, where the definition gives 2 ± ")) << describe(wrong);
+    EXPECT_EQ(e.judge({1, 2}).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({nan, 2}).judgement, Judgement::bad);
+}
+
+TEST(Verdict, what_is_not_a_number_stays_so) {
+    const Evaluated e("f(X[a]) -> Y[a]\n    Y[a] = log(X[a])\nsizes a = 3\n", {{-1, 0, 1}});
+    EXPECT_EQ(e.judge({nan, -infinity, 0}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({0, -infinity, 0}).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({nan, -1e30, 0}).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({nan, -infinity, nan}).judgement, Judgement::bad);
+}
+
+TEST(Verdict, whole_numbers_are_exact) {
+    const Evaluated e("f(X[a, t]) -> Y[a]\n    Y[a] = sum(t) X[a, t] * X[a, t] + t\nsizes a = 1, t = 3\n", {{1, 2, 4}});
+    EXPECT_EQ(e.judge({24}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({24.000002}).judgement, Judgement::bad);
+}
+
+TEST(Verdict, an_infinity_to_a_power_and_a_division_by_zero_are_what_they_are) {
+    const Evaluated e("f(X[a]) -> Y[a], Z[a]\n    Y[a] = X[a]^0.5\n    Z[a] = 1 / X[a]\nsizes a = 2\n", {{-infinity, 0}});
+    EXPECT_EQ(e.judge({infinity, 0}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({0, infinity}, 1).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({0, 1}, 1).judgement, Judgement::bad);
+}
+
+TEST(Verdict, values_without_a_bound_are_not_called_good) {
+    // 0.1 + 0.2 - 0.3 is nothing but rounding, and what divides by it may be anything.
+    const Evaluated e("f(X[a], Y[a], Z[a]) -> R[a]\n    R[a] = 1 / (X[a] + Y[a] - Z[a])\nsizes a = 1\n",
+                      {{0.1F}, {0.2F}, {0.3F}});
+    const ArrayVerdict v = e.judge({7});
+    EXPECT_EQ(v.judgement, Judgement::unbounded);
+    EXPECT_EQ(v.unbounded, 1);
+}
+
+TEST(Verdict, the_output_type_rounds_once) {
+    const Evaluated e("f(X[a]: f32) -> Y[a]: e4m3\n    Y[a] = X[a] * 1\nsizes a = 3\n", {{1.1, 500, 17}});
+    EXPECT_EQ(e.judge({1.125, nan, 16}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({1, nan, 16}).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({1.125, 448, 16}).judgement, Judgement::bad);
+}
+
+TEST(Verdict, an_unstable_form_is_outside_of_the_definition_s_bound) {
+    // The variance as the difference of two large numbers is another formula than the mean of the squared distances.
+    const Evaluated e("f(X[t]) -> V\n    M = (sum(t) X[t]) / t\n    V = (sum(t) (X[t] - M)^2) / t\nsizes t = 3\n",
+                      {{10000, 10001, 10002}});
+    float sum = 0, squares = 0;
+    for (const float x : {10000.F, 10001.F, 10002.F}) sum += x, squares += x * x;
+    EXPECT_EQ(e.judge({squares / 3 - (sum / 3) * (sum / 3)}).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({2.F / 3}).judgement, Judgement::good);
+}
+
+}  // namespace
+}  // namespace napkin
