@@ -151,6 +151,14 @@ bool is_index_operator(BinaryOp op) {
     }
 }
 
+bool is_index(const Expr& e) {
+    if (as<AxisIndex>(e) || as<AxisSize>(e) || as<Read>(e)) return true;
+    if (as<Constant>(e)) return whole(e).has_value();
+    if (const auto* u = as<Unary>(e)) return u->op == UnaryOp::neg && is_index(u->a);
+    const auto* b = as<Binary>(e);
+    return b && is_index_operator(b->op) && is_index(b->a) && is_index(b->b);
+}
+
 std::optional<Affine> affine_form(const Expr& e) {
     if (const auto c = whole(e)) return Affine{{}, *c};
     if (const auto* i = as<AxisIndex>(e)) return Affine::axis(i->axis);

@@ -86,6 +86,9 @@ bool depends_on(const std::vector<Index>& indices, AxisId axis);
 /// + - * / // % min max.
 bool is_index_operator(BinaryOp op);
 
+/// Whether the expression can be an index: made of the operators above, over axes, sizes, whole numbers and elements.
+bool is_index(const Expr& e);
+
 /// The expression as an affine form of the axes, where it is one.
 std::optional<Affine> affine_form(const Expr& e);
 

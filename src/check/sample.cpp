@@ -4,11 +4,25 @@
 #include <random>
 #include <set>
 
+#include "algebra/expr_walk.hpp"
 #include "run/contraction.hpp"
 
 namespace napkin {
 
 namespace {
+
+/// The axes of an index short of those at which it reads elements.
+std::vector<AxisId> direct_axes(const Index& index) {
+    if (!index.expression()) return index.axes();
+    std::vector<AxisId> axes;
+    for_each_postorder(
+        *index.expression(),
+        [&](const Expr& e) {
+            if (const auto* i = as<AxisIndex>(e)) axes.push_back(i->axis);
+        },
+        Walk::values);
+    return axes;
+}
 
 /// Axes of which values may be left out: reduced nowhere, and every index that holds them, in any array, is just that axis, at
 /// the dimension that the array names by it.
@@ -24,7 +38,7 @@ std::vector<bool> axes_to_thin(const Diagram& diagram) {
             for (std::size_t i = 0; i < r->indices.size(); ++i) {
                 if (r->indices[i].is_axis(dimensions[i])) continue;
                 pin(dimensions[i]);
-                for (const AxisId axis : r->indices[i].axes()) pin(axis);
+                for (const AxisId axis : direct_axes(r->indices[i])) pin(axis);
             }
         });
     }

@@ -47,7 +47,7 @@ public:
         std::vector<AxisId> rows = grouped_;
         double bytes_a_chunk = 0;
         bool first = true, alike = true;
-        const Liveness live = liveness(derived_, kernel_);
+        const Liveness live = liveness(derived_, kernel_, &extents_);
         for (const CoreVariable& v : live.variables) {
             if (!v.loaded || v.loop < 0) continue;
             const AxisId stream = std::get<Loop>(kernel_.stages[static_cast<std::size_t>(v.loop)]).axis;
@@ -155,14 +155,21 @@ private:
                 double all = 1, largest = 1;
                 std::size_t axes = 0;
                 for (const Index& dim : read.dims) {
-                    const double values = places(*dim.affine());
+                    const double values = dim.affine() ? places(*dim.affine()) : places(dim);
                     all *= values, largest = std::max(largest, values), axes += dim.axes().size();
                 }
                 most = std::max(most, axes == read.axes.size() ? all : largest);
             }
         return most;
     }
-    /// Different values of an index, at least: terms in ascending order of stride add up to a run without gaps, or repeat it.
+    /// Different values of an index that is not affine, at least: of a quotient alone all of them, and of one that data decide a single one.
+    [[nodiscard]] double places(const Index& index) const {
+        const Index known = with_sizes(index, extents_);
+        const auto* quotient = known.expression() ? as<Binary>(*known.expression()) : nullptr;
+        if (!quotient || quotient->op != BinaryOp::floor_div || !as<AxisIndex>(quotient->a)) return 1;
+        return static_cast<double>(range_of(known, std::vector<std::int64_t>(extents_.size(), 0), extents_).size());
+    }
+    /// Different values of an affine index, at least: terms in ascending order of stride add up to a run without gaps, or repeat it.
     [[nodiscard]] double places(const Affine& index) const {
         std::vector<std::pair<double, double>> terms;
         for (const auto& [axis, c] : index.terms) terms.emplace_back(std::abs(static_cast<double>(c)), extent(axis));

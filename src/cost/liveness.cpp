@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "diagram/box.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -16,7 +17,8 @@ struct Life {
 
 class Timeline {
 public:
-    Timeline(const Diagram& diagram, const Kernel& kernel) : diagram_(diagram), kernel_(kernel) {
+    Timeline(const Diagram& diagram, const Kernel& kernel, const Extents* extents)
+        : diagram_(diagram), kernel_(kernel), extents_(extents) {
         for (const Stage& stage : kernel.stages) {
             if (const auto* block = std::get_if<Block>(&stage)) {
                 for (const Statement& s : block->statements) computed_.insert(s.target);
@@ -64,8 +66,9 @@ private:
     }
 
     int add_computed(ArrayId array, int loop) {
-        CoreVariable v{.array = array, .dims = {}, .loop = loop};
-        for (const AxisId axis : diagram_.array(array).axes) v.dims.push_back(Affine::axis(axis));
+        CoreVariable v{.array = array, .indices = {}, .dims = {}, .limits = diagram_.array(array).axes, .loop = loop};
+        for (const AxisId axis : v.limits) v.dims.push_back(Affine::axis(axis));
+        v.indices = v.dims;
         return add_variable(std::move(v));
     }
 
@@ -95,9 +98,17 @@ private:
         const int scope = loop >= 0 && depends_on(r.indices, axis) ? loop : -1;
         for (int v = 0; v < static_cast<int>(out_.variables.size()); ++v)
             if (variable(v).loaded && variable(v).array == r.array && variable(v).loop == scope &&
-                variable(v).dims == r.indices)
+                variable(v).indices == r.indices)
                 return v;
-        return add_variable({.array = r.array, .dims = r.indices, .loop = scope, .loaded = true});
+        Box box = box_of(diagram_, r);
+        if (extents_)
+            for (Index& dim : box.dims) dim = with_sizes(dim, *extents_);
+        return add_variable({.array = r.array,
+                             .indices = r.indices,
+                             .dims = std::move(box.dims),
+                             .limits = std::move(box.limits),
+                             .loop = scope,
+                             .loaded = true});
     }
 
     void add_block(int stage, const Block& block) {
@@ -176,6 +187,7 @@ private:
 
     const Diagram& diagram_;
     const Kernel& kernel_;
+    const Extents* extents_;          ///< may be null
     std::set<ArrayId> computed_;      ///< what the kernel defines; everything else that it reads is in memory
     std::map<ArrayId, int> current_;  ///< the variable that holds a computed array at this point
     std::vector<Life> lives_;
@@ -186,7 +198,9 @@ private:
 
 }  // namespace
 
-Liveness liveness(const Derived& derived, const Kernel& kernel) { return Timeline(derived.diagram, kernel).run(); }
+Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents) {
+    return Timeline(derived.diagram, kernel, extents).run();
+}
 
 std::vector<AxisId> axes_of(const std::vector<Index>& dims) {
     std::set<AxisId> axes;

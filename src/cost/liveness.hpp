@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "derive/derived.hpp"
+#include "diagram/sizes.hpp"
 
 namespace napkin {
 
-/// One variable at the core: a tile of an array, spanned by the indices `dims`.
+/// One variable at the core: a tile of an array, the box spanned by the indices `dims` (diagram/box.hpp).
 struct CoreVariable {
     ArrayId array = -1;
+    std::vector<Index> indices;  ///< at which the array is read
     std::vector<Index> dims;
+    std::vector<AxisId> limits;
     int loop = -1;  ///< the stage whose iterations load or define it (its tile is the chunk's), or -1: a tile of the group
     bool loaded = false;  ///< from memory: in every iteration of `loop`, or once a group
     bool stored = false;  ///< to memory, as often
@@ -33,7 +36,8 @@ struct Liveness {
     std::vector<Moment> moments;  ///< those at which more may be alive than at every other
 };
 
-Liveness liveness(const Derived& derived, const Kernel& kernel);
+/// With extents, their numbers stand in place of the sizes in indices.
+Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents = nullptr);
 
 /// The axes of the indices, ascending, each once.
 std::vector<AxisId> axes_of(const std::vector<Index>& dims);

@@ -134,7 +134,7 @@ std::vector<LevelCounts> nested_costs(const Derived& derived, const Kernel& kern
                                       const std::vector<TileSizes>& levels) {
     const auto sizes = nest(derived, kernel, extents, levels);
     internal_check(sizes.ok(), "cost: the levels' sizes do not nest");
-    const Liveness live = liveness(derived, kernel);
+    const Liveness live = liveness(derived, kernel, &extents);
     const std::vector<Moment> held = Held(kernel, live).moments();
     std::vector<LevelCounts> counts;
     for (const TileSizes& level : *sizes) {

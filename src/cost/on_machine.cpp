@@ -56,7 +56,7 @@ public:
           cost_(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes)),
           sized_(derived.diagram, cost_, extents),
           once_(derived.diagram, each_once(cost_), extents),
-          live_(liveness(derived, kernel)) {
+          live_(liveness(derived, kernel, &extents)) {
         cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
         for (const AxisId axis : cost_.grouped) symbols_.push_back("g_" + derived.diagram.axis(axis).name);
         for (const AxisId axis : cost_.streamed) symbols_.push_back("s_" + derived.diagram.axis(axis).name);

@@ -175,7 +175,7 @@ private:
 
     void count() {
         internal_check(index_ < numbers_->sizes.size(), "cost: sizes for too few kernels");
-        const Liveness live = liveness(derived_, kernel_);
+        const Liveness live = liveness(derived_, kernel_, &numbers_->extents);
         const TileCounter counter(derived_, kernel_, live, numbers_->extents, numbers_->sizes[index_]);
         counts_ = counter.costs();
         work_ = total_work(counter, statement_work(derived_.diagram, kernel_));

@@ -1,7 +1,10 @@
 #include "cost/transfers.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+
+#include "support/result.hpp"
 
 namespace napkin {
 namespace {
@@ -23,10 +26,14 @@ public:
     [[nodiscard]] Size tile(const CoreVariable& v) const {
         Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
         for (const Index& index : v.dims) {
-            const Affine& dim = *index.affine();
             const auto letter = [&](AxisId axis) {
                 return axis == loop_axis(v.loop) ? stream(axis) : is_among(grouped_, axis) ? group(axis) : whole(axis);
             };
+            if (!index.affine()) {
+                size *= span(*index.expression(), letter);
+                continue;
+            }
+            const Affine& dim = *index.affine();
             if (dim.terms.size() == 1 && std::abs(dim.terms[0].second) == 1) {
                 size *= letter(dim.terms[0].first);
                 continue;
@@ -45,6 +52,42 @@ public:
     }
 
 private:
+    /// The number of values that a quasi-affine index takes. Quotients and rests count as for tiles that begin and end with a period: of
+    /// t values i // n takes t/n, and i % n takes all n.
+    template <class F>
+    [[nodiscard]] Size span(const Expr& e, const F& letter) const {
+        if (const auto* i = as<AxisIndex>(e)) return letter(i->axis);
+        if (const auto* u = as<Unary>(e)) return span(u->a, letter);
+        const auto* b = as<Binary>(e);
+        if (!b || free_axes(e).empty()) return 1;
+        const Size one(1);
+        if (b->op == BinaryOp::mul) {
+            const Expr &factor = free_axes(b->a).empty() ? b->a : b->b, &other = &factor == &b->a ? b->b : b->a;
+            return one + number(factor) * (span(other, letter) - one);
+        }
+        if (b->op == BinaryOp::floor_div) return span(b->a, letter) / number(b->b);
+        if (b->op == BinaryOp::mod) return number(b->b);
+        if (free_axes(b->a).empty() || free_axes(b->b).empty())
+            return span(free_axes(b->a).empty() ? b->b : b->a, letter);
+        return span(b->a, letter) + span(b->b, letter) - one;
+    }
+    /// What is made of numbers and sizes, as a size; quotients are taken to have no rest.
+    [[nodiscard]] Size number(const Expr& e) const {
+        if (const auto* c = as<Constant>(e)) return static_cast<std::int64_t>(std::abs(c->value));
+        if (const auto* s = as<AxisSize>(e)) return whole(s->axis);
+        if (const auto* u = as<Unary>(e)) return number(u->a);
+        const auto* b = as<Binary>(e);
+        internal_check(b != nullptr, "cost: an index holds what is no number");
+        switch (b->op) {
+            case BinaryOp::add: return number(b->a) + number(b->b);
+            case BinaryOp::sub: return number(b->a) - number(b->b);
+            case BinaryOp::mul: return number(b->a) * number(b->b);
+            case BinaryOp::div:
+            case BinaryOp::floor_div: return number(b->a) / number(b->b);
+            default: return number(b->a);
+        }
+    }
+
     const Diagram& diagram_;
     const Kernel& kernel_;
     const std::vector<AxisId>& grouped_;
@@ -52,10 +95,7 @@ private:
 };
 
 std::string pattern_text(const Diagram& diagram, const CoreVariable& v) {
-    std::string text = diagram.array(v.array).name;
-    for (std::size_t i = 0; i < v.dims.size(); ++i)
-        text += (i == 0 ? "[" : ", ") + to_string(v.dims[i], diagram.names());
-    return v.dims.empty() ? text : text + "]";
+    return to_string(read(v.array, v.indices), diagram.names());
 }
 
 Size renamed(Size size, const std::map<std::string, std::string>& names) {

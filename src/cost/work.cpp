@@ -28,7 +28,7 @@ OpKind kind_of(UnaryOp op) {
 }
 
 OpKind kind_of(BinaryOp op) {
-    if (op == BinaryOp::div) return OpKind::div;
+    if (op == BinaryOp::div || op == BinaryOp::floor_div || op == BinaryOp::mod) return OpKind::div;
     if (op == BinaryOp::pow) return OpKind::pow;
     return OpKind::simple;
 }
@@ -45,7 +45,8 @@ public:
     bool count(const Expr& e) {
         if (const auto known = seen_.find(e); known != seen_.end()) return known->second;
         bool number = !as<Read>(e) && !as<AxisIndex>(e);
-        for (const Expr& child : children(e)) number = count(child) && number;
+        if (!as<Read>(e))  // indices are addresses, and no work of the pipes that are counted
+            for (const Expr& child : children(e)) number = count(child) && number;
         seen_.emplace(e, number);
         if (!number) add_operation(e);
         return number;
@@ -217,10 +218,8 @@ WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWor
     WorkTotals totals;
     for (const StatementWork& s : work)
         for (const OpCount& op : s.ops) {
-            std::vector<Index> points;
-            for (const AxisId axis : op.axes) points.push_back(Affine::axis(axis));
             std::int64_t& total = totals.by_kind[static_cast<std::size_t>(op.kind)];
-            total = saturating_add(total, saturating_mul(op.count, counter.sum(points, s.in_loop ? s.stage : -1)));
+            total = saturating_add(total, saturating_mul(op.count, counter.points(op.axes, s.in_loop ? s.stage : -1)));
         }
     return totals;
 }

@@ -57,7 +57,19 @@ private:
             std::optional<Refusal> refusal;
             visit(e.body, [&](const Expr& node) {
                 const auto* r = as<Read>(node);
-                if (!r || refusal || !set_.contains(r->array)) return;
+                if (!r || refusal) return;
+                for (const Index& index : r->indices) {
+                    if (!index.is_gathered()) continue;
+                    for (const ArrayId inner : read_arrays(*index.expression())) {
+                        if (!set_.contains(inner)) continue;
+                        refusal = Refusal{fmt::format("fuse {} with {}", d_.array(inner).name, d_.array(e.target).name),
+                                          fmt::format("{} says where {} is read, so it must be in memory before the kernel begins",
+                                                      d_.array(inner).name, to_string(node, d_.names())),
+                                          e.range};
+                        return;
+                    }
+                }
+                if (!set_.contains(r->array)) return;
                 const auto& axes = d_.array(r->array).axes;
                 for (std::size_t k = 0; k < axes.size(); ++k) {
                     if (r->indices[k].is_axis(axes[k])) continue;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "diagram/guards.hpp"
+
 namespace napkin {
 namespace {
 
@@ -16,55 +18,6 @@ Forms united(Forms a, const Forms& b) {
     for (const auto& f : b)
         if (std::find(a.begin(), a.end(), f) == a.end()) a.push_back(f);
     return a;
-}
-
-std::optional<Affine> affine(const Expr& e) {
-    if (const auto* c = as<Constant>(e)) {
-        if (c->value != std::floor(c->value) || std::abs(c->value) > 1e15) return std::nullopt;
-        return Affine{{}, static_cast<std::int64_t>(c->value)};
-    }
-    if (const auto* i = as<AxisIndex>(e)) return Affine::axis(i->axis);
-    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) {
-        const auto a = affine(u->a);
-        return a ? std::optional(*a * -1) : std::nullopt;
-    }
-    if (const auto* b = as<Binary>(e)) {
-        const auto x = affine(b->a);
-        const auto y = affine(b->b);
-        if (!x || !y) return std::nullopt;
-        if (b->op == BinaryOp::add) return *x + *y;
-        if (b->op == BinaryOp::sub) return *x - *y;
-        if (b->op == BinaryOp::mul && x->terms.empty()) return *y * x->constant;
-        if (b->op == BinaryOp::mul && y->terms.empty()) return *x * y->constant;
-    }
-    return std::nullopt;
-}
-
-/// What holds when the condition is true (`truth`) or false.
-Forms implied(const Expr& condition, bool truth) {
-    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not) return implied(u->a, !truth);
-    const auto* b = as<Binary>(condition);
-    if (!b) return {};
-    if ((b->op == BinaryOp::logical_and && truth) || (b->op == BinaryOp::logical_or && !truth))
-        return united(implied(b->a, truth), implied(b->b, truth));
-    const auto x = affine(b->a);
-    const auto y = affine(b->b);
-    if (!x || !y) return {};
-    const Affine difference = *y - *x;  // y − x
-    const auto shifted = [](Affine f, std::int64_t by) {
-        f.constant += by;
-        return f;
-    };
-    const Affine le = difference, lt = shifted(difference, -1), ge = difference * -1, gt = shifted(difference * -1, -1);
-    switch (b->op) {
-        case BinaryOp::le: return {truth ? le : gt};
-        case BinaryOp::lt: return {truth ? lt : ge};
-        case BinaryOp::ge: return {truth ? ge : lt};
-        case BinaryOp::gt: return {truth ? gt : le};
-        case BinaryOp::eq: return truth ? Forms{le, ge} : Forms{};
-        case BinaryOp::ne: return truth ? Forms{} : Forms{le, ge};
-        default: return {};
-    }
 }
 
 bool is_null(const Expr& e, Null null) {
@@ -138,12 +91,12 @@ Forms of_unary(const Unary& u, Null null) {
 
 Forms forms(const Expr& e, Null null) {
     if (const auto* s = as<Select>(e)) {
-        if (is_null(s->b, null)) return united(implied(s->condition, true), forms(s->a, null));
-        if (is_null(s->a, null)) return united(implied(s->condition, false), forms(s->b, null));
+        if (is_null(s->b, null)) return united(implied_forms(s->condition, true), forms(s->a, null));
+        if (is_null(s->a, null)) return united(implied_forms(s->condition, false), forms(s->b, null));
         return common(forms(s->a, null), forms(s->b, null));
     }
     if (const auto* b = as<Binary>(e)) {
-        if (null == Null::zero && b->op >= BinaryOp::lt) return implied(e, true);
+        if (null == Null::zero && b->op >= BinaryOp::lt) return implied_forms(e, true);
         return of_binary(*b, null);
     }
     if (const auto* u = as<Unary>(e)) return of_unary(*u, null);

@@ -34,7 +34,8 @@ Kinds kinds_of(const Diagram& diagram);
 /// The kind in which a reduction of values of the body's kind accumulates: truth values and whole constants are whatever the target is.
 Kind accumulated_kind(Kind body, DType target);
 
-/// Deterministic N(0,1) inputs for a seed, rounded to each input's type (integers: uniform and small).
+/// Deterministic N(0,1) inputs for a seed, rounded to each input's type (integers: uniform and small, and where they
+/// index arrays within bounds).
 Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64_t seed);
 
 }  // namespace napkin

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "diagram/guards.hpp"
 #include "support/limits.hpp"
 #include "support/text.hpp"
 
@@ -50,7 +51,7 @@ SourceRange index_range(const SourceRange& equation, const std::string& array, s
 class Binder {
 public:
     Binder(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides)
-        : d_(diagram), overrides_(overrides), extents_(diagram.axes.size(), 0), states_(diagram.axes.size(), State::open) {}
+        : d_(diagram), overrides_(overrides), extents_(diagram.axes.size(), 0), zero_(diagram.axes.size(), 0), states_(diagram.axes.size(), State::open) {}
 
     Result<Extents> run() {
         check_overrides();
@@ -266,36 +267,75 @@ private:
         }
     }
 
+    /// Reads may leave their arrays where a condition keeps them from being taken; those that data decide on are looked at when data
+    /// are there (check_indices.hpp).
     void check_reads() {
-        const std::vector<std::int64_t> begin(extents_.size(), 0);
         for (const Equation& equation : d_.equations) {
             std::set<std::tuple<ArrayId, std::size_t, std::string>> seen;
-            visit(equation.body, [&](const Expr& node) {
-                const auto* r = as<Read>(node);
-                if (!r) return;
-                const Array& array = d_.array(r->array);
-                for (std::size_t i = 0; i < array.axes.size(); ++i) {
-                    const Index& written = r->indices[i];
-                    if (written.is_axis(array.axes[i]) || written.is_gathered()) continue;
-                    const Index index = with_sizes(written, extents_);
-                    const Interval reach = range_of(index, begin, extents_);
-                    const std::int64_t extent = extents_[at(array.axes[i])];
-                    if (reach.low >= 0 && reach.high < extent) continue;
-                    const std::string text = to_string(written, d_.names());
-                    if (seen.insert({r->array, i, text}).second) report_read(equation, array, i, text, reach, extent);
+            const auto report_once = [&](const Read& r, std::size_t i, const Index& index) {
+                const std::string text = to_string(r.indices[i], d_.names());
+                if (!seen.insert({r.array, i, text}).second) return;
+                const Array& array = d_.array(r.array);
+                report_read(equation, array, i, text, range_of(index, zero_, extents_), extents_[at(array.axes[i])]);
+            };
+            const auto leaves = [&](const Read& r) {
+                bool outside = false;
+                for (std::size_t i = 0; i < r.indices.size(); ++i) {
+                    const AxisId axis = d_.array(r.array).axes[i];
+                    if (r.indices[i].is_axis(axis)) continue;
+                    if (r.indices[i].expression()) check_division(equation, *r.indices[i].expression());
+                    if (r.indices[i].is_gathered()) continue;
+                    const Interval reach = range_of(with_sizes(r.indices[i], extents_), zero_, extents_);
+                    outside = outside || reach.low < 0 || reach.high >= extents_[at(axis)];
+                }
+                return outside;
+            };
+            for_each_guarded_read(equation.body, leaves, [&](const Read& r, const std::vector<Guard>& guards) {
+                const bool by_data = std::any_of(guards.begin(), guards.end(), [](const Guard& guard) {
+                    return !read_arrays(guard.condition).empty();
+                });
+                for (std::size_t i = 0; i < r.indices.size(); ++i) {
+                    if (r.indices[i].is_gathered()) continue;
+                    const Index index = with_sizes(r.indices[i], extents_);
+                    if (!by_data && !is_kept_inside(index, extents_[at(d_.array(r.array).axes[i])], guards, extents_))
+                        report_once(r, i, index);
                 }
             });
         }
     }
 
+    /// Sizes in an index divide without rest, and what // and % divide by is at least 1.
+    void check_division(const Equation& equation, const Expr& index) {
+        visit(index, [&](const Expr& node) {
+            const auto* b = as<Binary>(node);
+            if (!b || (b->op != BinaryOp::div && b->op != BinaryOp::floor_div && b->op != BinaryOp::mod)) return;
+            const auto number = [&](const Expr& e) {
+                return value_at(with_sizes(Index::of(e), extents_), zero_, {});
+            };
+            const std::string text = to_string(node, d_.names());
+            const std::int64_t divisor = number(b->b);
+            if (b->op != BinaryOp::div ? divisor < 1 : divisor == 0) {
+                error({"bad-divisor", equation.range, fmt::format("the index {} divides by {}", text, divisor), "at least 1", "", {}});
+            } else if (b->op == BinaryOp::div && number(b->a) % divisor != 0) {
+                error({"index-not-integer", equation.range,
+                       fmt::format("{} in an index is {}/{}", text, number(b->a), divisor), "a whole number",
+                       "// divides and rounds down", {}});
+            }
+        });
+    }
+
     void report_read(const Equation& equation, const Array& array, std::size_t dimension, const std::string& index,
                      Interval reach, std::int64_t extent) {
         const std::string& axis = d_.axis(array.axes[dimension]).name;
+        const std::string whole = fmt::format("{}[…]", array.name);
         std::string hint;
         if (reach.low < 0) {
-            hint = fmt::format("add {} to the index, and shift what is read accordingly", -reach.low);
+            hint = fmt::format("add {} to the index, and shift what is read accordingly; or read only where it is inside: "
+                               "where({} >= 0, {}, 0)",
+                               -reach.low, index, whole);
         } else {
-            hint = fmt::format("--set {}={}, or make {} shorter", axis, reach.high + 1, index);
+            hint = fmt::format("--set {}={}, or make {} shorter; or read only where it is inside: where({} < size({}), {}, 0)",
+                               axis, reach.high + 1, index, index, axis, whole);
         }
         error({"index-out-of-range",
                index_range(equation.range, array.name, dimension, index),
@@ -309,6 +349,7 @@ private:
     const Diagram& d_;
     const std::map<std::string, std::int64_t>& overrides_;
     Extents extents_;
+    const std::vector<std::int64_t> zero_;  ///< of every axis
     std::vector<State> states_;
     std::vector<AxisId> path_;  ///< axes being bound, each because of the one before it
     std::set<AxisId> derived_from_missing_;

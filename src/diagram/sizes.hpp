@@ -15,7 +15,8 @@ using Extents = std::vector<std::int64_t>;
 
 /// Binds every axis. Errors: unknown-axis (nearest name), missing-size (which axes, where), bad-size (non-positive, not an
 /// integer), size-cycle (a size that depends on itself), size-overflow (an array or an iteration space past 2^62),
-/// index-out-of-range (X[i + w]: what it reaches, what there is; also where a guard keeps a read from being used). An axis that
+/// index-out-of-range (X[i + w]: what it reaches, what there is, unless a condition keeps the read from being taken), bad-divisor and
+/// index-not-integer (in an index, sizes that do not divide as they must). An axis that
 /// nothing runs over and that has no size gets 1.
 Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides = {});
 

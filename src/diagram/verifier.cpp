@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "support/limits.hpp"
@@ -30,14 +29,7 @@ bool is_normal(const Index& index) {
             if (form->terms[i].second == 0 || (i > 0 && form->terms[i - 1].first >= form->terms[i].first)) return false;
         return true;
     }
-    const auto is_made_well = [](const auto& self, const Expr& e) -> bool {
-        if (as<AxisIndex>(e) || as<AxisSize>(e) || as<Read>(e)) return true;
-        if (const auto* c = as<Constant>(e)) return c->value == std::floor(c->value);
-        if (const auto* u = as<Unary>(e)) return u->op == UnaryOp::neg && self(self, u->a);
-        const auto* b = as<Binary>(e);
-        return b && is_index_operator(b->op) && self(self, b->a) && self(self, b->b);
-    };
-    return !affine_form(*index.expression()) && is_made_well(is_made_well, *index.expression());
+    return !affine_form(*index.expression()) && is_index(*index.expression());
 }
 
 class Verifier {

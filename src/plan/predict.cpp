@@ -37,12 +37,9 @@ bool has(const std::vector<AxisId>& axes, AxisId axis) {
 
 double ceil_of(double a, double b) { return std::ceil(a / b); }
 
-/// Values that an index takes over a tile's box: Σ |c|·(t_a − 1) + 1.
+/// Values that an index takes over a tile's box, taken at the tile that begins at 0.
 double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
-    double span = 1;
-    for (const auto& [axis, c] : dim.affine()->terms)
-        span += static_cast<double>(std::abs(c)) * static_cast<double>(tile[at(axis)] - 1);
-    return span;
+    return static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
 }
 
 constexpr const char* op_names[num_op_kinds] = {"fma", "simple", "div", "sqrt", "exp",
@@ -58,7 +55,7 @@ struct KernelModel::Pipes {
 };
 
 KernelModel::KernelModel(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine)
-    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), live_(liveness(derived, kernel)) {
+    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), live_(liveness(derived, kernel, &extents)) {
     work_ = statement_work(derived.diagram, kernel);
     for (const CoreVariable& v : live_.variables)
         if (derived.diagram.array(v.array).type == DType::f64) type_ = DType::f64;
@@ -328,7 +325,7 @@ double KernelModel::copy_clocks(const Moved& m, double values, const std::vector
     // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
     double stride = bytes(array.type);
     for (std::size_t d = dims.size() - 1; !dims[d].depends_on(shape.axis); --d)
-        stride *= static_cast<double>(extents_[at(array.axes[d])]);
+        stride *= static_cast<double>(extents_[at(m.variable->limits[d])]);
     return values * (stride < 4096 ? transpose_clocks : far_transpose_clocks) + convert;
 }
 
@@ -337,12 +334,12 @@ double KernelModel::line_waste(const TileCounter& counter, const Moved& m) const
     const Array& array = derived_.diagram.array(m.variable->array);
     double run = bytes(array.type);
     for (std::size_t d = m.variable->dims.size(); d-- > 0;) {
-        double span = 1;
-        for (const auto& [axis, c] : m.variable->dims[d].affine()->terms)
-            span += static_cast<double>(std::abs(c)) *
-                    static_cast<double>(std::min(counter.cut(axis, m.stage), extents_[at(axis)]) - 1);
+        std::vector<std::int64_t> tile(extents_.size(), 1);
+        for (const AxisId axis : m.variable->dims[d].axes())
+            tile[at(axis)] = std::min(counter.cut(axis, m.stage), extents_[at(axis)]);
+        const double span = span_of(m.variable->dims[d], tile);
         run *= span;
-        if (span < static_cast<double>(extents_[at(array.axes[d])])) break;
+        if (span < static_cast<double>(extents_[at(m.variable->limits[d])])) break;
     }
     const double line = machine_.line_bytes.value;
     return std::ceil(run / line) * line / run;
@@ -376,11 +373,10 @@ Prediction KernelModel::predict(const TileSizes& sizes, const VectorShape& shape
                               });
     double moved = 0, unique = 0;
     for (const Moved& m : moved_) {
-        double values = 0;
+        const auto values = static_cast<double>(counter.moved(*m.variable));
         counter.for_each_tile(m.axes, m.stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
             double box = 1;
             for (const Index& dim : m.variable->dims) box *= span_of(dim, tile);
-            values += static_cast<double>(count) * box;
             copies += static_cast<double>(count) * copy_clocks(m, box, tile, fit);
         });
         prediction.transfers += values;

@@ -78,6 +78,7 @@ inline float power(float x, float y) { return powf(x, y); }
 inline double power(double x, double y) { return pow(x, y); }
 template <class T> inline T least(T a, T b) { return a < b || a != a ? a : b; }
 template <class T> inline T greatest(T a, T b) { return a > b || a != a ? a : b; }
+inline long floor_divide(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
 template <class T> inline T add(T a, T b) { return a + b; }
 template <class T> inline T multiply(T a, T b) { return a * b; }
 inline float to_bf16(float x) {
@@ -142,14 +143,19 @@ public:
         std::string text = fmt::format("{}", flat.constant);
         for (const auto& [axis, coefficient] : flat.terms)
             text += fmt::format(" + {}L * {}", coefficient, variable(axis));
+        const std::vector<std::int64_t> strides = dense_strides(diagram_, r.array, extents_);
+        for (std::size_t i = 0; i < r.indices.size(); ++i)
+            if (!r.indices[i].affine())
+                text += fmt::format(" + {}L * {}", strides[i], whole(with_sizes(r.indices[i], extents_).value()));
         return text;
     }
 
-    /// The read's place in the dense array, as one affine form.
+    /// The part of the read's place in the dense array that is an affine form.
     [[nodiscard]] Affine flatten(const Read& r) const {
         const std::vector<std::int64_t> strides = dense_strides(diagram_, r.array, extents_);
         Affine flat;
         for (std::size_t i = 0; i < r.indices.size(); ++i) {
+            if (!r.indices[i].affine()) continue;
             flat.constant += r.indices[i].affine()->constant * strides[i];
             for (const auto& [axis, coefficient] : r.indices[i].affine()->terms)
                 flat.add(axis, coefficient * strides[i]);
@@ -171,6 +177,24 @@ public:
     }
 
 private:
+    /// The value of an index.
+    [[nodiscard]] std::string whole(const Expr& e) const {
+        if (const auto* c = as<Constant>(e)) return fmt::format("{}L", static_cast<std::int64_t>(c->value));
+        if (const auto* i = as<AxisIndex>(e)) return variable(i->axis);
+        if (const auto* r = as<Read>(e)) return fmt::format("long(a{}[{}])", r->array, offset(*r));
+        if (const auto* u = as<Unary>(e)) return fmt::format("(-{})", whole(u->a));
+        const auto* b = as<Binary>(e);
+        internal_check(b != nullptr, "an index of an unknown kind");
+        const std::string x = whole(b->a), y = whole(b->b);
+        switch (b->op) {
+            case BinaryOp::floor_div: return fmt::format("floor_divide({}, {})", x, y);
+            case BinaryOp::mod: return fmt::format("({0} - {1} * floor_divide({0}, {1}))", x, y);
+            case BinaryOp::min: return fmt::format("least({}, {})", x, y);
+            case BinaryOp::max: return fmt::format("greatest({}, {})", x, y);
+            default: return fmt::format("({} {} {})", x, name(b->op), y);
+        }
+    }
+
     /// The value of an expression that reads nothing and depends on no axis' coordinate.
     [[nodiscard]] std::optional<double> known(const Expr& e) const {
         if (const auto* c = as<Constant>(e)) return c->value;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "diagram/box.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -78,6 +79,30 @@ void load_box(const Buffer& whole, Buffer& part) {
         for_each_run(part, whole, [&](std::int64_t to, std::int64_t from, std::int64_t length) {
             std::copy_n(source.begin() + from, length, target.begin() + to);
         });
+    });
+}
+
+void load_cell(const Buffer& whole, std::int64_t from, Buffer& part, std::int64_t to) {
+    with_cells(whole.data, part.data, [&](const auto& source, auto& target) {
+        target[static_cast<std::size_t>(to)] = source[static_cast<std::size_t>(from)];
+    });
+}
+
+void load_inside(const Buffer& array, Buffer& part) {
+    std::vector<std::int64_t> count(part.count.size());
+    std::int64_t to = 0, at = 0;
+    for (std::size_t d = 0; d < count.size(); ++d) {
+        const Interval range{part.origin[d], part.origin[d] + part.count[d] - 1}, here = inside(range, array.count[d]);
+        count[d] = here.size();
+        if (count[d] <= 0) return;
+        to += (here.low - part.origin[d]) * part.stride[d];
+        at += here.low * array.stride[d];
+    }
+    for_each_point(count, [&](const std::vector<std::int64_t>& point) {
+        std::int64_t into = to, out_of = at;
+        for (std::size_t d = 0; d < point.size(); ++d)
+            into += point[d] * part.stride[d], out_of += point[d] * array.stride[d];
+        load_cell(array, out_of, part, into);
     });
 }
 

@@ -38,6 +38,12 @@ bool is_placed(const Buffer& buffer, const std::vector<Index>& dims, const Tile&
 /// Copies the part's box out of the whole. Throws InternalError where it leaves it.
 void load_box(const Buffer& whole, Buffer& part);
 
+/// Copies one cell.
+void load_cell(const Buffer& whole, std::int64_t from, Buffer& part, std::int64_t to);
+
+/// Copies what lies inside of the array; padding stays as it is.
+void load_inside(const Buffer& array, Buffer& part);
+
 /// Copies the part into its place in the whole. Throws InternalError where it leaves it.
 void store_box(const Buffer& part, Buffer& whole);
 

@@ -69,8 +69,10 @@ private:
 
     void run_one(const Load& load) {
         allocate(load.variable);
-        counts_.transfers_loaded += tile_[at(load.variable)];
-        moved_[at(load.variable)] += tile_[at(load.variable)];
+        const Variable& v = kernel_.variables[at(load.variable)];
+        const std::int64_t values = values_inside(v.dims, v.limits, program_.extents, begin_, count_);
+        counts_.transfers_loaded += values;
+        moved_[at(load.variable)] += values;
     }
     void run_one(const Store& store) {
         counts_.transfers_stored += tile_[at(store.variable)];

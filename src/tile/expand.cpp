@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "algebra/expr_walk.hpp"
 #include "support/result.hpp"
 #include "tile/uses.hpp"
 
@@ -15,11 +16,12 @@ bool contains(const std::vector<ArrayId>& ids, ArrayId id) {
 }
 
 /// Ends every lifetime that begins in the list after the last use of the variable; `outer` were alive before it.
-std::vector<TileStatement> with_frees(std::vector<TileStatement> statements, const std::set<VariableId>& outer) {
+std::vector<TileStatement> with_frees(const TileKernel& kernel, std::vector<TileStatement> statements,
+                                      const std::set<VariableId>& outer) {
     std::vector<TileStatement> reversed;
     std::set<VariableId> needed = outer;  // by what stands after the current statement
     for (auto s = statements.rbegin(); s != statements.rend(); ++s) {
-        const std::vector<VariableId> uses = used_variables(*s);
+        const std::vector<VariableId> uses = used_variables(kernel, *s);
         for (auto v = uses.rbegin(); v != uses.rend(); ++v)
             if (needed.insert(*v).second) reversed.emplace_back(Free{*v});
         // A definition that does not read its own variable begins a lifetime: nothing before it needs the variable.
@@ -41,9 +43,9 @@ std::vector<TileStatement> with_frees(std::vector<TileStatement> statements, con
 class KernelExpansion {
 public:
     KernelExpansion(const Derived& derived, const Extents& extents, const Kernel& kernel, const KernelPlan& plan)
-        : diagram_(derived.diagram), extents_(extents), kernel_(kernel), plan_(plan) {
+        : diagram_(derived.diagram), extents_(extents), kernel_(sized(kernel, extents)), plan_(plan) {
         for (const Array& a : diagram_.arrays) names_.insert(a.name);
-        for (const Stage& stage : kernel.stages) {
+        for (const Stage& stage : kernel_.stages) {
             if (const auto* block = std::get_if<Block>(&stage)) {
                 for (const Statement& s : block->statements) computed_.insert(s.target);
             } else {
@@ -66,21 +68,36 @@ public:
             else
                 expand_loop(std::get<Loop>(stage), body);
         }
-        out_.body = with_frees(std::move(body), {});
+        out_.body = with_frees(out_, std::move(body), {});
         return std::move(out_);
     }
 
 private:
+    /// With numbers in place of the sizes in indices.
+    static Kernel sized(Kernel kernel, const Extents& extents) {
+        const auto put_in = [&](Statement& s) {
+            s.body = with_sizes(s.body, extents);
+            if (s.carry) s.carry = with_sizes(s.carry, extents);
+        };
+        for (Stage& stage : kernel.stages) {
+            if (auto* block = std::get_if<Block>(&stage))
+                for (Statement& s : block->statements) put_in(s);
+            else
+                for (Statement& s : std::get<Loop>(stage).body) put_in(s);
+        }
+        return kernel;
+    }
+
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[static_cast<std::size_t>(axis)]; }
     [[nodiscard]] bool is_loaded(const Read& r) const { return !computed_.contains(r.array); }
 
-    VariableId add_variable(ArrayId array, std::vector<Index> dims) {
+    VariableId add_variable(ArrayId array, std::vector<Index> dims, std::vector<AxisId> limits) {
         const Array& a = diagram_.array(array);
         std::string name = a.name;
         for (int k = 2; variable_names_.contains(name) || (name != a.name && names_.contains(name)); ++k)
             name = a.name + "_" + std::to_string(k);
         variable_names_.insert(name);
-        out_.variables.push_back({name, array, std::move(dims), a.type, states_.contains(array)});
+        out_.variables.push_back({name, array, std::move(dims), std::move(limits), {}, a.type, states_.contains(array)});
         return static_cast<VariableId>(out_.variables.size()) - 1;
     }
 
@@ -89,33 +106,76 @@ private:
         if (added) {
             std::vector<Index> dims;
             for (const AxisId axis : diagram_.array(array).axes) dims.push_back(Affine::axis(axis));
-            it->second = add_variable(array, std::move(dims));
+            it->second = add_variable(array, std::move(dims), diagram_.array(array).axes);
         }
         return it->second;
     }
 
     /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two tiles at once.
-    VariableId loaded_variable(const Read& r, bool streamed) {
+    VariableId loaded_variable(const Read& r, AxisId loop_axis) {
+        const bool streamed = loop_axis >= 0 && depends_on(r.indices, loop_axis);
         const auto known = std::find_if(loaded_variables_.begin(), loaded_variables_.end(), [&](const LoadedVariable& v) {
             return v.array == r.array && v.streamed == streamed && v.indices == r.indices;
         });
         if (known != loaded_variables_.end()) return known->variable;
-        loaded_variables_.push_back({r.array, streamed, r.indices, add_variable(r.array, r.indices)});
-        return loaded_variables_.back().variable;
+        Box box = box_of(diagram_, r);
+        const bool gathers = !box.source.empty();
+        std::vector<Index> indices;
+        if (gathers)
+            for (const Index& index : r.indices) indices.push_back(over_variables(index, loop_axis));
+        const VariableId v = add_variable(r.array, std::move(box.dims), std::move(box.limits));
+        out_.variables[static_cast<std::size_t>(v)].gathers = std::move(indices);
+        loaded_variables_.push_back({r.array, streamed, r.indices, v});
+        return v;
     }
 
     /// The variable that stands for a read inside the loop over `loop_axis` (-1: outside of loops).
     VariableId variable_of(const Read& r, AxisId loop_axis) {
-        if (!is_loaded(r)) return computed_variable(r.array);
-        return loaded_variable(r, loop_axis >= 0 && depends_on(r.indices, loop_axis));
+        return is_loaded(r) ? loaded_variable(r, loop_axis) : computed_variable(r.array);
     }
 
+    /// The elements that an index reads are those of variables; they keep their indices.
+    Index over_variables(const Index& index, AxisId loop_axis) {
+        return index.expression() ? Index::of(in_index(*index.expression(), loop_axis)) : index;
+    }
+    Expr in_index(const Expr& e, AxisId loop_axis) {
+        if (const auto* r = as<Read>(e)) {
+            std::vector<Index> indices;
+            for (const Index& index : r->indices) indices.push_back(over_variables(index, loop_axis));
+            return read(variable_of(*r, loop_axis), std::move(indices));
+        }
+        std::vector<Expr> parts;
+        for (const Expr& child : children(e)) parts.push_back(in_index(child, loop_axis));
+        return parts.empty() ? e : with_children(e, std::move(parts));
+    }
+
+    /// The expression over variables: every read becomes the element of a tile, at the coordinates of its box.
     Expr over_variables(const Expr& e, AxisId loop_axis) {
         if (!e) return e;
-        return transform(e, [&](const Expr& node) {
-            const Read* r = as<Read>(node);
-            return r ? read(variable_of(*r, loop_axis), r->indices) : node;
-        });
+        std::map<const ExprNode*, Expr> done;
+        const auto rewrite = [&](const Expr& node) -> Expr {
+            if (const auto* r = as<Read>(node)) return read(variable_of(*r, loop_axis), box_of(diagram_, *r).dims);
+            std::vector<Expr> parts;
+            for (const Expr& child : children(node)) parts.push_back(done.at(child.get()));
+            return parts.empty() ? node : with_children(node, std::move(parts));
+        };
+        for_each_postorder(e, [&](const Expr& node) { done[node.get()] = rewrite(node); }, Walk::values);
+        return done.at(e.get());
+    }
+
+    /// The reads from memory, what an index is read from before what it says.
+    std::vector<const Read*> loads_in_order(const Statement& s) const {
+        std::vector<const Read*> out;
+        const auto add = [&](const auto& self, const Read* r) -> void {
+            for (const Index& index : r->indices)
+                if (index.expression())
+                    visit(*index.expression(), [&](const Expr& e) {
+                        if (const auto* inner = as<Read>(e)) self(self, inner);
+                    });
+            if (is_loaded(*r)) out.push_back(r);
+        };
+        for (const Read* r : reads_in_order(s.body, s.carry)) add(add, r);
+        return out;
     }
 
     Compute compute(const Statement& s, AxisId loop_axis) {
@@ -125,9 +185,9 @@ private:
 
     /// Loads what the statement reads once a group and has not been loaded in this group yet.
     void load_once(const Statement& s, AxisId loop_axis, std::vector<TileStatement>& body) {
-        for (const Read* r : reads_in_order(s.body, s.carry)) {
-            if (!is_loaded(*r) || (loop_axis >= 0 && depends_on(r->indices, loop_axis))) continue;
-            const VariableId v = loaded_variable(*r, false);
+        for (const Read* r : loads_in_order(s)) {
+            if (loop_axis >= 0 && depends_on(r->indices, loop_axis)) continue;
+            const VariableId v = loaded_variable(*r, loop_axis);
             if (loaded_once_.insert(v).second) body.push_back(Load{v});
         }
     }
@@ -157,9 +217,9 @@ private:
         out.chunk = s_x == plan_.stream.end() ? extent(loop.axis) : std::min(s_x->second.value, extent(loop.axis));
         std::set<VariableId> loaded;
         for (const Statement& s : loop.body) {
-            for (const Read* r : reads_in_order(s.body, s.carry)) {
-                if (!is_loaded(*r) || !depends_on(r->indices, loop.axis)) continue;
-                const VariableId v = loaded_variable(*r, true);
+            for (const Read* r : loads_in_order(s)) {
+                if (!depends_on(r->indices, loop.axis)) continue;
+                const VariableId v = loaded_variable(*r, loop.axis);
                 if (loaded.insert(v).second) out.body.push_back(Load{v});
             }
             out.body.push_back(compute(s, loop.axis));
@@ -168,22 +228,26 @@ private:
                 store_if_output(s.target, out.body);
         }
         const std::set<VariableId> outer = alive_before(out.body, states);  // before the body is moved from
-        out.body = with_frees(std::move(out.body), outer);
+        out.body = with_frees(out_, std::move(out.body), outer);
         body.push_back(std::make_shared<const TileLoop>(std::move(out)));
 
         for (const auto& [state, value] : loop.init) store_if_output(state, body);
     }
 
     /// What a loop body uses but does not define: the states, and whatever is first used otherwise than by being defined.
-    static std::set<VariableId> alive_before(const std::vector<TileStatement>& body, const std::set<VariableId>& states) {
+    std::set<VariableId> alive_before(const std::vector<TileStatement>& body, const std::set<VariableId>& states) const {
         std::set<VariableId> outer = states, seen = states;
         for (const TileStatement& s : body) {
-            if (const auto* load = std::get_if<Load>(&s)) seen.insert(load->variable);
+            VariableId defined = -1;
+            bool reads_itself = false;
+            if (const auto* load = std::get_if<Load>(&s)) defined = load->variable;
             if (const auto* compute = std::get_if<Compute>(&s)) {
-                for (const Read* r : reads_in_order(compute->body, compute->carry))
-                    if (seen.insert(r->array).second) outer.insert(r->array);
-                seen.insert(compute->variable);
+                defined = compute->variable;
+                for (const Read* r : reads_in_order(compute->body, compute->carry)) reads_itself |= r->array == defined;
             }
+            for (const VariableId v : used_variables(out_, s))
+                if ((v != defined || reads_itself) && seen.insert(v).second) outer.insert(v);
+            seen.insert(defined);
         }
         return outer;
     }
@@ -197,7 +261,7 @@ private:
 
     const Diagram& diagram_;
     const Extents& extents_;
-    const Kernel& kernel_;
+    const Kernel kernel_;
     const KernelPlan& plan_;
     std::set<std::string> names_, variable_names_;
     std::set<ArrayId> computed_, states_;  ///< arrays that the kernel defines; those of them that loops initialise

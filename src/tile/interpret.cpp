@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "diagram/box.hpp"
 #include "support/result.hpp"
 #include "tile/buffer.hpp"
 #include "tile/compute.hpp"
@@ -135,11 +136,50 @@ private:
 
     void fetch(VariableId v) {
         hold(v);
-        const Buffer& from = above_ ? above_->buffer(v) : run_.memory[at(run_.variable(v).array)];
+        const Variable& variable = run_.variable(v);
+        const Buffer& from = above_ ? above_->buffer(v) : run_.memory[at(variable.array)];
         internal_check(from.alive, "interpret: a variable is loaded that the level above does not hold");
-        load_box(from, buffer(v));
-        counts_.loaded += buffer(v).size();
-        count_of(v).loaded += buffer(v).size();
+        if (above_)
+            load_box(from, buffer(v));
+        else if (variable.gathers.empty())
+            load_inside(from, buffer(v));
+        else
+            gather(v, from);
+        const std::int64_t moved = values_inside(variable.dims, variable.limits, run_.program.extents, tile_.begin, tile_.count);
+        counts_.loaded += moved;
+        count_of(v).loaded += moved;
+    }
+
+    /// Loads every value of the box from where the elements of other variables say.
+    void gather(VariableId v, const Buffer& array) {
+        Buffer& part = buffer(v);
+        const Expr written = read(v, run_.variable(v).gathers);
+        const std::vector<Index> source = box_of(run_.program.diagram, run_.kernel, *as<Read>(written)).source;
+        std::vector<std::int64_t> place;
+        const auto element = [&](const Read& r) {
+            const Buffer& tile = buffer(r.array);
+            internal_check(tile.alive, "interpret: an index is read from a variable that is not alive");
+            std::int64_t offset = 0;
+            for (std::size_t d = 0; d < tile.count.size(); ++d) {
+                const std::int64_t here = value_at(r.indices[d], place, {}) - tile.origin[d];
+                internal_check(here >= 0 && here < tile.count[d], "interpret: an index leaves the tile of its array");
+                offset += here * tile.stride[d];
+            }
+            return tile.data.at(static_cast<std::size_t>(offset)).as_whole(Kind::i64);
+        };
+        std::int64_t next = -1;
+        for_each_point(part.count, [&](const std::vector<std::int64_t>& point) {
+            place = point;
+            for (std::size_t d = 0; d < place.size(); ++d) place[d] += part.origin[d];
+            ++next;
+            std::int64_t offset = 0;
+            for (std::size_t d = 0; d < source.size(); ++d) {
+                const std::int64_t coordinate = value_at(source[d], place, element);
+                if (coordinate < 0 || coordinate >= array.count[d]) return;
+                offset += coordinate * array.stride[d];
+            }
+            load_cell(array, offset, part, next);
+        });
     }
 
     void write_up(VariableId v) {

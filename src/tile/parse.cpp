@@ -118,6 +118,17 @@ private:
             line().fail("unknown-array", begin, fmt::format("no array is called {}", array), {},
                         nearest_name(array, names_of(diagram_.arrays)));
         v.dims = parse_indices(line(), names_);
+        const bool gathers = std::any_of(v.dims.begin(), v.dims.end(), [](const Index& i) { return i.is_gathered(); });
+        if (v.array >= 0) v.limits = diagram_.array(v.array).axes;
+        if (gathers && !line().error()) {
+            // The box is that of the read, as if the variable were known already.
+            v.gathers = std::move(v.dims);
+            const auto self = static_cast<VariableId>(kernel().variables.size());
+            kernel().variables.push_back(v);
+            Box box = box_of(diagram_, kernel(), *as<Read>(read(self, v.gathers)));
+            kernel().variables.pop_back();
+            v.dims = std::move(box.dims), v.limits = std::move(box.limits);
+        }
         if (v.array >= 0) v.memory_type = diagram_.array(v.array).type;
         finish_line(true);
         kernel().variables.push_back(std::move(v));

@@ -73,8 +73,12 @@ private:
         while (!at_.error() && !before_reduction()) {
             if (at_.take("*"))
                 left = binary(BinaryOp::mul, left, signed_operand());
+            else if (at_.take("//"))
+                left = binary(BinaryOp::floor_div, left, signed_operand());
             else if (at_.take("/"))
                 left = binary(BinaryOp::div, left, signed_operand());
+            else if (at_.take("%"))
+                left = binary(BinaryOp::mod, left, signed_operand());
             else
                 break;
         }
@@ -263,8 +267,13 @@ Affine parse_affine(Cursor& cursor, const NameTable& names) {
 std::vector<Index> parse_indices(Cursor& cursor, const NameTable& names) {
     std::vector<Index> indices;
     if (!cursor.take("[") || cursor.take("]")) return indices;
-    do indices.push_back(parse_affine(cursor, names));
-    while (cursor.take(","));
+    do {
+        const std::size_t begin = cursor.position();
+        const Expr value = parse_expr(cursor, names);
+        if (!cursor.error() && !is_index(value))
+            cursor.fail("tile-syntax", begin, "this cannot be an index", "axes, whole numbers and elements with + - * // %");
+        indices.push_back(cursor.error() ? Index(Affine{}) : Index::of(value));
+    } while (cursor.take(","));
     cursor.expect("]");
     return indices;
 }

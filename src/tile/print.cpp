@@ -117,7 +117,7 @@ private:
             } else {
                 std::visit([&](const auto& s) { print_one(s); }, list[i]);
             }
-            for (const VariableId v : used_variables(list[i])) touch(v);
+            for (const VariableId v : used_variables(kernel_, list[i])) touch(v);
         }
         --depth_;
     }
@@ -172,7 +172,7 @@ private:
             const Variable& v = kernel_.variables[i];
             const Use& u = uses_[i];
             std::vector<std::string> indices;
-            for (const Index& dim : v.dims) indices.push_back(to_string(dim, names_));
+            for (const Index& index : v.gathers.empty() ? v.dims : v.gathers) indices.push_back(to_string(index, names_));
             std::vector<std::string> lives;
             for (const auto& [first, last] : u.lives)
                 lives.push_back(first == last ? std::to_string(first) : fmt::format("{}–{}", first, last));

@@ -4,7 +4,8 @@
 //
 // Expressions in Compute are over variables: Read::array is an index into TileKernel::variables, its indices stay in absolute axis
 // coordinates; a variable's element for index values i is at i - origin, the origin of each dimension being the lowest value
-// that its Affine takes over the current tile.
+// that its index takes over the current tile. A tile is the box of diagram/box.hpp: what of it lies outside of the array is padding, which
+// a load does not move and nothing reads where it counts.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "derive/derived.hpp"
+#include "diagram/box.hpp"
 #include "diagram/sizes.hpp"
 #include "plan/plan.hpp"
 
@@ -24,7 +26,11 @@ using VariableId = int;
 struct Variable {
     std::string name;
     ArrayId array = -1;              ///< the array of Derived::diagram that it is a tile of
-    std::vector<Index> dims;         ///< one for each dimension of the array; a plain axis for everything computed
+    std::vector<Index> dims;         ///< of the box; a plain axis for everything computed
+    std::vector<AxisId> limits;      ///< of the box
+    /// Where data decide what is loaded: the index of each of the array's dimensions, whose elements are those of variables that are
+    /// alive at the load; the dims are then the box of these. Else empty.
+    std::vector<Index> gathers;
     DType memory_type = DType::f32;  ///< type of the array in memory (loads widen from it, stores round to it)
     bool is_state = false;
     friend bool operator==(const Variable&, const Variable&) = default;
@@ -70,6 +76,9 @@ struct TileKernel {
     std::vector<Variable> variables;
     std::vector<TileStatement> body;
 };
+
+/// The box of a read whose arrays are variables of the kernel; of one that is loaded, its array is the variable itself.
+Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r);
 
 struct TileProgram {
     Diagram diagram;  ///< arrays and axes by id (Derived::diagram)

@@ -5,17 +5,27 @@
 namespace napkin {
 namespace {
 
-void add_uses(const TileStatement& statement, std::set<VariableId>& uses) {
-    if (const auto* load = std::get_if<Load>(&statement)) uses.insert(load->variable);
+/// The variable, and those whose elements say where its values lie in memory: they are used wherever it is.
+void add_with_gathers(const TileKernel& kernel, VariableId v, std::set<VariableId>& uses) {
+    if (v < 0 || static_cast<std::size_t>(v) >= kernel.variables.size()) return;
+    uses.insert(v);
+    for (const Index& index : kernel.variables[static_cast<std::size_t>(v)].gathers)
+        if (const Expr* e = index.expression())
+            for (const VariableId inner : read_arrays(*e)) uses.insert(inner);
+}
+
+void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set<VariableId>& uses) {
+    if (const auto* load = std::get_if<Load>(&statement)) add_with_gathers(kernel, load->variable, uses);
     if (const auto* store = std::get_if<Store>(&statement)) uses.insert(store->variable);
     if (const auto* init = std::get_if<Init>(&statement)) uses.insert(init->variable);
     if (const auto* compute = std::get_if<Compute>(&statement)) {
         uses.insert(compute->variable);
-        for (const Read* r : reads_in_order(compute->body, compute->carry)) uses.insert(r->array);
+        for (const Read* r : reads_in_order(compute->body, compute->carry))
+            add_with_gathers(kernel, r->array, uses);
     }
     if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&statement)) {
         std::set<VariableId> inside;
-        for (const TileStatement& s : (*loop)->body) add_uses(s, inside);
+        for (const TileStatement& s : (*loop)->body) add_uses(kernel, s, inside);
         for (const TileStatement& s : (*loop)->body)
             if (const auto* free = std::get_if<Free>(&s)) inside.erase(free->variable);
         uses.insert(inside.begin(), inside.end());
@@ -24,9 +34,15 @@ void add_uses(const TileStatement& statement, std::set<VariableId>& uses) {
 
 }  // namespace
 
-std::vector<VariableId> used_variables(const TileStatement& statement) {
+Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r) {
+    return box_of(r, [&](VariableId v) -> const std::vector<AxisId>& {
+        return diagram.array(kernel.variables[static_cast<std::size_t>(v)].array).axes;
+    });
+}
+
+std::vector<VariableId> used_variables(const TileKernel& kernel, const TileStatement& statement) {
     std::set<VariableId> uses;
-    add_uses(statement, uses);
+    add_uses(kernel, statement, uses);
     return {uses.begin(), uses.end()};
 }
 

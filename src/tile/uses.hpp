@@ -8,7 +8,7 @@ namespace napkin {
 
 /// The variables that the statement reads, writes or moves, ascending, each once. Free is no use; of a loop, those are left out
 /// that live in its iterations only, which free them.
-std::vector<VariableId> used_variables(const TileStatement& statement);
+std::vector<VariableId> used_variables(const TileKernel& kernel, const TileStatement& statement);
 
 /// The reads of a statement's body, then of its carry, in the order in which they stand.
 std::vector<const Read*> reads_in_order(const Expr& body, const Expr& carry);

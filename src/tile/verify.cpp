@@ -110,7 +110,9 @@ private:
                 continue;
             }
             const Array& a = diagram_.array(v.array);
-            if (v.dims.size() != a.axes.size())
+            if (v.dims.size() != v.limits.size())
+                report("variable {} has {} dimensions and {} limits", v.name, v.dims.size(), v.limits.size());
+            if (v.gathers.empty() ? v.dims.size() != a.axes.size() : v.gathers.size() != a.axes.size())
                 report("variable {} has {} dimensions, its array {} has {}", v.name, v.dims.size(), a.name, a.axes.size());
             for (const Index& dim : v.dims)
                 for (const AxisId axis : dim.axes())
@@ -139,7 +141,7 @@ private:
     }
 
     /// Whether the variable is alive; says why not.
-    bool check_alive(VariableId v, const char* use) {
+    bool check_alive(VariableId v, const std::string& use) {
         if (alive_.contains(v)) return true;
         if (freed_.contains(v))
             report("{} is {} after it was freed", variable(v).name, use);
@@ -160,12 +162,15 @@ private:
             report("{} is loaded, but {} is no input and no earlier kernel stores it", v.name, diagram_.array(v.array).name);
         const std::vector<std::int64_t> zero(program_.extents.size(), 0);
         for (std::size_t d = 0; d < v.dims.size(); ++d) {
+            // What lies outside of the array is padding; a tile of nothing else is a mistake.
             const Interval range = range_of(v.dims[d], zero, program_.extents);
-            const AxisId axis = diagram_.array(v.array).axes[d];
-            if (range.low < 0 || range.high >= extent(axis))
+            if (inside(range, extent(v.limits[d])).size() <= 0)
                 report("{} is loaded from index {} to {} of {}, which has {}", v.name, range.low, range.high,
-                       axis_name(axis), extent(axis));
+                       axis_name(v.limits[d]), extent(v.limits[d]));
         }
+        for (const Index& index : v.gathers)
+            for (const VariableId inner : index.expression() ? read_arrays(*index.expression()) : std::vector<ArrayId>{})
+                if (known(inner)) check_alive(inner, "read by the load of " + v.name);
         define(load.variable, true, false);
     }
 

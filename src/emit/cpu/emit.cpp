@@ -199,7 +199,8 @@ private:
 
     void step(const Step& s) {
         const auto tile = [&](VariableId v) {
-            return to_string(read(v, frame_.variable(v).dims), expression_names(frame_));
+            const Variable& variable = frame_.variable(v);
+            return to_string(read(v, variable.gathers.empty() ? variable.dims : variable.gathers), expression_names(frame_));
         };
         if (const auto* load = std::get_if<Load>(s.statement)) {
             out_(fmt::format("// load {}", tile(load->variable)));

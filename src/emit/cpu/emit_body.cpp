@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "emit/cpu/emit_index.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cpu {
@@ -347,8 +348,54 @@ ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
     return intern(std::move(v));
 }
 
+/// The axis' own coordinate at the nest's point, in brackets where it is a sum; `lane` is that of a vector along the axis.
+std::string BodyWriter::coordinate(AxisId axis, const std::string& lane) const {
+    const Span& span = span_of(frame_.scope(scope_), axis);
+    const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis;
+    std::string sum;
+    const auto add = [&](const std::string& part) { sum += part.empty() ? "" : sum.empty() ? part : " + " + part; };
+    if (span.begins) add(frame_.axis(axis).begin);
+    if (span.tile > 1) {
+        add(loop_name(axis));
+        if (is_vector && nest_.block_vectors > 1) add(fmt::format("{} * j", frame_.lanes));
+        if (is_row && nest_.block_rows > 1) add("i");
+        if (is_vector) add(lane);
+    }
+    return sum.empty() ? "0" : sum.find(' ') == std::string::npos ? sum : "(" + sum + ")";
+}
+
+/// An element whose place is no affine form: every lane finds its own.
+ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
+    Value v;
+    std::set<AxisId> axes;
+    std::int64_t along = 0;
+    for (const auto& [axis, c] : address.local) {
+        axes.insert(axis);
+        if (axis == nest_.vector_axis) along = c;
+    }
+    for (const Address::Other& other : address.others)
+        for (const AxisId axis : other.index.axes()) axes.insert(axis);
+    for (const AxisId axis : axes) {
+        if (span_of(frame_.scope(scope_), axis).tile == 1) continue;
+        v.level = std::max(v.level, level_of(axis));
+        v.row |= axis == nest_.row_axis;
+        v.vec |= axis == nest_.vector_axis;
+    }
+    std::string place = position(address, frame_.layout(r.array).panel_local);
+    if (along != 0) place += fmt::format(" + {} * lane", along);
+    for (const Address::Other& other : address.others) {
+        const std::string index = index_text(other.index, [&](AxisId axis) { return coordinate(axis, "lane"); });
+        place += fmt::format(" + ({} - {}) * {}", index, other.first, other.stride);
+    }
+    const std::string element = fmt::format("{}[{}]", frame_.name(r.array), place);
+    v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return {}; }})", element) : element;
+    v.hint = frame_.name(r.array);
+    return intern(std::move(v));
+}
+
 ValueId BodyWriter::read_value(const Read& r) {
     const Address address = frame_.address(r.array, r.indices, scope_);
+    if (!address.others.empty()) return read_by_lane(r, address);
     Value v;
     std::int64_t along = 0;
     for (const auto& [axis, c] : address.local) {
@@ -413,6 +460,12 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
         case BinaryOp::sub:
         case BinaryOp::mul:
         case BinaryOp::div: return arithmetic(b.op, as_number(a), as_number(c));
+        case BinaryOp::floor_div: return call("floor", {arithmetic(BinaryOp::div, as_number(a), as_number(c))});
+        case BinaryOp::mod: {
+            const ValueId x = as_number(a), y = as_number(c);
+            const ValueId times = call("floor", {arithmetic(BinaryOp::div, x, y)});
+            return arithmetic(BinaryOp::sub, x, arithmetic(BinaryOp::mul, times, y));
+        }
         case BinaryOp::pow: return power(as_number(a), as_number(c));
         case BinaryOp::min: return call("minimum", {as_number(a), as_number(c)});
         case BinaryOp::max: return call("maximum", {as_number(a), as_number(c)});

@@ -88,6 +88,8 @@ private:
     ValueId lower_binary(const Binary& b);
     ValueId axis_index(AxisId axis);
     ValueId read_value(const Read& r);
+    ValueId read_by_lane(const Read& r, const Address& address);
+    [[nodiscard]] std::string coordinate(AxisId axis, const std::string& lane) const;
     ValueId row_pointer(VariableId variable, const Address& address);
 
     [[nodiscard]] Value& at(ValueId id) { return values_[static_cast<std::size_t>(id)]; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "emit/cpu/emit_index.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cpu {
@@ -72,7 +73,7 @@ void add_names(Frame& frame) {
     for (const auto& [axis, size] : frame.kernel->groups) used.insert(axis);
     for (const Variable& v : frame.kernel->variables)
         for (const Index& d : v.dims)
-            for (const auto& [axis, coefficient] : d.affine()->terms) used.insert(axis);
+            for (const AxisId axis : d.axes()) used.insert(axis);
     for (const Step& s : frame.steps)
         if (const auto* c = std::get_if<Compute>(s.statement)) {
             use_expr(c->body), use_expr(c->carry);
@@ -146,6 +147,10 @@ Address Frame::address(VariableId id, const std::vector<Index>& indices, int at_
     Address out;
     for (std::size_t d = 0; d < indices.size(); ++d) {
         const std::int64_t stride = where.strides[d];
+        if (!indices[d].affine() || !v.dims[d].affine()) {
+            out.others.push_back({stride, indices[d], bounds_text(*this, v.dims[d], where.scope).low});
+            continue;
+        }
         out.constant += stride * (indices[d].affine()->constant - v.dims[d].affine()->constant);
         for (const auto& [axis, c] : indices[d].affine()->terms) {
             if (span_of(at, axis).tile > 1) out.local[axis] += stride * c;

@@ -69,10 +69,17 @@ struct Layout {
     int first = -1, last = -1;  ///< lifetime in positions of execution
 };
 
-/// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant.
+/// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant, and of the dimensions whose
+/// indices are not affine Σ stride·(index - first).
 struct Address {
+    struct Other {
+        std::int64_t stride;
+        Index index;
+        std::string first;  ///< text of the value at which the dimension begins
+    };
     std::map<AxisId, std::int64_t> local, begin;
     std::int64_t constant = 0;
+    std::vector<Other> others;
 };
 
 struct AxisNames {

@@ -13,10 +13,9 @@ enum class Step1 { none, one, far };
 Step1 step_along(const Frame& frame, const Read& r, AxisId axis) {
     std::int64_t inner = 0;
     for (std::size_t d = 0; d < r.indices.size(); ++d) {
-        const std::int64_t c = r.indices[d].affine()->coefficient(axis);
-        if (c == 0) continue;
-        if (static_cast<int>(d) != frame.layout(r.array).innermost) return Step1::far;
-        inner = c;
+        if (!r.indices[d].depends_on(axis)) continue;
+        if (static_cast<int>(d) != frame.layout(r.array).innermost || !r.indices[d].affine()) return Step1::far;
+        inner = r.indices[d].affine()->coefficient(axis);
     }
     return inner == 0 ? Step1::none : inner == 1 ? Step1::one : Step1::far;
 }
@@ -151,9 +150,9 @@ void choose_layout_orders(Frame& frame) {
         const Scope& scope = frame.scope(frame.layouts[v].scope);
         int inner = -1;
         for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-            const auto& terms = variable.dims[d].affine()->terms;
-            const bool wide = std::any_of(terms.begin(), terms.end(),
-                                          [&](const auto& t) { return span_of(scope, t.first).tile > 1; });
+            const std::vector<AxisId> axes = variable.dims[d].axes();
+            const bool wide = std::any_of(axes.begin(), axes.end(),
+                                          [&](AxisId axis) { return span_of(scope, axis).tile > 1; });
             if (wide || inner < 0) inner = static_cast<int>(d);
         }
         if (frame.vector_axis >= 0)

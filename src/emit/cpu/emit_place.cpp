@@ -4,12 +4,19 @@
 #include <set>
 
 #include "emit/cpu/emit_frame.hpp"
+#include "emit/cpu/emit_index.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cpu {
 namespace {
 
 constexpr std::int64_t alignment_bytes = 64;
+
+/// Whether the first value that is copied does not stand first in the buffer's row when a tile is ragged.
+bool starts_late(const Index& dim) {
+    const Affine* form = dim.affine();
+    return form && std::any_of(form->terms.begin(), form->terms.end(), [](const auto& t) { return t.second < 0; });
+}
 
 void shape(Frame& frame, std::size_t v) {
     Layout& layout = frame.layouts[v];
@@ -18,11 +25,16 @@ void shape(Frame& frame, std::size_t v) {
     const std::size_t rank = variable.dims.size();
     layout.sizes.assign(rank, 1);
     layout.strides.assign(rank, 0);
-    for (std::size_t d = 0; d < rank; ++d)
+    for (std::size_t d = 0; d < rank; ++d) {
+        if (!variable.dims[d].affine()) {
+            layout.sizes[d] = most_values(frame, variable.dims[d], layout.scope);
+            continue;
+        }
         for (const auto& [axis, c] : variable.dims[d].affine()->terms) {
             const bool panel = layout.panel_local && axis == frame.vector_axis;
             layout.sizes[d] += std::abs(c) * ((panel ? frame.panel() : span_of(scope, axis).padded) - 1);
         }
+    }
     std::int64_t stride = 1;
     const auto take = [&](std::size_t d, std::int64_t size) {
         layout.strides[d] = stride;
@@ -32,9 +44,8 @@ void shape(Frame& frame, std::size_t v) {
     };
     if (layout.innermost >= 0) {
         const auto inner = static_cast<std::size_t>(layout.innermost);
-        const auto& terms = variable.dims[inner].affine()->terms;
-        // Whole vectors are copied in; a row that starts late (negative coefficients) needs room for one more.
-        const bool late = std::any_of(terms.begin(), terms.end(), [](const auto& t) { return t.second < 0; });
+        // Whole vectors are copied in; a row that starts late (negative coefficients, padding) needs room for one more.
+        const bool late = starts_late(variable.dims[inner]) || is_cut(frame, variable);
         take(inner, round_up(layout.sizes[inner], frame.lanes) + (late ? frame.lanes : 0));
         for (std::size_t d = rank; d-- > 0;)
             if (d != inner) take(d, layout.sizes[d]);
@@ -264,9 +275,8 @@ bool may_be_view(const Frame& frame, std::size_t v) {
     const Variable& variable = frame.kernel->variables[v];
     const int last = static_cast<int>(variable.dims.size()) - 1;
     const bool written = std::find(frame.outputs.begin(), frame.outputs.end(), variable.array) != frame.outputs.end();
-    const bool falls = std::any_of(variable.dims.begin(), variable.dims.end(), [](const Index& d) {
-        return std::any_of(d.affine()->terms.begin(), d.affine()->terms.end(), [](const auto& t) { return t.second < 0; });
-    });
+    if (!variable.gathers.empty() || is_cut(frame, variable)) return false;
+    const bool falls = std::any_of(variable.dims.begin(), variable.dims.end(), starts_late);
     if (variable.memory_type != (frame.is_double ? DType::f64 : DType::f32) || written || falls || last < 0 ||
         frame.layouts[v].innermost != last)
         return false;

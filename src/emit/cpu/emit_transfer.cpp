@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "emit/cpu/emit_index.hpp"
 #include "emit/cpu/emit_write.hpp"
 
 namespace napkin::cpu {
@@ -41,6 +44,7 @@ public:
     }
 
     void load() {
+        if (is_cut(frame_, v_)) return load_cut();
         if (!layout_.is_view) {
             copy(true, frame_.name(variable_));
             return;
@@ -64,6 +68,25 @@ public:
     void store() { copy(false, frame_.name(variable_)); }
 
 private:
+    /// What lies inside of the array, into its place in a buffer of zeros.
+    void load_cut() {
+        const std::string& name = frame_.name(variable_);
+        out_.open("");
+        std::string some;
+        for (std::size_t d = 0; d < v_.dims.size(); ++d) {
+            if (!is_cut(frame_, v_, d)) continue;
+            const BoundsText bounds = bounds_text(frame_, v_.dims[d], scope_);
+            out_(fmt::format("const Index {0}_first{1} = max_index({2}, 0), {0}_count{1} = min_index({3} + 1, {4}) - {0}_first{1};",
+                             name, d, bounds.low, bounds.high, frame_.extent(v_.limits[d])));
+            some += fmt::format("{}{}_count{} > 0", some.empty() ? "" : " && ", name, d);
+        }
+        out_(fmt::format("fill({}, {}, {});", name, layout_.count, literal(0, frame_.is_double)));
+        out_.open(fmt::format("if ({})", some));
+        copy(true, name);
+        out_.close();
+        out_.close();
+    }
+
     void copy(bool is_load, const std::string& name) {
         std::string memory = memory_, buffer = name;
         const auto at = [](std::string& pointer, const std::string& offset) {
@@ -103,6 +126,17 @@ private:
 
     [[nodiscard]] Dimension dimension(std::size_t d) const {
         Dimension out;
+        out.memory_stride = fmt::format("{}_s[{}]", memory_, d);
+        out.stride = layout_.strides[d];
+        if (v_.gathers.empty() && is_cut(frame_, v_, d)) {
+            const std::string first = fmt::format("{}_first{}", frame_.name(variable_), d);
+            out.size = std::min(layout_.sizes[d], frame_.extent(v_.limits[d]));
+            out.count = fmt::format("{}_count{}", frame_.name(variable_), d);
+            out.low = first;
+            out.shift = fmt::format("{} - {}", first, bounds_text(frame_, v_.dims[d], scope_).low);
+            return out;
+        }
+        if (!v_.dims[d].affine()) return out;
         const Affine& form = *v_.dims[d].affine();
         const Scope& scope = frame_.scope(scope_);
         std::int64_t fixed = 1;
@@ -129,8 +163,6 @@ private:
         if (form.terms.size() > 1 && !varying.empty()) out.count = "(" + out.count + ")";
         out.low = lowest(frame_, form, scope_);
         if (out.low == "0") out.low.clear();
-        out.memory_stride = fmt::format("{}_s[{}]", memory_, d);
-        out.stride = layout_.strides[d];
         return out;
     }
 
@@ -184,6 +216,7 @@ std::string memory_type(DType type) {
 }
 
 void write_load(const Frame& frame, Lines& out, VariableId variable, int scope) {
+    if (!frame.variable(variable).gathers.empty()) return write_gather(frame, out, variable, scope);
     Transfer(frame, out, variable, scope).load();
 }
 void write_store(const Frame& frame, Lines& out, VariableId variable, int scope) {

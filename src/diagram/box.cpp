@@ -1,0 +1,89 @@
+#include "diagram/box.hpp"
+
+#include <algorithm>
+
+namespace napkin {
+namespace {
+
+class BoxBuilder {
+public:
+    explicit BoxBuilder(const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of) : axes_of_(axes_of) {}
+
+    Box run(const Read& r) {
+        const std::vector<AxisId>& axes = axes_of_(r.array);
+        std::vector<Index> source;
+        for (std::size_t d = 0; d < r.indices.size(); ++d) {
+            if (r.indices[d].is_gathered())
+                source.push_back(gathered(r.indices[d]));
+            else
+                source.push_back(Affine::axis(add(r.indices[d], axes[d])));
+        }
+        const bool decided = std::any_of(source.begin(), source.end(), [](const Index& i) { return i.is_gathered(); });
+        if (decided) out_.source = std::move(source);
+        return std::move(out_);
+    }
+
+private:
+    int add(const Index& index, AxisId limit) {
+        out_.dims.push_back(index);
+        out_.limits.push_back(limit);
+        return static_cast<int>(out_.dims.size()) - 1;
+    }
+
+    /// A coordinate of what data are read by; gathered indices that run over the same one share it.
+    int shared(const Index& index, AxisId limit) {
+        for (const int p : made_of_)
+            if (out_.dims[static_cast<std::size_t>(p)] == index) return p;
+        made_of_.push_back(add(index, limit));
+        return made_of_.back();
+    }
+
+    Index gathered(const Index& index) {
+        if (const auto* element = as<Read>(*index.expression())) {
+            const Box box = box_of(*element, axes_of_);
+            std::vector<Index> places;
+            for (std::size_t d = 0; d < box.dims.size(); ++d)
+                places.push_back(Affine::axis(shared(box.dims[d], box.limits[d])));
+            return Index::of(read(element->array, std::move(places)));
+        }
+        // Elements lie in tiles of their own, and are found there at the coordinates of those.
+        const Expr in_tiles = transform(*index.expression(), [&](const Expr& node) -> Expr {
+            const auto* r = as<Read>(node);
+            return r ? read(r->array, box_of(*r, axes_of_).dims) : node;
+        });
+        return substitute(Index::of(in_tiles), [&](AxisId axis) {
+            return std::optional<Index>(Affine::axis(shared(Affine::axis(axis), axis)));
+        });
+    }
+
+    const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of_;
+    Box out_;
+    std::vector<int> made_of_;
+};
+
+}  // namespace
+
+Box box_of(const Read& r, const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of) {
+    return BoxBuilder(axes_of).run(r);
+}
+
+Box box_of(const Diagram& diagram, const Read& r) {
+    return box_of(r, [&](ArrayId id) -> const std::vector<AxisId>& { return diagram.array(id).axes; });
+}
+
+Interval inside(const Interval& range, std::int64_t extent) {
+    return {std::max<std::int64_t>(range.low, 0), std::min(range.high, extent - 1)};
+}
+
+std::int64_t values_inside(const std::vector<Index>& dims, const std::vector<AxisId>& limits, const Extents& extents,
+                           const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
+    std::int64_t values = 1;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+        const std::int64_t here = inside(range_of(dims[d], begin, count), extents[static_cast<std::size_t>(limits[d])]).size();
+        if (here <= 0) return 0;
+        values *= here;
+    }
+    return values;
+}
+
+}  // namespace napkin

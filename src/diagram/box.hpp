@@ -1,0 +1,33 @@
+#pragma once
+// What a tile of an array is. Over a tile of the axes every dimension of a read runs over an interval, and the tile is the box of these
+// intervals. Where data decide on a dimension, its interval is not known: then the box runs over what the index is made of instead, and
+// holds one row for each index value. X[idx[i], c] is the box [i, c]; K[table[b, x // 16], x % 16, d] the box [b, x // 16, x % 16, d].
+// Duplicates are rows of their own, and tiles share nothing. An index that is no bare element (idx[i] + i) is made of its axes.
+#include <functional>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "diagram/sizes.hpp"
+
+namespace napkin {
+
+struct Box {
+    std::vector<Index> dims;     ///< none of them gathered
+    std::vector<AxisId> limits;  ///< by dimension: a coordinate past this axis' extent is padding, and not moved
+    /// Where data decide: the index of each of the array's dimensions, with axis p standing for the box's coordinate p and the elements in
+    /// it read at the coordinates of their own boxes. Else empty, and the coordinates are the array's own.
+    std::vector<Index> source;
+};
+
+/// `axes_of` gives the axes of the arrays that are read: in a tile program reads are of variables.
+Box box_of(const Read& r, const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of);
+Box box_of(const Diagram& diagram, const Read& r);
+
+/// The values of a box over a tile that lie inside of the array; every dimension's interval is cut to its limit.
+std::int64_t values_inside(const std::vector<Index>& dims, const std::vector<AxisId>& limits, const Extents& extents,
+                           const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count);
+
+/// What remains of an interval between 0 and the extent; empty intervals have a size of 0 or below.
+Interval inside(const Interval& range, std::int64_t extent);
+
+}  // namespace napkin

@@ -1,0 +1,127 @@
+#include "diagram/check_indices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagram/guards.hpp"
+#include "support/limits.hpp"
+
+namespace napkin {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Steps the coordinates of the axes; false after the last.
+bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
+    for (std::size_t i = axes.size(); i-- > 0;) {
+        if (++point[at(axes[i])] < extents[at(axes[i])]) return true;
+        point[at(axes[i])] = 0;
+    }
+    return false;
+}
+
+class Check {
+public:
+    Check(const Diagram& diagram, const Extents& extents, const Values& values)
+        : diagram_(diagram), extents_(extents), values_(values) {}
+
+    std::optional<Diagnostic> run() {
+        for (const Equation& equation : diagram_.equations) {
+            const auto wanted = [&](const Read& r) {
+                return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return decided_by_inputs(i); });
+            };
+            for_each_guarded_read(equation.body, wanted, [&](const Read& r, const std::vector<Guard>& guards) {
+                for (std::size_t d = 0; d < r.indices.size() && !found_; ++d)
+                    if (decided_by_inputs(r.indices[d])) check(equation, r, d, guards);
+            });
+            if (found_) break;
+        }
+        return std::move(found_);
+    }
+
+private:
+    [[nodiscard]] bool is_given(ArrayId array) const {
+        return diagram_.array(array).role == ArrayRole::input && !values_[at(array)].empty();
+    }
+    [[nodiscard]] bool decided_by_inputs(const Index& index) const {
+        if (!index.is_gathered()) return false;
+        const std::vector<ArrayId> arrays = read_arrays(*index.expression());
+        return std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_given(a); });
+    }
+
+    [[nodiscard]] std::int64_t element(const Read& r, const std::vector<std::int64_t>& point) const {
+        std::int64_t offset = 0;
+        const std::vector<AxisId>& axes = diagram_.array(r.array).axes;
+        for (std::size_t d = 0; d < axes.size(); ++d) {
+            const std::int64_t coordinate =
+                value_at(r.indices[d], point, [&](const Read& inner) { return element(inner, point); });
+            if (coordinate < 0 || coordinate >= extents_[at(axes[d])]) return limits::max_size_product;
+            offset = offset * extents_[at(axes[d])] + coordinate;
+        }
+        return values_[at(r.array)].at(static_cast<std::size_t>(offset)).as_whole(Kind::i64);
+    }
+
+    void check(const Equation& equation, const Read& r, std::size_t d, const std::vector<Guard>& guards) {
+        const AxisId dimension = diagram_.array(r.array).axes[d];
+        // The elements' own indices need numbers for sizes too.
+        const Index index = with_sizes(Index::of(with_sizes(*r.indices[d].expression(), extents_)), extents_);
+        const std::vector<AxisId> axes = index.axes();
+        std::vector<std::int64_t> point(extents_.size(), 0);
+        do {
+            const std::int64_t value = value_at(index, point, [&](const Read& inner) { return element(inner, point); });
+            if (value >= 0 && value < extents_[at(dimension)]) continue;
+            if (!is_taken(guards, axes, point)) continue;
+            std::string position;
+            for (const AxisId axis : axes)
+                position += fmt::format("{}{} = {}", position.empty() ? " at " : ", ", diagram_.axis(axis).name, point[at(axis)]);
+            const ExprNames names = diagram_.names();
+            found_ = Diagnostic{"index-out-of-range",
+                                equation.range,
+                                fmt::format("{} is {}{}, but {} of {} has {} {}", to_string(r.indices[d], names),
+                                            value == limits::max_size_product ? "outside of its own array" : std::to_string(value),
+                                            position, diagram_.axis(dimension).name, diagram_.array(r.array).name,
+                                            extents_[at(dimension)], extents_[at(dimension)] == 1 ? "value" : "values"),
+                                fmt::format("values from 0 to {}", extents_[at(dimension)] - 1),
+                                fmt::format("a condition keeps such reads out: where({} >= 0, {}, 0)",
+                                            to_string(r.indices[d], names), to_string(read(r.array, r.indices), names)),
+                                {}};
+            return;
+        } while (next_point(axes, extents_, point));
+    }
+
+    /// Whether the guards hold at the point, for some coordinates of the axes that it does not fix.
+    [[nodiscard]] bool is_taken(const std::vector<Guard>& guards, const std::vector<AxisId>& fixed,
+                                std::vector<std::int64_t> point) const {
+        std::vector<AxisId> open;
+        for (const Guard& guard : guards) {
+            const std::vector<ArrayId> arrays = read_arrays(guard.condition);
+            if (!std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_given(a); })) return false;
+            for (const AxisId axis : free_axes(guard.condition))
+                if (std::find(fixed.begin(), fixed.end(), axis) == fixed.end() &&
+                    std::find(open.begin(), open.end(), axis) == open.end())
+                    open.push_back(axis);
+        }
+        Kinds kinds = kinds_of(diagram_);
+        do {
+            const bool taken = std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
+                return (evaluate_at(guard.condition, kinds, diagram_, extents_, values_, point).truth()) == guard.holds;
+            });
+            if (taken) return true;
+        } while (next_point(open, extents_, point));
+        return false;
+    }
+
+    const Diagram& diagram_;
+    const Extents& extents_;
+    const Values& values_;
+    std::optional<Diagnostic> found_;
+};
+
+}  // namespace
+
+std::optional<Diagnostic> check_indices(const Diagram& diagram, const Extents& extents, const Values& values) {
+    return Check(diagram, extents, values).run();
+}
+
+}  // namespace napkin

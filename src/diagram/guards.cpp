@@ -1,0 +1,147 @@
+#include "diagram/guards.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "algebra/expr_walk.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::int64_t most_points = std::int64_t{1} << 22;  ///< that are walked where no form decides
+
+std::vector<Affine> united(std::vector<Affine> a, const std::vector<Affine>& b) {
+    for (const Affine& f : b)
+        if (std::find(a.begin(), a.end(), f) == a.end()) a.push_back(f);
+    return a;
+}
+
+class GuardWalk {
+public:
+    GuardWalk(const std::function<bool(const Read&)>& wanted,
+              const std::function<void(const Read&, const std::vector<Guard>&)>& f)
+        : wanted_(wanted), f_(f) {}
+
+    void walk(const Expr& e) {
+        if (!holds_wanted(e)) return;
+        std::vector<std::pair<const ExprNode*, bool>> way;
+        for (const Guard& g : guards_) way.emplace_back(g.condition.get(), g.holds);
+        if (!seen_.insert({e.get(), std::move(way)}).second) return;
+        if (const auto* r = as<Read>(e); r && wanted_(*r)) f_(*r, guards_);
+        const auto* s = as<Select>(e);
+        if (!s) return for_each_child(*e, [&](const Expr& child) { walk(child); });
+        walk(s->condition);
+        for (const bool holds : {true, false}) {
+            guards_.push_back({s->condition, holds});
+            walk(holds ? s->a : s->b);
+            guards_.pop_back();
+        }
+    }
+
+private:
+    bool holds_wanted(const Expr& e) {
+        const auto [found, fresh] = holds_.try_emplace(e.get(), false);
+        if (!fresh) return found->second;
+        bool holds = false;
+        visit(e, [&](const Expr& node) { holds = holds || (as<Read>(node) && wanted_(*as<Read>(node))); });
+        return holds_[e.get()] = holds;
+    }
+
+    const std::function<bool(const Read&)>& wanted_;
+    const std::function<void(const Read&, const std::vector<Guard>&)>& f_;
+    std::vector<Guard> guards_;
+    std::map<const ExprNode*, bool> holds_;
+    std::set<std::pair<const ExprNode*, std::vector<std::pair<const ExprNode*, bool>>>> seen_;
+};
+
+/// A condition of coordinates at a point.
+double value_of(const Expr& e, const std::vector<std::int64_t>& point) {
+    if (const auto* c = as<Constant>(e)) return c->value;
+    if (const auto* i = as<AxisIndex>(e)) return static_cast<double>(point[static_cast<std::size_t>(i->axis)]);
+    if (const auto* u = as<Unary>(e)) return apply(u->op, value_of(u->a, point));
+    if (const auto* b = as<Binary>(e)) return apply(b->op, value_of(b->a, point), value_of(b->b, point));
+    if (const auto* s = as<Select>(e)) return value_of(value_of(s->condition, point) != 0 ? s->a : s->b, point);
+    return value_of(std::get<Cast>(e->v).a, point);
+}
+
+/// No point of the axes at which the guards are as they say has the index outside.
+bool is_inside_everywhere(const Index& index, std::int64_t extent, const std::vector<Guard>& guards, const Extents& extents) {
+    std::set<AxisId> axes;
+    for (const AxisId axis : index.axes()) axes.insert(axis);
+    for (const Guard& guard : guards)
+        for (const AxisId axis : free_axes(guard.condition)) axes.insert(axis);
+    std::int64_t points = 1;
+    for (const AxisId axis : axes) points = std::min(most_points + 1, points * std::min(most_points, extents[static_cast<std::size_t>(axis)]));
+    if (points > most_points) return false;
+    std::vector<std::int64_t> point(extents.size(), 0);
+    for (std::int64_t number = 0; number < points; ++number) {
+        std::int64_t rest = number;
+        for (const AxisId axis : axes) {
+            const std::int64_t size = extents[static_cast<std::size_t>(axis)];
+            point[static_cast<std::size_t>(axis)] = rest % size;
+            rest /= size;
+        }
+        const std::int64_t value = value_at(index, point, {});
+        if (value >= 0 && value < extent) continue;
+        const bool taken = std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
+            return (value_of(guard.condition, point) != 0) == guard.holds;
+        });
+        if (taken) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>& wanted,
+                           const std::function<void(const Read&, const std::vector<Guard>&)>& f) {
+    GuardWalk(wanted, f).walk(e);
+}
+
+std::vector<Affine> implied_forms(const Expr& condition, bool holds) {
+    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not) return implied_forms(u->a, !holds);
+    const auto* b = as<Binary>(condition);
+    if (!b) return {};
+    if ((b->op == BinaryOp::logical_and && holds) || (b->op == BinaryOp::logical_or && !holds))
+        return united(implied_forms(b->a, holds), implied_forms(b->b, holds));
+    const auto x = affine_form(b->a);
+    const auto y = affine_form(b->b);
+    if (!x || !y) return {};
+    const Affine one{{}, 1}, le = *y - *x, lt = le - one, ge = *x - *y, gt = ge - one;
+    switch (b->op) {
+        case BinaryOp::le: return {holds ? le : gt};
+        case BinaryOp::lt: return {holds ? lt : ge};
+        case BinaryOp::ge: return {holds ? ge : lt};
+        case BinaryOp::gt: return {holds ? gt : le};
+        case BinaryOp::eq: return holds ? std::vector<Affine>{le, ge} : std::vector<Affine>{};
+        case BinaryOp::ne: return holds ? std::vector<Affine>{} : std::vector<Affine>{le, ge};
+        default: return {};
+    }
+}
+
+bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<Guard>& guards, const Extents& extents) {
+    std::vector<Guard> known;
+    std::vector<Affine> forms;
+    for (const Guard& guard : guards) {
+        if (!read_arrays(guard.condition).empty()) continue;
+        const Expr sized = transform(guard.condition, [&](const Expr& node) -> Expr {
+            const auto* size = as<AxisSize>(node);
+            return size ? constant(static_cast<double>(extents[static_cast<std::size_t>(size->axis)])) : node;
+        });
+        known.push_back({sized, guard.holds});
+        forms = united(std::move(forms), implied_forms(sized, guard.holds));
+    }
+    const std::vector<std::int64_t> zero(extents.size(), 0);
+    if (const Affine* form = index.affine()) {
+        // What is at least a form that is not negative is not negative.
+        const auto is_not_negative = [&](const Affine& f) {
+            const auto at_least = [&](const Affine& g) { return range_of(f - g, zero, extents).low >= 0; };
+            return at_least(Affine{}) || std::any_of(forms.begin(), forms.end(), at_least);
+        };
+        if (is_not_negative(*form) && is_not_negative(Affine{{}, extent - 1} - *form)) return true;
+    }
+    return is_inside_everywhere(index, extent, known, extents);
+}
+
+}  // namespace napkin

@@ -1,0 +1,164 @@
+#include "emit/cpu/emit_index.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "support/result.hpp"
+
+namespace napkin::cpu {
+namespace {
+
+std::int64_t whole(const Expr& e) {
+    const auto* c = as<Constant>(e);
+    internal_check(c != nullptr, "emit: an index holds a size");
+    return static_cast<std::int64_t>(c->value);
+}
+
+std::string text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element) {
+    if (const auto* i = as<AxisIndex>(e)) return coordinate(i->axis);
+    if (const auto* r = as<Read>(e)) return element(*r);
+    if (const auto* u = as<Unary>(e)) return fmt::format("-({})", text_of(u->a, coordinate, element));
+    const auto* b = as<Binary>(e);
+    if (!b) return std::to_string(whole(e));
+    const std::string x = text_of(b->a, coordinate, element), y = text_of(b->b, coordinate, element);
+    switch (b->op) {
+        case BinaryOp::floor_div: return fmt::format("floor_div({}, {})", x, y);
+        case BinaryOp::mod: return fmt::format("floor_mod({}, {})", x, y);
+        case BinaryOp::min: return fmt::format("min_index({}, {})", x, y);
+        case BinaryOp::max: return fmt::format("max_index({}, {})", x, y);
+        default: return fmt::format("({} {} {})", x, name(b->op), y);
+    }
+}
+
+BoundsText bounds_of(const Frame& frame, const Expr& e, int scope) {
+    if (const auto* i = as<AxisIndex>(e)) {
+        const Span& span = span_of(frame.scope(scope), i->axis);
+        const std::string low = span.begins ? frame.axis(i->axis).begin : "0";
+        return {low, span.begins ? fmt::format("({} + {})", low, span.padded - 1) : std::to_string(span.padded - 1)};
+    }
+    if (const auto* u = as<Unary>(e)) {
+        const BoundsText a = bounds_of(frame, u->a, scope);
+        return {fmt::format("-({})", a.high), fmt::format("-({})", a.low)};
+    }
+    const auto* b = as<Binary>(e);
+    if (!b) return {std::to_string(whole(e)), std::to_string(whole(e))};
+    const BoundsText x = bounds_of(frame, b->a, scope), y = bounds_of(frame, b->b, scope);
+    const auto both = [](const char* pattern, const std::string& p, const std::string& q) {
+        return fmt::format(fmt::runtime(pattern), p, q);
+    };
+    switch (b->op) {
+        case BinaryOp::add: return {both("({} + {})", x.low, y.low), both("({} + {})", x.high, y.high)};
+        case BinaryOp::sub: return {both("({} - {})", x.low, y.high), both("({} - {})", x.high, y.low)};
+        case BinaryOp::floor_div: return {both("floor_div({}, {})", x.low, y.low), both("floor_div({}, {})", x.high, y.low)};
+        case BinaryOp::mod: return {"0", std::to_string(whole(b->b) - 1)};
+        case BinaryOp::min: return {both("min_index({}, {})", x.low, y.low), both("min_index({}, {})", x.high, y.high)};
+        case BinaryOp::max: return {both("max_index({}, {})", x.low, y.low), both("max_index({}, {})", x.high, y.high)};
+        default: break;
+    }
+    // A product with a number.
+    const bool left = as<Constant>(b->a) != nullptr;
+    const std::int64_t factor = whole(left ? b->a : b->b);
+    const BoundsText& other = left ? y : x;
+    BoundsText out{fmt::format("({} * {})", factor, other.low), fmt::format("({} * {})", factor, other.high)};
+    if (factor < 0) std::swap(out.low, out.high);
+    return out;
+}
+
+std::int64_t most_of(const Frame& frame, const Expr& e, int scope) {
+    if (const auto* i = as<AxisIndex>(e)) return span_of(frame.scope(scope), i->axis).padded;
+    if (const auto* u = as<Unary>(e)) return most_of(frame, u->a, scope);
+    const auto* b = as<Binary>(e);
+    if (!b) return 1;
+    const std::int64_t x = most_of(frame, b->a, scope), y = most_of(frame, b->b, scope);
+    switch (b->op) {
+        case BinaryOp::add:
+        case BinaryOp::sub: return x + y - 1;
+        case BinaryOp::floor_div: return (x - 1 + whole(b->b) - 1) / whole(b->b) + 1;
+        case BinaryOp::mod: return whole(b->b);
+        case BinaryOp::mul: return std::abs(whole(as<Constant>(b->a) ? b->a : b->b)) * (x + y - 2) + 1;
+        default: break;
+    }
+    if (as<Constant>(b->a) || as<Constant>(b->b)) return std::max(x, y);
+    std::vector<std::int64_t> reach = frame.program->extents;
+    for (std::size_t a = 0; a < reach.size(); ++a) reach[a] += frame.scope(scope)[a].padded;
+    return range_of(Index::of(e), std::vector<std::int64_t>(reach.size(), 0), reach).size();
+}
+
+}  // namespace
+
+std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {
+    return text_of(index.value(), coordinate, element);
+}
+
+BoundsText bounds_text(const Frame& frame, const Index& index, int scope) { return bounds_of(frame, index.value(), scope); }
+
+std::int64_t most_values(const Frame& frame, const Index& index, int scope) {
+    return most_of(frame, index.value(), scope);
+}
+
+bool is_cut(const Frame& frame, const Variable& variable, std::size_t dimension) {
+    const Index& dim = variable.dims[dimension];
+    if (!dim.affine()) return true;
+    const Extents& extents = frame.program->extents;
+    const Interval range = range_of(dim, std::vector<std::int64_t>(extents.size(), 0), extents);
+    return range.low < 0 || range.high >= frame.extent(variable.limits[dimension]);
+}
+
+bool is_cut(const Frame& frame, const Variable& variable) {
+    for (std::size_t d = 0; d < variable.dims.size(); ++d)
+        if (is_cut(frame, variable, d)) return true;
+    return false;
+}
+
+void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope) {
+    const Variable& v = frame.variable(variable);
+    const Layout& layout = frame.layout(variable);
+    const std::string& name = frame.name(variable);
+    const std::string& memory = frame.memory.at(v.array);
+    const auto place = [&](AxisId position) { return fmt::format("{}_p{}", name, position); };
+    out.open("");
+    std::string target;
+    std::size_t opened = 1;
+    for (std::size_t p = 0; p < v.dims.size(); ++p) {
+        const BoundsText bounds = bounds_text(frame, v.dims[p], scope);
+        const std::string at = place(static_cast<AxisId>(p));
+        out(fmt::format("const Index {0}_low = {1}, {0}_high = min_index({2}, {3});", at, bounds.low, bounds.high,
+                        frame.extent(v.limits[p]) - 1));
+        out.open(fmt::format("for (Index {0} = max_index({0}_low, 0); {0} <= {0}_high; ++{0})", at));
+        ++opened;
+        target += fmt::format("{}({} - {}_low) * {}", target.empty() ? "" : " + ", at, at, layout.strides[p]);
+    }
+    // Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
+    const auto element = [&](const Read& r) {
+        const Variable& inner = frame.variable(r.array);
+        const Layout& tile = frame.layout(r.array);
+        const std::string& array = frame.memory.at(inner.array);
+        std::string position;
+        for (std::size_t d = 0; d < r.indices.size(); ++d) {
+            const std::string coordinate = index_text(r.indices[d], place);
+            position += position.empty() ? "" : " + ";
+            position += inner.gathers.empty()
+                            ? fmt::format("{} * {}_s[{}]", coordinate, array, d)
+                            : fmt::format("({} - {}) * {}", coordinate, bounds_text(frame, inner.dims[d], tile.scope).low,
+                                          tile.strides[d]);
+        }
+        return fmt::format("static_cast<Index>({}[{}])", inner.gathers.empty() ? array : frame.name(r.array),
+                           position.empty() ? "0" : position);
+    };
+    const Expr written = read(variable, v.gathers);
+    const std::vector<Index> source = box_of(frame.program->diagram, *frame.kernel, *as<Read>(written)).source;
+    std::string inside, from;
+    const std::vector<AxisId>& axes = frame.program->diagram.array(v.array).axes;
+    for (std::size_t d = 0; d < source.size(); ++d) {
+        const std::string row = fmt::format("{}_i{}", name, d);
+        out(fmt::format("const Index {} = {};", row, index_text(source[d], place, element)));
+        inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", row, frame.extent(axes[d]));
+        from += fmt::format("{}{} * {}_s[{}]", from.empty() ? "" : " + ", row, memory, d);
+    }
+    out(fmt::format("{}[{}] = {} ? static_cast<real>({}[{}]) : real(0);", name, target, inside, memory, from));
+    for (; opened > 0; --opened) out.close();
+}
+
+}  // namespace napkin::cpu

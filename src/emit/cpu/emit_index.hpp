@@ -1,0 +1,33 @@
+#pragma once
+// Indices that are no affine forms, as C++ integer expressions, and where the tiles that they span begin.
+#include <functional>
+#include <string>
+
+#include "emit/cpu/emit_frame.hpp"
+
+namespace napkin::cpu {
+
+using CoordinateText = std::function<std::string(AxisId)>;
+using ElementText = std::function<std::string(const Read&)>;
+
+/// The value of an index: an operand, in brackets where it needs them. Pre: sizes are numbers.
+std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element = {});
+
+/// Text of bounds of an index over a scope's tile, padding included; a buffer's dimension begins at `low`. A rest is taken to run over all
+/// of its values.
+struct BoundsText {
+    std::string low, high;
+};
+BoundsText bounds_text(const Frame& frame, const Index& index, int scope);
+
+/// The most values between the two, wherever the tile stands.
+std::int64_t most_values(const Frame& frame, const Index& index, int scope);
+
+/// Whether a load has to look where the array ends: the index is not affine, or leaves the array for some values of its axes.
+bool is_cut(const Frame& frame, const Variable& variable, std::size_t dimension);
+bool is_cut(const Frame& frame, const Variable& variable);
+
+/// Loads a tile from where the elements of other arrays say.
+void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope);
+
+}  // namespace napkin::cpu
