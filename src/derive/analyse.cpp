@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "algebra/number.hpp"
 #include "derive/factor.hpp"
 
 namespace napkin {
@@ -167,6 +168,8 @@ private:
             return leaves.is_running(r) && d_.definition(r.array)->reduce == ReduceOp::sum;
         };
         leaves.axes = eq.reduce_axes;
+        if (const Expr stuck = running_integer_arithmetic(body, leaves))
+            return FactorFailure{"integers wrap, so nothing is taken out of their arithmetic", stuck};
         const Diagram saved = d_;
         const auto saved_set = set_;
         const auto saved_states = states_;
@@ -182,6 +185,27 @@ private:
             states_ = saved_states;
         }
         return out;
+    }
+
+    /// Arithmetic on integers that meets a part of the stream with a running result, or null: the order of integers that wrap is not
+    /// that of their sums.
+    Expr running_integer_arithmetic(const Expr& body, const Leaves& leaves) const {
+        Kinds kinds([&](ArrayId id) { return d_.array(id).type; });
+        Expr found;
+        visit(body, [&](const Expr& node) {
+            const auto* b = as<Binary>(node);
+            const bool arithmetic = b || as<Unary>(node);
+            if (found || !arithmetic || kinds(node) == Kind::real || kinds(node) == Kind::whole) return;
+            bool runs = false;
+            visit(node, [&](const Expr& part) {
+                const auto* r = as<Read>(part);
+                runs = runs || (r && leaves.is_running(*r));
+            });
+            const bool streams = std::any_of(leaves.axes.begin(), leaves.axes.end(),
+                                             [&](AxisId axis) { return depends_on_axis(node, axis); });
+            if (runs && streams) found = node;
+        });
+        return found;
     }
 
     /// Reductions of positive bodies are positive; they are marked for is_positive() by an exponential.

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "algebra/expr_walk.hpp"
+#include "derive/array_types.hpp"
 #include "derive/assemble.hpp"
 
 namespace napkin {
@@ -361,7 +362,9 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
         }
     }
     if (!errors.empty()) return errors;
-    return Deriver(diagram, options, form, std::move(demanded)).run();
+    Derived derived = Deriver(diagram, options, form, std::move(demanded)).run();
+    give_integer_types(derived);
+    return derived;
 }
 
 }  // namespace napkin

@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/number.hpp"
+#include "diagram/evaluate.hpp"
 #include "support/limits.hpp"
 #include "syntax/elaborator.hpp"
 
@@ -60,8 +62,11 @@ Typed type_of(const Expr& e, const Diagram& d) {
 }  // namespace
 
 DType Elaborator::infer_type(const Expr& e) const {
+    const Kind kind = kinds_of(d_)(e);
+    if (kind == Kind::i32) return DType::i32;
+    if (kind == Kind::i64) return DType::i64;
     Typed typed = type_of(e, d_);
-    if (typed.fraction) typed = to_float(typed);
+    if (typed.fraction || kind == Kind::real) typed = to_float(typed);
     return typed.type.value_or(DType::f32);
 }
 

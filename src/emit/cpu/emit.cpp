@@ -151,8 +151,11 @@ private:
             for (std::size_t d = 0; d < l.sizes.size(); ++d)
                 if (static_cast<int>(d) != l.innermost) shape += std::to_string(l.sizes[d]) + " × ";
             shape += l.innermost >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(l.innermost)]) : "1";
-            out_(fmt::format("real* const {}{} = base + {};  // {}{}", frame_.variables[v], l.is_view ? "_copy" : "",
-                             l.offset, shape, l.panel_local ? ", one panel" : ""));
+            const std::string place = fmt::format("base + {}", l.offset);
+            out_(fmt::format("{}* const {}{} = {};  // {}{}", frame_.cell_type(static_cast<VariableId>(v)),
+                             frame_.variables[v], l.is_view ? "_copy" : "",
+                             frame_.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
+                             l.panel_local ? ", one panel" : ""));
         }
     }
 
@@ -245,7 +248,8 @@ private:
                 return other != v && !frame_.layout(v).is_view && !frame_.layout(other).is_view &&
                        frame_.layout(other).offset == frame_.layout(v).offset;
             });
-            pass(fmt::format("{}real*{} ", written ? "" : "const ", shared ? "" : " __restrict"), frame_.name(v));
+            pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
+                 frame_.name(v));
         }
         for (const AxisNames& a : frame_.axes) {
             const auto pass_if_used = [&](const std::string& what) {

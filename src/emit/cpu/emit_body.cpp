@@ -12,10 +12,10 @@ namespace napkin::cpu {
 
 BodyWriter::BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level,
                        Names& names)
-    : frame_(frame), nest_(nest), scope_(scope), loops_(std::move(loops)), point_level_(point_level), names_(names) {}
+    : frame_(frame), nest_(nest), scope_(scope), loops_(std::move(loops)), point_level_(point_level), names_(names), whole_values_(frame) {}
 
-ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows) {
-    const ValueId id = as_number(lower(e));
+ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
+    const ValueId id = whole ? as_whole(lower(e)) : as_number(lower(e));
     roots_[id] = {level, vectors, rows};
     return id;
 }
@@ -128,6 +128,7 @@ std::string BodyWriter::definition(ValueId id) const {
 
 std::string BodyWriter::declaration(ValueId id) const {
     const Value& v = at(id);
+    if (v.is_whole) return v.is_pointer ? "int64_t*" : "int64_t";
     if (v.is_pointer) return "real*";
     return v.is_mask ? (v.vec ? "mask" : "bool") : (v.vec ? "vec" : "real");
 }
@@ -154,7 +155,7 @@ void BodyWriter::hoist(Lines& out, int level) {
         if (v.array_rows || v.array_vectors)
             declare_array(out, id);
         else if (v.is_pointer)
-            out(fmt::format("const real* const {} = {};", v.name, definition(id)));
+            out(fmt::format("const {} const {} = {};", declaration(id), v.name, definition(id)));
         else
             out(fmt::format("const {} {} = {};", declaration(id), v.name, definition(id)));
     }
@@ -206,7 +207,7 @@ void BodyWriter::statement(Lines& out, ValueId root, const std::function<std::st
 // ---- lowering --------------------------------------------------------------------------------------------------------------------
 
 ValueId BodyWriter::intern(Value value) {
-    std::string key = value.is_constant ? "constant " : value.pattern;
+    std::string key = value.is_constant ? "constant " : value.pattern + (value.is_whole ? " whole" : "");
     if (value.is_constant) key += fmt::format("{:a}", value.constant);
     for (const ValueId a : value.args) key += fmt::format(",{}", a);
     const auto [it, added] = known_.try_emplace(std::move(key), static_cast<ValueId>(values_.size()));
@@ -244,15 +245,38 @@ ValueId BodyWriter::op(std::string pattern, std::vector<ValueId> args, int prece
 }
 
 ValueId BodyWriter::as_number(ValueId id) {
+    if (at(id).is_whole) return op("real({0})", {id}, 4, {0});
     if (!at(id).is_mask) return id;
     return op("number<real>({0})", {id}, 4, {0});
 }
 
 ValueId BodyWriter::as_mask(ValueId id) {
     if (at(id).is_mask) return id;
-    const ValueId v = op("truth({0})", {id}, 4, {0});
+    const ValueId v = at(id).is_whole ? op("{0} != 0", {id}, 0, {1}) : op("truth({0})", {id}, 4, {0});
     at(v).is_mask = true;
     return v;
+}
+
+/// A real number that stands for an integer is one.
+ValueId BodyWriter::as_whole(ValueId id) {
+    if (at(id).is_whole) return id;
+    if (at(id).is_constant) return whole(whole_literal(static_cast<std::int64_t>(at(id).constant)), {}, 4, {});
+    return at(id).is_mask ? whole("int64_t({0} ? 1 : 0)", {id}, 4, {1}) : whole("int64_t({0})", {id}, 4, {0});
+}
+
+ValueId BodyWriter::whole(std::string pattern, std::vector<ValueId> args, int precedence,
+                          std::vector<int> argument_precedence) {
+    Value v;
+    v.pattern = std::move(pattern);
+    v.precedence = precedence;
+    v.argument_precedence = std::move(argument_precedence);
+    v.is_whole = true;
+    for (const ValueId a : args) {
+        v.level = std::max(v.level, at(a).level);
+        v.argument_use.push_back(Use::plain);
+    }
+    v.args = std::move(args);
+    return intern(std::move(v));
 }
 
 ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
@@ -313,7 +337,7 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
     return call("pow", {base, exponent});
 }
 
-ValueId BodyWriter::axis_index(AxisId axis) {
+ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
     const Span& span = span_of(frame_.scope(scope_), axis);
     const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis;
     std::string sum;
@@ -329,7 +353,10 @@ ValueId BodyWriter::axis_index(AxisId axis) {
     v.level = span.tile > 1 ? level_of(axis) : 0;
     v.row = is_row && span.tile > 1;
     v.vec = is_vector;
-    v.pattern = is_vector ? fmt::format("iota<real>() + real({})", sum) : fmt::format("real({})", sum);
+    v.is_whole = whole;
+    v.pattern = whole       ? fmt::format("int64_t({})", sum)
+                : is_vector ? fmt::format("iota<real>() + real({})", sum)
+                            : fmt::format("real({})", sum);
     v.precedence = is_vector ? 1 : 4;
     v.hint = frame_.axis(axis).local;
     return intern(std::move(v));
@@ -343,6 +370,7 @@ ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
     for (const auto& [axis, c] : address.local)
         if (const int level = level_of(axis); level <= point_level_) v.level = std::max(v.level, level);
     v.is_pointer = true;
+    v.is_whole = frame_.is_whole(variable);
     v.hint = frame_.name(variable) + "_row";
     v.pattern = fmt::format("{} + {}", frame_.name(variable), offset);
     return intern(std::move(v));
@@ -418,9 +446,17 @@ ValueId BodyWriter::read_value(const Read& r) {
         v.argument_precedence = {4};
         v.argument_use = {Use::plain};
     }
-    v.pattern = along == 0   ? element
-                : along == 1 ? fmt::format("load(&{})", element)
-                             : fmt::format("load_strided(&{}, {})", element, along);
+    if (frame_.is_whole(r.array)) {
+        // Scalar code takes the integer; vectors have use only for what it is as a real number.
+        v.is_whole = along == 0;
+        v.pattern = along == 0   ? element
+                    : along == 1 ? fmt::format("load_real<real>(&{})", element)
+                                 : fmt::format("load_strided_real<real>(&{}, {})", element, along);
+    } else {
+        v.pattern = along == 0   ? element
+                    : along == 1 ? fmt::format("load(&{})", element)
+                                 : fmt::format("load_strided(&{}, {})", element, along);
+    }
     v.hint = frame_.name(r.array);
     return intern(std::move(v));
 }
@@ -455,17 +491,16 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
 ValueId BodyWriter::lower_binary(const Binary& b) {
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
+    const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
+    if (nest_.is_whole && compares && whole_values_.kind(b.a) != Kind::real && whole_values_.kind(b.b) != Kind::real)
+        return compare(b.op, as_whole(a), as_whole(c));
     switch (b.op) {
         case BinaryOp::add:
         case BinaryOp::sub:
         case BinaryOp::mul:
         case BinaryOp::div: return arithmetic(b.op, as_number(a), as_number(c));
         case BinaryOp::floor_div: return call("floor", {arithmetic(BinaryOp::div, as_number(a), as_number(c))});
-        case BinaryOp::mod: {
-            const ValueId x = as_number(a), y = as_number(c);
-            const ValueId times = call("floor", {arithmetic(BinaryOp::div, x, y)});
-            return arithmetic(BinaryOp::sub, x, arithmetic(BinaryOp::mul, times, y));
-        }
+        case BinaryOp::mod: return call("fmod", {as_number(a), as_number(c)});
         case BinaryOp::pow: return power(as_number(a), as_number(c));
         case BinaryOp::min: return call("minimum", {as_number(a), as_number(c)});
         case BinaryOp::max: return call("maximum", {as_number(a), as_number(c)});
@@ -475,8 +510,53 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
     }
 }
 
+/// An integer that real numbers may not hold.
+ValueId BodyWriter::lower_whole(const Expr& e, Kind kind) {
+    const int bits = kind == Kind::i32 ? 32 : 64;
+    if (const auto* c = as<Constant>(e)) return whole(whole_literal(*whole_of(*c)), {}, 4, {});
+    if (const auto* size = as<AxisSize>(e)) return whole(whole_literal(frame_.extent(size->axis)), {}, 4, {});
+    if (const auto* index = as<AxisIndex>(e)) return axis_index(index->axis, true);
+    if (const auto* u = as<Unary>(e)) {
+        const ValueId a = as_whole(lower(u->a));
+        if (u->op == UnaryOp::floor) return a;
+        return whole(fmt::format("whole_{}<{}>({{0}})", u->op == UnaryOp::neg ? "neg" : "abs", bits), {a}, 4, {0});
+    }
+    if (const auto* b = as<Binary>(e)) return lower_whole_binary(*b, kind);
+    if (const auto* s = as<Select>(e)) {
+        const ValueId c = as_mask(lower(s->condition)), a = as_whole(lower(s->a)), b = as_whole(lower(s->b));
+        return whole("({0} ? {1} : {2})", {c, a, b}, 4, {1, 0, 0});
+    }
+    const Expr& from = std::get<Cast>(e->v).a;
+    const ValueId a = lower(from);
+    if (is_integer(whole_values_.kind(from)))
+        return bits == 64 ? as_whole(a) : whole("wrap<32>({0})", {as_whole(a)}, 4, {0});
+    return whole(fmt::format("whole_of<{}>({{0}})", bits), {as_number(a)}, 4, {0});
+}
+
+ValueId BodyWriter::lower_whole_binary(const Binary& b, Kind kind) {
+    const ValueId x = as_whole(lower(b.a)), y = as_whole(lower(b.b));
+    const auto call_whole = [&](const char* function) {
+        return whole(fmt::format("{}<{}>({{0}}, {{1}})", function, kind == Kind::i32 ? 32 : 64), {x, y}, 4, {0, 0});
+    };
+    switch (b.op) {
+        case BinaryOp::add: return call_whole("whole_add");
+        case BinaryOp::sub: return call_whole("whole_sub");
+        case BinaryOp::mul: return call_whole("whole_mul");
+        case BinaryOp::floor_div: return call_whole("whole_div");
+        case BinaryOp::mod: return call_whole("whole_mod");
+        case BinaryOp::pow: return call_whole("whole_pow");
+        case BinaryOp::min: return whole("min_index({0}, {1})", {x, y}, 4, {0, 0});
+        case BinaryOp::max: return whole("max_index({0}, {1})", {x, y}, 4, {0, 0});
+        default: throw InternalError("emit: an operator that integers do not have");
+    }
+}
+
 ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
+    const Kind kind = nest_.is_whole ? whole_values_.kind(e) : Kind::real;
+    const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
+    if (is_integer(kind) && !is_number && !whole_values_.is_small(e))
+        return lowered_[e.get()] = lower_whole(e, kind);
     const auto visitor = [&](const auto& node) -> ValueId {
         using T = std::decay_t<decltype(node)>;
         if constexpr (std::is_same_v<T, Constant>)
@@ -493,6 +573,7 @@ ValueId BodyWriter::lower(const Expr& e) {
             return lower_binary(node);
         else if constexpr (std::is_same_v<T, Cast>) {
             const ValueId a = as_number(lower(node.a));
+            if (!is_float(node.type) && is_integer(whole_values_.kind(node.a))) return a;  // small: nothing wraps
             if (at(a).is_constant) return number(round_to(node.type, at(a).constant));
             if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
             return call("round_" + std::string(name(node.type)), {a});

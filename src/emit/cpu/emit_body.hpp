@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emit/cpu/emit_frame.hpp"
+#include "emit/cpu/emit_whole.hpp"
 
 namespace napkin::cpu {
 
@@ -25,7 +26,8 @@ public:
 
     /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows i as asked for.
     /// Add all roots, then call decide().
-    ValueId add_root(const Expr& e, int level, bool vectors, bool rows = true);
+    /// `whole`: an integer is wanted, else a real number.
+    ValueId add_root(const Expr& e, int level, bool vectors, bool rows = true, bool whole = false);
     void decide();
 
     /// Declares what is hoisted to the level.
@@ -49,7 +51,8 @@ private:
     enum class Use { plain, splat, splat_mask };
     struct Value {
         // What it is.
-        bool is_constant = false;
+        bool is_constant = false;  ///< of a real number or a truth value
+        bool is_whole = false;     ///< a 64-bit integer, in scalar code
         double constant = 0;
         std::string pattern;  ///< text with {0}, {1}, {2} for the arguments; a leaf has none
         std::vector<ValueId> args;
@@ -83,10 +86,14 @@ private:
     ValueId power(ValueId base, ValueId exponent);
     ValueId as_number(ValueId id);
     ValueId as_mask(ValueId id);
+    ValueId as_whole(ValueId id);
+    ValueId whole(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence);
+    ValueId lower_whole(const Expr& e, Kind kind);
+    ValueId lower_whole_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);
     ValueId lower_unary(const Unary& u);
     ValueId lower_binary(const Binary& b);
-    ValueId axis_index(AxisId axis);
+    ValueId axis_index(AxisId axis, bool whole = false);
     ValueId read_value(const Read& r);
     ValueId read_by_lane(const Read& r, const Address& address);
     [[nodiscard]] std::string coordinate(AxisId axis, const std::string& lane) const;
@@ -114,6 +121,7 @@ private:
     std::map<ValueId, Root> roots_;
     std::map<VariableId, std::string> given_;
     Names& names_;
+    WholeValues whole_values_;
 };
 
 }  // namespace napkin::cpu

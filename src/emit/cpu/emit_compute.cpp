@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "algebra/number.hpp"
 #include "emit/cpu/emit_body.hpp"
 #include "emit/cpu/emit_write.hpp"
 
@@ -15,6 +16,17 @@ std::string combined(ReduceOp op, const std::string& a, const std::string& b) {
         case ReduceOp::prod: return fmt::format("({}) * ({})", a, b);
         case ReduceOp::max: return fmt::format("maximum({}, {})", a, b);
         case ReduceOp::min: return fmt::format("minimum({}, {})", a, b);
+    }
+    return {};
+}
+
+/// Modulo 2^64.
+std::string combined_whole(ReduceOp op, const std::string& a, const std::string& b) {
+    switch (op) {
+        case ReduceOp::sum: return fmt::format("whole_add<64>({}, {})", a, b);
+        case ReduceOp::prod: return fmt::format("whole_mul<64>({}, {})", a, b);
+        case ReduceOp::max: return fmt::format("max_index({}, {})", a, b);
+        case ReduceOp::min: return fmt::format("min_index({}, {})", a, b);
     }
     return {};
 }
@@ -63,8 +75,9 @@ public:
         BodyWriter body(frame_, nest_, scope_, loops_, target_level_, names_);
         body_ = &body;
         const int last = static_cast<int>(loops_.size());
-        const ValueId root = body.add_root(compute_.body, last, true);
-        const ValueId carry = compute_.carry ? body.add_root(compute_.carry, target_level_, !nest_.vector_reduces) : -1;
+        const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
+        const ValueId carry = compute_.carry ? body.add_root(compute_.carry, target_level_, !nest_.vector_reduces, true, is_whole())
+                                             : -1;
         body.decide();
         if (step_.follower >= 0) plan_follower();
 
@@ -100,6 +113,14 @@ public:
     }
 
 private:
+    /// The target's numbers are integers.
+    [[nodiscard]] bool is_whole() const { return frame_.is_whole(compute_.variable); }
+    /// An integer modulo 2^64, at the target's width.
+    [[nodiscard]] std::string at_width(const std::string& text) const {
+        return is_whole() && frame_.variable(compute_.variable).memory_type == DType::i32 ? fmt::format("wrap<32>({})", text)
+                                                                                          : text;
+    }
+
     // ---- the loops ---------------------------------------------------------------------------------------------------------------
 
     /// One block that covers the axis needs no loop.
@@ -109,7 +130,7 @@ private:
     [[nodiscard]] AxisId axis_at(int level) const { return loops_[static_cast<std::size_t>(level) - 1]; }
 
     void plan_blocks() {
-        if (!compute_.reduce || *compute_.reduce != ReduceOp::sum || nest_.vector_reduces) return;
+        if (is_whole() || !compute_.reduce || *compute_.reduce != ReduceOp::sum || nest_.vector_reduces) return;
         const std::int64_t total = total_terms(frame_, compute_);
         std::int64_t inner = 1;
         for (int level = static_cast<int>(loops_.size()); level > target_level_; --level) {
@@ -183,7 +204,7 @@ private:
                                            frame_.layout(compute_.variable).panel_local, with_vectors));
     }
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
-        if (nest_.vector_axis < 0 || nest_.vector_reduces) return fmt::format("{} = {};", target(false), text);
+        if (nest_.vector_axis < 0 || nest_.vector_reduces) return fmt::format("{} = {};", target(false), at_width(text));
         return fmt::format("store(&{}, {});", target(true), is_vector ? text : fmt::format("splat({})", text));
     }
     [[nodiscard]] std::string as_vector(const std::string& text, bool is_vector) const {
@@ -193,8 +214,10 @@ private:
     /// Accumulators at the reduction's identity.
     void declare(const std::string& name, const std::string& extents, const std::string& headers,
                  const std::string& indices, ReduceOp op) {
-        const char* type = nest_.vector_axis < 0 ? "real" : "vec";
-        const std::string start = as_vector(literal(identity(op), frame_.is_double), false);
+        const char* type = is_whole() ? "int64_t" : nest_.vector_axis < 0 ? "real" : "vec";
+        const Kind kind = kind_of(frame_.variable(compute_.variable).memory_type);
+        const std::string start = is_whole() ? whole_literal(whole_identity(op, kind))
+                                             : as_vector(literal(identity(op), frame_.is_double), false);
         if (extents.empty()) {
             out_(fmt::format("{} {} = {};", type, name, start));
             return;
@@ -213,6 +236,7 @@ private:
 
     [[nodiscard]] std::string accumulate(const std::string& text, bool is_vector) const {
         const ReduceOp op = *compute_.reduce;
+        if (is_whole()) return fmt::format("acc = {};", combined_whole(op, "acc", text));
         std::string value = as_vector(text, is_vector);
         if (nest_.vector_reduces) {
             // Lanes past the end must not take part.
@@ -246,7 +270,8 @@ private:
         }
         body_->statement(out_, carry, [&](const std::string& text) {
             const bool splat = is_vector && !nest_.vector_reduces && !body_->is_vector(carry);
-            const std::string sum = combined(op, splat ? fmt::format("splat({})", text) : text, total);
+            const std::string sum = is_whole() ? combined_whole(op, text, total)
+                                               : combined(op, splat ? fmt::format("splat({})", text) : text, total);
             return follower_ ? fmt::format("{} = {};", block, sum) : store(sum, is_vector);
         });
     }

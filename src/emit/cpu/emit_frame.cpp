@@ -4,6 +4,7 @@
 #include <set>
 
 #include "emit/cpu/emit_index.hpp"
+#include "emit/cpu/emit_whole.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cpu {
@@ -191,6 +192,7 @@ Frame analyse(const TileProgram& program, const TileKernel& kernel, const Kernel
     // A vector axis of one value fills no vector: the nests then choose for themselves.
     if (const auto axis = program.diagram.find_axis(plan.vector_axis); axis && span_of(frame.scope(0), *axis).tile > 1)
         frame.vector_axis = *axis;
+    frame.whole = WholeValues(frame).variables();
     choose_layout_orders(frame);
     choose_nests(frame);
     form_panels(frame);

@@ -29,6 +29,7 @@ struct Nest {
     int block_vectors = 1;
     AxisId row_axis = -1;
     int block_rows = 1;
+    bool is_whole = false;  ///< it computes integers that real numbers may not hold: scalar code
     std::vector<AxisId> outer, reduce;
 };
 
@@ -101,6 +102,7 @@ struct Frame {
     std::vector<Step> steps;
     std::vector<Node> body;
     std::vector<Layout> layouts;  ///< by VariableId
+    std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
     std::vector<ArrayId> inputs, outputs;
     std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view reads them
     std::int64_t arena_values = 0;
@@ -118,6 +120,9 @@ struct Frame {
     [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const std::string& name(VariableId id) const { return variables[static_cast<std::size_t>(id)]; }
     [[nodiscard]] std::int64_t extent(AxisId id) const { return program->extents[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] bool is_whole(VariableId id) const { return whole[static_cast<std::size_t>(id)]; }
+    /// C++ type of the numbers in the variable's buffer.
+    [[nodiscard]] const char* cell_type(VariableId id) const { return is_whole(id) ? "int64_t" : "real"; }
     [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * panel_vectors; }
     [[nodiscard]] Address address(VariableId id, const std::vector<Index>& indices, int at_scope) const;
     /// Number of values over which the axis runs, as text.

@@ -14,6 +14,7 @@ bool may_follow(const Frame& frame, const Step& leader, const Step& after) {
     const auto& l = std::get<Compute>(*leader.statement);
     const auto& f = std::get<Compute>(*after.statement);
     if (!f.reduce || f.reduce_axes.size() != 1 || l.variable == f.variable || leader.scope != after.scope) return false;
+    if (leader.nest.is_whole || after.nest.is_whole) return false;
     const AxisId axis = f.reduce_axes.front();
     const std::int64_t tile = span_of(frame.scope(leader.scope), axis).tile;
     if (tile < 2 || (leader.nest.row_axis >= 0 && leader.nest.row_axis != axis)) return false;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "emit/cpu/emit_frame.hpp"
+#include "emit/cpu/emit_whole.hpp"
 
 namespace napkin::cpu {
 namespace {
@@ -35,8 +35,9 @@ int fitting_block(std::int64_t vectors, std::int64_t limit) {
 
 class NestChoice {
 public:
-    NestChoice(const Frame& frame, const Step& step)
-        : frame_(frame),
+    NestChoice(const Frame& frame, const Step& step, bool is_whole)
+        : is_whole_(is_whole),
+          frame_(frame),
           scope_(frame.scope(step.scope)),
           compute_(std::get<Compute>(*step.statement)),
           reads_(reads_of(compute_)),
@@ -44,7 +45,8 @@ public:
 
     Nest run() {
         Nest nest;
-        choose_vector_axis(nest);
+        nest.is_whole = is_whole_;
+        if (!is_whole_) choose_vector_axis(nest);
         const std::int64_t vectors = nest.vector_axis < 0 ? 1 : (tile(nest.vector_axis) + frame_.lanes - 1) / frame_.lanes;
         if (nest.vector_axis >= 0 && nest.vector_axis == frame_.vector_axis && !nest.vector_reduces)
             nest.block_vectors = frame_.panel_vectors;
@@ -107,7 +109,7 @@ private:
 
     /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide latency.
     void choose_rows(Nest& nest) const {
-        if (!compute_.reduce) return;
+        if (!compute_.reduce || is_whole_) return;
         int best_reuse = -1;
         for (const AxisId a : targets_) {
             if ((!nest.vector_reduces && a == nest.vector_axis) || tile(a) < 2) continue;
@@ -135,6 +137,7 @@ private:
         if (nest.block_rows == 1) nest.row_axis = -1;
     }
 
+    bool is_whole_;
     const Frame& frame_;
     const Scope& scope_;
     const Compute& compute_;
@@ -175,9 +178,11 @@ void choose_nests(Frame& frame) {
             span.padded = std::max(span.padded, round_up(span.tile, block));
         }
     };
+    WholeValues values(frame);
     for (Step& step : frame.steps) {
-        if (!std::holds_alternative<Compute>(*step.statement)) continue;
-        step.nest = NestChoice(frame, step).run();
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        step.nest = NestChoice(frame, step, values.needs_integers(*compute)).run();
         if (step.nest.vector_axis >= 0)
             pad(step.nest.vector_axis, static_cast<std::int64_t>(frame.lanes) * step.nest.block_vectors);
         if (step.nest.row_axis >= 0) pad(step.nest.row_axis, step.nest.block_rows);

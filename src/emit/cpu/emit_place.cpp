@@ -163,6 +163,7 @@ VariableId overwritten(const Frame& frame, VariableId variable) {
         for (const Read* r : reads_of(*compute)) {
             const Layout& l = frame.layout(r->array);
             const Variable& v = frame.variable(r->array);
+            if (frame.is_whole(r->array) != frame.is_whole(variable)) continue;
             if (compute->variable == variable && !compute->reduce && !compute->carry && r->array != variable &&
                 !l.is_view && l.last == target.first && l.count == target.count && l.strides == target.strides &&
                 v.dims == frame.variable(variable).dims && l.panel_local == target.panel_local && found < 0)
@@ -179,12 +180,14 @@ VariableId overwritten(const Frame& frame, VariableId variable) {
     return alone ? found : -1;
 }
 
-/// First fit in order of first use.
-void place(Frame& frame) {
-    const std::int64_t unit = alignment_bytes / (frame.is_double ? 8 : 4);
+/// First fit in order of first use, behind what is placed already. Integers and real numbers never share memory.
+void place(Frame& frame, bool whole) {
+    const std::int64_t unit = alignment_bytes / (frame.is_double ? 8 : 4), behind = frame.arena_values,
+                       cells = whole && !frame.is_double ? 2 : 1;  // of a number, in real numbers
+    const auto room = [&](const Layout& layout) { return round_up(layout.count * cells, unit); };
     std::vector<std::size_t> variables(frame.layouts.size());
     std::iota(variables.begin(), variables.end(), std::size_t{0});
-    std::erase_if(variables, [&](std::size_t v) { return frame.layouts[v].first < 0; });
+    std::erase_if(variables, [&](std::size_t v) { return frame.layouts[v].first < 0 || frame.whole[v] != whole; });
     std::stable_sort(variables.begin(), variables.end(),
                      [&](std::size_t a, std::size_t b) { return frame.layouts[a].first < frame.layouts[b].first; });
     std::vector<std::size_t> placed;
@@ -198,17 +201,17 @@ void place(Frame& frame) {
             for (const std::size_t p : placed) {
                 const Layout& other = frame.layouts[p];
                 if (other.first <= layout.last && layout.first <= other.last)
-                    busy.emplace_back(other.offset, other.offset + round_up(other.count, unit));
+                    busy.emplace_back(other.offset, other.offset + room(other));
             }
             std::sort(busy.begin(), busy.end());
-            layout.offset = 0;
+            layout.offset = behind;
             for (const auto& [begin, end] : busy) {
-                if (layout.offset + layout.count <= begin) break;
+                if (layout.offset + layout.count * cells <= begin) break;
                 layout.offset = std::max(layout.offset, end);
             }
         }
         placed.push_back(v);
-        frame.arena_values = std::max(frame.arena_values, layout.offset + round_up(layout.count, unit));
+        frame.arena_values = std::max(frame.arena_values, layout.offset + room(layout));
     }
 }
 
@@ -316,8 +319,12 @@ void place_variables(Frame& frame) {
     for (std::size_t v = 0; v < frame.layouts.size(); ++v)
         if (shape(frame, v); frame.layouts[v].is_view) shape_view(frame, v);
     Lifetimes(frame).stretch_back();
-    place(frame);
+    place(frame, false);
     frame.arena_values += round_up(overshoot(frame), frame.lanes);
+    if (std::find(frame.whole.begin(), frame.whole.end(), true) == frame.whole.end()) return;
+    frame.arena_values = round_up(frame.arena_values, alignment_bytes / 4);
+    place(frame, true);
+    frame.arena_values += round_up(2 * overshoot(frame), frame.lanes);
 }
 
 }  // namespace napkin::cpu

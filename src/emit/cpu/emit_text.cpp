@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cmath>
+#include <limits>
 
 namespace napkin::cpu {
 namespace {
@@ -33,7 +34,9 @@ constexpr const char* reserved[] = {
     "pow",          "prod",      "real",       "round_bf16", "round_e4m3",   "round_e5m2",   "round_f16",
     "round_f32",    "round_i32", "rsqrt",      "sin",        "splat",        "splat_mask",   "sqrt",
     "std",          "store",     "strides",    "sum",        "tanh",         "total",        "truth",
-    "value",        "vec",       "where"};
+    "value",        "vec",       "where",      "wrap",       "whole_add",    "whole_sub",    "whole_mul",
+    "whole_neg",    "whole_abs", "whole_div",  "whole_mod",  "whole_pow",    "whole_of",     "convert",
+    "fmod",         "load_real", "load_strided_real"};
 
 }  // namespace
 
@@ -53,6 +56,11 @@ std::string Names::add(std::string_view wanted) {
     std::string name = base;
     for (int k = 2; !taken_.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);
     return name;
+}
+
+std::string whole_literal(std::int64_t value) {
+    if (value == std::numeric_limits<std::int64_t>::min()) return fmt::format("int64_t({} - 1)", value + 1);
+    return fmt::format("int64_t({})", value);
 }
 
 std::string literal(double value, bool is_double) {

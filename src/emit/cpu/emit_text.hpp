@@ -20,6 +20,8 @@ private:
 
 /// The value as a literal of float or double that reads back exactly (infinities and NaN by the prelude's names).
 std::string literal(double value, bool is_double);
+/// A 64-bit integer.
+std::string whole_literal(std::int64_t value);
 
 /// Lines of code with their indentation; a line that ends in '{' opens a block.
 class Lines {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algebra/number.hpp"
 #include "emit/cpu/emit_index.hpp"
 #include "emit/cpu/emit_write.hpp"
 
@@ -98,9 +99,10 @@ private:
         }
         if (dimensions_.empty()) {
             if (is_load)
-                out_(fmt::format("{}[0] = static_cast<real>({}[0]);", name, memory_));
+                out_(fmt::format("{}[0] = static_cast<{}>({}[0]);", name, frame_.cell_type(variable_), memory_));
             else
-                out_(fmt::format("{}[0] = static_cast<{}>({}[0]);", memory_, memory_type(v_.memory_type), name));
+                out_(fmt::format("{}[0] = {}<{}>({}[0]);", memory_, is_float(v_.memory_type) ? "static_cast" : "convert",
+                                 memory_type(v_.memory_type), name));
             return;
         }
         int opened = 0;
@@ -224,8 +226,10 @@ void write_store(const Frame& frame, Lines& out, VariableId variable, int scope)
 }
 
 void write_init(const Frame& frame, Lines& out, const Init& init) {
+    const DType type = frame.variable(init.variable).memory_type;
     out(fmt::format("fill({}, {}, {});", frame.name(init.variable), frame.layout(init.variable).count,
-                    literal(init.value, frame.is_double)));
+                    frame.is_whole(init.variable) ? whole_literal(whole_of(type, init.value))
+                                                  : literal(init.value, frame.is_double)));
 }
 
 }  // namespace napkin::cpu

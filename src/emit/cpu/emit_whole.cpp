@@ -1,0 +1,177 @@
+#include "emit/cpu/emit_whole.hpp"
+
+#include <algorithm>
+
+#include "algebra/expr_walk.hpp"
+
+namespace napkin::cpu {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
+
+/// Bounds stay far inside of 64 bits, so that sums and products of them can be formed.
+constexpr std::int64_t far = std::int64_t{1} << 54;
+
+std::optional<Interval> within(__int128 low, __int128 high) {
+    if (low < -far || high > far) return std::nullopt;
+    return Interval{static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
+}
+
+Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
+
+}  // namespace
+
+WholeValues::WholeValues(const Frame& frame)
+    : frame_(frame),
+      kinds_([&frame](ArrayId v) { return frame.variable(v).memory_type; }),
+      largest_(std::int64_t{1} << (frame.is_double ? 53 : 24)),
+      variable_bounds_(frame.layouts.size()),
+      known_(frame.layouts.size()),
+      whole_(frame.layouts.size()) {
+    const auto is_integer_variable = [&](VariableId v) { return !is_float(frame.variable(v).memory_type); };
+    // What is loaded may be any integer.
+    for (const Step& step : frame.steps)
+        if (const auto* load = std::get_if<Load>(step.statement); load && is_integer_variable(load->variable))
+            whole_[at(load->variable)] = true;
+    // A state is read before the statement that computes it, so bounds may grow for some rounds; those that still do are not known.
+    constexpr int rounds = 4;
+    for (int round = 0; round < rounds; ++round) {
+        bool changed = false;
+        for (const Step& step : frame.steps) {
+            const auto* compute = std::get_if<Compute>(step.statement);
+            if (!compute || !is_integer_variable(compute->variable) || whole_[at(compute->variable)]) continue;
+            const std::size_t v = at(compute->variable);
+            bounds_.clear();
+            Bounds found = bounds_of_statement(*compute);
+            if (found && known_[v]) found = hull(*found, *variable_bounds_[v]);
+            const bool stays = known_[v] && found && *found == *variable_bounds_[v];
+            if (stays) continue;
+            changed = true;
+            if (!fits(found) || round + 1 == rounds || needs_integers(*compute)) {
+                whole_[v] = true;
+                variable_bounds_[v].reset();
+            } else {
+                variable_bounds_[v] = found;
+                known_[v] = true;
+            }
+        }
+        if (!changed) break;
+    }
+    bounds_.clear();
+}
+
+WholeValues::Bounds WholeValues::bounds_of_statement(const Compute& compute) {
+    Bounds body = bounds(compute.body);
+    if (!body || !compute.reduce) return body;
+    const auto* own = compute.carry ? as<Read>(compute.carry) : nullptr;
+    const bool carries_on = own && own->array == compute.variable;
+    switch (*compute.reduce) {
+        case ReduceOp::max:
+        case ReduceOp::min: {
+            if (!compute.carry || carries_on) return body;
+            const Bounds before = bounds(compute.carry);
+            return before ? Bounds(hull(*before, *body)) : std::nullopt;
+        }
+        case ReduceOp::sum: {
+            if (compute.carry && !carries_on) return std::nullopt;
+            const std::int64_t terms = total_terms(frame_, compute);
+            return within(std::min<__int128>(0, static_cast<__int128>(body->low) * terms),
+                          std::max<__int128>(0, static_cast<__int128>(body->high) * terms));
+        }
+        case ReduceOp::prod: return std::nullopt;
+    }
+    return std::nullopt;
+}
+
+bool WholeValues::needs_integers(const Compute& compute) {
+    if (whole_[at(compute.variable)]) return true;
+    bool needed = false;
+    const auto look = [&](const Expr& e) {
+        if (!e) return;
+        const auto node = [&](const Expr& n) {
+            const auto is_wide = [&](const Expr& child) { return is_integer(kinds_(child)) && !is_small(child); };
+            if (const auto* b = as<Binary>(n); b && is_comparison(b->op)) {
+                // With one side that real numbers hold, the other may be rounded: rounding keeps the order.
+                needed |= kinds_(b->a) != Kind::real && kinds_(b->b) != Kind::real && is_wide(b->a) && is_wide(b->b);
+                return;
+            }
+            // A leaf alone may become a real number; computed with as an integer, it makes a wide one.
+            const bool leaf = as<Read>(n) || as<Constant>(n) || as<AxisIndex>(n) || as<AxisSize>(n);
+            needed |= !leaf && is_wide(n);
+            // A remainder of real numbers is not one of integers.
+            const auto* b = as<Binary>(n);
+            needed |= b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && is_integer(kinds_(n));
+        };
+        for_each_postorder(e, node, Walk::values);
+    };
+    look(compute.body);
+    look(compute.carry);
+    return needed;
+}
+
+bool WholeValues::is_small(const Expr& e) { return is_integer(kinds_(e)) && fits(bounds(e)); }
+
+WholeValues::Bounds WholeValues::bounds(const Expr& e) {
+    if (const auto found = bounds_.find(e.get()); found != bounds_.end()) return found->second;
+    for_each_postorder(
+        e,
+        [&](const Expr& node) {
+            Bounds b;
+            if (const auto* c = as<Constant>(node)) {
+                if (const auto n = whole_of(*c)) b = within(*n, *n);
+            } else if (const auto* index = as<AxisIndex>(node)) {
+                b = within(0, frame_.extent(index->axis) - 1);
+            } else if (const auto* size = as<AxisSize>(node)) {
+                b = within(frame_.extent(size->axis), frame_.extent(size->axis));
+            } else if (const auto* r = as<Read>(node)) {
+                // Before its bounds are found a variable holds nothing; 0 stands for that.
+                if (!whole_[at(r->array)]) b = known_[at(r->array)] ? variable_bounds_[at(r->array)] : Interval{0, 0};
+            } else if (const auto* u = as<Unary>(node)) {
+                const Bounds a = bounds_[u->a.get()];
+                if (u->op == UnaryOp::logical_not) b = Interval{0, 1};
+                if (a && u->op == UnaryOp::neg) b = Interval{-a->high, -a->low};
+                if (a && u->op == UnaryOp::floor) b = a;
+                if (a && u->op == UnaryOp::abs) b = Interval{0, std::max(std::abs(a->low), std::abs(a->high))};
+            } else if (const auto* op = as<Binary>(node)) {
+                b = bounds_of_binary(*op);
+            } else if (const auto* s = as<Select>(node)) {
+                const Bounds x = bounds_[s->a.get()], y = bounds_[s->b.get()];
+                if (x && y) b = hull(*x, *y);
+            } else if (const auto* t = as<Cast>(node)) {
+                // Inside of 32 bits nothing wraps.
+                const Bounds a = bounds_[t->a.get()];
+                if (a && is_integer(kinds_(t->a)) && wrap(Kind::i32, a->low) == a->low && wrap(Kind::i32, a->high) == a->high) b = a;
+            }
+            bounds_[node.get()] = b;
+        },
+        Walk::values);
+    return bounds_[e.get()];
+}
+
+WholeValues::Bounds WholeValues::bounds_of_binary(const Binary& b) {
+    if (is_comparison(b.op) || b.op == BinaryOp::logical_and || b.op == BinaryOp::logical_or) return Interval{0, 1};
+    const Bounds x = bounds_[b.a.get()], y = bounds_[b.b.get()];
+    if (!x || !y) return std::nullopt;
+    using Wide = __int128;
+    switch (b.op) {
+        case BinaryOp::add: return within(Wide{x->low} + y->low, Wide{x->high} + y->high);
+        case BinaryOp::sub: return within(Wide{x->low} - y->high, Wide{x->high} - y->low);
+        case BinaryOp::mul: {
+            const auto [low, high] = std::minmax({Wide{x->low} * y->low, Wide{x->low} * y->high,
+                                                  Wide{x->high} * y->low, Wide{x->high} * y->high});
+            return within(low, high);
+        }
+        case BinaryOp::min: return Interval{std::min(x->low, y->low), std::min(x->high, y->high)};
+        case BinaryOp::max: return Interval{std::max(x->low, y->low), std::max(x->high, y->high)};
+        case BinaryOp::floor_div:
+        case BinaryOp::mod: {
+            const std::int64_t most = std::max({std::abs(x->low), std::abs(x->high), std::abs(y->low), std::abs(y->high)});
+            return Interval{-most, most};
+        }
+        default: return std::nullopt;
+    }
+}
+
+}  // namespace napkin::cpu

@@ -1,0 +1,45 @@
+#pragma once
+// Which integers of a kernel are computed as integers. A real number holds a whole one exactly up to 2^24 (2^53 in double): what is
+// known to stay within that, as coordinates of ordinary sizes are, is computed in the lanes of the real vectors. The rest is `whole`:
+// its buffers hold 64-bit integers, and the statements that compute with it are scalar code, which wraps as algebra/number.hpp says.
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "algebra/number.hpp"
+#include "emit/cpu/emit_frame.hpp"
+
+namespace napkin::cpu {
+
+class WholeValues {
+public:
+    /// Finds the whole variables of the kernel. Pre: the frame's steps are there.
+    explicit WholeValues(const Frame& frame);
+
+    [[nodiscard]] const std::vector<bool>& variables() const { return whole_; }
+    /// Whether the statement computes integers that real numbers may not hold.
+    bool needs_integers(const Compute& compute);
+    /// Whether the expression is an integer that real numbers hold at every point; of one that is not an integer, false.
+    bool is_small(const Expr& e);
+    Kind kind(const Expr& e) { return kinds_(e); }
+
+private:
+    /// Bounds of an integer; none: not known.
+    using Bounds = std::optional<Interval>;
+    Bounds bounds(const Expr& e);
+    Bounds bounds_of_binary(const Binary& b);
+    Bounds bounds_of_statement(const Compute& compute);
+    [[nodiscard]] bool fits(const Bounds& b) const {
+        return b && b->low >= -largest_ && b->high <= largest_;
+    }
+
+    const Frame& frame_;
+    Kinds kinds_;
+    std::int64_t largest_;                ///< up to which real numbers hold every whole one
+    std::vector<Bounds> variable_bounds_;  ///< of the integer variables that are not whole
+    std::vector<bool> known_;              ///< a variable's bounds were found
+    std::vector<bool> whole_;
+    std::map<const ExprNode*, Bounds> bounds_;
+};
+
+}  // namespace napkin::cpu
