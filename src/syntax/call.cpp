@@ -8,6 +8,7 @@
 
 #include "support/limits.hpp"
 #include "syntax/elaborator.hpp"
+#include "syntax/not_in_language.hpp"
 
 namespace napkin {
 namespace {
@@ -55,6 +56,12 @@ const Template* Elaborator::find_callee(const AstWord& name, const Frame&) {
                   fmt::format("{} calls itself",
                               name.text == d_.name ? name.text : name.text + ", directly or through others,"),
                   "calls of other diagrams; all calls are written out");
+            return nullptr;
+        }
+        if (const NotInLanguage* missing = find_not_in_language(name.text)) {
+            error(Code::unknown_function, name.range,
+                  fmt::format("{}: {} is not in the language", name.text, missing->what),
+                  "a function of the language, a diagram of this file or of the standard library", std::string(missing->near));
             return nullptr;
         }
         std::vector<std::string> candidates = builtin_names();

@@ -280,6 +280,7 @@ void Elaborator::equation(const AstEquation& e) {
     if (over_limit_ || diagnostics_.full()) return;
     const std::size_t before = errors();
     unbound_.clear();
+    target_ = e.targets[0].name.text;
     const bool is_call = e.body &&
                          (std::holds_alternative<AstCall>(e.body->v) || std::holds_alternative<AstPrefix>(e.body->v));
     const auto* call = e.body ? std::get_if<AstCall>(&e.body->v) : nullptr;

@@ -24,6 +24,7 @@ struct Frame {
     std::vector<AxisId> bound;  ///< the target's axes, then those of the enclosing reductions and calls
     std::string base;           ///< the name that fresh temporaries begin with
     SourceRange equation;
+    std::vector<AxisId> reduced{};  ///< of those bound, what an enclosing reduction binds: one inside of it may bind them anew
 };
 
 /// The right-hand side of an equation before it has a target.
@@ -94,6 +95,7 @@ private:
     Expr lower_size(const AstCall& n, const AstNode& node);
     Expr call_result(Binding& b, const Frame& frame, const SourceRange& range);
     Body lower_reduction(const AstPrefix& n, const Frame& frame);
+    Body lower_place_of_extremum(const AstPrefix& n, const Frame& frame);
     /// The whole right-hand side: a reduction or a string's product stays in the equation itself.
     Body lower_body(const AstNode& node, const Frame& frame);
     Expr store(const Body& body, const Frame& frame, const std::string& suffix);  ///< in a temporary; the read of it
@@ -188,6 +190,7 @@ private:
         ArrayId array;
     };
     std::vector<PlainIndex> plain_indices_;  ///< an axis that indexes a dimension of another axis
+    std::string target_;  ///< of the equation at hand
     bool some_equation_lost_ = false;
     bool over_limit_ = false;
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "support/limits.hpp"
 
@@ -149,6 +150,7 @@ private:
         std::vector<Token>& tokens = current_.tokens;
         if (tokens.empty()) return;
         const std::size_t before = diagnostics_.count();
+        unclosed_reported_ = false;
         std::vector<std::size_t> open;
         std::vector<Token> kept;
         for (Token& t : tokens) {
@@ -194,7 +196,7 @@ private:
     void close(std::vector<Token>& kept, std::vector<std::size_t>& open, std::uint32_t where) {
         Token& t = kept[open.back()];
         const char closing = t.text == "(" ? ')' : ']';
-        if (!current_.broken)
+        if (!current_.broken && !std::exchange(unclosed_reported_, true))
             diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text),
                                fmt::format("'{}'", closing));
         t.match = static_cast<std::uint32_t>(kept.size());
@@ -304,6 +306,18 @@ private:
             return;
         }
         const auto result = std::from_chars(t.text.data(), t.text.data() + t.text.size(), t.number);
+        if (integer) {
+            // 2^63 is the magnitude of the least integer: whether a minus stands before it is for the parser to see.
+            std::uint64_t magnitude = 0;
+            const auto read = std::from_chars(t.text.data(), t.text.data() + t.text.size(), magnitude);
+            if (read.ec != std::errc() || magnitude > std::uint64_t{1} << 63) {
+                diagnostics_.error(Code::number_out_of_range, range(t), fmt::format("{} does not fit 64 bits", t.text),
+                                   "a whole number of at most 9223372036854775807",
+                                   "with a point it is a real number: " + std::string(t.text.substr(0, 20)) + (t.text.size() > 20 ? "….0" : ".0"));
+                return;
+            }
+            t.whole = static_cast<std::int64_t>(magnitude);
+        }
         if (result.ec == std::errc::result_out_of_range) {
             // Too small for a double is 0 to within what a double can say; too large is a mistake.
             const bool tiny = t.text.find('-') != std::string_view::npos || t.text[0] == '0' || t.text[0] == '.';
@@ -392,6 +406,7 @@ private:
     LogicalLine current_;
     int open_ = 0;
     bool has_tab_ = false, tab_reported_ = false, utf8_reported_ = false, control_reported_ = false;
+    bool unclosed_reported_ = false;  ///< of the statement: one forgotten bracket leaves those around it open
 };
 
 }  // namespace

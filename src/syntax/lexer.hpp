@@ -28,6 +28,7 @@ struct Token {
     bool integer = false;       ///< a number written without point and exponent
     std::uint32_t match = 0;    ///< index in the line of the bracket that belongs to this one; 0: none
     bool comma_inside = false;  ///< an opening bracket with a comma directly inside
+    std::int64_t whole = 0;     ///< of an integer
 };
 
 /// One statement. The last token is of kind end.

@@ -23,6 +23,21 @@ const std::map<std::string, BinaryOp, std::less<>>& binary_functions() {
     return table;
 }
 
+/// The reduction of which the word wants the place: argmax, argmin.
+std::optional<ReduceOp> find_place_of_extremum(const std::string& word) {
+    if (word == "argmax") return ReduceOp::max;
+    if (word == "argmin") return ReduceOp::min;
+    return std::nullopt;
+}
+
+/// Whether the sum or product begins with a minus sign.
+bool begins_with_sign(const AstNode& node) {
+    const AstNode* first = &node;
+    while (const auto* b = std::get_if<AstBinary>(&first->v)) first = &b->operands[0];
+    const auto* u = std::get_if<AstUnary>(&first->v);
+    return u && u->op == UnaryOp::neg;
+}
+
 std::optional<ReduceOp> find_reduction(const std::string& word) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
         if (name(op) == word) return op;
@@ -34,12 +49,12 @@ std::optional<ReduceOp> find_reduction(const std::string& word) {
 
 bool is_builtin(const std::string& word) {
     return unary_functions().contains(word) || binary_functions().contains(word) || find_reduction(word) ||
-           dtype_from_name(word) || word == "where" || word == "size" || word == "einsum" || word == "rearrange" ||
+           find_place_of_extremum(word) || dtype_from_name(word) || word == "where" || word == "size" || word == "einsum" || word == "rearrange" ||
            word == "reduce";
 }
 
 std::vector<std::string> builtin_names() {
-    std::vector<std::string> out{"where", "size", "einsum", "rearrange", "reduce", "sum", "prod"};
+    std::vector<std::string> out{"where", "size", "einsum", "rearrange", "reduce", "sum", "prod", "argmax", "argmin"};
     for (const auto& [word, op] : unary_functions()) out.push_back(word);
     for (const auto& [word, op] : binary_functions()) out.push_back(word);
     for (const DType type : all_dtypes) out.emplace_back(name(type));
@@ -55,6 +70,7 @@ Expr Elaborator::lower(const AstNode& node, const Frame& frame) {
 }
 
 Expr Elaborator::lower_node(const AstNumber& n, const AstNode&, const Frame&) {
+    if (n.integer && n.whole != 0) return whole_constant(n.whole);
     return constant(std::isnan(n.value) ? std::numeric_limits<double>::quiet_NaN() : n.value);
 }
 
@@ -74,6 +90,12 @@ Expr Elaborator::lower_node(const AstEllipsis&, const AstNode& node, const Frame
 bool Elaborator::array_usable(const AstWord& name) {
     if (defined_.contains(name.text)) return arrays_.contains(name.text);
     const auto later = targets_.find(name.text);
+    if (name.text == target_) {
+        error(Code::used_before_definition, name.range, fmt::format("{} is used in its own equation", name.text),
+              "arrays of the equations before this one",
+              "an equation may not read itself; recurrences and scans are not in the language");
+        return false;
+    }
     if (later == targets_.end()) {
         if (some_equation_lost_ && arrays_.contains(name.text)) return false;
         error(Code::never_defined, name.range, fmt::format("no equation defines {}", name.text),
@@ -266,7 +288,7 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
         const auto body = lower_string_call(n, node, frame, nullptr, nullptr);
         return body ? store(*body, frame, name) : constant(0);
     }
-    const auto reduction = find_reduction(name);
+    const auto reduction = find_place_of_extremum(name) ? find_place_of_extremum(name) : find_reduction(name);
     const bool bare = !n.arguments.empty() && std::all_of(n.arguments.begin(), n.arguments.end(), [&](const AstNode& a) {
         const auto* word = std::get_if<AstName>(&a.v);
         return word && axis_names_.contains(word->name) && !arrays_.contains(word->name);
@@ -357,7 +379,7 @@ Expr Elaborator::call_result(Binding& b, const Frame& frame, const SourceRange& 
 
 Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame& frame) {
     const std::string& name = n.name.text;
-    if (find_reduction(name)) {
+    if (find_reduction(name) || find_place_of_extremum(name)) {
         const std::size_t before = errors();
         const Body body = lower_reduction(n, frame);
         return errors() > before ? constant(0) : store(body, frame, name);
@@ -374,6 +396,13 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
               fmt::format("{} gives {} results and stands in an expression", name, callee->diagram.outputs.size()),
               "a diagram with one result", "give the results names in an equation of their own: A, B = f(…)");
         return constant(0);
+    }
+    if (callee->diagram.axes.empty() && n.operands.size() == 1 && begins_with_sign(n.operands[0])) {
+        // f(a) -b of a diagram without axes is a difference after all.
+        AstCall call{n.name, {}};
+        for (const AstWord& word : n.axes) call.arguments.push_back({AstName{word.text}, word.range});
+        const Expr result = lower_node(call, node, frame);
+        return binary(BinaryOp::add, result, lower(n.operands[0], frame));
     }
     const std::size_t before = errors();
     Binding b;
@@ -406,7 +435,7 @@ std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Fr
             error(Code::duplicate_axis, word.range, fmt::format("{} stands twice", word.text), "each axis once");
             continue;
         }
-        if (!bound_allowed && contains(frame.bound, id)) {
+        if (!bound_allowed && contains(frame.bound, id) && !contains(frame.reduced, id)) {
             error(Code::axis_bound_twice, word.range, fmt::format("{} is bound already", word.text),
                   "an axis that is not in use here", "another name runs over the same dimension: sum(j) X[j]");
         }
@@ -415,7 +444,36 @@ std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Fr
     return out;
 }
 
+/// The first place of the extremum over the axes, counted row-major over them, in primitive terms: the least coordinate at which the
+/// operand is its own maximum. A NaN, which no maximum equals, counts as one.
+Body Elaborator::lower_place_of_extremum(const AstPrefix& n, const Frame& frame) {
+    const std::size_t before = errors();
+    AstPrefix extremum = n;
+    extremum.name.text = std::string(napkin::name(*find_place_of_extremum(n.name.text)));
+    Body value = lower_reduction(extremum, frame);
+    Body body;
+    if (errors() > before) return body;
+    Frame inner = frame;
+    for (const AxisId a : value.reduce_axes)
+        if (!contains(inner.bound, a)) inner.bound.push_back(a);
+    if (!as<Read>(value.expr)) value.expr = store({std::nullopt, {}, value.expr}, inner, n.name.text);
+    const Expr operand = value.expr, found = store(value, frame, extremum.name.text);
+    Expr place, count;
+    for (const AstWord& word : n.axes) {
+        const Expr index = axis_index(axis(word.text)), size = axis_size(axis(word.text));
+        place = place ? binary(BinaryOp::add, binary(BinaryOp::mul, place, size), index) : index;
+        count = count ? binary(BinaryOp::mul, count, size) : size;
+    }
+    const Expr is_place = binary(BinaryOp::logical_or, binary(BinaryOp::eq, operand, found),
+                                 binary(BinaryOp::ne, operand, operand));
+    body.reduce = ReduceOp::min;
+    body.reduce_axes = value.reduce_axes;
+    body.expr = select(is_place, place, count);
+    return body;
+}
+
 Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
+    if (find_place_of_extremum(n.name.text)) return lower_place_of_extremum(n, frame);
     const std::size_t before = errors();
     Body body;
     body.reduce = find_reduction(n.name.text);
@@ -430,7 +488,10 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
               "one operand");
     }
     Frame inner = frame;
-    inner.bound.insert(inner.bound.end(), body.reduce_axes.begin(), body.reduce_axes.end());
+    for (const AxisId a : body.reduce_axes) {
+        if (!contains(inner.bound, a)) inner.bound.push_back(a);
+        inner.reduced.push_back(a);
+    }
     body.expr = lower(n.operands[0], inner);
     if (errors() > before) return body;
     for (const AstWord& word : n.axes) {
@@ -444,7 +505,7 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
 
 Body Elaborator::lower_body(const AstNode& node, const Frame& frame) {
     const auto* prefix = std::get_if<AstPrefix>(&node.v);
-    if (prefix && find_reduction(prefix->name.text)) return lower_reduction(*prefix, frame);
+    if (prefix && (find_reduction(prefix->name.text) || find_place_of_extremum(prefix->name.text))) return lower_reduction(*prefix, frame);
     Body body;
     body.expr = lower(node, frame);
     return body;

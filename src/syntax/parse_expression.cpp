@@ -7,6 +7,7 @@
 #include <array>
 
 #include "support/limits.hpp"
+#include "syntax/elaborate.hpp"
 #include "syntax/parser.hpp"
 
 namespace napkin {
@@ -216,7 +217,8 @@ AstNode LineParser::unary() {
         const double value = t.kind == TokenKind::number ? t.number
                              : t.text == "inf"           ? HUGE_VAL
                                                          : std::numeric_limits<double>::quiet_NaN();
-        return make(AstNumber{-value, t.integer}, minus.begin);
+        const auto whole = static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(t.whole));
+        return make(AstNumber{-value, t.integer, whole}, minus.begin);
     }
     if (++depth_ > max_recursion) fail(Code::nesting_too_deep, range(peek()), "the expression is nested too deep", "");
     AstUnary negation{UnaryOp::neg, {}};
@@ -240,7 +242,12 @@ AstNode LineParser::operand() {
     const Token& t = peek();
     if (t.kind == TokenKind::number) {
         next();
-        return make(AstNumber{t.number, t.integer}, t.begin);
+        if (t.integer && t.whole < 0) {
+            fail(Code::number_out_of_range, range(t), fmt::format("{} does not fit 64 bits", t.text),
+                 "a whole number of at most 9223372036854775807", fmt::format("with a point it is a real number: {}.0", t.text));
+            return nothing();
+        }
+        return make(AstNumber{t.number, t.integer, t.whole}, t.begin);
     }
     if (t.kind == TokenKind::string) {
         next();
@@ -305,8 +312,12 @@ bool LineParser::prefix_follows(std::string_view name, const std::vector<AstNode
     if (begins_operand()) return peek().kind != TokenKind::string;
     // sum(k) -x cannot be a difference, for sum(k) alone is nothing; max(a, b) - 1 is one.
     if (!is("-")) return false;
-    if (name == "sum" || name == "prod") return true;
-    return (name == "max" || name == "min") && arguments.size() == 1;
+    if (name == "sum" || name == "prod" || name == "argmax" || name == "argmin") return true;
+    if (name == "max" || name == "min") return arguments.size() == 1;
+    // softmax(x) -S[q, x]: a sign stands at what it belongs to, an operator between its operands.
+    const bool names_only = !arguments.empty() && std::all_of(arguments.begin(), arguments.end(), is_bare_name);
+    return names_only && !is_builtin(std::string(name)) && peek().begin > tokens_[at_ - 1].end && peek(1).begin == peek().end &&
+           peek(1).kind != TokenKind::number;
 }
 
 AstNode LineParser::call_or_prefix(const Token& name) {
@@ -321,7 +332,7 @@ AstNode LineParser::call_or_prefix(const Token& name) {
     if (!prefix_follows(name.text, call.arguments)) return make(std::move(call), name.begin);
 
     AstPrefix prefix{call.name, {}, {}, range_from(name.begin)};
-    const bool reduction = name.text == "sum" || name.text == "prod" ||
+    const bool reduction = name.text == "sum" || name.text == "prod" || name.text == "argmax" || name.text == "argmin" ||
                            ((name.text == "max" || name.text == "min") && call.arguments.size() == 1);
     for (const AstNode& argument : call.arguments) {
         if (!is_bare_name(argument) && !reduction) {

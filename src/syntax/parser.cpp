@@ -361,11 +361,14 @@ ScheduleItem schedule_item(LineParser& parser, Diagnostics& diagnostics) {
             parser.next();
         } else if (t.kind == TokenKind::number) {
             parser.next();
-            if (!t.integer || t.number > 9e15) {
+            if (t.integer && (t.whole < 0 || t.whole > limits::max_size_product)) {
+                diagnostics.error(Code::bad_schedule_value, parser.range(t), fmt::format("{} is too large", t.text),
+                                  fmt::format("at most {}", limits::max_size_product));
+            } else if (!t.integer) {
                 diagnostics.error(Code::bad_schedule_value, parser.range(t),
                                   fmt::format("{} is not a whole number", t.text), "a whole number or a word");
             } else {
-                item.value = static_cast<std::int64_t>(negative ? -t.number : t.number);
+                item.value = negative ? -t.whole : t.whole;
             }
         } else {
             parser.fail(Code::bad_schedule, parser.range(t), "the value is missing", "a whole number or a word");

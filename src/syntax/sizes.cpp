@@ -36,12 +36,14 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
                   "a whole number");
             return std::nullopt;
         }
-        if (std::abs(n->value) > static_cast<double>(limits::max_size_product)) {
+        const bool large = n->integer ? n->whole > limits::max_size_product || n->whole < -limits::max_size_product
+                                      : std::abs(n->value) > static_cast<double>(limits::max_size_product);
+        if (large) {
             error(Code::size_too_large, node.range, fmt::format("the size {} is too large", n->value),
                   fmt::format("at most {}", limits::max_size_product));
             return std::nullopt;
         }
-        return Size(static_cast<std::int64_t>(n->value));
+        return Size(n->integer ? n->whole : static_cast<std::int64_t>(n->value));
     }
     const auto* name = std::get_if<AstName>(&node.v);
     std::string axis_name = name ? name->name : "";
