@@ -232,8 +232,8 @@ private:
                 notes.push_back({axis.range, fmt::format("{} first stands here", axis.name)});
         }
         error({"missing-size", d_.axis(missing.front()).range,
-               fmt::format("{} of {} not known: {}", d_.name.empty() ? "the diagram" : d_.name,
-                           missing.size() == 1 ? "one size is" : "some sizes are", join(names, ", ")),
+               fmt::format("{} of {} {} not known: {}", missing.size() == 1 ? "one size" : "some sizes",
+                           d_.name.empty() ? "the diagram" : d_.name, missing.size() == 1 ? "is" : "are", join(names, ", ")),
                fmt::format("a number for {}", join(names, ", ")), join(settings, " "), std::move(notes)});
     }
 

@@ -1,6 +1,7 @@
 // `napkin check`: is the file well formed, and what does it define?
 #include <fmt/format.h>
 
+#include "diagram/sizes.hpp"
 #include "napkin/command.hpp"
 #include "syntax/parse.hpp"
 
@@ -55,6 +56,14 @@ ExitCode check(const Options& options) {
     if (!source) return fail(source.errors(), options);
     auto diagrams = diagrams_of(*source, options.diagram);
     if (!diagrams) return fail(diagrams.errors(), options);
+    // Sizes that the text leaves open are no error here; those that it gives must fit together.
+    for (const Diagram& diagram : *diagrams) {
+        const auto bound = bind_sizes(diagram);
+        if (bound) continue;
+        std::vector<Diagnostic> wrong = bound.errors();
+        std::erase_if(wrong, [](const Diagnostic& error) { return error.code == "missing-size"; });
+        if (!wrong.empty()) return fail(wrong, options);
+    }
     Json document = json_document("check");
     document["file"] = (*source)->name;
     document["diagrams"] = Json::array();

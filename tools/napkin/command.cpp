@@ -22,19 +22,34 @@ namespace fs = std::filesystem;
 
 std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& items, const std::string& flag) {
     std::map<std::string, std::int64_t> result;
-    for (const std::string& item : items) {
-        const std::size_t sign = item.find('=');
-        std::int64_t value = 0;
-        const char* end = item.data() + item.size();
-        const bool numeral = sign != std::string::npos && is_name(item.substr(0, sign)) && sign + 1 < item.size();
-        const auto parsed = numeral ? std::from_chars(item.data() + sign + 1, end, value)
-                                    : std::from_chars_result{end, std::errc::invalid_argument};
-        if (!numeral || parsed.ec != std::errc() || parsed.ptr != end || value < 1) {
-            throw UsageError(fmt::format("{} {}: expected AXIS=SIZE with a whole size of at least 1, as in {} q=512",
-                                         flag, item, flag));
+    const auto parts = [](std::string_view text, char separator) {
+        std::vector<std::string> out;
+        for (std::size_t end = 0; end != std::string_view::npos; text.remove_prefix(std::min(end, text.size() - 1) + 1)) {
+            end = text.find(separator);
+            const std::string_view part = text.substr(0, end);
+            const std::size_t first = part.find_first_not_of(' '), last = part.find_last_not_of(' ');
+            out.emplace_back(first == std::string_view::npos ? "" : part.substr(first, last - first + 1));
+            if (end == std::string_view::npos) break;
         }
-        if (!result.emplace(item.substr(0, sign), value).second)
-            throw UsageError(fmt::format("{} gives {} twice", flag, item.substr(0, sign)));
+        return out;
+    };
+    for (const std::string& item : items) {
+        for (const std::string& assignment : parts(item, ',')) {
+            // q = x = 4096: every word but the last is an axis.
+            std::vector<std::string> axes = parts(assignment, '=');
+            const std::string number = axes.back();
+            axes.pop_back();
+            std::int64_t value = 0;
+            const auto parsed = std::from_chars(number.data(), number.data() + number.size(), value);
+            const bool good = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size() && value >= 1 &&
+                              !axes.empty() && std::find(axes.begin(), axes.end(), "") == axes.end();
+            if (!good) {
+                throw UsageError(fmt::format("{} {}: expected AXIS=SIZE with a whole size of at least 1, as in {} q=512",
+                                             flag, item, flag));
+            }
+            for (const std::string& axis : axes)
+                if (!result.emplace(axis, value).second) throw UsageError(fmt::format("{} gives {} twice", flag, axis));
+        }
     }
     return result;
 }

@@ -83,7 +83,7 @@ void Command::output(Options& options) {
 }
 
 void Command::sizes(Options& options) {
-    list("--set", "AXIS=SIZE", options.set, "Size of an axis, as q=8192; may be repeated");
+    list("--set", "AXIS=SIZE", options.set, "Sizes of axes, as q=8192 or q=x=4096,d=64; may be repeated");
 }
 
 void Command::derivation(Options& options) {
