@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "machine/machine.hpp"
 #include "check/verdict.hpp"
+#include "machine/machine.hpp"
 #include "run/report.hpp"
 
 namespace {

@@ -66,7 +66,8 @@ Tensor tensor_of(const AnyView& view) {
     const std::int64_t width = bytes(type);
     for (std::int64_t i = 0; i < made->count(); ++i) {
         std::int64_t rest = i, offset = view.strides.empty() ? i : 0;
-        for (std::size_t d = view.strides.size(); d-- > 0; rest /= view.sizes[d]) offset += rest % view.sizes[d] * view.strides[d];
+        for (std::size_t d = view.strides.size(); d-- > 0; rest /= view.sizes[d])
+            offset += rest % view.sizes[d] * view.strides[d];
         std::memcpy(static_cast<char*>(made->data()) + i * width, static_cast<const char*>(view.data) + offset * width,
                     static_cast<std::size_t>(width));
     }
@@ -125,8 +126,8 @@ std::vector<Error> Program::run(std::span<const ConstView> inputs, std::span<con
     return status ? std::vector<Error>{} : to_public(status.errors());
 }
 
-Expected<std::vector<OutputCheck>> Program::run_and_check(std::span<const ConstView> inputs, std::span<const View> outputs,
-                                                          std::uint64_t seed) const {
+Expected<std::vector<OutputCheck>> Program::run_and_check(std::span<const ConstView> inputs,
+                                                          std::span<const View> outputs, std::uint64_t seed) const {
     if (auto errors = run(inputs, outputs); !errors.empty()) return errors;
     std::vector<Tensor> in, out;
     for (const ConstView& view : inputs) in.push_back(tensor_of(view));

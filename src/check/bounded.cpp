@@ -26,13 +26,22 @@ Bounded certain(double value) { return {value, 0, 0}; }
 
 /// A finite result within its error, and what it may have become by overflow.
 Bounded settle(double value, double error, const Rounding& r) {
-    if (std::isinf(value)) {
-        // The real value is finite but beyond a double.
-        const double sign = std::copysign(1.0, value);
-        return {sign * beyond, beyond * 0.9, sign > 0 ? may_be_infinite : may_be_minus_infinite};
-    }
-    if (!(error < infinity)) return anything(value);
+    if (!(error < infinity) || std::isinf(value)) return anything(value);
     return {value, error, overflow(value, error, r)};
+}
+
+/// The result v, to within a factor of exp(±exponent) and some roundings: an exponential, whose real value may be beyond a double.
+Bounded within_factor(double v, double exponent, double steps, const Rounding& r) {
+    if (std::isinf(v) && exponent <= 1) {
+        const bool positive = v > 0;
+        return {positive ? beyond : -beyond, beyond * 0.9, positive ? may_be_infinite : may_be_minus_infinite};
+    }
+    return settle(v, std::abs(v) * (std::expm1(exponent) + steps * r.step) + steps * r.smallest, r);
+}
+
+/// The error of so many roundings of v, also where it underflows.
+double rounded(double v, double steps, const Rounding& r) {
+    return v != 0 ? steps * (r.step * std::abs(v) + r.smallest) : 0;
 }
 
 /// Calls f with each special value in `may`.
@@ -57,8 +66,7 @@ bool touches_zero(const Bounded& x) { return !(std::abs(x.value) > x.error); }
 
 Bounded exponential(const Bounded& a, const Rounding& r) {
     // The argument may be split into a sum or scaled to another base, which rounds it.
-    const double v = std::exp(a.value);
-    return settle(v, v * (std::expm1(a.error + r.step * std::abs(a.value)) + function_steps * r.step) + r.smallest, r);
+    return within_factor(std::exp(a.value), a.error + r.step * std::abs(a.value), function_steps, r);
 }
 
 Bounded logarithm(const Bounded& a, const Rounding& r) {
@@ -100,15 +108,15 @@ Bounded finite_unary(UnaryOp op, const Bounded& a, const Rounding& r) {
         case UnaryOp::rsqrt: return reciprocal_root(a, r);
         case UnaryOp::tanh: {
             const double least = std::max(0.0, std::abs(v) - a.error);  // the slope is at most 1
-            return {v, std::min(2.0, a.error * (1 - least * least) + tanh_steps * r.step * std::abs(v)), 0};
+            return {v, std::min(2.0, a.error * (1 - least * least) + rounded(v, tanh_steps, r)), 0};
         }
         case UnaryOp::erf: {
             const double least = std::max(0.0, std::abs(a.value) - a.error);
             const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-least * least);
-            return {v, std::min(2.0, a.error * slope + function_steps * r.step * std::abs(v)), 0};
+            return {v, std::min(2.0, a.error * slope + rounded(v, function_steps, r)), 0};
         }
         case UnaryOp::sin:
-        case UnaryOp::cos: return {v, std::min(2.0, a.error + function_steps * r.step * std::abs(v)), 0};
+        case UnaryOp::cos: return {v, std::min(2.0, a.error + rounded(v, function_steps, r)), 0};
         case UnaryOp::floor:
             return {v, std::max(std::floor(a.value + a.error) - v, v - std::floor(a.value - a.error)), 0};
         case UnaryOp::logical_not: return {v, a.error > 0 && touches_zero(a) ? 1.0 : 0.0, 0};
@@ -140,7 +148,7 @@ Bounded power(const Bounded& a, const Bounded& b, const Rounding& r) {
         double exponent = std::abs(b.value) * relative + b.error * (log_size + relative);
         // But for small whole exponents the power is taken through a logarithm, or by another base's exponential.
         if (!is_whole || std::abs(b.value) > power_steps) exponent += r.step * std::abs(b.value) * log_size;
-        return settle(v, std::abs(v) * (std::expm1(exponent) + power_steps * r.step) + r.smallest, r);
+        return within_factor(v, exponent, power_steps, r);
     }
     if (b.value - b.error <= 0) {
         if (a.error > 0 || b.error > 0) return anything(v);
@@ -218,8 +226,8 @@ Bounded comparison(BinaryOp op, const Bounded& a, const Bounded& b) {
     if (a.may != 0 || b.may != 0 || is_unbounded(a) || is_unbounded(b)) return condition(v, false);
     const double reach = a.error + b.error;
     // An infinity or a NaN compares alike with all values of an interval.
-    return condition(v, reach == 0 || !std::isfinite(a.value) || !std::isfinite(b.value) ||
-                            std::abs(a.value - b.value) > reach);
+    return condition(
+        v, reach == 0 || !std::isfinite(a.value) || !std::isfinite(b.value) || std::abs(a.value - b.value) > reach);
 }
 
 bool is_comparison(BinaryOp op) {
@@ -312,7 +320,8 @@ Bounded cast(DType type, const Bounded& a) {
     Bounded out = certain(round_to(type, a.value));
     if (a.error > 0) {
         const double low = round_to(type, a.value - a.error), high = round_to(type, a.value + a.error);
-        if (is_float(type) && std::isfinite(low) && std::isfinite(high)) out = {low + (high - low) / 2, (high - low) / 2, 0};
+        if (is_float(type) && std::isfinite(low) && std::isfinite(high))
+            out = {low + (high - low) / 2, (high - low) / 2, 0};
         admit(out, low);
         admit(out, high);
     }

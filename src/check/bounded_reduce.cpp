@@ -12,7 +12,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double total(const std::array<double, 8>& x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
+double total(const std::array<double, 8>& x) {
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
 
 BinaryOp pairwise(ReduceOp op) {
     switch (op) {
@@ -28,7 +30,8 @@ BinaryOp pairwise(ReduceOp op) {
 
 BoundedReducer::BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole, const Rounding& rounding)
     : op_(op), whole_(whole), rounding_(rounding), each_{identity(op), 0, 0} {
-    const double of_reference = static_cast<double>(terms / static_cast<std::int64_t>(num_lanes) + 8) * epsilon(DType::f64) / 2;
+    const double of_reference = static_cast<double>(terms / static_cast<std::int64_t>(num_lanes) + 8) *
+                                epsilon(DType::f64) / 2;
     const double roundings = static_cast<double>(depth) * rounding.unit + of_reference;
     gamma_ = roundings < 1 ? roundings / (1 - roundings) : infinity;
     value_.fill(identity(op));

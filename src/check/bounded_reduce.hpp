@@ -38,7 +38,7 @@ private:
     double gamma_ = 0;
     Lanes value_{}, size_{}, error_{}, low_{}, high_{};
     std::uint8_t may_ = 0;
-    Bounded each_;                  ///< of the terms that were taken one by one
+    Bounded each_;                   ///< of the terms that were taken one by one
     double grown_ = 1, shrunk_ = 1;  ///< products of the factors above and below 1
 };
 

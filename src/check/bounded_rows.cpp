@@ -232,7 +232,7 @@ bool BoundedRows::compute_together(Node& node, std::int64_t n) {
                     // expm1(t) ≤ t + t² while t ≤ 1; past that each number is done by itself.
                     return fill(value, error, n, largest, [=](std::int64_t j) {
                         const double v = std::exp(a.v(j)), t = a.e(j) + step * std::abs(a.v(j));
-                        return Pair{v, t <= 1 ? v * (t + t * t + 2 * step) + smallest : 2 * largest};
+                        return Pair{v, t <= 1 ? v * (t + t * t + 2 * step) + 2 * smallest : 2 * largest};
                     });
                 default: return false;
             }
@@ -291,7 +291,8 @@ bool BoundedRows::compute_together(Node& node, std::int64_t n) {
                                 return Pair{v, step * std::abs(v) + (v != 0 ? smallest : 0)};
                             });
                         return fill(value, error, n, largest, [=](std::int64_t j) {
-                            const double v = x.v(j) * y.v(j), carried = std::abs(x.v(j)) * y.e(j) + std::abs(y.v(j)) * x.e(j);
+                            const double v = x.v(j) * y.v(j),
+                                         carried = std::abs(x.v(j)) * y.e(j) + std::abs(y.v(j)) * x.e(j);
                             return Pair{v, carried + x.e(j) * y.e(j) + step * std::abs(v) + (v != 0 ? smallest : 0)};
                         });
                     case BinaryOp::div:

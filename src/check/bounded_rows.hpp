@@ -45,8 +45,8 @@ public:
     static constexpr std::int64_t max_row = RowProgram<double>::max_row;
 
     /// As RowProgram: row_axis may be -1. `values` must hold what the expression reads, for as long as this lives.
-    BoundedRows(const Expr& e, AxisId row_axis, const Diagram& diagram, const Extents& extents, const BoundedValues& values,
-                const Rounding& rounding);
+    BoundedRows(const Expr& e, AxisId row_axis, const Diagram& diagram, const Extents& extents,
+                const BoundedValues& values, const Rounding& rounding);
 
     /// The values at `point` and the n - 1 points after it along the row's axis. Valid until the next run.
     BoundedRow run(const std::vector<std::int64_t>& point, std::int64_t n);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
-#include <map>
 #include <string>
 
 namespace napkin {
@@ -59,11 +59,13 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Til
         for (const Variable& v : kernel.variables) {
             is_double = is_double || v.memory_type == DType::f64 || program.diagram.array(v.array).type == DType::f64;
             // Loads and stores alone touch memory: what is computed has the working type.
-            if (const auto id = diagram.find_array(program.diagram.array(v.array).name)) e.kept[at(*id)] = v.memory_type;
+            if (const auto id = diagram.find_array(program.diagram.array(v.array).name))
+                e.kept[at(*id)] = v.memory_type;
         }
         if (!is_double) e.working = DType::f32;
         for_each_loop(kernel.body, [&](const TileLoop& loop) {
-            const std::int64_t extent = program.extents[at(loop.axis)], size = std::clamp<std::int64_t>(loop.chunk, 1, extent);
+            const std::int64_t extent = program.extents[at(loop.axis)],
+                               size = std::clamp<std::int64_t>(loop.chunk, 1, extent);
             std::int64_t& known = chunk[program.diagram.axis(loop.axis).name];
             known = std::max(known, size);
             streamed_extents.insert(extent);

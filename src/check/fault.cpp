@@ -27,9 +27,13 @@ Expr moved_by_one(const Expr& e) { return binary(BinaryOp::add, e, constant(1));
 
 std::vector<Replacement> replacements(const Expr& e) {
     std::vector<Replacement> all;
-    const auto add = [&](FaultKind kind, const std::string& what, Expr by) { all.push_back({kind, what, std::move(by)}); };
+    const auto add = [&](FaultKind kind, const std::string& what, Expr by) {
+        all.push_back({kind, what, std::move(by)});
+    };
     if (const auto* c = as<Constant>(e)) {
-        if (std::isfinite(c->value)) add(FaultKind::constant, fmt::format("{} is taken for {}", c->value, 2 * c->value + 1), constant(2 * c->value + 1));
+        if (std::isfinite(c->value))
+            add(FaultKind::constant, fmt::format("{} is taken for {}", c->value, 2 * c->value + 1),
+                constant(2 * c->value + 1));
     } else if (as<AxisIndex>(e)) {
         add(FaultKind::mask, "a coordinate is one too large", moved_by_one(e));
     } else if (as<AxisSize>(e)) {
@@ -46,11 +50,16 @@ std::vector<Replacement> replacements(const Expr& e) {
             case BinaryOp::gt: add(FaultKind::mask, "> is taken for >=", binary(BinaryOp::ge, b->a, b->b)); break;
             case BinaryOp::ge: add(FaultKind::mask, ">= is taken for >", binary(BinaryOp::gt, b->a, b->b)); break;
             case BinaryOp::eq: add(FaultKind::mask, "== is taken for !=", binary(BinaryOp::ne, b->a, b->b)); break;
-            case BinaryOp::max: add(FaultKind::operand, "max is taken for min", binary(BinaryOp::min, b->a, b->b)); break;
-            case BinaryOp::min: add(FaultKind::operand, "min is taken for max", binary(BinaryOp::max, b->a, b->b)); break;
+            case BinaryOp::max:
+                add(FaultKind::operand, "max is taken for min", binary(BinaryOp::min, b->a, b->b));
+                break;
+            case BinaryOp::min:
+                add(FaultKind::operand, "min is taken for max", binary(BinaryOp::max, b->a, b->b));
+                break;
             case BinaryOp::sub:
             case BinaryOp::div:
-                add(FaultKind::operand, fmt::format("the operands of {} are swapped", name(b->op)), binary(b->op, b->b, b->a));
+                add(FaultKind::operand, fmt::format("the operands of {} are swapped", name(b->op)),
+                    binary(b->op, b->b, b->a));
                 add(FaultKind::operand, fmt::format("the second operand of {} is left out", name(b->op)), b->a);
                 break;
             case BinaryOp::add:
@@ -122,17 +131,20 @@ private:
                       replaced(Init{init->variable, other}), put);
             } else if (const auto* compute = std::get_if<Compute>(&body[i])) {
                 visit_compute(*compute, [&](FaultKind kind, const std::string& what, Compute other) {
-                    plant(kind, fmt::format("{}: {}", variable(compute->variable).name, what), replaced(std::move(other)), put);
+                    plant(kind, fmt::format("{}: {}", variable(compute->variable).name, what),
+                          replaced(std::move(other)), put);
                 });
                 // A state read before it is brought up to date.
                 if (i + 1 < body.size()) {
                     const auto* next = std::get_if<Compute>(&body[i + 1]);
                     const bool is_state = std::find(states_.begin(), states_.end(), compute->variable) != states_.end();
-                    if (next && is_state && (reads_array(next->body, compute->variable) ||
-                                             (next->carry && reads_array(next->carry, compute->variable)))) {
+                    if (next && is_state &&
+                        (reads_array(next->body, compute->variable) ||
+                         (next->carry && reads_array(next->carry, compute->variable)))) {
                         Statements other = body;
                         std::swap(other[i], other[i + 1]);
-                        plant(FaultKind::stale, fmt::format("{} is read before it is up to date", variable(compute->variable).name),
+                        plant(FaultKind::stale,
+                              fmt::format("{} is read before it is up to date", variable(compute->variable).name),
                               std::move(other), put);
                     }
                 }
@@ -143,7 +155,8 @@ private:
     [[nodiscard]] static std::vector<VariableId> states_of(const TileLoop& loop) {
         std::vector<VariableId> states;
         for (const TileStatement& s : loop.body)
-            if (const auto* compute = std::get_if<Compute>(&s); compute && compute->carry) states.push_back(compute->variable);
+            if (const auto* compute = std::get_if<Compute>(&s); compute && compute->carry)
+                states.push_back(compute->variable);
         return states;
     }
 
@@ -180,8 +193,8 @@ private:
                 continue;
             TileLoop other = loop;
             Compute shorter = *compute;
-            shorter.body = select(binary(BinaryOp::lt, axis_index(loop.axis), constant(static_cast<double>(extent - 1))), compute->body,
-                                  constant(identity(*compute->reduce)));
+            shorter.body = select(binary(BinaryOp::lt, axis_index(loop.axis), constant(static_cast<double>(extent - 1))),
+                                  compute->body, constant(identity(*compute->reduce)));
             other.body[k] = std::move(shorter);
             plant(FaultKind::tail, title + "the last point is left out of " + variable(compute->variable).name,
                   with(std::make_shared<const TileLoop>(std::move(other))), put);
@@ -233,7 +246,7 @@ private:
 }  // namespace
 
 std::string_view name(FaultKind kind) {
-    constexpr std::string_view names[] = {"chunk", "tail", "correction", "stale",    "init",
+    constexpr std::string_view names[] = {"chunk",     "tail", "correction", "stale",    "init",
                                           "reduction", "mask", "operand",    "function", "constant"};
     return names[static_cast<std::size_t>(kind)];
 }

@@ -20,9 +20,9 @@ enum class FaultKind : std::uint8_t {
     function,    ///< a function is left out
     constant,    ///< a number is another
 };
-inline constexpr FaultKind all_fault_kinds[] = {FaultKind::chunk,  FaultKind::tail, FaultKind::correction, FaultKind::stale,
-                                                FaultKind::init,   FaultKind::reduction, FaultKind::mask, FaultKind::operand,
-                                                FaultKind::function, FaultKind::constant};
+inline constexpr FaultKind all_fault_kinds[] = {
+    FaultKind::chunk,     FaultKind::tail, FaultKind::correction, FaultKind::stale,    FaultKind::init,
+    FaultKind::reduction, FaultKind::mask, FaultKind::operand,    FaultKind::function, FaultKind::constant};
 std::string_view name(FaultKind kind);
 
 struct PlantedFault {

@@ -59,7 +59,8 @@ public:
         const std::int64_t total = product(outer_, extents_);
         const double points = static_cast<double>(target_.value.size()) *
                               static_cast<double>(product(equation_.reduce_axes, extents_));
-        const double wanted = std::min<double>(std::max(1U, std::thread::hardware_concurrency()), points / points_per_thread);
+        const double wanted = std::min<double>(std::max(1U, std::thread::hardware_concurrency()),
+                                               points / points_per_thread);
         const std::int64_t parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, total);
         std::vector<std::thread> threads;
         for (std::int64_t p = 1; p < parts; ++p)
@@ -171,8 +172,8 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
     internal_check(execution.depth.size() == diagram.equations.size(), "a bound needs the depth of every equation");
     const Rounding rounding = rounding_of(execution.working);
     const std::size_t count = diagram.arrays.size();
-    BoundedValues result{Values(count), std::vector<std::vector<double>>(count), std::vector<std::vector<double>>(count),
-                         std::vector<bool>(count)};
+    BoundedValues result{Values(count), std::vector<std::vector<double>>(count),
+                         std::vector<std::vector<double>>(count), std::vector<bool>(count)};
     for (const ArrayId id : diagram.inputs) {
         result.value[at(id)] = values[at(id)];
         tidy(result, id, rounding);

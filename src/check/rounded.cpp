@@ -5,7 +5,6 @@
 
 #include "algebra/number.hpp"
 
-
 namespace napkin {
 
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "check/sample.hpp"
 #include "derive/derive.hpp"
 #include "derive/evaluate_derived.hpp"
-#include "check/sample.hpp"
 
 namespace napkin {
 

@@ -32,7 +32,8 @@ bool holds(const Bounded& reference, DType type, double x) {
     if (is_unbounded(reference)) return true;
     if (std::isnan(x) && (reference.may & may_be_nan)) return true;
     if (std::isinf(x) && (reference.may & (x > 0 ? may_be_infinite : may_be_minus_infinite))) return true;
-    const double low = round_to(type, reference.value - reference.error), high = round_to(type, reference.value + reference.error);
+    const double low = round_to(type, reference.value - reference.error),
+                 high = round_to(type, reference.value + reference.error);
     // e4m3 has NaN in place of infinities.
     if (std::isnan(x)) return std::isnan(low) || std::isnan(high);
     if (std::isnan(reference.value)) return false;
@@ -97,8 +98,8 @@ ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents
             ++verdict.unbounded;
             continue;
         }
-        const bool good =
-            exact_integers ? values.wholes()[i] == wanted_values.wholes()[i] : holds(wanted, about.type, values[i]);
+        const bool good = exact_integers ? values.wholes()[i] == wanted_values.wholes()[i]
+                                         : holds(wanted, about.type, values[i]);
         verdict.beyond += good ? 0 : 1;
         const double bound = wanted.error + rounding_at(about.type, wanted.value);
         const double share = share_of(std::abs(values[i] - wanted.value), bound, good);
@@ -125,8 +126,8 @@ Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, c
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i)
         given[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
     fill_coordinates(sample, given);
-    const BoundedValues reference =
-        evaluate_bounded(sample.diagram, sample.extents, given, execution_of(diagram, c.extents, c.program));
+    const BoundedValues reference = evaluate_bounded(sample.diagram, sample.extents, given,
+                                                     execution_of(diagram, c.extents, c.program));
     Values plain = std::move(given);
     evaluate(sample.diagram, sample.extents, plain, Precision::stored);
 

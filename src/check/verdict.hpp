@@ -11,9 +11,9 @@
 namespace napkin {
 
 enum class Judgement : std::uint8_t {
-    good,       ///< every value is within its bound
+    good,  ///< every value is within its bound
     unbounded,  ///< so is every one that has a bound, but too many have none: their definition divides by what may be 0, and the like
-    bad,        ///< a value is outside
+    bad,  ///< a value is outside
 };
 std::string_view name(Judgement judgement);  ///< "good", "no bound", "BAD"
 
@@ -52,11 +52,11 @@ struct Verdict {
 
 struct CheckOptions {
     std::uint64_t seed = 0;  ///< of the sample
-    double points = 1e8;     ///< that the reference evaluates, at most about
+    double points = 3e7;     ///< that the reference evaluates, at most about
 };
 
 /// Compares a run's outputs, or a sample of them where there are very many, with the definition.
-Verdict check_outputs(const Compilation& compilation, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
-                      const CheckOptions& options);
+Verdict check_outputs(const Compilation& compilation, const std::vector<Tensor>& inputs,
+                      const std::vector<Tensor>& outputs, const CheckOptions& options);
 
 }  // namespace napkin

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagram/evaluate.hpp"
 #include "check/sample.hpp"
+#include "diagram/evaluate.hpp"
 #include "support/numbers.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"

@@ -55,9 +55,12 @@ Arithmetic::Compiled& Arithmetic::compiled(const Compute& compute, const Tile& t
         row = target_axes.back();
     Kind kind = accumulated_kind(kinds_(compute.body), kernel_.variables[at(compute.variable)].memory_type);
     if (compute.carry && kinds_(compute.carry) == Kind::real) kind = Kind::real;
-    found->second = std::make_unique<Compiled>(
-        Compiled{std::move(target_axes), std::move(outer), row, kind,
-                 Row(compute.body, kinds_, extents_, find, {row, kind, round_casts_}), {}});
+    found->second = std::make_unique<Compiled>(Compiled{std::move(target_axes),
+                                                        std::move(outer),
+                                                        row,
+                                                        kind,
+                                                        Row(compute.body, kinds_, extents_, find, {row, kind, round_casts_}),
+                                                        {}});
     if (compute.carry)
         found->second->carry.emplace_back(compute.carry, kinds_, extents_, find, Row::Options{-1, kind, round_casts_});
     return *found->second;

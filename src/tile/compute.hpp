@@ -16,10 +16,9 @@ class Arithmetic {
 public:
     /// `round_casts`: casts to a float type round; else a number format only says that a value is whole, or not.
     Arithmetic(const TileKernel& kernel, const Extents& extents, bool round_casts)
-        : kernel_(kernel),
-          extents_(extents),
-          round_casts_(round_casts),
-          kinds_([&kernel](ArrayId variable) { return kernel.variables[static_cast<std::size_t>(variable)].memory_type; }) {}
+        : kernel_(kernel), extents_(extents), round_casts_(round_casts), kinds_([&kernel](ArrayId variable) {
+              return kernel.variables[static_cast<std::size_t>(variable)].memory_type;
+          }) {}
 
     /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not alive. Throws
     /// InternalError where the statement reads what is not there.
@@ -32,7 +31,7 @@ private:
         std::vector<AxisId> target_axes;
         std::vector<AxisId> outer_reduce_axes;
         AxisId row_axis;  ///< the innermost reduced axis; of a map, the innermost target axis; -1 at a scalar
-        Kind kind;         ///< in which the body's values are accumulated
+        Kind kind;        ///< in which the body's values are accumulated
         Row body;
         std::vector<Row> carry;  ///< none or one, evaluated at single points
     };

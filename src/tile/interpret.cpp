@@ -339,7 +339,8 @@ std::vector<Counted> run_program(const TileProgram& program, const std::vector<s
 
 std::vector<KernelCounts> interpret(const TileProgram& program, Values& values, Precision precision) {
     std::vector<KernelCounts> counts;
-    for (const Counted& c : run_program(program, std::vector<std::vector<TileSizes>>(program.kernels.size()), values, precision)) {
+    for (const Counted& c :
+         run_program(program, std::vector<std::vector<TileSizes>>(program.kernels.size()), values, precision)) {
         const LevelCounts& core = c.levels.back();
         counts.push_back({core.loaded, core.stored, core.peak_memory, core.groups, c.chunks_run, c.chunks_skipped, {}});
         for (const ArrayCount& a : core.arrays)

@@ -20,7 +20,9 @@ Compilation compiled(const std::string& text, const std::map<std::string, std::i
 
 std::vector<Tensor> run(const Compilation& c, const std::vector<Tensor>& inputs) {
     std::vector<Tensor> outputs;
-    RunOptions options{.baseline = false, .seconds = 0};
+    RunOptions options;
+    options.baseline = false;
+    options.seconds = 0;
     const auto report = run_and_report(c, inputs, options, outputs);
     if (!report) throw std::runtime_error(render(report.errors()));
     return outputs;

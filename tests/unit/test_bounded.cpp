@@ -57,7 +57,9 @@ public:
         }
         const double share = std::uniform_real_distribution<double>(-1, 1)(random_);
         const auto moved = static_cast<float>(x.value + share * x.error);
-        return x.error > 0 && std::isfinite(x.value) && std::abs(moved - x.value) <= x.error ? moved : static_cast<float>(x.value);
+        return x.error > 0 && std::isfinite(x.value) && std::abs(moved - x.value) <= x.error
+                   ? moved
+                   : static_cast<float>(x.value);
     }
     std::uint64_t next() { return random_(); }
 
@@ -97,9 +99,10 @@ TEST(Bounded, unary_operations_stay_inside_of_their_bounds) {
 }
 
 TEST(Bounded, binary_operations_stay_inside_of_their_bounds) {
-    constexpr BinaryOp ops[] = {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div,         BinaryOp::pow,
-                                BinaryOp::min, BinaryOp::max, BinaryOp::lt,  BinaryOp::le,          BinaryOp::gt,
-                                BinaryOp::ge,  BinaryOp::eq,  BinaryOp::ne,  BinaryOp::logical_and, BinaryOp::logical_or};
+    constexpr BinaryOp ops[] = {BinaryOp::add, BinaryOp::sub,         BinaryOp::mul,       BinaryOp::div,
+                                BinaryOp::pow, BinaryOp::min,         BinaryOp::max,       BinaryOp::lt,
+                                BinaryOp::le,  BinaryOp::gt,          BinaryOp::ge,        BinaryOp::eq,
+                                BinaryOp::ne,  BinaryOp::logical_and, BinaryOp::logical_or};
     Draw draw(2);
     for (int trial = 0; trial < 400000; ++trial) {
         const BinaryOp op = ops[draw.next() % std::size(ops)];
@@ -112,9 +115,9 @@ TEST(Bounded, binary_operations_stay_inside_of_their_bounds) {
                            : op == BinaryOp::pow ? std::pow(x, y)
                                                  : static_cast<float>(apply(op, double{x}, double{y}));
         const Bounded bound = apply(op, a, b, single);
-        ASSERT_TRUE(holds(bound, made)) << x << " " << name(op) << " " << y << " in " << a.value << " ± " << a.error << ", "
-                                        << b.value << " ± " << b.error << " is " << made << ", bound " << bound.value
-                                        << " ± " << bound.error << ", " << int{bound.may};
+        ASSERT_TRUE(holds(bound, made)) << x << " " << name(op) << " " << y << " in " << a.value << " ± " << a.error
+                                        << ", " << b.value << " ± " << b.error << " is " << made << ", bound "
+                                        << bound.value << " ± " << bound.error << ", " << int{bound.may};
     }
 }
 
@@ -148,8 +151,8 @@ TEST(Bounded, a_sum_holds_in_every_order) {
     for (int trial = 0; trial < 2000; ++trial) {
         std::vector<double> terms(1 + random() % 40);
         for (double& x : terms) x = static_cast<float>(normal(random) * (random() % 4 == 0 ? 1e6 : 1));
-        BoundedReducer reducer(ReduceOp::sum, static_cast<std::int64_t>(terms.size()), static_cast<std::int64_t>(terms.size()), false,
-                               single);
+        BoundedReducer reducer(ReduceOp::sum, static_cast<std::int64_t>(terms.size()),
+                               static_cast<std::int64_t>(terms.size()), false, single);
         reducer.add(row_of(terms), static_cast<std::int64_t>(terms.size()));
         const Bounded bound = reducer.result();
         std::shuffle(terms.begin(), terms.end(), random);

@@ -144,22 +144,19 @@ namespace {
 Json verdict_json(const Verdict& verdict) {
     Json document = {{"checks", Json::array()}};
     for (const ArrayVerdict& v : verdict.arrays) {
-        document["checks"].push_back({{"array", v.array},
-                                      {"type", name(v.type)},
-                                      {"judgement", name(v.judgement)},
-                                      {"values", v.values},
-                                      {"beyond", v.beyond},
-                                      {"unbounded", v.unbounded},
-                                      {"farthest",
-                                       {{"share", v.share},
-                                        {"place", v.place},
-                                        {"value", v.value},
-                                        {"reference", v.reference},
-                                        {"bound", v.bound}}},
-                                      {"error", v.error},
-                                      {"plain_error", v.plain_error},
-                                      {"rounding", v.rounding},
-                                      {"within_plain", v.within_plain()}});
+        document["checks"].push_back(
+            {{"array", v.array},
+             {"type", name(v.type)},
+             {"judgement", name(v.judgement)},
+             {"values", v.values},
+             {"beyond", v.beyond},
+             {"unbounded", v.unbounded},
+             {"farthest",
+              {{"share", v.share}, {"place", v.place}, {"value", v.value}, {"reference", v.reference}, {"bound", v.bound}}},
+             {"error", v.error},
+             {"plain_error", v.plain_error},
+             {"rounding", v.rounding},
+             {"within_plain", v.within_plain()}});
     }
     document["checked_values"] = verdict.checked_values;
     document["output_values"] = verdict.output_values;

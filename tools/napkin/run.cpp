@@ -195,11 +195,12 @@ std::string checked_text(const Verdict& verdict, bool color) {
     std::vector<std::vector<std::string>> rows;
     for (const ArrayVerdict& v : verdict.arrays) {
         const std::string judgement(name(v.judgement));
-        const std::string what =
-            v.judgement == Judgement::bad ? fmt::format("{} outside of their bounds", count_text(static_cast<double>(v.beyond)))
-            : v.unbounded > 0 ? fmt::format("error {}; {} have no bound", error_text(v.error),
-                                            count_text(static_cast<double>(v.unbounded)))
-                              : fmt::format("error {}, at most {:.2g}% of the bound", error_text(v.error), 100 * v.share);
+        const std::string what = v.judgement == Judgement::bad
+                                     ? fmt::format("{} outside of their bounds", count_text(static_cast<double>(v.beyond)))
+                                 : v.unbounded > 0 ? fmt::format("error {}; {} have no bound", error_text(v.error),
+                                                                 count_text(static_cast<double>(v.unbounded)))
+                                                   : fmt::format("error {}, at most {:.2g}% of the bound",
+                                                                 error_text(v.error), 100 * v.share);
         rows.push_back({v.array, std::string(name(v.type)), what,
                         v.judgement == Judgement::good ? green(judgement, color) : red(judgement, color),
                         fmt::format("{} 2 × {} + {}", v.within_plain() ? "≤" : ">", error_text(v.plain_error),
@@ -223,8 +224,8 @@ std::string wrong_text(const Measured& m) {
     std::string text;
     for (const ArrayVerdict& v : m.verdict->arrays) {
         if (v.judgement != Judgement::bad) continue;
-        text += fmt::format("napkin: {}; {} of {} values are outside of their bounds (seed {})\n", describe(v), v.beyond,
-                            v.values, m.verdict->seed);
+        text += fmt::format("napkin: {}; {} of {} values are outside of their bounds (seed {})\n", describe(v),
+                            v.beyond, v.values, m.verdict->seed);
         if (const auto file = m.written.find(v.array); file != m.written.end())
             text += fmt::format("  its numbers are kept in {}\n", file->second);
     }
