@@ -88,6 +88,11 @@ inline float to_bf16(float x) {
     std::memcpy(&x, &bits, 4);
     return x;
 }
+// The rest of a floored quotient: it has the sign of the divisor.
+template <class T> inline T remainder_of(T a, T b) {
+    const T rest = std::fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
 template <class T> inline T to_integer(T x) { return x != x ? T(0) : std::trunc(std::fmin(std::fmax(x, T(-2147483648.0)), T(2147483647.0))); }
 // Rounds to `digits` bits after the leading one, with the least exponent and the largest value of a small float.
 template <class T> inline T to_small(T x, int digits, int least_exponent, T largest, T beyond) {

@@ -68,10 +68,12 @@ void expect_definition(const std::string& text, const CompileOptions& options = 
             for (std::size_t i = 0; i < made.size(); ++i) {
                 if (made.is_whole())
                     ASSERT_EQ(made.wholes()[i], wanted.wholes()[i])
-                        << diagram->array(id).name << " at " << i << ", seed " << seed << "\n" << text << program->source();
+                        << diagram->array(id).name << " at " << i << ", seed " << seed << "\n"
+                        << text << program->source();
                 else
                     ASSERT_NEAR(made[i], wanted[i], 1e-5 * std::max(1.0, std::abs(wanted[i])))
-                        << diagram->array(id).name << " at " << i << ", seed " << seed << "\n" << text;
+                        << diagram->array(id).name << " at " << i << ", seed " << seed << "\n"
+                        << text;
             }
         }
     }
@@ -80,15 +82,17 @@ void expect_definition(const std::string& text, const CompileOptions& options = 
 TEST(Integers, ArithmeticWrapsAtTheWidthOfItsType) {
     for (const char* type : {"i32", "i64"}) {
         const std::string t = type;
-        expect_definition("f(X[i, j]: " + t + ", Y[i, j]: " + t + ") -> A[i, j]: " + t + ", B[i, j]: " + t + ", C[i, j]: " + t +
-                          "\n    A[i, j] = X[i, j] * 3 + Y[i, j] - 7\n    B[i, j] = abs(-X[i, j]) * Y[i, j] + X[i, j]^2\n"
-                          "    C[i, j] = max(X[i, j] // Y[i, j], X[i, j] % Y[i, j])\nsizes i = 5, j = 37\n");
+        expect_definition(
+            "f(X[i, j]: " + t + ", Y[i, j]: " + t + ") -> A[i, j]: " + t + ", B[i, j]: " + t + ", C[i, j]: " + t +
+            "\n    A[i, j] = X[i, j] * 3 + Y[i, j] - 7\n    B[i, j] = abs(-X[i, j]) * Y[i, j] + X[i, j]^2\n"
+            "    C[i, j] = max(X[i, j] // Y[i, j], X[i, j] % Y[i, j])\nsizes i = 5, j = 37\n");
     }
 }
 
 TEST(Integers, MixedWidthsMeetInTheWiderOne) {
     expect_definition(
-        "f(X[i]: i32, Y[i]: i64) -> A[i]: i64, B[i]: i32\n    A[i] = X[i] + Y[i]\n    B[i] = X[i] + Y[i]\nsizes i = 37\n");
+        "f(X[i]: i32, Y[i]: i64) -> A[i]: i64, B[i]: i32\n    A[i] = X[i] + Y[i]\n    B[i] = X[i] + Y[i]\nsizes i = "
+        "37\n");
 }
 
 TEST(Integers, ReductionsAreExact) {
@@ -101,16 +105,17 @@ TEST(Integers, ReductionsAreExact) {
 }
 
 TEST(Integers, IdsAreComparedExactly) {
-    expect_definition(
-        "f(X[i]: i32, Y[j]: i32) -> N[i]\n    N[i] = sum(j) X[i] == Y[j]\nsizes i = 40, j = 50\n");
+    expect_definition("f(X[i]: i32, Y[j]: i32) -> N[i]\n    N[i] = sum(j) X[i] == Y[j]\nsizes i = 40, j = 50\n");
     expect_definition("f(X[i]: i64) -> Y[i]\n    Y[i] = where(X[i] == 9007199254740993, 1, 0)\nsizes i = 40\n");
 }
 
 TEST(Integers, IntegersAndRealNumbersMeet) {
     expect_definition(
-        "f(S[r, v], label[r]: i32) -> L[r]\n    L[r] = sum(v) where(v == label[r], S[r, v], 0)\nsizes r = 20, v = 33\n");
-    expect_definition("f(X[i]: i32, Y[i]) -> A[i], B[i]: i32\n    A[i] = (X[i] * 2) * Y[i] * 1e-9\n"
-                      "    B[i] = Y[i] * 1000\nsizes i = 37\n");
+        "f(S[r, v], label[r]: i32) -> L[r]\n    L[r] = sum(v) where(v == label[r], S[r, v], 0)\nsizes r = 20, v = "
+        "33\n");
+    expect_definition(
+        "f(X[i]: i32, Y[i]) -> A[i], B[i]: i32\n    A[i] = (X[i] * 2) * Y[i] * 1e-9\n"
+        "    B[i] = Y[i] * 1000\nsizes i = 37\n");
     expect_definition("f(X[i]: i32) -> A\n    A = (sum(i) X[i]) * 1e-9\nsizes i = 100\n");
 }
 
@@ -124,8 +129,9 @@ TEST(Integers, CoordinatesAreExactPastTheIntegersOfAFloat) {
 }
 
 TEST(Integers, ThePlaceOfAnExtremumIsTheFirst) {
-    expect_definition("f(S[q, x]) -> A[q]: i32, B[q]: i64\n    A[q] = argmax(x) S[q, x]\n    B[q] = argmin(x) -S[q, x]\n"
-                      "sizes q = 9, x = 70\n");
+    expect_definition(
+        "f(S[q, x]) -> A[q]: i32, B[q]: i64\n    A[q] = argmax(x) S[q, x]\n    B[q] = argmin(x) -S[q, x]\n"
+        "sizes q = 9, x = 70\n");
     expect_definition("f(S[q, x]: i32) -> A[q]: i32\n    A[q] = argmax(x) S[q, x]\nsizes q = 9, x = 70\n");
     expect_definition("f(S[q, x, y]) -> A[q]: i32\n    A[q] = argmax(x, y) S[q, x, y]\nsizes q = 5, x = 7, y = 11\n");
 }

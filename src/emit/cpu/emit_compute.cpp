@@ -283,7 +283,7 @@ private:
         const auto& compute = std::get<Compute>(*step.statement);
         const bool has_loop = target_level_ > 0 && axis_at(target_level_) == compute.reduce_axes.front();
         const int around = has_loop ? target_level_ - 1 : target_level_;
-        follower_nest_ = {nest_.vector_axis, false, nest_.block_vectors, nest_.row_axis, nest_.block_rows, {}, {}};
+        follower_nest_ = {nest_.vector_axis, false, nest_.block_vectors, nest_.row_axis, nest_.block_rows, false, {}, {}};
         follower_ = std::make_unique<Follower>(Follower{
             compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
             BodyWriter(frame_, follower_nest_, scope_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
