@@ -9,6 +9,7 @@
 #include "check/sample.hpp"
 #include "derive/derive.hpp"
 #include "derive/evaluate_derived.hpp"
+#include "derive/replay.hpp"
 
 namespace napkin {
 
@@ -84,14 +85,15 @@ std::vector<StepValidation> validate(const Derived& derived, const ValidateOptio
             if (const auto element = definition.difference(diagram, made))
                 validation.wrong = Counterexample{*element, probe, *sizes, seed};
         };
-        for (std::size_t i = 0; options.steps && i < derived.steps.size(); ++i) {
-            const Diagram& after = derived.steps[i].after;
-            Values values = inputs_for(after, derived.source, inputs);
-            evaluate(after, extents_of(after, *sizes), values);
-            judge(result[i], after, values);
-        }
         const Extents extents = extents_of(derived.diagram, *sizes);
         const PartitionSizes partition = random_partition(derived, extents, random);
+        for (Replay replay(derived); options.steps && !replay.done();) {
+            replay.next();
+            const Derived after = replay.form();
+            Values values = inputs_for(after.diagram, derived.source, inputs);
+            evaluate(after, extents, partition, values);
+            judge(result[replay.steps_done() - 1], after.diagram, values);
+        }
         Values values = inputs_for(derived.diagram, derived.source, inputs);
         evaluate(derived, extents, partition, values);
         judge(form, derived.diagram, values);

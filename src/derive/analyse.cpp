@@ -7,6 +7,7 @@
 
 #include "algebra/number.hpp"
 #include "derive/factor.hpp"
+#include "derive/replay.hpp"
 
 namespace napkin {
 namespace {
@@ -63,10 +64,11 @@ private:
                     if (!index.is_gathered()) continue;
                     for (const ArrayId inner : read_arrays(*index.expression())) {
                         if (!set_.contains(inner)) continue;
-                        refusal = Refusal{fmt::format("fuse {} with {}", d_.array(inner).name, d_.array(e.target).name),
-                                          fmt::format("{} says where {} is read, so it must be in memory before the kernel begins",
-                                                      d_.array(inner).name, to_string(node, d_.names())),
-                                          e.range};
+                        refusal = Refusal{
+                            fmt::format("fuse {} with {}", d_.array(inner).name, d_.array(e.target).name),
+                            fmt::format("{} says where {} is read, so it must be in memory before the kernel begins",
+                                        d_.array(inner).name, to_string(node, d_.names())),
+                            e.range};
                         return;
                     }
                 }
@@ -90,7 +92,7 @@ private:
     /// The traversal after which the array's value is final; 0 when it does not depend on the stream's reductions.
     [[nodiscard]] int traversal_of(ArrayId id) const {
         if (const auto s = states_.find(id); s != states_.end()) return s->second.traversal;
-        if (!set_.contains(id)) return 0;
+        if (axis_ < 0 || !set_.contains(id)) return 0;
         const Equation* e = d_.definition(id);
         int latest = 0;
         if (e)
@@ -120,11 +122,17 @@ private:
         return traversal;
     }
 
-    [[nodiscard]] Diagram snapshot() const { return steps_ ? d_ : Diagram{}; }
+    /// The equations as they stand before a rewrite, and how many arrays there are.
+    struct Before {
+        std::vector<Equation> equations;
+        std::size_t num_arrays = 0;
+    };
+    [[nodiscard]] Before snapshot() const { return steps_ ? Before{d_.equations, d_.arrays.size()} : Before{}; }
     void record(const char* rule, const char* inverse, std::string condition, std::string effect,
-                const SourceRange& range, Diagram before) {
+                const SourceRange& range, const Before& before) {
         if (steps_)
-            steps_->push_back({rule, inverse, std::move(condition), std::move(effect), range, std::move(before), d_});
+            steps_->push_back({rule, inverse, std::move(condition), std::move(effect), range,
+                               edit_between(before.equations, before.num_arrays, d_)});
     }
 
     /// Rewrites equation i; returns the index at which it (or its finishing map) now stands.
@@ -132,14 +140,14 @@ private:
         const ArrayId result = d_.equations[i].target;
         const Expr body = inlined(d_.equations[i].body);
         if (!equal(body, d_.equations[i].body)) {
-            Diagram before = snapshot();
+            Before before = snapshot();
             d_.equations[i].body = body;
             record("inline", "outline", "the maps between two reductions over the same axis are pure",
                    fmt::format("{} is written in the stream's arrays and reductions", d_.array(result).name),
-                   d_.equations[i].range, std::move(before));
+                   d_.equations[i].range, before);
         }
         int traversal = earliest(body);
-        const Diagram before = snapshot();
+        const Before before = snapshot();
         const auto centres_before = d_.equations.size();
         auto factored = try_factor(i, body, traversal);
         i += d_.equations.size() - centres_before;
@@ -170,7 +178,8 @@ private:
         leaves.axes = eq.reduce_axes;
         if (const Expr stuck = running_integer_arithmetic(body, leaves))
             return FactorFailure{"integers wrap, so nothing is taken out of their arithmetic", stuck};
-        const Diagram saved = d_;
+        const auto saved_equations = d_.equations;
+        const std::size_t saved_arrays = d_.arrays.size();
         const auto saved_set = set_;
         const auto saved_states = states_;
         FactorOptions options;
@@ -180,7 +189,8 @@ private:
         options.positive = [&](const Expr& e) { return is_positive(positive_marked(e)); };
         auto out = factor(*eq.reduce, body, leaves, options);
         if (std::holds_alternative<FactorFailure>(out)) {
-            d_ = saved;
+            d_.equations = saved_equations;
+            d_.arrays.resize(saved_arrays);
             set_ = saved_set;
             states_ = saved_states;
         }
@@ -275,7 +285,7 @@ private:
         return read_self(d_, define(at, base + "_centre", axes, std::nullopt, {}, mean, eq.range));
     }
 
-    std::size_t install(std::size_t i, const Factored& f, int traversal, const Diagram& before) {
+    std::size_t install(std::size_t i, const Factored& f, int traversal, const Before& before) {
         const Equation eq = d_.equations[i];
         StateInfo info;
         info.traversal = traversal;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <unordered_map>
 
+#include "algebra/expr_walk.hpp"
 #include "derive/share.hpp"
 #include "derive/support.hpp"
 
@@ -29,6 +32,7 @@ public:
           outputs_(outputs.begin(), outputs.end()),
           set_(a_.targets.begin(), a_.targets.end()) {
         for (const ArrayId id : a_.targets) order_.push_back(id);
+        for (std::size_t i = 0; i < d_.equations.size(); ++i) at_[d_.equations[i].target] = i;
         inline_cheap_maps();
     }
 
@@ -59,17 +63,27 @@ private:
     std::vector<ArrayId> order_;
     std::map<ArrayId, Expr> body_;  ///< of every array of the set, cheap maps inlined
     std::map<ArrayId, ArrayId> old_;
+    mutable std::map<ArrayId, int> traversals_;  ///< of arrays that are no states, once asked for
+    std::map<ArrayId, std::size_t> at_;          ///< of each equation
     std::set<ArrayId> needed_;
 
     [[nodiscard]] bool on_stream(ArrayId id) const { return axis_ >= 0 && contains(d_.array(id).axes, axis_); }
     [[nodiscard]] bool is_state(ArrayId id) const { return a_.states.contains(id); }
-    [[nodiscard]] const Equation& definition(ArrayId id) const { return *d_.definition(id); }
+    [[nodiscard]] const Equation& definition(ArrayId id) const { return d_.equations[at_.at(id)]; }
+
+    /// A map of more nodes is written out in one place only: what is written twice at every step of a chain doubles with its length.
+    static constexpr std::size_t largest_copied = 32;
+    /// Nothing is written into an expression of more nodes, which could be neither read nor compiled.
+    static constexpr std::size_t largest_body = 512;
 
     /// Maps that are cheap, or used once, are computed where they are used.
     void inline_cheap_maps() {
         std::map<ArrayId, int> uses;
-        for (const ArrayId id : order_)
+        std::map<ArrayId, std::size_t> places;  // in the text of all bodies
+        for (const ArrayId id : order_) {
             for (const ArrayId r : read_arrays(definition(id).body)) ++uses[r];
+            for (const auto& [read_array, n] : count_reads(definition(id).body)) places[read_array] += n;
+        }
         for (const ArrayId id : order_) {
             body_[id] = transform(definition(id).body, [&](const Expr& node) -> Expr {
                 const auto* r = as<Read>(node);
@@ -77,6 +91,8 @@ private:
                     return node;
                 // Where a map would be repeated over more axes than its own, it is shared instead of inlined (share.hpp).
                 const bool widened = definition(id).reduce || d_.array(id).axes.size() > d_.array(r->array).axes.size();
+                const std::size_t nodes = count_nodes(body_[r->array]);
+                if (nodes > largest_copied && (places[r->array] > 1 || nodes > largest_body)) return node;
                 if (on_stream(r->array) && traversal(r->array) == 0) {
                     if (is_expensive(body_[r->array]) && (uses[r->array] > 1 || widened)) return node;
                     return body_[r->array];
@@ -89,13 +105,30 @@ private:
         }
     }
 
+    /// How often each array is read in the text of an expression, where what is shared stands as often as it is used. Saturates.
+    static std::map<ArrayId, std::size_t> count_reads(const Expr& e) {
+        constexpr std::size_t many = 1000;
+        std::vector<const ExprNode*> order;
+        for_each_postorder(e, [&](const Expr& node) { order.push_back(node.get()); });
+        std::unordered_map<const ExprNode*, std::size_t> times{{e.get(), 1}};
+        std::map<ArrayId, std::size_t> out;
+        for (auto node = order.rbegin(); node != order.rend(); ++node) {
+            const std::size_t n = times[*node];
+            if (const auto* r = std::get_if<Read>(&(*node)->v)) out[r->array] = std::min(many, out[r->array] + n);
+            for_each_child(**node,
+                           [&](const Expr& child) { times[child.get()] = std::min(many, times[child.get()] + n); });
+        }
+        return out;
+    }
+
     /// After which traversal the array can be computed (states: by which).
     [[nodiscard]] int traversal(ArrayId id) const {
+        if (axis_ < 0 || !set_.contains(id)) return 0;
         if (const auto s = a_.states.find(id); s != a_.states.end()) return s->second.traversal;
-        if (!set_.contains(id)) return 0;
+        if (const auto known = traversals_.find(id); known != traversals_.end()) return known->second;
         int latest = 0;
         for (const ArrayId r : read_arrays(definition(id).body)) latest = std::max(latest, traversal(r));
-        return latest;
+        return traversals_[id] = latest;
     }
     /// The traversal in which an array on the stream is computed when it must be stored.
     [[nodiscard]] int storing_traversal(ArrayId id) const { return traversal(id) + 1; }

@@ -11,22 +11,22 @@
 
 namespace napkin {
 
-enum class Form {
-    unscaled,   ///< what does not depend on the streamed axis moves to the tail (FlashAttention-2)
-    auxiliary,  ///< results are kept finished after every step and rescaled (paper Table 4, auxiliary SoftMax₀)
-};
-
 struct DeriveOptions {
     Form form = Form::unscaled;
     bool fuse = true;                               ///< false: every equation is a kernel of its own
     std::vector<std::vector<std::string>> kernels;  ///< fixes the partition: target names of each kernel; empty: derived
     std::vector<std::string> stream;  ///< axes that must be streamed where they are reduced; refused when they cannot be
-    /// Says whether one kernel is better than two (total cost of the candidates); null: fewer transfers at the default sizes.
-    std::function<double(const Derived&)> cost;
 };
 
-/// Errors: unknown-axis in `stream` or the schedule, not-streamable (rule, term) for an axis that was demanded.
+/// The kernels are the first alternative of every region. Errors: unknown-axis in `stream` or the schedule, not-streamable (rule, term) for an axis that was demanded.
 Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options = {});
+
+/// The same derivation with another alternative of each region.
+Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen);
+
+/// The same derivation with the alternative of least cost in each region, found region by region: `cost` is asked of the kernels of one
+/// alternative alone. The earlier one stays unless another costs less by more than `least_gain` of it.
+Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&)>& cost, double least_gain = 0.02);
 
 /// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the whole axis):
 /// what a Derived means, for translation validation. `values` holds the inputs by ArrayId of derived.diagram; on return every

@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "algebra/size.hpp"
 #include "diagram/diagram.hpp"
 
 namespace napkin {
@@ -74,6 +75,7 @@ struct Fold {
 
 struct Kernel {
     std::string name;
+    std::vector<ArrayId> equations;  ///< the targets of Derived::diagram's equations that it stands for, in order of definition
     std::vector<AxisId> group_axes;  ///< axes that may be grouped, outermost output axis first
     std::vector<AxisId> recompute_axes;  ///< those of them that some intermediate does not carry: grouping them repeats its work
     std::vector<Stage> stages;
@@ -82,14 +84,39 @@ struct Kernel {
     std::vector<Fold> folds;
 };
 
-/// A named rewrite: what was done where, why it may be done, and the diagram on both sides (the inverse is to go back).
+/// A change of the equations: arrays appended, arrays given other axes over the same dimensions, equations that give place to others.
+struct Edit {
+    struct Replacement {
+        Equation before;
+        std::vector<Equation> after;  ///< in its place, in order; the last defines the same array
+    };
+    std::vector<Array> arrays;
+    std::vector<std::pair<ArrayId, std::vector<AxisId>>> axes;
+    std::vector<Replacement> equations;
+};
+/// The equations of a kernel, each a kernel of its own until now, become one.
+struct Fuse {
+    std::size_t kernel;  ///< index into Derived::kernels
+};
+/// The kernel runs over the axis in chunks.
+struct StreamPartition {
+    std::size_t kernel;
+    AxisId axis;
+};
+/// The kernel runs for one tile of the axis after the other.
+struct GroupPartition {
+    std::size_t kernel;
+    AxisId axis;
+};
+
+/// A named rewrite: what was done where, and why it may be done. Its two sides are forms that can be evaluated: replay.hpp.
 struct DerivationStep {
     std::string rule;            ///< "inline", "factor", "stream partition", "group partition", "fuse", …
     std::string inverse;         ///< name of the inverse rewrite
     std::string side_condition;  ///< and why it holds here
     std::string effect;          ///< one line: what changed
     SourceRange range;
-    Diagram before, after;  ///< equal over the reals
+    std::variant<Edit, Fuse, StreamPartition, GroupPartition> change;  ///< equal over the reals; edits stand before the others
 };
 
 /// Why something could not be streamed or fused: the rule that fails and the term at which it fails.
@@ -99,13 +126,43 @@ struct Refusal {
     SourceRange range;
 };
 
+/// Equations that become one kernel, and the axis that it streams.
+struct Gathering {
+    std::vector<ArrayId> targets;  ///< in order of definition, by the ids of the normal form
+    std::optional<AxisId> stream;  ///< none: what is reduced lies whole at the core
+    friend bool operator==(const Gathering&, const Gathering&) = default;
+};
+
+/// One way to make kernels of some equations, with what the calculus can say of it without a machine.
+struct Alternative {
+    std::vector<Gathering> kernels;  ///< in order of execution
+    Size flops;                      ///< of all its statements; with the axes' names as symbols
+    Size transfers;                  ///< every array that a kernel reads or writes, once: no schedule moves less
+    std::string condition;           ///< when it is the best of its region
+};
+
+/// Equations that are gathered independently of all others.
+struct Region {
+    std::vector<Alternative> alternatives;  ///< at most eight: by FLOPs, then by transfers
+    std::size_t chosen = 0;
+};
+
+enum class Form {
+    unscaled,   ///< what does not depend on the streamed axis moves to the tail (FlashAttention-2)
+    auxiliary,  ///< results are kept finished after every step and rescaled (paper Table 4, auxiliary SoftMax₀)
+};
+
 struct Derived {
     Diagram diagram;  ///< the arrays and axes that all ids refer to (states and chunk arrays added); its equations are the
                       ///< rewritten definitions after the last step
-    Diagram source;               ///< as it came in
+    Diagram source;  ///< as it came in
+    Form form = Form::unscaled;
+    std::vector<Region> regions;  ///< what the kernels were chosen among, in execution order
     std::vector<Kernel> kernels;  ///< in execution order
     std::vector<DerivationStep> steps;
     std::vector<Refusal> refusals;
+    std::vector<DerivationStep> normal_steps;  ///< the first of `steps`: what is the same whatever kernels are chosen
+    std::vector<Refusal> normal_refusals;      ///< the first of `refusals`
 
     /// The rewritten diagram alone: without the arrays at the end that only kernels know and no equation defines.
     [[nodiscard]] Diagram diagram_without_kernel_arrays() const;

@@ -14,8 +14,8 @@ bool is_leaf(const Expr& e) { return as<Constant>(e) || as<Read>(e) || as<AxisIn
 bool reads_anything(const Expr& e) { return !read_arrays(e).empty(); }
 
 /// Collects the maximal sub-expressions that vary over fewer axes than the statement's points.
-void collect(const Expr& e, std::size_t num_axes, bool reduced, std::vector<Expr>& found) {
-    if (is_leaf(e)) return;
+void collect(const Expr& e, std::size_t num_axes, bool reduced, std::vector<Expr>& found, std::set<Expr>& seen) {
+    if (is_leaf(e) || !seen.insert(e).second) return;
     if (free_axes(e).size() < num_axes && reads_anything(e)) {
         const bool worth = reduced || is_expensive(e) || as<Select>(e);
         if (worth) {
@@ -23,7 +23,7 @@ void collect(const Expr& e, std::size_t num_axes, bool reduced, std::vector<Expr
             return;
         }
     }
-    for (const auto& child : children(e)) collect(child, num_axes, reduced, found);
+    for (const auto& child : children(e)) collect(child, num_axes, reduced, found, seen);
 }
 
 /// The sub-expressions worth an array, and whether each stands in the carry.
@@ -32,8 +32,9 @@ std::vector<std::pair<Expr, bool>> candidates(const Diagram& diagram, const Stat
     std::vector<std::pair<Expr, bool>> out;
     for (const bool carry : {true, false}) {
         std::vector<Expr> found;
-        if (!carry) collect(s.body, target_axes + s.reduce_axes.size(), s.reduce.has_value(), found);
-        if (carry && s.carry) collect(s.carry, target_axes, false, found);
+        std::set<Expr> seen;
+        if (!carry) collect(s.body, target_axes + s.reduce_axes.size(), s.reduce.has_value(), found, seen);
+        if (carry && s.carry) collect(s.carry, target_axes, false, found, seen);
         for (const auto& e : found) out.emplace_back(e, carry);
     }
     return out;
@@ -50,18 +51,27 @@ std::vector<AxisId> axes_of(const Diagram& diagram, const Statement& s, const Ex
     return axes;
 }
 
-Expr replaced(const Expr& e, const Diagram& diagram, const Table& table) {
-    if (const auto hit = table.find(e); hit != table.end()) return read_self(diagram, hit->second);
-    if (is_leaf(e)) return e;
-    auto parts = children(e);
-    bool changed = false;
-    for (auto& p : parts) {
-        const Expr next = replaced(p, diagram, table);
-        changed = changed || next != p;
-        p = next;
+/// From the top: what has an array is read, and not looked into.
+class Replacing {
+public:
+    Replacing(const Diagram& diagram, const Table& table) : diagram_(diagram), table_(table) {}
+
+    Expr operator()(const Expr& e) {
+        if (const auto hit = table_.find(e); hit != table_.end()) return read_self(diagram_, hit->second);
+        return is_leaf(e) ? e : with_parts_replaced(e);
     }
-    return changed ? with_children(e, std::move(parts)) : e;
-}
+    Expr with_parts_replaced(const Expr& e) {
+        if (const auto known = done_.find(e); known != done_.end()) return known->second;
+        auto parts = children(e);
+        for (auto& part : parts) part = (*this)(part);
+        return done_[e] = with_children(e, std::move(parts));
+    }
+
+private:
+    const Diagram& diagram_;
+    const Table& table_;
+    std::unordered_map<Expr, Expr> done_;
+};
 
 const char* name_for(const Expr& e, bool carry) {
     if (carry) return "delta";
@@ -121,19 +131,21 @@ bool is_expensive_operation(const Expr& e) {
     return false;
 }
 
-/// Counts the statements in which expensive operations occur, outside of what has an array already.
-void count_expensive(const Expr& e, const Table& table, std::unordered_map<Expr, int, ExprHash, ExprEqual>& seen) {
+/// Counts the places at which expensive operations stand, outside of what has an array already.
+void count_expensive(const Expr& e, const Table& table, std::unordered_map<Expr, int, ExprHash, ExprEqual>& places,
+                     std::set<Expr>& seen) {
     if (table.contains(e) || is_leaf(e)) return;
-    if (is_expensive_operation(e)) ++seen[e];
-    for (const auto& child : children(e)) count_expensive(child, table, seen);
+    if (is_expensive_operation(e)) ++places[e];
+    if (!seen.insert(e).second) return;
+    for (const auto& child : children(e)) count_expensive(child, table, places, seen);
 }
 
 }  // namespace
 
 bool is_expensive(const Expr& e) {
-    if (is_expensive_operation(e)) return true;
-    const auto parts = children(e);
-    return std::any_of(parts.begin(), parts.end(), is_expensive);
+    bool found = false;
+    visit(e, [&](const Expr& node) { found = found || is_expensive_operation(node); });
+    return found;
 }
 
 void share(Diagram& diagram, std::vector<Statement>& statements, const std::function<bool(const Expr&)>& hoistable,
@@ -159,15 +171,18 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
         if (s.reduce == ReduceOp::sum) s.body = grouped_product(s.body);
     for (const auto& s : statements) find(s);
     // And what several statements compute over all of their axes: largest first, so that its parts are not counted again.
-    std::unordered_map<Expr, int, ExprHash, ExprEqual> seen;
+    std::unordered_map<Expr, int, ExprHash, ExprEqual> places;
     for (const auto& s : statements) {
-        count_expensive(s.body, table, seen);
-        if (s.carry) count_expensive(s.carry, table, seen);
+        std::set<Expr> seen;
+        count_expensive(s.body, table, places, seen);
+        if (s.carry) count_expensive(s.carry, table, places, seen);
     }
     for (const auto& s : statements) {
+        std::set<Expr> seen;
         const std::function<void(const Expr&, bool)> take = [&](const Expr& e, bool from_carry) {
-            if (table.contains(e) || is_leaf(e)) return;
-            if (const auto n = seen.find(e); n != seen.end() && n->second > 1) return find(define(s, e, from_carry));
+            if (table.contains(e) || is_leaf(e) || !seen.insert(e).second) return;
+            if (const auto n = places.find(e); n != places.end() && n->second > 1)
+                return find(define(s, e, from_carry));
             for (const auto& child : children(e)) take(child, from_carry);
         };
         if (s.carry) take(s.carry, true);
@@ -187,10 +202,9 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
         };
         const auto rewrite = [&](const Expr& e) {
             const auto own = table.find(e);
-            if (own == table.end() || own->second != s.target) return replaced(e, diagram, table);
-            auto parts = children(e);  // a definition keeps its own expression, with its parts replaced
-            for (auto& part : parts) part = replaced(part, diagram, table);
-            return with_children(e, std::move(parts));
+            Replacing replaced(diagram, table);
+            if (own == table.end() || own->second != s.target) return replaced(e);
+            return replaced.with_parts_replaced(e);  // a definition keeps its own expression
         };
         s.body = rewrite(s.body);
         if (s.carry) s.carry = rewrite(s.carry);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "derive/replay.hpp"
 #include "diagram/verifier.hpp"
 
 namespace napkin {
@@ -106,9 +107,12 @@ private:
 
 std::vector<std::string> verify(const Derived& derived) {
     std::vector<std::string> faults = verify(derived.diagram_without_kernel_arrays());
-    for (const auto& step : derived.steps)
-        for (const auto* side : {&step.before, &step.after})
-            for (const auto& fault : verify(*side)) faults.push_back(fmt::format("step {}: {}", step.rule, fault));
+    // The record leads from the source to what the kernels were made of. Its diagrams in between are for the tests: there are as many as
+    // there are steps.
+    Replay replay(derived);
+    while (!replay.done()) replay.next();
+    if (replay.diagram().equations != derived.diagram.equations)
+        faults.emplace_back("the steps do not lead to the diagram");
     std::set<ArrayId> memory(derived.source.inputs.begin(), derived.source.inputs.end());
     for (const auto& kernel : derived.kernels) KernelRules(derived, kernel, memory, faults).check();
     for (const ArrayId id : derived.source.outputs)

@@ -1,5 +1,8 @@
 #include "diagram/diagram.hpp"
 
+#include <set>
+#include <string_view>
+
 #include "support/result.hpp"
 
 namespace napkin {
@@ -36,9 +39,15 @@ ExprNames Diagram::names() const {
 }
 
 ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role) {
+    // One walk over the names, however many suffixes are taken.
+    std::set<std::string_view> taken;
+    const auto note = [&](const std::string& name) {
+        if (name.starts_with(wanted_name)) taken.insert(name);
+    };
+    for (const Array& array : diagram.arrays) note(array.name);
+    for (const Axis& axis : diagram.axes) note(axis.name);
     std::string name = wanted_name;
-    for (int i = 2; diagram.find_array(name) || diagram.find_axis(name); ++i)
-        name = wanted_name + "_" + std::to_string(i);
+    for (int i = 2; taken.contains(name); ++i) name = wanted_name + "_" + std::to_string(i);
     const auto id = static_cast<ArrayId>(diagram.arrays.size());
     diagram.arrays.push_back({std::move(name), std::move(axes), type, role, {}});
     return id;

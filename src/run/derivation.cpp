@@ -45,20 +45,16 @@ std::string combined(ReduceOp op, const std::string& left, const std::string& ri
     throw InternalError("unknown reduction");
 }
 
-/// Equations of two diagrams that are not in both, as text; targets keep their order.
-std::vector<std::string> only_in(const Diagram& diagram, const Diagram& other) {
-    std::multiset<std::string> rest;
-    for (const Equation& equation : other.equations) rest.insert(to_string(other, equation));
-    std::vector<std::string> result;
-    for (const Equation& equation : diagram.equations) {
-        const std::string text = to_string(diagram, equation);
-        if (const auto found = rest.find(text); found != rest.end()) {
-            rest.erase(found);
-        } else {
-            result.push_back(text);
-        }
+/// What an edit takes away and what it puts there, equation by equation: those that stay as they were are in neither.
+std::string changes(const Diagram& diagram, const Edit& edit) {
+    std::string out;
+    for (const Edit::Replacement& r : edit.equations) {
+        const bool stays = std::find(r.after.begin(), r.after.end(), r.before) != r.after.end();
+        if (!stays) out += fmt::format("     -        {}\n", to_string(diagram, r.before));
+        for (const Equation& equation : r.after)
+            if (!(equation == r.before)) out += fmt::format("     +        {}\n", to_string(diagram, equation));
     }
-    return result;
+    return out;
 }
 
 std::string place(const SourceRange& range) {
@@ -67,6 +63,16 @@ std::string place(const SourceRange& range) {
 }
 
 }  // namespace
+
+std::string gatherings_text(const Diagram& diagram, const std::vector<Gathering>& kernels) {
+    std::vector<std::string> texts;
+    for (const Gathering& g : kernels) {
+        const std::string first = diagram.array(g.targets.front()).name, last = diagram.array(g.targets.back()).name;
+        std::string text = g.targets.size() > 1 ? first + "…" + last : last;
+        texts.push_back(g.stream ? fmt::format("{} over {}", text, diagram.axis(*g.stream).name) : text);
+    }
+    return joined(texts, " | ");
+}
 
 std::string rules_used(const Derived& derived) {
     std::vector<std::pair<std::string, int>> rules;
@@ -256,6 +262,30 @@ std::string aligned(const std::vector<EquationLine>& lines, const std::string& i
     return out;
 }
 
+/// What else the kernels could have been, and when that is better.
+std::string alternatives_text(const Derived& derived) {
+    std::string out;
+    for (const Region& region : derived.regions) {
+        if (region.alternatives.size() < 2) continue;
+        out += "\ninstead of ";
+        std::vector<std::string> chosen;
+        for (const Gathering& g : region.alternatives[region.chosen].kernels)
+            chosen.push_back(derived.diagram.array(g.targets.back()).name);
+        out += fmt::format("kernel{} {}, by FLOPs, then transfers:\n", chosen.size() > 1 ? "s" : "",
+                           joined(chosen, ", "));
+        std::vector<std::string> names;
+        std::size_t width = 0;
+        for (const Alternative& a : region.alternatives) {
+            names.push_back(gatherings_text(derived.diagram, a.kernels));
+            width = std::max(width, columns(names.back()));
+        }
+        for (std::size_t i = 0; i < names.size(); ++i)
+            out += fmt::format("  {} {}  {}\n", i == region.chosen ? "*" : " ", padded(names[i], width),
+                               "where " + region.alternatives[i].condition);
+    }
+    return out;
+}
+
 std::string describe(const Derived& derived) {
     const Diagram& diagram = derived.diagram;
     std::string out = fmt::format("{}: {}\n", diagram.name, kernels_line(derived));
@@ -279,6 +309,7 @@ std::string describe(const Derived& derived) {
         }
         out += aligned(lines, "  ");
     }
+    out += alternatives_text(derived);
     for (const Refusal& refusal : derived.refusals) {
         const std::string where = place(refusal.range);
         out += fmt::format("\nnot done: {}\n  because {}{}\n", refusal.what, refusal.reason,
@@ -295,10 +326,7 @@ std::string explain(const Derived& derived) {
         out += fmt::format("{:3}. {}{}\n", ++number, step.rule, where.empty() ? "" : "   " + where);
         if (!step.effect.empty()) out += fmt::format("     what     {}\n", step.effect);
         if (!step.side_condition.empty()) out += fmt::format("     because  {}\n", step.side_condition);
-        for (const std::string& equation : only_in(step.before, step.after))
-            out += fmt::format("     -        {}\n", equation);
-        for (const std::string& equation : only_in(step.after, step.before))
-            out += fmt::format("     +        {}\n", equation);
+        if (const auto* edit = std::get_if<Edit>(&step.change)) out += changes(derived.diagram, *edit);
         out += "\n";
     }
     return out + describe(derived);

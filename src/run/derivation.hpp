@@ -11,6 +11,9 @@ namespace napkin {
 /// "inline ×3, factor, stream partition ×2": the rules in order of first use.
 std::string rules_used(const Derived& derived);
 
+/// "S…P | O over x": the kernels of an alternative, each by its first and last array and the axis that it streams.
+std::string gatherings_text(const Diagram& diagram, const std::vector<Gathering>& kernels);
+
 /// One line on what the kernels are and stream over.
 std::string kernels_line(const Derived& derived);
 

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
-#include "cost/on_machine.hpp"
 #include "derive/verify.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cpu/prelude.hpp"
 #include "plan/choose.hpp"
+#include "plan/choose_form.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 #include "tile/expand.hpp"
@@ -42,29 +41,16 @@ std::string shown(const T&) {
     return "";
 }
 
-/// Starting and joining the threads of one kernel.
-constexpr double launch_seconds = 10e-6;
-
-/// Which equations share a kernel is decided by the time that the plan predicts, where the sizes are known.
-DeriveOptions derive_options(const PipelineOptions& options, const Diagram& diagram, const Machine& machine) {
+DeriveOptions derive_options(const PipelineOptions& options) {
     DeriveOptions result;
     result.fuse = options.fuse;
-    const auto extents = bind_sizes(diagram);
-    if (!extents) return result;
-    if (machine.kind == MachineKind::gpu) {
-        result.cost = [&machine, extents = *extents](const Derived& derived) {
-            return quick_seconds(derived, extents, machine);
-        };
-        return result;
-    }
-    result.cost = [&machine, extents = *extents](const Derived& derived) {
-        const auto plan = choose_plan(derived, extents, machine);
-        if (!plan) return std::numeric_limits<double>::infinity();
-        double seconds = 0;
-        for (const auto& kernel : plan->kernels) seconds += kernel.predicted_seconds + launch_seconds;
-        return seconds;
-    };
     return result;
+}
+
+/// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice.
+Derived choose(const Compilation& c) {
+    const auto extents = bind_sizes(c.diagram);
+    return extents ? choose_form(c.derived, *extents, c.machine) : c.derived;
 }
 
 /// Kernels run where they are compiled, whatever machine they are planned for.
@@ -145,7 +131,8 @@ private:
 }  // namespace
 
 std::string_view name(Pass pass) {
-    constexpr std::string_view names[] = {"parse", "machine", "derive", "size", "plan", "expand", "emit", "compile"};
+    constexpr std::string_view names[] = {"parse", "machine", "derive", "choose", "size",
+                                          "plan",  "expand",  "emit",   "compile"};
     return names[static_cast<std::size_t>(pass)];
 }
 
@@ -159,7 +146,8 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
                                options.types);
          }) &&
         pass(Pass::machine, c.machine, [&] { return load_machine(options.machine.empty() ? "host" : options.machine); }) &&
-        pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options, c.diagram, c.machine)); }) &&
+        pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options)); }) &&
+        pass(Pass::choose, c.derived, [&] { return choose(c); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return plan_for(c); }) &&
         pass(Pass::expand, c.program, [&] { return expand(c.derived, c.extents, c.plan); }) &&

@@ -20,8 +20,8 @@
 namespace napkin {
 
 /// The passes in order. Their names are those of `--time-passes` and `--print-after`.
-enum class Pass : std::uint8_t { parse, machine, derive, size, plan, expand, emit, compile };
-inline constexpr Pass all_passes[] = {Pass::parse, Pass::machine, Pass::derive, Pass::size,
+enum class Pass : std::uint8_t { parse, machine, derive, choose, size, plan, expand, emit, compile };
+inline constexpr Pass all_passes[] = {Pass::parse, Pass::machine, Pass::derive, Pass::choose, Pass::size,
                                       Pass::plan,  Pass::expand,  Pass::emit,   Pass::compile};
 std::string_view name(Pass pass);
 

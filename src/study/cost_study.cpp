@@ -59,7 +59,7 @@ struct Costed {
 
 Result<Costed> cost_kernels(const CostQuery& query) {
     PipelineOptions pipeline = query.pipeline;
-    pipeline.until = Pass::derive;
+    pipeline.until = Pass::choose;
     auto made = run_pipeline(query.source, pipeline);
     if (!made) return made.errors();
     Costed out;

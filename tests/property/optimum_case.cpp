@@ -35,8 +35,9 @@ Compilation derived(const std::string& text, const std::map<std::string, std::in
     DeriveOptions how;
     how.fuse = fuse;
     c.extents = bind_sizes(c.diagram).value();
+    c.derived = derive(c.diagram, how).value();
     if (memory > 0)
-        how.cost = [&](const Derived& derived) {
+        c.derived = with_least_cost(c.derived, [&](const Derived& derived) {
             double transfers = 0;
             for (const Kernel& kernel : derived.kernels) {
                 SearchOptions search;
@@ -46,8 +47,7 @@ Compilation derived(const std::string& text, const std::map<std::string, std::in
                 transfers += found.fits ? found.transfers : std::numeric_limits<double>::infinity();
             }
             return transfers;
-        };
-    c.derived = derive(c.diagram, how).value();
+        });
     return c;
 }
 

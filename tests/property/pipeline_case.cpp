@@ -10,6 +10,7 @@
 #include "check/agreement.hpp"
 #include "cost/exact.hpp"
 #include "derive/evaluate_derived.hpp"
+#include "derive/replay.hpp"
 #include "derive/verify.hpp"
 #include "support/random_diagram.hpp"
 #include "tile/count.hpp"
@@ -69,12 +70,13 @@ std::string check(const Case& c, Coverage& seen) {
         return fmt::format("derived: {}", fmt::join(faults, "; "));
     if (derived.diagram.axes.size() != c.extents.size()) return "derive: the axes changed";
 
-    for (const DerivationStep& step : derived.steps) {
-        Values values = inputs_for(step.after, c.diagram, given);
-        evaluate(step.after, c.extents, values);
-        if (const auto d = definition.difference(step.after, values))
-            return fmt::format("step {}: {}", step.rule, to_string(*d));
-        ++seen.steps;
+    for (Replay replay(derived); !replay.done(); ++seen.steps) {
+        replay.next();
+        const Derived form = replay.form();
+        Values values = inputs_for(form.diagram, c.diagram, given);
+        evaluate(form, c.extents, c.sizes, values);
+        if (const auto d = definition.difference(form.diagram, values))
+            return fmt::format("step {}: {}", derived.steps[replay.steps_done() - 1].rule, to_string(*d));
     }
 
     const auto fresh = [&] { return inputs_for(derived.diagram, c.diagram, given); };

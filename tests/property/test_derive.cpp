@@ -7,8 +7,10 @@
 
 #include "derive/derive.hpp"
 #include "derive/evaluate_derived.hpp"
+#include "derive/replay.hpp"
 #include "derive/verify.hpp"
 #include "diagram/evaluate.hpp"
+#include "diagram/verifier.hpp"
 #include "support/random_diagram.hpp"
 
 namespace napkin {
@@ -57,12 +59,19 @@ std::string failure(const Diagram& d, std::uint64_t seed, const DeriveOptions& o
     const Extents extents = random_extents(d, seed);
     Values definition = random_inputs(d, extents, seed);
     evaluate(d, extents, definition);
-    for (const auto& step : derived->steps) {
-        Values after = random_inputs(step.after, extents, seed);
-        evaluate(step.after, extents, after);
-        if (auto text = difference(d, definition, after); !text.empty()) return "step " + step.rule + ": " + text;
-    }
     std::mt19937_64 random(seed);
+    const PartitionSizes cut = random_partition(*derived, extents, random);
+    for (Replay replay(*derived); !replay.done();) {
+        replay.next();
+        const std::string& rule = derived->steps[replay.steps_done() - 1].rule;
+        if (const auto faults = verify(replay.diagram()); !faults.empty())
+            return "step " + rule + ": " + faults.front();
+        const Derived form = replay.form();
+        Values after = random_inputs(d, extents, seed);
+        after.resize(form.diagram.arrays.size());
+        evaluate(form, extents, cut, after);
+        if (auto text = difference(d, definition, after); !text.empty()) return "step " + rule + ": " + text;
+    }
     for (int trial = 0; trial < 2; ++trial) {
         const PartitionSizes sizes = random_partition(*derived, extents, random);
         Values chunks = random_inputs(d, extents, seed);

@@ -68,7 +68,7 @@ Example of_expression(const std::function<Expr(const Example&, AxisId i, AxisId 
     const ArrayId A = e.input("A", {i, j}), c = e.input("c", {}), B = e.output("B", {i, j});
     const Expr body = make(e, i, j, e.self(A), e.self(c));
     e.define(B, body);
-    e.derived.kernels.push_back({"a b", {i}, {}, {Block{{map(B, body)}}}, {A, c}, {B}, {}});
+    e.derived.kernels.push_back({"a b", {}, {i}, {}, {Block{{map(B, body)}}}, {A, c}, {B}, {}});
     return e;
 }
 
@@ -122,7 +122,7 @@ TEST(TilePrint, CarriesOfEveryReductionReadBack) {
         loop.body = {reduce(B, op, {x}, e.self(A) + constant(1), e.self(B) + constant(0)),
                      reduce(total, op, {i, x}, e.self(A), e.self(total)),
                      reduce(total, op, {}, constant(1), e.self(total) - constant(2))};
-        e.derived.kernels.push_back({"B", {}, {}, {loop}, {A}, {B, total}, {}});
+        e.derived.kernels.push_back({"B", {}, {}, {}, {loop}, {A}, {B, total}, {}});
         expect_reads_back(e, program_for(e, {}, {{"x", 3}}));
     }
 }

@@ -69,7 +69,7 @@ inline Example matmul(std::int64_t size_a = 7, std::int64_t size_b = 10, std::in
     Fold fold{b, {{C, ReduceOp::sum, 0, {b}, product, e.self(C), -1}}, {{C, e.self(C)}}};
     fold.states[0].old = e.array("C_old", {a, c});
     fold.states[0].carry = e.self(fold.states[0].old);
-    e.derived.kernels.push_back({"C", {a, c}, {}, {loop}, {A, B}, {C}, {fold}});
+    e.derived.kernels.push_back({"C", {}, {a, c}, {}, {loop}, {A, B}, {C}, {fold}});
     return e;
 }
 
@@ -111,7 +111,7 @@ inline Example weighted_mean(bool causal = false, std::int64_t size_q = 7, std::
                      {U, ReduceOp::sum, 0, {x}, pv, factor * e.self(U_old), U_old}},
                     {{O, e.self(U) / e.self(z)}}};
     const Block tail{{map(O, e.self(U) / e.self(z))}};
-    e.derived.kernels.push_back({"O", {q, d}, {d}, {loop, tail}, {A, V}, {O}, {fold}});
+    e.derived.kernels.push_back({"O", {}, {q, d}, {d}, {loop, tail}, {A, V}, {O}, {fold}});
     return e;
 }
 
@@ -123,7 +123,7 @@ inline Example maps() {
     e.define(B, exp(e.self(A)) * e.self(w));
     e.define(T, e.self(B) + e.self(w));
     e.derived.kernels.push_back(
-        {"maps", {a, c}, {}, {Block{{map(B, exp(e.self(A)) * e.self(w)), map(T, e.self(B) + e.self(w))}}}, {A, w}, {B, T}, {}});
+        {"maps", {}, {a, c}, {}, {Block{{map(B, exp(e.self(A)) * e.self(w)), map(T, e.self(B) + e.self(w))}}}, {A, w}, {B, T}, {}});
     return e;
 }
 
@@ -134,7 +134,7 @@ inline Example convolution() {
     const ArrayId X = e.input("X", {n}), F = e.input("F", {w}), Y = e.output("Y", {i});
     const Expr product = read(X, {Affine::axis(i) + Affine::axis(w)}) * e.self(F);
     e.define(Y, ReduceOp::sum, {w}, product);
-    e.derived.kernels.push_back({"Y", {i}, {}, {Block{{reduce(Y, ReduceOp::sum, {w}, product)}}}, {X, F}, {Y}, {}});
+    e.derived.kernels.push_back({"Y", {}, {i}, {}, {Block{{reduce(Y, ReduceOp::sum, {w}, product)}}}, {X, F}, {Y}, {}});
     return e;
 }
 
@@ -154,7 +154,7 @@ inline Example two_loops() {
     first.body = {map(mu_old, e.self(mu)), reduce(mu, ReduceOp::max, {x}, e.self(A), e.self(mu)), map(E, term),
                   reduce(z, ReduceOp::sum, {x}, e.self(E), exp(e.self(mu_old) - e.self(mu)) * e.self(z))};
     Loop second{x, {}, {}, {map(E, term), map(P, e.self(E) / e.self(z))}};
-    e.derived.kernels.push_back({"P", {q}, {}, {first, second}, {A}, {P}, {}});
+    e.derived.kernels.push_back({"P", {}, {q}, {}, {first, second}, {A}, {P}, {}});
     return e;
 }
 
@@ -166,8 +166,8 @@ inline Example two_kernels() {
     const Expr difference = e.self(T) - read(T, {Affine{}});
     e.define(T, e.self(A) + e.self(A));
     e.define(B, difference);
-    e.derived.kernels.push_back({"T", {i}, {}, {Block{{map(T, e.self(A) + e.self(A))}}}, {A}, {T}, {}});
-    e.derived.kernels.push_back({"B", {i}, {}, {Block{{map(B, difference)}}}, {T}, {B}, {}});
+    e.derived.kernels.push_back({"T", {}, {i}, {}, {Block{{map(T, e.self(A) + e.self(A))}}}, {A}, {T}, {}});
+    e.derived.kernels.push_back({"B", {}, {i}, {}, {Block{{map(B, difference)}}}, {T}, {B}, {}});
     return e;
 }
 

@@ -24,7 +24,7 @@ Result<CostQuery> query_of(const CostCommand& c) {
     auto source = read_source(c.common.file);
     if (!source) return source.errors();
     query.source = std::move(source).value();
-    query.pipeline = pipeline_options(c.common, Pass::derive);
+    query.pipeline = pipeline_options(c.common, Pass::choose);
     if (!c.types.empty()) query.pipeline.types = dtype_from_name(c.types);
     query.levels = {c.cluster, c.devices};
     if (c.memory > 0) query.memory_values = c.memory;

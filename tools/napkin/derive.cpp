@@ -58,6 +58,16 @@ Json derivation_json(const Derived& derived) {
         }
         document["kernels"].push_back(std::move(entry));
     }
+    document["regions"] = Json::array();
+    for (const Region& region : derived.regions) {
+        Json entry = {{"chosen", region.chosen}, {"alternatives", Json::array()}};
+        for (const Alternative& a : region.alternatives)
+            entry["alternatives"].push_back({{"kernels", gatherings_text(derived.diagram, a.kernels)},
+                                             {"flops", to_string(a.flops)},
+                                             {"transfers", to_string(a.transfers)},
+                                             {"condition", a.condition}});
+        document["regions"].push_back(std::move(entry));
+    }
     document["refusals"] = Json::array();
     for (const Refusal& refusal : derived.refusals)
         document["refusals"].push_back({{"what", refusal.what}, {"reason", refusal.reason}});
@@ -79,7 +89,7 @@ std::string validation_text(const std::vector<StepValidation>& validations, bool
 }
 
 ExitCode derive_command(const DeriveCommand& c) {
-    auto compilation = compile(c.common, Pass::derive);
+    auto compilation = compile(c.common, Pass::choose);
     if (!compilation) return fail(compilation.errors(), c.common);
     const Derived& derived = compilation->derived;
     std::vector<StepValidation> validations;

@@ -1,0 +1,115 @@
+#include "derive/build.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+KernelBuilder::KernelBuilder(const Diagram& diagram, Form form)
+    : diagram_(diagram),
+      form_(form),
+      at_(diagram.arrays.size(), -1),
+      readers_(diagram.arrays.size()),
+      needed_(diagram.arrays.size(), false),
+      part_(diagram) {
+    part_.equations.clear();
+    for (std::size_t i = 0; i < diagram.equations.size(); ++i) {
+        const Equation& e = diagram.equations[i];
+        at_[at(e.target)] = static_cast<int>(i);
+        for (const ArrayId r : read_arrays(e.body)) readers_[at(r)].push_back(e.target);
+    }
+    for (const ArrayId id : diagram.outputs) needed_[at(id)] = true;
+    for (auto e = diagram.equations.rbegin(); e != diagram.equations.rend(); ++e)
+        if (needed_[at(e->target)])
+            for (const ArrayId r : read_arrays(e->body)) needed_[at(r)] = true;
+}
+
+const Equation& KernelBuilder::definition(ArrayId id) const { return diagram_.equations[at(at_[at(id)])]; }
+
+std::vector<ArrayId> KernelBuilder::outputs_of(const std::vector<ArrayId>& targets) const {
+    const std::set<ArrayId> set(targets.begin(), targets.end());
+    std::vector<ArrayId> out;
+    for (const ArrayId t : targets) {
+        const auto& list = readers(t);
+        if (diagram_.array(t).role == ArrayRole::output ||
+            std::any_of(list.begin(), list.end(), [&](ArrayId r) { return is_needed(r) && !set.contains(r); }))
+            out.push_back(t);
+    }
+    if (out.empty()) out.push_back(targets.back());
+    return out;
+}
+
+void KernelBuilder::set_out(const std::vector<ArrayId>& targets) {
+    part_.arrays.resize(diagram_.arrays.size());
+    part_.equations.clear();
+    for (const ArrayId t : targets) part_.equations.push_back(definition(t));
+}
+
+std::variant<int, Refusal> KernelBuilder::traversals(const Gathering& gathering) {
+    set_out(gathering.targets);
+    std::vector<Refusal> refusals;
+    auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, nullptr, refusals);
+    if (auto* refusal = std::get_if<Refusal>(&analysis)) return std::move(*refusal);
+    return std::get<Analysis>(analysis).num_traversals;
+}
+
+std::optional<KernelBuilder::Trial> KernelBuilder::try_kernel(const Gathering& gathering) {
+    set_out(gathering.targets);
+    std::vector<Refusal> refusals;
+    const auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, nullptr, refusals);
+    if (std::holds_alternative<Refusal>(analysis)) return std::nullopt;
+    return Trial{assemble(part_, std::get<Analysis>(analysis), gathering.stream, outputs_of(gathering.targets)), &part_};
+}
+
+std::vector<Kernel> KernelBuilder::rewrite(const std::vector<Gathering>& gatherings, std::vector<DerivationStep>& steps,
+                                           std::vector<Refusal>& refusals) {
+    // All analyses stand before the first assembly: the arrays that equations define come before those that only kernels know.
+    part_.arrays = diagram_.arrays;
+    std::vector<Analysis> analyses;
+    std::vector<std::vector<Equation>> rewritten;
+    std::vector<std::vector<ArrayId>> outputs;
+    for (const Gathering& g : gatherings) {
+        part_.equations.clear();
+        for (const ArrayId t : g.targets) part_.equations.push_back(definition(t));
+        auto analysis = analyse(part_, g.targets, g.stream, form_, &steps, refusals);
+        internal_check(std::holds_alternative<Analysis>(analysis), "a gathering that was found legal cannot be built");
+        analyses.push_back(std::get<Analysis>(std::move(analysis)));
+        rewritten.push_back(part_.equations);
+        outputs.push_back(outputs_of(g.targets));
+    }
+    std::vector<Kernel> kernels;
+    for (std::size_t i = 0; i < gatherings.size(); ++i) {
+        part_.equations = rewritten[i];
+        kernels.push_back(assemble(part_, analyses[i], gatherings[i].stream, outputs[i]));
+        kernels.back().equations = analyses[i].targets;
+        kernels.back().name = part_.array(kernels.back().outputs.back()).name;
+    }
+    // Every equation gives place to what its gathering made of it.
+    std::vector<std::vector<Equation>> successors(diagram_.equations.size());
+    for (std::size_t i = 0; i < gatherings.size(); ++i) {
+        std::vector<Equation> waiting;
+        for (const Equation& e : rewritten[i]) {
+            waiting.push_back(e);
+            if (at(e.target) >= at_.size()) continue;
+            successors[at(position(e.target))] = std::move(waiting);
+            waiting.clear();
+        }
+    }
+    std::vector<Equation> equations;
+    for (std::size_t i = 0; i < successors.size(); ++i) {
+        if (successors[i].empty()) successors[i].push_back(diagram_.equations[i]);  // nothing needs it
+        equations.insert(equations.end(), successors[i].begin(), successors[i].end());
+    }
+    diagram_.arrays = part_.arrays;
+    diagram_.equations = std::move(equations);
+    return kernels;
+}
+
+}  // namespace napkin

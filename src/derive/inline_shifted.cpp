@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "derive/normal_form.hpp"
+#include "derive/replay.hpp"
+#include "derive/share.hpp"
+
+namespace napkin {
+namespace {
+
+/// A map of more operations is computed once, whoever reads it.
+constexpr std::size_t largest_copied = 32;
+/// No equation grows beyond this.
+constexpr std::size_t largest_body = 512;
+
+bool at_own_axes(const Read& r, const std::vector<AxisId>& axes) {
+    for (std::size_t k = 0; k < axes.size(); ++k)
+        if (!r.indices[k].is_axis(axes[k])) return false;
+    return true;
+}
+
+class ShiftedMaps {
+public:
+    ShiftedMaps(Diagram& diagram, std::vector<DerivationStep>& steps) : d_(diagram), steps_(steps) {
+        for (const Equation& e : d_.equations)
+            visit(e.body, [&](const Expr& node) {
+                if (const auto* r = as<Read>(node)) ++reads_[r->array];
+            });
+    }
+
+    void run() {
+        for (Equation& e : d_.equations) {
+            const Equation before = e;
+            std::set<std::string> written;
+            e.body = transform(e.body, [&](const Expr& node) {
+                const auto* r = as<Read>(node);
+                const auto map = r ? maps_.find(r->array) : maps_.end();
+                if (map == maps_.end() || !worth(*r, map->second)) return node;
+                written.insert(d_.array(r->array).name);
+                const auto& axes = d_.array(r->array).axes;
+                return substitute_axes(map->second, [&](AxisId axis) -> std::optional<Index> {
+                    const auto k = std::find(axes.begin(), axes.end(), axis);
+                    if (k == axes.end()) return std::nullopt;
+                    return r->indices[static_cast<std::size_t>(k - axes.begin())];
+                });
+            });
+            if (count_nodes(e.body) > largest_body) e = before;
+            if (!(e == before)) {
+                Edit edit;
+                edit.equations.push_back({before, {e}});
+                steps_.push_back(
+                    {"inline", "outline", "a map's element can be computed wherever it is read",
+                     fmt::format("{} computes {} where it reads it", d_.array(e.target).name, fmt::join(written, ", ")),
+                     e.range, std::move(edit)});
+            }
+            const Array& array = d_.array(e.target);
+            if (!e.reduce && array.role == ArrayRole::temporary && is_float(array.type)) maps_[e.target] = e.body;
+        }
+    }
+
+private:
+    Diagram& d_;
+    std::vector<DerivationStep>& steps_;
+    std::map<ArrayId, int> reads_;  ///< places where each array is read
+    std::map<ArrayId, Expr> maps_;  ///< temporary arrays that are maps
+
+    [[nodiscard]] bool worth(const Read& r, const Expr& body) const {
+        if (at_own_axes(r, d_.array(r.array).axes)) return false;
+        return reads_.at(r.array) == 1 || (count_nodes(body) <= largest_copied && !is_expensive(body));
+    }
+};
+
+}  // namespace
+
+void inline_shifted_maps(Diagram& diagram, std::vector<DerivationStep>& steps) { ShiftedMaps(diagram, steps).run(); }
+
+}  // namespace napkin

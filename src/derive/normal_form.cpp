@@ -1,0 +1,14 @@
+#include "derive/normal_form.hpp"
+
+namespace napkin {
+
+Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps) {
+    Diagram out = diagram;
+    unify_axes(out, steps);
+    merge_equal_equations(out, steps);
+    inline_shifted_maps(out, steps);
+    order_contractions(out, steps);
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,257 @@
+// The order of a contraction as in a query plan: the best way to contract each subset of the operands, from the best ways to contract
+// its two halves. What an operand alone has is summed before it meets another.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <set>
+
+#include "derive/normal_form.hpp"
+#include "derive/replay.hpp"
+#include "derive/weigh.hpp"
+
+namespace napkin {
+namespace {
+
+using Axes = std::set<AxisId>;
+using Subset = std::uint32_t;
+
+constexpr std::size_t most_exact = 8;
+/// An order is worth other equations when its largest step has so many times fewer points than the sum at once: a factor that only moves
+/// out of the sum is the concern of streaming.
+constexpr double least_gain = 2;
+
+void flatten(const Expr& e, std::vector<Expr>& factors) {
+    if (const auto* b = as<Binary>(e); b && b->op == BinaryOp::mul) {
+        flatten(b->a, factors);
+        flatten(b->b, factors);
+    } else {
+        factors.push_back(e);
+    }
+}
+
+/// One operand or two contracted ones, with what is left of their axes.
+struct Tree {
+    Expr operand;  ///< of a leaf
+    int left = -1, right = -1;
+    Axes before, after;  ///< axes of what is multiplied, and of the result: the difference is summed
+    double flops = 0, stored = 0;
+    double largest = 0;  ///< points of the largest step
+};
+
+class Contraction {
+public:
+    Contraction(const Diagram& diagram, const Equation& e, std::vector<Expr> operands, const std::vector<double>& sizes)
+        : equation_(e), operands_(std::move(operands)), sizes_(sizes) {
+        const auto& target = diagram.array(e.target).axes;
+        target_.insert(target.begin(), target.end());
+    }
+
+    /// Of all in one sum, where each takes a multiplication for every operand but one, and an addition.
+    [[nodiscard]] double points_in_one() const {
+        Axes all = target_;
+        all.insert(equation_.reduce_axes.begin(), equation_.reduce_axes.end());
+        return points(all);
+    }
+    [[nodiscard]] double flops_in_one() const { return points_in_one() * static_cast<double>(operands_.size()); }
+
+    /// The tree with the fewest FLOPs; among those the one that stores least.
+    int best() { return operands_.size() <= most_exact ? exact() : greedy(); }
+    [[nodiscard]] const Tree& tree(int id) const { return trees_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Axes& target() const { return target_; }
+
+private:
+    const Equation& equation_;
+    std::vector<Expr> operands_;
+    const std::vector<double>& sizes_;
+    Axes target_;
+    std::vector<Tree> trees_;
+
+    [[nodiscard]] double points(const Axes& axes) const {
+        double product = 1;
+        for (const AxisId a : axes) product *= sizes_[static_cast<std::size_t>(a)];
+        return product;
+    }
+
+    [[nodiscard]] Axes axes_of(const Expr& e) const {
+        const auto free = free_axes(e);
+        return {free.begin(), free.end()};
+    }
+
+    /// Of the axes of some operands, those that the result or another operand still needs.
+    [[nodiscard]] Axes kept(const Axes& axes, Subset inside) const {
+        Axes out;
+        for (const AxisId a : axes) {
+            bool needed = target_.contains(a);
+            for (std::size_t i = 0; i < operands_.size() && !needed; ++i)
+                needed = !((inside >> i) & 1U) && depends_on_axis(operands_[i], a);
+            if (needed) out.insert(a);
+        }
+        return out;
+    }
+
+    int leaf(std::size_t i) {
+        Tree t;
+        t.operand = operands_[i];
+        t.before = axes_of(t.operand);
+        t.after = kept(t.before, Subset{1} << i);
+        if (t.after != t.before) t.flops = t.largest = points(t.before), t.stored = points(t.after);
+        trees_.push_back(t);
+        return static_cast<int>(trees_.size()) - 1;
+    }
+
+    [[nodiscard]] Tree joined(int left, int right, Subset inside) const {
+        Tree t;
+        t.left = left;
+        t.right = right;
+        t.before = tree(left).after;
+        t.before.insert(tree(right).after.begin(), tree(right).after.end());
+        t.after = kept(t.before, inside);
+        const bool sums = t.after != t.before;
+        t.flops = tree(left).flops + tree(right).flops + points(t.before) * (sums ? 2 : 1);
+        t.stored = tree(left).stored + tree(right).stored + points(t.after);
+        t.largest = std::max({points(t.before), tree(left).largest, tree(right).largest});
+        return t;
+    }
+
+    static bool better(const Tree& a, const Tree& b) {
+        return a.flops < b.flops || (a.flops == b.flops && a.stored < b.stored);
+    }
+
+    int exact() {
+        const Subset all = (Subset{1} << operands_.size()) - 1;
+        std::vector<int> of(all + 1, -1);
+        for (std::size_t i = 0; i < operands_.size(); ++i) of[Subset{1} << i] = leaf(i);
+        for (Subset s = 1; s <= all; ++s) {
+            if (std::has_single_bit(s)) continue;
+            Tree found;
+            found.flops = std::numeric_limits<double>::infinity();
+            // Each pair once: the half that holds the lowest operand stands left.
+            for (Subset half = (s - 1) & s; half != 0; half = (half - 1) & s) {
+                if (!(half & (s & (~s + 1)))) continue;
+                const Tree t = joined(of[half], of[s & ~half], s);
+                if (better(t, found)) found = t;
+            }
+            trees_.push_back(found);
+            of[s] = static_cast<int>(trees_.size()) - 1;
+        }
+        return of[all];
+    }
+
+    int greedy() {
+        std::vector<std::pair<int, Subset>> open;
+        for (std::size_t i = 0; i < operands_.size(); ++i) open.emplace_back(leaf(i), Subset{1} << i);
+        while (open.size() > 1) {
+            Tree found;
+            found.flops = std::numeric_limits<double>::infinity();
+            std::size_t first = 0, second = 1;
+            double least = std::numeric_limits<double>::infinity();
+            for (std::size_t i = 0; i < open.size(); ++i)
+                for (std::size_t k = i + 1; k < open.size(); ++k) {
+                    const Tree t = joined(open[i].first, open[k].first, open[i].second | open[k].second);
+                    const double added = t.flops - tree(open[i].first).flops - tree(open[k].first).flops;
+                    if (added >= least) continue;
+                    least = added, found = t, first = i, second = k;
+                }
+            trees_.push_back(found);
+            open[first] = {static_cast<int>(trees_.size()) - 1, open[first].second | open[second].second};
+            open.erase(open.begin() + static_cast<std::ptrdiff_t>(second));
+        }
+        return open.front().first;
+    }
+};
+
+/// Writes the equations of a tree before the one that it stands for.
+class Writer {
+public:
+    Writer(Diagram& diagram, const Equation& e, const Contraction& contraction) : d_(diagram), e_(e), c_(contraction) {}
+
+    std::vector<Equation> equations(int root) {
+        const Tree& t = c_.tree(root);
+        Equation last = e_;
+        last.body = binary(BinaryOp::mul, value(t.left), value(t.right));
+        last.reduce_axes.clear();
+        std::set_difference(t.before.begin(), t.before.end(), t.after.begin(), t.after.end(),
+                            std::back_inserter(last.reduce_axes));
+        // What was summed before leaves a map.
+        if (last.reduce_axes.empty()) last.reduce.reset();
+        out_.push_back(last);
+        return std::move(out_);
+    }
+
+private:
+    Diagram& d_;
+    const Equation& e_;
+    const Contraction& c_;
+    std::vector<Equation> out_;
+
+    Expr value(int id) {
+        const Tree& t = c_.tree(id);
+        const Expr body = t.operand ? t.operand : binary(BinaryOp::mul, value(t.left), value(t.right));
+        if (t.before == t.after) return body;
+        Equation part = e_;
+        part.body = body;
+        part.reduce_axes.clear();
+        std::set_difference(t.before.begin(), t.before.end(), t.after.begin(), t.after.end(),
+                            std::back_inserter(part.reduce_axes));
+        const Array target = d_.array(e_.target);
+        std::vector<AxisId> axes;
+        for (const AxisId a : target.axes)
+            if (t.after.contains(a)) axes.push_back(a);
+        for (const AxisId a : t.after)
+            if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
+        const DType type = target.type == DType::f64 ? DType::f64 : DType::f32;
+        part.target = add_array(d_, target.name + "_part", axes, type, ArrayRole::temporary);
+        out_.push_back(part);
+        return read_self(d_, part.target);
+    }
+};
+
+/// A sum of a product of floating-point values, every summed axis of which some operand carries.
+bool is_contraction(const Diagram& d, const Equation& e, const std::vector<Expr>& operands) {
+    if (e.reduce != ReduceOp::sum || operands.size() < 2 || operands.size() > 32 || !is_float(d.array(e.target).type))
+        return false;
+    for (const ArrayId r : read_arrays(e.body))
+        if (!is_float(d.array(r).type)) return false;
+    return std::all_of(e.reduce_axes.begin(), e.reduce_axes.end(), [&](AxisId a) { return depends_on_axis(e.body, a); });
+}
+
+}  // namespace
+
+void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    const std::vector<double> sizes = nominal_sizes(diagram);
+    std::vector<Equation> out;
+    for (const Equation& e : std::vector<Equation>(std::move(diagram.equations))) {
+        std::vector<Expr> operands;
+        if (e.reduce == ReduceOp::sum) flatten(e.body, operands);
+        std::vector<Equation> ordered;
+        Edit edit;
+        if (is_contraction(diagram, e, operands)) {
+            Contraction contraction(diagram, e, operands, sizes);
+            const int root = contraction.best();
+            if (contraction.points_in_one() >= least_gain * contraction.tree(root).largest) {
+                const std::size_t num_arrays = diagram.arrays.size();
+                ordered = Writer(diagram, e, contraction).equations(root);
+                edit.arrays.assign(diagram.arrays.begin() + static_cast<std::ptrdiff_t>(num_arrays), diagram.arrays.end());
+                steps.push_back({"order contraction",
+                                 "contract at once",
+                                 "multiplication distributes over sums and both are associative",
+                                 fmt::format("{} takes {:.3g} FLOPs for {:.3g}", diagram.array(e.target).name,
+                                             contraction.tree(root).flops, contraction.flops_in_one()),
+                                 e.range,
+                                 {}});
+            }
+        }
+        if (ordered.empty()) {
+            out.push_back(e);
+            continue;
+        }
+        edit.equations.push_back({e, ordered});
+        steps.back().change = std::move(edit);
+        out.insert(out.end(), ordered.begin(), ordered.end());
+    }
+    diagram.equations = std::move(out);
+}
+
+}  // namespace napkin

@@ -1,0 +1,121 @@
+#include "derive/rank.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "derive/weigh.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::size_t most_alternatives = 8;
+
+struct Candidate {
+    std::vector<Gathering> kernels;
+    Weight weight;
+    bool one_core = false;  ///< some kernel can only be cut into groups that repeat work
+    int whole = 0;          ///< kernels that hold all of what they reduce at the core, where they could stream it
+    double flops = 0, transfers = 0;
+};
+
+/// The kernel's groups repeat work along every axis over which there are any.
+bool repeats_work(const Kernel& kernel) {
+    return !kernel.recompute_axes.empty() && kernel.recompute_axes.size() == kernel.group_axes.size();
+}
+
+/// One kernel of a candidate; nothing where it cannot be built.
+struct Piece {
+    Weight weight;
+    bool one_core = false, whole = false;
+};
+std::optional<Piece> piece(KernelBuilder& builder, const Gathering& g) {
+    const auto trial = builder.try_kernel(g);
+    if (!trial) return std::nullopt;
+    const bool reduces = std::any_of(g.targets.begin(), g.targets.end(),
+                                     [&](ArrayId t) { return builder.definition(t).reduce.has_value(); });
+    return Piece{weigh(*trial), repeats_work(trial->kernel), reduces && !g.stream};
+}
+
+/// a − b as what is more in a, and what is more in b.
+std::pair<AxisPolynomial, AxisPolynomial> difference(const AxisPolynomial& a, const AxisPolynomial& b) {
+    AxisPolynomial more, less;
+    for (const auto& [axes, value] : a) {
+        const auto other = b.find(axes);
+        const double rest = value - (other == b.end() ? 0 : other->second);
+        if (rest > 0) more[axes] = rest;
+        if (rest < 0) less[axes] = -rest;
+    }
+    for (const auto& [axes, value] : b)
+        if (!a.contains(axes)) less[axes] = value;
+    return {more, less};
+}
+
+/// When a costs less than b of something: "" never, "always", or the comparison that decides.
+std::string when_less(const AxisPolynomial& a, const AxisPolynomial& b, const Diagram& diagram) {
+    const auto [more, less] = difference(a, b);
+    if (less.empty()) return "";
+    if (more.empty()) return "always";
+    return fmt::format("{} < {}", to_string(as_size(more, diagram)), to_string(as_size(less, diagram)));
+}
+
+std::string condition(const Candidate& c, const Candidate& first, const Diagram& diagram) {
+    if (&c == &first) return "its tiles fit a core's memory";
+    if (first.one_core && !c.one_core) return "there is more than one core";
+    if (c.whole > first.whole) return "what is reduced is short enough to lie whole at the core";
+    const std::string flops = when_less(c.weight.flops, first.weight.flops, diagram);
+    if (!flops.empty() && flops != "always") return "fewer FLOPs: " + flops;
+    const std::string transfers = when_less(c.weight.transfers, first.weight.transfers, diagram);
+    if (!transfers.empty() && transfers != "always") return "fewer transfers: " + transfers;
+    return "the tiles of those above do not fit a core's memory, or smaller ones serve better";
+}
+
+}  // namespace
+
+Region ranked(KernelBuilder& builder, const std::vector<std::vector<Gathering>>& candidates) {
+    const Diagram& diagram = builder.diagram();
+    const std::vector<double> sizes = nominal_sizes(diagram);
+    std::vector<Candidate> built;
+    std::map<std::pair<std::vector<ArrayId>, std::optional<AxisId>>, std::optional<Piece>> pieces;
+    if (candidates.size() == 1) return {{{candidates[0], {}, {}, "there is no other"}}, 0};
+    for (const auto& kernels : candidates) {
+        Candidate c{kernels, {}, false, 0, 0, 0};
+        bool legal = true;
+        for (const Gathering& g : kernels) {
+            const auto [known, fresh] = pieces.try_emplace({g.targets, g.stream});
+            if (fresh) known->second = piece(builder, g);
+            legal = legal && known->second.has_value();
+            if (!legal) break;
+            c.weight += known->second->weight;
+            c.one_core = c.one_core || known->second->one_core;
+            c.whole += known->second->whole ? 1 : 0;
+        }
+        if (!legal) continue;
+        c.flops = at_sizes(c.weight.flops, sizes);
+        c.transfers = at_sizes(c.weight.transfers, sizes);
+        built.push_back(std::move(c));
+    }
+    internal_check(!built.empty(), "no alternative of a region can be built");
+    // FLOPs are alike up to a factor of two: a map that is computed again costs less than bringing its result.
+    double least = built.front().flops;
+    for (const Candidate& c : built) least = std::min(least, c.flops);
+    const auto times_least = [&](const Candidate& c) {
+        return least > 0 ? static_cast<int>(std::log2(c.flops / least)) : 0;
+    };
+    std::stable_sort(built.begin(), built.end(), [&](const Candidate& a, const Candidate& b) {
+        return std::tuple(a.one_core, a.whole, times_least(a), a.transfers, a.flops, a.kernels.size()) <
+               std::tuple(b.one_core, b.whole, times_least(b), b.transfers, b.flops, b.kernels.size());
+    });
+    if (built.size() > most_alternatives) built.resize(most_alternatives);
+    Region region;
+    for (const Candidate& c : built)
+        region.alternatives.push_back({c.kernels, as_size(c.weight.flops, diagram),
+                                       as_size(c.weight.transfers, diagram), condition(c, built.front(), diagram)});
+    return region;
+}
+
+}  // namespace napkin

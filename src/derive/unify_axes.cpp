@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "derive/normal_form.hpp"
+#include "derive/replay.hpp"
+
+namespace napkin {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Equal by definition, not by chance: the one's size is said to be the other's.
+bool same_size(const Diagram& d, AxisId a, AxisId b) {
+    const auto is = [&](AxisId axis, AxisId other) {
+        return d.axis(axis).size && *d.axis(axis).size == Size::symbol(d.axis(other).name);
+    };
+    return is(a, b) || is(b, a);
+}
+
+class Unifier {
+public:
+    Unifier(Diagram& diagram, std::vector<DerivationStep>& steps) : d_(diagram), steps_(steps) {
+        for (const Array& array : d_.arrays)
+            if (array.role != ArrayRole::temporary) fixed_.insert(array.axes.begin(), array.axes.end());
+        for (const ScheduleItem& item : d_.schedule)
+            if (const auto axis = d_.find_axis(item.axis)) fixed_.insert(*axis);
+    }
+
+    void run() {
+        // A dimension can be read under one new name after the other: each pair is met where it is read.
+        for (std::size_t i = 0; i < d_.equations.size(); ++i)
+            for (const auto& [axis, own] : pairs(d_.equations[i])) {
+                const bool keep_own = !fixed_.contains(axis);
+                const AxisId from = keep_own ? axis : own, to = keep_own ? own : axis;
+                if (fixed_.contains(from) || told_apart(from, to)) continue;
+                rename(from, to);
+            }
+    }
+
+private:
+    Diagram& d_;
+    std::vector<DerivationStep>& steps_;
+    std::set<AxisId> fixed_;  ///< of the arguments and results, and named by the schedule
+
+    /// The axes at which the equation reads another axis' dimension of a computed array, all of it.
+    [[nodiscard]] std::vector<std::pair<AxisId, AxisId>> pairs(const Equation& e) const {
+        std::vector<std::pair<AxisId, AxisId>> out;
+        visit(e.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            if (!r) return;
+            const auto& own = d_.array(r->array).axes;
+            for (std::size_t k = 0; k < own.size(); ++k) {
+                const AxisId axis = r->indices[k].single_axis();
+                if (axis >= 0 && axis != own[k] && same_size(d_, axis, own[k])) out.emplace_back(axis, own[k]);
+            }
+        });
+        return out;
+    }
+
+    [[nodiscard]] bool uses(const Equation& e, AxisId axis) const {
+        const auto& axes = d_.array(e.target).axes;
+        return std::find(axes.begin(), axes.end(), axis) != axes.end() ||
+               std::find(e.reduce_axes.begin(), e.reduce_axes.end(), axis) != e.reduce_axes.end();
+    }
+    [[nodiscard]] bool told_apart(AxisId a, AxisId b) const {
+        return std::any_of(d_.equations.begin(), d_.equations.end(),
+                           [&](const Equation& e) { return uses(e, a) && uses(e, b); });
+    }
+
+    void rename(AxisId from, AxisId to) {
+        Edit edit;
+        const auto renamed = [&](std::vector<AxisId> axes) {
+            std::replace(axes.begin(), axes.end(), from, to);
+            return axes;
+        };
+        for (Equation& e : d_.equations) {
+            if (!uses(e, from)) continue;
+            const Equation before = e;
+            const Expr body = substitute_axes(e.body, [&](AxisId axis) {
+                return axis == from ? std::optional<Index>(Affine::axis(to)) : std::nullopt;
+            });
+            e.body = transform(body, [&](const Expr& node) {
+                const auto* size = as<AxisSize>(node);
+                return size && size->axis == from ? axis_size(to) : node;
+            });
+            e.reduce_axes = renamed(e.reduce_axes);
+            std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
+            edit.equations.push_back({before, {e}});
+            if (auto& axes = d_.arrays[at(e.target)].axes; renamed(axes) != axes) {
+                axes = renamed(axes);
+                edit.axes.emplace_back(e.target, axes);
+            }
+        }
+        const std::string a = d_.axis(from).name, b = d_.axis(to).name;
+        const SourceRange range = edit.equations.front().before.range;
+        steps_.push_back({"unify axes", "rename axis",
+                          fmt::format("{} runs over all of the dimension of {}, and no equation has both", a, b),
+                          fmt::format("{} is written {}", a, b), range, std::move(edit)});
+    }
+};
+
+}  // namespace
+
+void unify_axes(Diagram& diagram, std::vector<DerivationStep>& steps) { Unifier(diagram, steps).run(); }
+
+}  // namespace napkin

@@ -1,0 +1,218 @@
+// What a diagram becomes before its kernels are chosen, how kernels are gathered, and the record of it all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "derive/derive.hpp"
+#include "derive/normal_form.hpp"
+#include "derive/replay.hpp"
+#include "derive/verify.hpp"
+#include "diagram/evaluate.hpp"
+#include "diagram/verifier.hpp"
+#include "run/derivation.hpp"
+#include "syntax/parse.hpp"
+
+namespace napkin {
+namespace {
+
+Diagram parsed(const std::string& text) {
+    auto d = parse_diagram(std::make_shared<Source>(Source{"test.nk", text}), {});
+    if (!d) throw std::runtime_error(render(d.errors()));
+    return std::move(d).value();
+}
+
+Derived derived(const std::string& text) {
+    Derived d = derive(parsed(text)).value();
+    EXPECT_EQ(verify(d), std::vector<std::string>{});
+    return d;
+}
+
+/// The largest relative distance of any step's form, cut in twos, from the definition.
+double error_of_steps(const Derived& d) {
+    const Extents extents = bind_sizes(d.source).value();
+    Values want = random_inputs(d.source, extents, 7);
+    const Values inputs = want;
+    evaluate(d.source, extents, want);
+    double worst = 0;
+    const PartitionSizes cut{std::vector<std::int64_t>(extents.size(), 2), std::vector<std::int64_t>(extents.size(), 2)};
+    for (Replay replay(d);; replay.next()) {
+        const Derived form = replay.form();
+        EXPECT_EQ(verify(form.diagram_without_kernel_arrays()), std::vector<std::string>{});
+        Values have = inputs;
+        have.resize(form.diagram.arrays.size());
+        evaluate(form, extents, cut, have);
+        for (const ArrayId id : d.source.outputs)
+            for (std::size_t i = 0; i < want[static_cast<std::size_t>(id)].size(); ++i) {
+                const double x = want[static_cast<std::size_t>(id)][i], y = have[static_cast<std::size_t>(id)][i];
+                worst = std::max(worst, x == y ? 0 : std::abs(x - y) / std::max(1.0, std::abs(x)));
+            }
+        if (replay.done()) return worst;
+    }
+}
+
+bool has_rule(const Derived& d, const std::string& rule) {
+    return std::any_of(d.steps.begin(), d.steps.end(), [&](const DerivationStep& s) { return s.rule == rule; });
+}
+
+/// One kernel, and every step of its derivation means the definition.
+void expect_kernels(const std::string& text, std::size_t kernels) {
+    const Derived d = derived(text);
+    EXPECT_EQ(d.kernels.size(), kernels) << describe(d);
+    EXPECT_LT(error_of_steps(d), 1e-9) << explain(d);
+}
+
+TEST(Siblings, StatisticsOfOneInputShareAKernel) {
+    expect_kernels(
+        "f(X[a, t]) -> S[a], Q[a]\n    S[a] = sum(t) X[a, t]\n    Q[a] = sum(t) X[a, t]^2\nsizes a = 3, t = 5\n", 1);
+    expect_kernels(
+        "f(X[a, t]) -> A[a], B[a], C[a], D[a], E[a], F[a]\n    A[a] = sum(t) X[a, t]\n    B[a] = sum(t) X[a, t]^2\n"
+        "    C[a] = max(t) X[a, t]\n    D[a] = min(t) X[a, t]\n    E[a] = sum(t) abs(X[a, t])\n"
+        "    F[a] = sum(t) exp(X[a, t])\nsizes a = 3, t = 5\n",
+        1);
+}
+
+TEST(Siblings, ProjectionsOfOneInputShareAKernel) {
+    expect_kernels(
+        "f(X[t, c], A[c, q], B[c, k], C[c, v]) -> Q[t, q], K[t, k], V[t, v]\n    Q[t, q] = sum(c) X[t, c] * A[c, q]\n"
+        "    K[t, k] = sum(c) X[t, c] * B[c, k]\n    V[t, v] = sum(c) X[t, c] * C[c, v]\nsizes t = 3, c = 4, q = 2, k "
+        "= 3, v = 2\n",
+        1);
+}
+
+TEST(Siblings, MapsOfOneInputShareAKernel) {
+    expect_kernels(
+        "f(X[a, t]) -> A[a, t], B[a, t], C[a, t], D[a, t]\n    A[a, t] = X[a, t] + 1\n    B[a, t] = X[a, t] * 2\n"
+        "    C[a, t] = exp(X[a, t])\n    D[a, t] = tanh(X[a, t])\nsizes a = 3, t = 5\n",
+        1);
+}
+
+TEST(Siblings, ThoseThatStreamDifferentAxesStayApartAndSaySo) {
+    const Derived d = derived(
+        "f(X[a, t]) -> S[a], M[t]\n    S[a] = sum(t) X[a, t]\n    M[t] = max(a) X[a, t]\nsizes a = 3, t = 5\n");
+    EXPECT_EQ(d.kernels.size(), 2U);
+    ASSERT_FALSE(d.refusals.empty());
+    EXPECT_NE(d.refusals.front().what.find("S and M"), std::string::npos) << d.refusals.front().what;
+    EXPECT_NE(d.refusals.front().reason.find("one streams t, the other a"), std::string::npos);
+}
+
+TEST(UnifyAxes, ASecondNameOfADimensionIsTheFirst) {
+    const std::string text =
+        "f(A[a, k], B[t, k], V[t, d]) -> O[a, d]\n    S[a, t] = sum(k) A[a, k] * B[t, k]\n    M[a] = max(j) S[a, j]\n"
+        "    E[a, t] = exp(S[a, t] - M[a])\n    Z[a] = sum(j) E[a, j]\n    O[a, d] = sum(t) E[a, t] / Z[a] * V[t, d]\n"
+        "sizes a = 3, t = 5, k = 2, d = 2\n";
+    const Derived d = derived(text);
+    EXPECT_TRUE(has_rule(d, "unify axes"));
+    for (const Kernel& k : d.kernels)
+        for (const ArrayId id : k.outputs) EXPECT_NE(d.diagram.array(id).name, "S");
+    expect_kernels(text, 1);
+}
+
+TEST(UnifyAxes, AxesThatAnEquationTellsApartStay) {
+    const Derived d = derived(
+        "f(X[i, k]) -> G[i]\n    S[i, k] = X[i, k] * 2\n    G[i] = sum(j, k) S[i, k] * S[j, k]\nsizes i = 4, k = 3\n");
+    EXPECT_FALSE(has_rule(d, "unify axes"));
+}
+
+TEST(MergeEqual, SoftmaxWrittenTwiceKeepsOneMaximumAndOneSum) {
+    const std::string text =
+        "f(S[q, x], V[x, d], W[x, e]) -> O[q, d], U[q, e]\n    P[q, x] = softmax(x) S[q, x]\n"
+        "    R[q, x] = softmax(x) S[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n    U[q, e] = sum(x) W[x, e] * R[q, "
+        "x]\n"
+        "sizes q = 3, x = 5, d = 2, e = 2\n";
+    const Derived d = derived(text);
+    ASSERT_EQ(d.kernels.size(), 1U);
+    ASSERT_EQ(d.kernels.front().folds.size(), 1U);
+    EXPECT_EQ(d.kernels.front().folds.front().states.size(), 4U) << describe(d);  // m, z, and two outputs
+    EXPECT_LT(error_of_steps(d), 1e-9);
+}
+
+TEST(MergeEqual, OperandsThatCommuteAreTheSame) {
+    const Derived d = derived(
+        "f(A[i, k], B[i, k]) -> X[i], Y[i]\n    X[i] = sum(k) A[i, k] * B[i, k]\n    Y[i] = sum(k) B[i, k] * A[i, k]\n"
+        "sizes i = 3, k = 4\n");
+    EXPECT_TRUE(has_rule(d, "merge"));
+    EXPECT_LT(error_of_steps(d), 1e-9);
+}
+
+TEST(InlineShifted, AMapThatIsReadAtOtherIndicesIsComputedThere) {
+    expect_kernels(
+        "f(X[n, c]) -> Y[m, c]\n    A[n, c] = X[n, c] * 2 + 1\n    Y[m, c] = max(p) A[2*m + p, c]\n"
+        "sizes n = 8, c = 2, m = 4, p = 2\n",
+        1);
+}
+
+TEST(OrderContractions, AProductOfThreeMatricesTakesTwoSums) {
+    const std::string text =
+        "f(A[i, j], B[j, k], C[k, l]) -> O[i, l]\n    O[i, l] = sum(j, k) A[i, j] * B[j, k] * C[k, l]\n"
+        "sizes i = j = k = l = 6\n";
+    const Derived d = derived(text);
+    EXPECT_TRUE(has_rule(d, "order contraction"));
+    for (const Equation& e : d.diagram.equations) EXPECT_LE(e.reduce_axes.size(), 1U);
+    EXPECT_LT(error_of_steps(d), 1e-9);
+}
+
+TEST(OrderContractions, TheCheaperSideIsContractedFirst) {
+    const Derived d = derived(
+        "f(A[i, j], B[j, k], C[k, l]) -> O[i, l]\n    O[i, l] = sum(j, k) A[i, j] * B[j, k] * C[k, l]\n"
+        "sizes i = 100, j = 90, k = 80, l = 1\n");
+    const auto part = d.diagram.find_array("O_part");
+    ASSERT_TRUE(part.has_value());
+    const auto& axes = d.diagram.array(*part).axes;
+    EXPECT_EQ(d.diagram.definition(*part)->reduce_axes, std::vector<AxisId>{*d.diagram.find_axis("k")});
+    EXPECT_NE(std::find(axes.begin(), axes.end(), *d.diagram.find_axis("j")), axes.end());
+}
+
+TEST(OrderContractions, WhatOneOperandAloneHasIsSummedFirst) {
+    const std::string text =
+        "f(A[i, j], b[k]) -> O[i]\n    O[i] = sum(j, k) A[i, j] * b[k]\nsizes i = 3, j = 4, k = 5\n";
+    const Derived d = derived(text);
+    for (const Equation& e : d.diagram.equations) EXPECT_LE(e.reduce_axes.size(), 1U);
+    EXPECT_LT(error_of_steps(d), 1e-9);
+}
+
+TEST(OrderContractions, IntegersAndPlainProductsStay) {
+    EXPECT_FALSE(has_rule(derived("f(A[i, j]: i32, B[j, k]: i32, C[k, l]: i32) -> O[i, l]: i32\n"
+                                  "    O[i, l] = sum(j, k) A[i, j] * B[j, k] * C[k, l]\nsizes i = j = k = l = 3\n"),
+                          "order contraction"));
+    EXPECT_FALSE(
+        has_rule(derived("f(A[i, k], B[k, l], s[i]) -> O[i, l]\n    O[i, l] = sum(k) A[i, k] * B[k, l] * s[i]\n"
+                         "sizes i = k = l = 30\n"),
+                 "order contraction"));
+}
+
+TEST(Gather, AlternativesAreFewRankedAndCanBeTakenInstead) {
+    const Derived d = derived(
+        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) "
+        "S[q, x]\n"
+        "    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = 3, x = 5, k = 2, d = 2\n");
+    ASSERT_EQ(d.regions.size(), 1U);
+    const auto& alternatives = d.regions.front().alternatives;
+    EXPECT_EQ(d.kernels.size(), 1U);
+    EXPECT_GT(alternatives.size(), 2U);
+    EXPECT_LE(alternatives.size(), 8U);
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+        EXPECT_FALSE(alternatives[i].condition.empty());
+        const Derived other = rederive(d, {i});
+        EXPECT_EQ(verify(other), std::vector<std::string>{});
+        EXPECT_EQ(other.kernels.size(), alternatives[i].kernels.size());
+        EXPECT_LT(error_of_steps(other), 1e-9);
+    }
+}
+
+/// Nothing grows faster than the diagram: neither the text nor the number of nodes.
+TEST(Gather, AChainOfMapsPrintsInProportionToItsLength) {
+    const auto text_of = [](int lines) {
+        std::string text = "f(X0[i]) -> Y[i]\n";
+        for (int j = 1; j <= lines; ++j)
+            text += "    X" + std::to_string(j) + "[i] = X" + std::to_string(j - 1) + "[i] * X" +
+                    std::to_string(j - 1) + "[i] + X" + std::to_string(j - 1) + "[i]\n";
+        return text + "    Y[i] = X" + std::to_string(lines) + "[i] * 1\nsizes i = 2\n";
+    };
+    const std::size_t short_text = describe(derived(text_of(10))).size(),
+                      long_text = describe(derived(text_of(40))).size();
+    EXPECT_LT(long_text, 6 * short_text);
+}
+
+}  // namespace
+}  // namespace napkin
