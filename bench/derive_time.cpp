@@ -38,7 +38,7 @@ std::string transformer(int blocks) {
             "    Q{0}[h, t, k] = sum(c) N{0}[t, c] * A{0}[c, h, k]\n"
             "    K{0}[h, t, k] = sum(c) N{0}[t, c] * B{0}[c, h, k]\n"
             "    V{0}[h, t, k] = sum(c) N{0}[t, c] * C{0}[c, h, k]\n"
-            "    S{0}[h, t, x] = sum(k) Q{0}[h, t, k] * K{0}[h, x, k] * k^-0.5\n"
+            "    S{0}[h, t, x] = sum(k) Q{0}[h, t, k] * K{0}[h, x, k] * size(k)^-0.5\n"
             "    P{0}[h, t, x] = softmax(x) S{0}[h, t, x]\n"
             "    O{0}[h, t, k] = sum(x) P{0}[h, t, x] * V{0}[h, x, k]\n"
             "    R{0}[t, c] = X{0}[t, c] + sum(h, k) O{0}[h, t, k] * D{0}[h, k, c]\n"
