@@ -139,6 +139,7 @@ Expr simplify(const Expr& e);
 
 /// Provably greater than zero for every finite input (exp(·), squares plus positive constants, sizes, …); used as a side condition.
 bool is_positive(const Expr& e);
+bool is_not_negative(const Expr& e);  ///< likewise, zero included
 
 std::string_view name(UnaryOp op);   ///< as written in the language: "exp", "-", "not", …
 std::string_view name(BinaryOp op);  ///< "+", "<=", "min", "^", "and", …

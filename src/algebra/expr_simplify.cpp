@@ -241,19 +241,7 @@ Sign sign_of_binary(const Binary& n, Sign a, Sign b) {
     }
 }
 
-}  // namespace
-
-Expr simplify(const Expr& e) {
-    // A rule's result stands over simplified children, so only its top can be simplified further. Every rule shrinks the tree or
-    // removes a negation: the inner loop ends.
-    return transform(e, [](const Expr& node) {
-        Expr current = node;
-        for (Expr next = simplify_node(current); next != current; next = simplify_node(current)) current = next;
-        return current;
-    });
-}
-
-bool is_positive(const Expr& e) {
+Sign sign_of(const Expr& e) {
     std::unordered_map<const ExprNode*, Sign> signs;
     const auto sign = [&](const Expr& child) { return signs.at(child.get()); };
     for_each_postorder(e, [&](const Expr& node) {
@@ -278,7 +266,22 @@ bool is_positive(const Expr& e) {
         }
         signs[node.get()] = s;
     });
-    return sign(e).positive;
+    return sign(e);
 }
+
+}  // namespace
+
+Expr simplify(const Expr& e) {
+    // A rule's result stands over simplified children, so only its top can be simplified further. Every rule shrinks the tree or
+    // removes a negation: the inner loop ends.
+    return transform(e, [](const Expr& node) {
+        Expr current = node;
+        for (Expr next = simplify_node(current); next != current; next = simplify_node(current)) current = next;
+        return current;
+    });
+}
+
+bool is_positive(const Expr& e) { return sign_of(e).positive; }
+bool is_not_negative(const Expr& e) { return sign_of(e).not_negative; }
 
 }  // namespace napkin
