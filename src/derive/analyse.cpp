@@ -6,8 +6,8 @@
 #include <set>
 
 #include "algebra/number.hpp"
-#include "derive/factor.hpp"
 #include "derive/replay.hpp"
+#include "derive/term.hpp"
 
 namespace napkin {
 namespace {
@@ -24,12 +24,10 @@ public:
 
     std::variant<Analysis, Refusal> run() {
         if (auto refusal = check_reads()) return *refusal;
-        // The list grows while it is walked: centres and states are inserted before the equation that asks for them.
-        for (std::size_t i = 0; i < d_.equations.size(); ++i) {
-            if (!set_.contains(d_.equations[i].target) || !streamed_reduction(d_.equations[i])) continue;
-            if (states_.contains(d_.equations[i].target)) continue;
-            i = rewrite(i);
-        }
+        Checkpoint begin{{}, d_.arrays.size(), set_, steps_ ? steps_->size() : 0, refusals_.size()};
+        for (const ArrayId id : set_)
+            if (const Equation* e = d_.definition(id)) begin.equations[id] = *e;
+        while (!rewrite_all()) restore(begin);
         Analysis out;
         for (const auto& e : d_.equations)
             if (set_.contains(e.target)) out.targets.push_back(e.target);
@@ -39,6 +37,39 @@ public:
     }
 
 private:
+    /// False where a reference turned out to need lowering: then all is to be done again.
+    bool rewrite_all() {
+        // The list grows while it is walked: centres and states are inserted before the equation that asks for them.
+        for (std::size_t i = 0; i < d_.equations.size(); ++i) {
+            if (!set_.contains(d_.equations[i].target) || !streamed_reduction(d_.equations[i])) continue;
+            if (states_.contains(d_.equations[i].target)) continue;
+            const std::size_t num_lowered = lowered_.size();
+            i = rewrite(i);
+            if (lowered_.size() > num_lowered) return false;
+        }
+        return true;
+    }
+
+    struct Checkpoint {
+        std::map<ArrayId, Equation> equations;  ///< of the set
+        std::size_t num_arrays;
+        std::set<ArrayId> set;
+        std::size_t num_steps, num_refusals;
+    };
+    void restore(const Checkpoint& begin) {
+        std::erase_if(d_.equations,
+                      [&](const Equation& e) { return static_cast<std::size_t>(e.target) >= begin.num_arrays; });
+        for (auto& e : d_.equations)
+            if (const auto saved = begin.equations.find(e.target); saved != begin.equations.end()) e = saved->second;
+        d_.arrays.resize(begin.num_arrays);
+        set_ = begin.set;
+        if (steps_) steps_->erase(steps_->begin() + static_cast<std::ptrdiff_t>(begin.num_steps), steps_->end());
+        refusals_.erase(refusals_.begin() + static_cast<std::ptrdiff_t>(begin.num_refusals), refusals_.end());
+        states_.clear();
+        signs_.clear();
+        kinds_ = kinds_of(d_);
+    }
+
     Diagram& d_;
     std::set<ArrayId> set_;
     AxisId axis_;
@@ -46,6 +77,7 @@ private:
     std::vector<DerivationStep>* steps_;
     std::vector<Refusal>& refusals_;
     std::map<ArrayId, StateInfo> states_;
+    std::set<ArrayId> lowered_;  ///< extrema under which exponentials are 1/n of what was written (FactorOptions::lowered)
 
     [[nodiscard]] bool streamed_reduction(const Equation& e) const {
         return axis_ >= 0 && e.reduce && contains(e.reduce_axes, axis_);
@@ -148,246 +180,177 @@ private:
         }
         int traversal = earliest(body);
         const Before before = snapshot();
-        const auto centres_before = d_.equations.size();
+        const std::size_t first = i;
         auto factored = try_factor(i, body, traversal);
-        i += d_.equations.size() - centres_before;
         if (auto* failure = std::get_if<FactorFailure>(&factored)) {
             refusals_.push_back(
                 {fmt::format("stream {} through {} in one traversal", d_.axis(axis_).name, d_.array(result).name),
                  fmt::format("{}: {}", failure->reason, to_string(failure->term, d_.names())), d_.equations[i].range});
             ++traversal;
-            Term plain;
-            plain.body = body;
             Factored whole;
-            whole.terms = {plain};
+            whole.plain = StateSpec{"", *d_.equations[i].reduce, body, {}};
             factored = whole;
         }
-        return install(i, std::get<Factored>(factored), traversal, before);
+        if (const Expr& reference = std::get<Factored>(factored).to_lower) {
+            for (const ArrayId id : read_arrays(reference)) lowered_.insert(id);
+            return i;
+        }
+        install(i, std::get<Factored>(factored), traversal);
+        const auto& plain = std::get<Factored>(factored).plain;
+        if (!equal(d_.equations[i].body, body) || i != first || (plain && !(plain->correction == Correction{})))
+            record("factor", "distribute", fmt::format("{}", fmt::join(std::get<Factored>(factored).conditions, "; ")),
+                   std::get<Factored>(factored).plain
+                       ? fmt::format("{} is a state of its own", d_.array(result).name)
+                       : fmt::format("what does not depend on {} moves behind the reduction of {}", d_.axis(axis_).name,
+                                     d_.array(result).name),
+                   d_.equations[i].range, before);
+        return i;
     }
 
-    std::variant<Factored, FactorFailure> try_factor(std::size_t i, const Expr& body, int traversal) {
+    /// Makes the states that the factoring asks for before equation i, which moves along; none where it fails.
+    std::variant<Factored, FactorFailure> try_factor(std::size_t& i, const Expr& body, int traversal) {
         const Equation eq = d_.equations[i];
-        Leaves leaves;
-        leaves.is_running = [&](const Read& r) {
-            const auto s = states_.find(r.array);
+        Stream stream;
+        stream.axes = eq.reduce_axes;
+        stream.running = [&](ArrayId id) {
+            const auto s = states_.find(id);
             return s != states_.end() && s->second.traversal == traversal;
         };
-        leaves.is_running_sum = [&](const Read& r) {
-            return leaves.is_running(r) && d_.definition(r.array)->reduce == ReduceOp::sum;
+        stream.definition = [&](ArrayId id) { return set_.contains(id) ? d_.definition(id) : nullptr; };
+        stream.positive = [&](const Expr& e) { return is_positive(signs_marked(e)); };
+        stream.not_negative = [&](const Expr& e) { return is_not_negative(signs_marked(e)); };
+        stream.whole = [&](const Expr& e) {
+            const Kind kind = kind_of(e);
+            return kind == Kind::i32 || kind == Kind::i64;
         };
-        leaves.axes = eq.reduce_axes;
-        if (const Expr stuck = running_integer_arithmetic(body, leaves))
-            return FactorFailure{"integers wrap, so nothing is taken out of their arithmetic", stuck};
-        const auto saved_equations = d_.equations;
-        const std::size_t saved_arrays = d_.arrays.size();
-        const auto saved_set = set_;
-        const auto saved_states = states_;
+        if (!stream.whole(body))
+            if (const Expr stuck = running_integer_arithmetic(body, stream))
+                return FactorFailure{"integers wrap, so nothing is taken out of their arithmetic into real numbers", stuck};
         FactorOptions options;
         options.keep_tails = form_ == Form::auxiliary;
-        std::size_t at = i;
-        options.make_centre = [&](const Expr& of) { return make_centre(at, eq, of, traversal); };
-        options.positive = [&](const Expr& e) { return is_positive(positive_marked(e)); };
-        auto out = factor(*eq.reduce, body, leaves, options);
+        const std::size_t first = i;
+        const std::size_t num_arrays = d_.arrays.size();
+        options.make_state = [&](const StateSpec& spec) { return read_self(d_, define_state(i, eq, spec, traversal)); };
+        options.lowered = [&](const Expr& reference) {
+            const auto reads = read_arrays(reference);
+            return std::any_of(reads.begin(), reads.end(), [&](ArrayId id) { return lowered_.contains(id); });
+        };
+        options.wide = [&](const Expr& e) {
+            const auto reads = read_arrays(e);
+            return std::any_of(reads.begin(), reads.end(), [&](ArrayId id) {
+                const DType type = d_.array(id).type;
+                return type == DType::f64 || type == DType::f32 || type == DType::bf16;
+            });
+        };
+        auto out = factor(*eq.reduce, body, stream, options);
         if (std::holds_alternative<FactorFailure>(out)) {
-            d_.equations = saved_equations;
-            d_.arrays.resize(saved_arrays);
-            set_ = saved_set;
-            states_ = saved_states;
+            for (std::size_t k = first; k < i; ++k) {
+                set_.erase(d_.equations[k].target);
+                states_.erase(d_.equations[k].target);
+                signs_.erase(d_.equations[k].target);
+            }
+            const auto begin = d_.equations.begin();
+            d_.equations.erase(begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(i));
+            d_.arrays.resize(num_arrays);
+            kinds_ = kinds_of(d_);
+            i = first;
         }
         return out;
     }
 
     /// Arithmetic on integers that meets a part of the stream with a running result, or null: the order of integers that wrap is not
     /// that of their sums.
-    Expr running_integer_arithmetic(const Expr& body, const Leaves& leaves) const {
-        Kinds kinds([&](ArrayId id) { return d_.array(id).type; });
+    Expr running_integer_arithmetic(const Expr& body, const Stream& stream) const {
         Expr found;
         visit(body, [&](const Expr& node) {
-            const auto* b = as<Binary>(node);
-            const bool arithmetic = b || as<Unary>(node);
-            if (found || !arithmetic || kinds(node) == Kind::real || kinds(node) == Kind::whole) return;
-            bool runs = false;
-            visit(node, [&](const Expr& part) {
-                const auto* r = as<Read>(part);
-                runs = runs || (r && leaves.is_running(*r));
-            });
-            const bool streams = std::any_of(leaves.axes.begin(), leaves.axes.end(),
-                                             [&](AxisId axis) { return depends_on_axis(node, axis); });
-            if (runs && streams) found = node;
+            const bool arithmetic = as<Binary>(node) || as<Unary>(node);
+            if (!found && arithmetic && stream.whole(node) && stream.mixed(node)) found = node;
         });
         return found;
     }
 
-    /// Reductions of positive bodies are positive; they are marked for is_positive() by an exponential.
-    [[nodiscard]] Expr positive_marked(const Expr& e) const {
-        return transform(e, [&](const Expr& node) -> Expr {
+    // --- signs ------------------------------------------------------------------------------------------------------------
+
+    /// Reads of what is computed in the kernel, marked for is_positive() by an exponential where they are positive and by an absolute value
+    /// where they are not negative.
+    [[nodiscard]] Expr signs_marked(const Expr& e) {
+        return transform(where_defined(e), [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            if (!r || !states_.contains(r->array)) return node;
-            return is_positive(positive_marked(d_.definition(r->array)->body)) ? unary(UnaryOp::exp, node) : node;
+            if (!r || !set_.contains(r->array)) return node;
+            switch (sign_of(r->array)) {
+                case Sign::positive: return unary(UnaryOp::exp, node);
+                case Sign::not_negative: return unary(UnaryOp::abs, node);
+                case Sign::any: return node;
+            }
+            return node;
         });
     }
+    enum class Sign { any, not_negative, positive };
+    std::map<ArrayId, Sign> signs_;
 
-    /// The array of an equal reduction that is already a plain state of this traversal, or -1.
-    ArrayId find_state(ReduceOp op, const std::vector<AxisId>& axes, const Expr& body, const StateInfo& info) const {
-        for (const auto& e : d_.equations) {
-            const auto s = states_.find(e.target);
-            if (s != states_.end() && s->second == info && e.reduce == op && e.reduce_axes == axes && equal(e.body, body))
-                return e.target;
-        }
-        return -1;
+    /// Every reduction keeps the sign of what it reduces.
+    Sign sign_of(ArrayId id) {
+        if (const auto known = signs_.find(id); known != signs_.end()) return known->second;
+        const Equation* e = d_.definition(id);
+        if (!e) return Sign::any;
+        const Expr body = signs_marked(e->body);
+        return signs_[id] = is_positive(body) ? Sign::positive : is_not_negative(body) ? Sign::not_negative : Sign::any;
     }
 
-    ArrayId define(std::size_t& at, const std::string& name, std::vector<AxisId> axes, std::optional<ReduceOp> op,
-                   std::vector<AxisId> reduce_axes, const Expr& body, const SourceRange& range) {
-        const ArrayId id = add_array(d_, name, std::move(axes), DType::f32, ArrayRole::temporary);
-        if (wide()) d_.arrays.back().type = DType::f64;
+    // --- states -----------------------------------------------------------------------------------------------------------
+
+    /// The state that the specification asks for: one that is there already, or a new one before equation `at`.
+    ArrayId define_state(std::size_t& at, const Equation& eq, const StateSpec& spec, int traversal) {
+        const StateInfo info{traversal, spec.correction};
+        std::vector<AxisId> axes;
+        for (const AxisId a : d_.array(eq.target).axes)
+            if (depends_on_axis(spec.body, a)) axes.push_back(a);
+        for (const auto& e : d_.equations) {
+            const auto s = states_.find(e.target);
+            if (s != states_.end() && s->second == info && e.reduce == spec.op && e.reduce_axes == eq.reduce_axes &&
+                equal(e.body, spec.body) && d_.array(e.target).axes == axes)
+                return e.target;
+        }
+        const Kind kind = kind_of(spec.body);
+        const DType type = kind == Kind::i32   ? DType::i32
+                           : kind == Kind::i64 ? DType::i64
+                           : wide()            ? DType::f64
+                                               : DType::f32;
+        const ArrayId id = add_array(d_, d_.array(eq.target).name + spec.suffix, axes, type, ArrayRole::temporary);
         Equation e;
         e.target = id;
-        e.reduce = op;
-        e.reduce_axes = std::move(reduce_axes);
-        e.body = body;
-        e.range = range;
+        e.reduce = spec.op;
+        e.reduce_axes = eq.reduce_axes;
+        e.body = spec.body;
+        e.range = eq.range;
         d_.equations.insert(d_.equations.begin() + static_cast<std::ptrdiff_t>(at), e);
         ++at;
         set_.insert(id);
+        states_[id] = info;
         return id;
     }
+    Kind kind_of(const Expr& e) { return kinds_(e); }
+    Kinds kinds_ = kinds_of(d_);
     [[nodiscard]] bool wide() const {
         return std::any_of(d_.arrays.begin(), d_.arrays.end(), [](const Array& a) { return a.type == DType::f64; });
     }
 
-    ArrayId define_state(std::size_t& at, const std::string& name, ReduceOp op, const std::vector<AxisId>& axes,
-                         const std::vector<AxisId>& reduce_axes, const Expr& body, const StateInfo& info,
-                         const SourceRange& range) {
-        if (const ArrayId same = find_state(op, reduce_axes, body, info); same >= 0 && d_.array(same).axes == axes)
-            return same;
-        const ArrayId id = define(at, name, axes, op, reduce_axes, body, range);
-        states_[id] = info;
-        return id;
-    }
-
-    /// c = Σ A / count: the running mean of A over the reduced axes, kept as two sums.
-    Expr make_centre(std::size_t& at, const Equation& eq, const Expr& of, int traversal) {
-        std::vector<AxisId> axes;
-        for (const AxisId a : d_.array(eq.target).axes)
-            if (depends_on_axis(of, a)) axes.push_back(a);
-        StateInfo info;
-        info.traversal = traversal;
-        const std::string base = d_.array(eq.target).name;
-        const ArrayId count = define_state(at, base + "_count", ReduceOp::sum, {}, eq.reduce_axes, constant(1), info,
-                                           eq.range);
-        const ArrayId total = define_state(at, base + "_total", ReduceOp::sum, axes, eq.reduce_axes, of, info, eq.range);
-        // Before the first value the count is 0 and so is the total: any centre will do, 0 does.
-        const Expr mean = binary(BinaryOp::div, read_self(d_, total),
-                                 binary(BinaryOp::max, read_self(d_, count), constant(1)));
-        for (const auto& e : d_.equations)
-            if (set_.contains(e.target) && !e.reduce && equal(e.body, mean)) return read_self(d_, e.target);
-        return read_self(d_, define(at, base + "_centre", axes, std::nullopt, {}, mean, eq.range));
-    }
-
-    std::size_t install(std::size_t i, const Factored& f, int traversal, const Before& before) {
-        const Equation eq = d_.equations[i];
-        StateInfo info;
-        info.traversal = traversal;
-        const bool plain = f.terms.size() == 1 && !f.terms[0].tail && f.terms[0].power == 0;
-        if (plain) {
-            info.log_kept = f.terms[0].log_kept;
-            info.kept = f.terms[0].kept;
-            d_.equations[i].body = f.terms[0].body;
-            states_[eq.target] = info;
-            if (!equal(f.terms[0].body, eq.body))
-                record("factor", "distribute", fmt::format("{}", fmt::join(f.conditions, "; ")),
-                       fmt::format("{} is a state of its own", d_.array(eq.target).name), eq.range, before);
-            return i;
+    /// Equation i becomes a state itself, or a map of the states before it.
+    void install(std::size_t i, const Factored& f, int traversal) {
+        Equation& eq = d_.equations[i];
+        if (f.plain) {
+            eq.body = f.plain->body;
+            eq.reduce = f.plain->op;
+            states_[eq.target] = {traversal, f.plain->correction};
+            return;
         }
-        std::size_t at = i;
-        Expr finish;
-        for (const auto& term : f.terms) {
-            const ArrayId state = term_state(at, eq, f, term, info);
-            if (state < 0) continue;
-            Expr value = read_self(d_, state);
-            if (term.tail) value = with_tail(f, eq, value, term.tail);
-            finish = finish ? binary(BinaryOp::add, finish, value) : value;
-        }
-        Equation map = eq;
-        map.reduce.reset();
-        map.reduce_axes.clear();
-        map.body = finish ? simplify(finish) : constant(0);
-        d_.equations[at] = map;
-        record("factor", "distribute", fmt::format("{}", fmt::join(f.conditions, "; ")),
-               fmt::format("what does not depend on {} moves behind the reduction of {}", d_.axis(axis_).name,
-                           d_.array(eq.target).name),
-               eq.range, before);
-        return at;
-    }
-
-    Expr with_tail(const Factored& f, const Equation& eq, const Expr& value, const Expr& tail) const {
-        if (f.additive_tail) return binary(BinaryOp::add, value, tail);
-        if (f.power_tail) {
-            Expr points = constant(1);
-            for (const AxisId a : eq.reduce_axes) points = binary(BinaryOp::mul, points, axis_size(a));
-            return binary(BinaryOp::mul, value, binary(BinaryOp::pow, tail, simplify(points)));
-        }
-        if (const auto* b = as<Binary>(tail); b && b->op == BinaryOp::div) {
-            if (const auto* one = as<Constant>(b->a); one && one->value == 1) return binary(BinaryOp::div, value, b->b);
-        }
-        return binary(BinaryOp::mul, value, tail);
-    }
-
-    ArrayId term_state(std::size_t& at, const Equation& eq, const Factored& f, const Term& term, StateInfo info) {
-        info.log_kept = term.log_kept;
-        info.kept = term.kept;
-        const std::string base = d_.array(eq.target).name;
-        std::vector<AxisId> axes;
-        const auto carries = [&](const Expr& e, AxisId a) { return e && depends_on_axis(e, a); };
-        const Expr of = term.power > 0 ? f.centres[static_cast<std::size_t>(term.centre)].of : nullptr;
-        for (const AxisId a : d_.array(eq.target).axes)
-            if (carries(term.body, a) || carries(of, a)) axes.push_back(a);
-        if (term.power == 0)
-            return define_state(at, base + "_acc", *eq.reduce, axes, eq.reduce_axes, term.body, info, eq.range);
-        return moment(at, eq, f.centres[static_cast<std::size_t>(term.centre)], term, info, axes);
-    }
-
-    /// Σ w·(A − c)^p, with the lower moments that following a moving centre needs. Σ (A − c) alone is zero: c is the mean.
-    ArrayId moment(std::size_t& at, const Equation& eq, const Centre& centre, const Term& term, StateInfo info,
-                   const std::vector<AxisId>& axes) {
-        const auto* weight = as<Constant>(term.body);
-        const bool unweighted = weight && !term.log_kept && !term.kept;
-        std::vector<ArrayId> lower;
-        ArrayId id = -1;
-        for (int p = 0; p <= term.power; ++p) {
-            Expr body = term.body;
-            for (int k = 0; k < p; ++k)
-                body = simplify(binary(BinaryOp::mul, body, binary(BinaryOp::sub, centre.of, centre.placeholder)));
-            StateInfo moment_info = info;
-            if (p > 0) {
-                moment_info.power = p;
-                moment_info.lower_moments = lower;
-                moment_info.centre = as<Read>(centre.placeholder)->array;
-            }
-            std::vector<AxisId> moment_axes;
-            for (const AxisId a : axes)
-                if (p > 0 || depends_on_axis(term.body, a)) moment_axes.push_back(a);
-            if (p == 1 && unweighted) {
-                id = -1;
-            } else {
-                const std::string suffix = p == 0 ? "_weight" : fmt::format("_moment{}", p);
-                id = define_state(at, d_.array(eq.target).name + suffix, ReduceOp::sum, moment_axes, eq.reduce_axes,
-                                  body, moment_info, eq.range);
-            }
-            lower.push_back(id);
-        }
-        return id;
+        eq.reduce.reset();
+        eq.reduce_axes.clear();
+        eq.body = f.finish;
     }
 };
 
 }  // namespace
-
-bool operator==(const StateInfo& a, const StateInfo& b) {
-    const auto same = [](const Expr& x, const Expr& y) { return x && y ? equal(x, y) : !x && !y; };
-    return a.traversal == b.traversal && same(a.log_kept, b.log_kept) && same(a.kept, b.kept) && a.power == b.power &&
-           a.lower_moments == b.lower_moments && a.centre == b.centre;
-}
 
 std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis,
                                         Form form, std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals) {

@@ -8,19 +8,15 @@
 #include <vector>
 
 #include "derive/derive.hpp"
+#include "derive/factor.hpp"
 
 namespace napkin {
 
 /// What streaming needs to know of one reduction that became a state.
 struct StateInfo {
     int traversal = 1;  ///< the 1-based traversal of the stream that computes it
-    Expr log_kept;      ///< B(ν) of a kept factor exp(B(ν)) in the body; null: none
-    Expr kept;          ///< a kept factor (auxiliary form); null: none
-    // Centred moment Σ w·(A − c)^power: the ids of the moments of lower power (-1: identically zero) and the centre's array.
-    int power = 0;
-    std::vector<ArrayId> lower_moments;
-    ArrayId centre = -1;
-    friend bool operator==(const StateInfo& a, const StateInfo& b);
+    Correction correction;
+    friend bool operator==(const StateInfo& a, const StateInfo& b) = default;
 };
 
 struct Analysis {

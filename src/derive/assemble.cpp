@@ -1,12 +1,12 @@
 #include "derive/assemble.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "derive/carry.hpp"
 #include "derive/share.hpp"
 #include "derive/support.hpp"
 
@@ -15,12 +15,6 @@ namespace {
 
 bool contains(const std::vector<AxisId>& axes, AxisId axis) {
     return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
-double binomial(int n, int k) {
-    double value = 1;
-    for (int i = 0; i < k; ++i) value = value * (n - i) / (i + 1);
-    return value;
 }
 
 class Assembler {
@@ -150,9 +144,8 @@ private:
             if (!set_.contains(id) || !needed_.insert(id).second) continue;
             for (const ArrayId r : read_arrays(body_[id])) work.push_back(r);
             if (const auto s = a_.states.find(id); s != a_.states.end()) {
-                for (const ArrayId lower : s->second.lower_moments)
-                    if (lower >= 0) work.push_back(lower);
-                if (s->second.centre >= 0) work.push_back(s->second.centre);
+                if (const auto& moment = s->second.correction.moment)
+                    for (const auto& [powers, lower] : moment->lower) work.push_back(lower);
                 // The running values of what it reads come from the states behind them.
                 for (const ArrayId r : read_arrays(definition(id).body)) work.push_back(r);
             }
@@ -194,117 +187,36 @@ private:
         return old_[state] = add_array(d_, array.name + "_old", array.axes, array.type, ArrayRole::temporary);
     }
 
-    /// A running maximum that saw nothing finite yet is replaced by 0: exp(-inf − 0) = 0, where exp(-inf − -inf) is undefined.
-    Expr guarded(ArrayId state) const {
-        const Expr value = read_self(d_, state);
-        const ReduceOp op = *definition(state).reduce;
-        if (op != ReduceOp::max && op != ReduceOp::min) return value;
-        return select(binary(BinaryOp::eq, value, constant(identity(op))), constant(0), value);
-    }
-
-    /// The expression over final results, at the states' current (guarded) or old values of this traversal.
+    /// The expression over final results, at the states' current or old values of this traversal.
     Expr running(const Expr& e, int t, bool old) {
         return transform(e, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
             if (!r || !set_.contains(r->array) || traversal(r->array) != t) return node;
-            if (is_state(r->array)) return old ? read_self(d_, old_of(r->array)) : guarded(r->array);
+            if (is_state(r->array)) return old ? read_self(d_, old_of(r->array)) : node;
             if (on_stream(r->array) || definition(r->array).reduce) return node;
             return running(definition(r->array).body, t, old);
         });
     }
 
-    /// exp(B(ν) − B(ν′)), with the positive terms first.
-    Expr correction(const Expr& log_kept, int t) {
-        std::vector<std::pair<bool, Expr>> terms;
-        const std::function<void(const Expr&, bool, bool)> walk = [&](const Expr& e, bool negative, bool old) {
-            if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) return walk(u->a, !negative, old);
-            if (const auto* b = as<Binary>(e); b && (b->op == BinaryOp::add || b->op == BinaryOp::sub)) {
-                walk(b->a, negative, old);
-                return walk(b->b, negative != (b->op == BinaryOp::sub), old);
-            }
-            terms.emplace_back(negative, e);
-        };
-        walk(running(log_kept, t, true), true, true);
-        walk(running(log_kept, t, false), false, false);
-        Expr sum;
-        for (const bool negative : {false, true})
-            for (const auto& [is_negative, e] : terms) {
-                if (is_negative != negative) continue;
-                sum = !sum ? (negative ? unary(UnaryOp::neg, e) : e)
-                           : binary(negative ? BinaryOp::sub : BinaryOp::add, sum, e);
-            }
-        return unary(UnaryOp::exp, simplify(sum));
-    }
-
-    /// Before the first finite value an old maximum is -inf. exp(-inf − μ) = 0 is right; where the sign is the other way
-    /// (or hidden in a product), 0 is put there by hand, since what it multiplies is 0 but the exponential would be infinite.
-    Expr safe_correction(const Expr& log_kept, int t) {
-        Expr ratio = correction(log_kept, t);
-        for (const ArrayId id : read_arrays(running(log_kept, t, true))) {
-            for (const auto& [state, old] : old_) {
-                if (old != id) continue;
-                const ReduceOp op = *definition(state).reduce;
-                if (op != ReduceOp::max && op != ReduceOp::min) continue;
-                if (vanishes_at_start(log_kept, state, op)) continue;
-                ratio = select(binary(BinaryOp::eq, read_self(d_, old), constant(identity(op))), constant(0), ratio);
-            }
-        }
-        return ratio;
-    }
-    bool vanishes_at_start(const Expr& log_kept, ArrayId state, ReduceOp op) const {
-        const auto* u = as<Unary>(log_kept);
-        const Expr& inner = u && u->op == UnaryOp::neg ? u->a : log_kept;
-        const auto* r = as<Read>(inner);
-        const bool negated = u && u->op == UnaryOp::neg;
-        return r && r->array == state && negated == (op == ReduceOp::max);
-    }
-
-    /// κ(ν)/κ(ν′) of a kept reciprocal 1/z: z′/z, z being 0 only before the first value.
-    Expr kept_ratio(const Expr& kept, int t) {
-        const auto* quotient = as<Binary>(kept);
-        internal_check(quotient && quotient->op == BinaryOp::div, "a kept factor is a reciprocal");
-        return binary(BinaryOp::div, running(quotient->b, t, true), nonzero(running(quotient->b, t, false)));
-    }
-    static Expr nonzero(const Expr& e) { return select(binary(BinaryOp::eq, e, constant(0)), constant(1), e); }
-
-    /// The body at running values; a kept 1/z is guarded while z is still 0.
-    Expr running_body(ArrayId id, int t) {
-        const StateInfo& info = a_.states.at(id);
-        Expr body = body_.at(id);
-        if (info.kept) {
-            const auto* b = as<Binary>(info.kept);
-            const Expr safe = binary(BinaryOp::div, b->a, nonzero(b->b));
-            body = transform(body, [&](const Expr& node) { return equal(node, info.kept) ? safe : node; });
-        }
-        return running(body, t, false);
-    }
-
     /// What was accumulated, at the new running values (derived.hpp, FoldState::carry); in old values throughout.
     Expr carry_of(ArrayId id, const StateInfo& info) {
         const int t = info.traversal;
-        Expr value = read_self(d_, old_of(id));
-        if (info.power > 0) {
-            // Σ w(A − c)^p = Σ_j C(p,j) (c′ − c)^(p−j) Σ w(A − c′)^j
-            const Expr centre = read_self(d_, info.centre);
-            const Expr shift = binary(BinaryOp::sub, running(centre, t, true), running(centre, t, false));
-            for (int j = 0; j < info.power; ++j) {
-                const ArrayId lower = info.lower_moments[static_cast<std::size_t>(j)];
-                if (lower < 0) continue;
-                Expr term = read_self(d_, old_of(lower));
-                for (int k = 0; k < info.power - j; ++k) term = binary(BinaryOp::mul, term, shift);
-                if (binomial(info.power, j) != 1) term = binary(BinaryOp::mul, constant(binomial(info.power, j)), term);
-                value = binary(BinaryOp::add, value, term);
-            }
+        return carried(
+            info.correction, *definition(id).reduce, read_self(d_, old_of(id)),
+            [&](const Expr& e, bool old) { return running(e, t, old); },
+            [&](ArrayId state) { return read_self(d_, old_of(state)); });
+    }
+
+    /// The body at running values; a kept 1/z is guarded while z is still 0.
+    Expr running_body(ArrayId id, int t) {
+        const Expr& kept = a_.states.at(id).correction.kept;
+        Expr body = body_.at(id);
+        if (kept) {
+            const auto* b = as<Binary>(kept);
+            const Expr safe = binary(BinaryOp::div, b->a, nonzero(b->b));
+            body = transform(body, [&](const Expr& node) { return equal(node, kept) ? safe : node; });
         }
-        if (info.log_kept) value = binary(BinaryOp::mul, value, safe_correction(info.log_kept, t));
-        if (info.kept) value = binary(BinaryOp::mul, value, kept_ratio(info.kept, t));
-        // An extremum that saw nothing yet is infinite, and stays so: infinity times a correction of 0 would be undefined.
-        const ReduceOp op = *definition(id).reduce;
-        if ((op == ReduceOp::max || op == ReduceOp::min) && (info.log_kept || info.kept)) {
-            const Expr own = read_self(d_, old_of(id));
-            value = select(binary(BinaryOp::eq, own, constant(identity(op))), own, value);
-        }
-        return value;
+        return running(body, t, false);
     }
 
     // --- loops ----------------------------------------------------------------------------------------------------

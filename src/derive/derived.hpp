@@ -54,7 +54,7 @@ struct Loop {
 
 using Stage = std::variant<Block, Loop>;
 
-/// One running reduction of a fold. step: state = carry(old, new) ⊕ ⊕_{axes} body(x; new states).
+/// One running reduction of a fold. Its lift of a point x is the body; step: state = carry(old, new) ⊕ ⊕_{axes} body(x; new states).
 struct FoldState {
     ArrayId state = -1;
     ReduceOp op = ReduceOp::sum;
@@ -65,7 +65,7 @@ struct FoldState {
     ArrayId old = -1;  ///< the id that carries use for this state's value before the step
 };
 
-/// (state, init, step, finish, merge) over an axis: merge(a, b) computes each state in order as carry(a) ⊕ carry(b), the old ids
+/// (state, init, lift, merge, finish) over an axis: merge(a, b) computes each state in order as carry(a) ⊕ carry(b), the old ids
 /// standing for a's and then b's values.
 struct Fold {
     AxisId axis = -1;

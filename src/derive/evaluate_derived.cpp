@@ -26,8 +26,8 @@ struct Tile {
 class KernelEvaluation {
 public:
     KernelEvaluation(const Derived& derived, const Extents& extents, const PartitionSizes& sizes, const Kernel& kernel,
-                     double split)
-        : diagram_(derived.diagram), extents_(extents), sizes_(sizes), kernel_(kernel), split_(split) {
+                     double split, bool single)
+        : diagram_(derived.diagram), extents_(extents), sizes_(sizes), kernel_(kernel), split_(split), single_(single) {
         for (const Stage& stage : kernel.stages) {
             if (const auto* block = std::get_if<Block>(&stage)) {
                 for (const Statement& s : block->statements) computed_.insert(s.target);
@@ -158,8 +158,8 @@ private:
         return result;
     }
 
-    void merge(const FoldState& s, const std::vector<const Fold*>& folds,
-               const std::map<ArrayId, Column>& first, const std::map<ArrayId, Column>& second, const Tile& tile) {
+    void merge(const FoldState& s, const std::vector<const Fold*>& folds, const std::map<ArrayId, Column>& first,
+               const std::map<ArrayId, Column>& second, const Tile& tile) {
         const auto carried = [&](const std::map<ArrayId, Column>& part) {
             for (const Fold* fold : folds)
                 for (const FoldState& other : fold->states)
@@ -179,7 +179,11 @@ private:
 
     void run_statement(const Statement& s, const Tile& tile) {
         // All of the target's points are computed before one is written: the statement reads the values from before it.
-        write(s.target, evaluate_tile(s.target, tile, s.body, s.reduce, s.reduce_axes, s.carry), tile);
+        std::vector<Number> result = evaluate_tile(s.target, tile, s.body, s.reduce, s.reduce_axes, s.carry);
+        if (single_)
+            for (Number& x : result)
+                if (x.kind() == Kind::real) x = Number::real(round_to(DType::f32, x.as_real()));
+        write(s.target, result, tile);
     }
 
     static std::size_t num_points(const std::vector<AxisId>& axes, const Tile& tile) {
@@ -210,8 +214,7 @@ private:
         for_each(diagram_.array(target).axes, 0, tile, point, [&] {
             if (!reduce) return result.push_back(value(body, point));
             Number total = identity(*reduce, accumulated_kind(kinds_(body), diagram_.array(target).type));
-            for_each(reduce_axes, 0, tile, point,
-                     [&] { total = apply(*reduce, total, value(body, point)); });
+            for_each(reduce_axes, 0, tile, point, [&] { total = apply(*reduce, total, value(body, point)); });
             if (carry) total = apply(*reduce, value(carry, point), total);
             result.push_back(total);
         });
@@ -249,6 +252,7 @@ private:
     const PartitionSizes& sizes_;
     const Kernel& kernel_;
     double split_;  ///< where streams are cut; 0: nowhere
+    bool single_;   ///< statements round to single precision
     std::set<ArrayId> computed_, finished_;
     Values core_;
     Kinds kinds_ = kinds_of(diagram_);
@@ -257,7 +261,7 @@ private:
 };
 
 std::int64_t evaluate_kernels(const Derived& derived, const Extents& extents, const PartitionSizes& sizes, double split,
-                              Values& values) {
+                              bool single, Values& values) {
     internal_check(extents.size() == derived.diagram.axes.size(), "evaluate: the extents are those of another diagram");
     values.resize(derived.diagram.arrays.size());
     for (std::size_t a = 0; a < values.size(); ++a)
@@ -267,19 +271,24 @@ std::int64_t evaluate_kernels(const Derived& derived, const Extents& extents, co
             values[a] = values[a].in(derived.diagram.arrays[a].type);
     std::int64_t num_merges = 0;
     for (const Kernel& kernel : derived.kernels)
-        num_merges += KernelEvaluation(derived, extents, sizes, kernel, split).run(values);
+        num_merges += KernelEvaluation(derived, extents, sizes, kernel, split, single).run(values);
     return num_merges;
 }
 
 }  // namespace
 
 void evaluate(const Derived& derived, const Extents& extents, const PartitionSizes& sizes, Values& values) {
-    evaluate_kernels(derived, extents, sizes, 0, values);
+    evaluate_kernels(derived, extents, sizes, 0, false, values);
 }
 
 std::int64_t evaluate_by_merge(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,
                                double split, Values& values) {
-    return evaluate_kernels(derived, extents, sizes, split, values);
+    return evaluate_kernels(derived, extents, sizes, split, false, values);
+}
+
+void evaluate_in_single_precision(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,
+                                  Values& values) {
+    evaluate_kernels(derived, extents, sizes, 0, true, values);
 }
 
 }  // namespace napkin

@@ -11,4 +11,8 @@ namespace napkin {
 std::int64_t evaluate_by_merge(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,
                                double split, Values& values);
 
+/// As evaluate(derived, …), but what every statement computes is rounded to single precision, as accumulators in a kernel are.
+void evaluate_in_single_precision(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,
+                                  Values& values);
+
 }  // namespace napkin

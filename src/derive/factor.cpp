@@ -1,487 +1,246 @@
 #include "derive/factor.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "support/result.hpp"
+#include "derive/extrema.hpp"
+#include "derive/law.hpp"
+#include "derive/moments.hpp"
+#include "derive/split.hpp"
 
 namespace napkin {
 namespace {
 
-constexpr std::size_t max_terms = 64;  // an expansion beyond this is refused rather than left to grow
-constexpr int max_power = 8;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-Expr times(const Expr& a, const Expr& b) {
-    if (!a) return b;
-    if (!b) return a;
-    return simplify(binary(BinaryOp::mul, a, b));
-}
-Expr plus(const Expr& a, const Expr& b) {
-    if (!a) return b;
-    if (!b) return a;
-    return simplify(binary(BinaryOp::add, a, b));
-}
-Expr negated(const Expr& a) { return a ? simplify(unary(UnaryOp::neg, a)) : a; }
-Expr inverse(const Expr& a) { return a ? simplify(binary(BinaryOp::div, constant(1), a)) : a; }
-Expr or_one(const Expr& a) { return a ? a : constant(1); }
+using Result = std::variant<Factored, FactorFailure>;
 
-bool is_infinite_constant(const Expr& e) {
-    const auto* c = as<Constant>(e);
-    return c && std::isinf(c->value);
+bool same(const Expr& a, const Expr& b) { return a && b ? equal(a, b) : !a && !b; }
+
+/// where(condition, nan, z), or null.
+Expr guarded_value(const Expr& e, const Expr& condition) {
+    const auto* s = as<Select>(e);
+    const auto* c = s ? as<Constant>(s->a) : nullptr;
+    return c && std::isnan(c->value) && equal(s->condition, condition) ? s->b : nullptr;
 }
 
-/// a(x) + b(ν); either part may be null (0).
-struct Sum {
-    Expr a, b;
-};
+/// NaN wherever the condition holds, through operations that hand a NaN on.
+bool is_undefined_where(const Expr& e, const Expr& condition) {
+    if (guarded_value(e, condition)) return true;
+    if (const auto* u = as<Unary>(e)) return u->op != UnaryOp::logical_not && is_undefined_where(u->a, condition);
+    if (const auto* c = as<Cast>(e)) return is_undefined_where(c->a, condition);
+    const auto* b = as<Binary>(e);
+    return b && b->op <= BinaryOp::max && (is_undefined_where(b->a, condition) || is_undefined_where(b->b, condition));
+}
 
-class Factoring {
-public:
-    Factoring(const Leaves& leaves, const FactorOptions& options) : leaves_(leaves), options_(options) {}
+bool is_state_times_fixed(const Expr& e, const Stream& stream) {
+    const auto parts = factors(e);
+    return std::all_of(parts.begin(), parts.end(), [&](const Part& p) { return as<Read>(p.e) || stream.fixed(p.e); });
+}
 
-    std::optional<std::vector<Term>> split(const Expr& e) {
-        if (!runs(e)) return std::vector<Term>{streams(e) ? term_of(e) : tail_of(e)};
-        if (!streams(e)) return std::vector<Term>{tail_of(e)};
-        if (const auto* b = as<Binary>(e)) return split_binary(e, *b);
-        if (const auto* u = as<Unary>(e)) return split_unary(e, *u);
-        if (const auto* s = as<Select>(e)) return split_select(e, *s);
-        if (const auto* c = as<Cast>(e)) return split_cast(e, *c);
-        return fail("it mixes the stream with a running result", e);
-    }
-
-    /// e as a(x) + b(ν): what (max, +), (min, +) and the exponent of exp need.
-    std::optional<Sum> separate(const Expr& e) {
-        if (!runs(e)) return Sum{e, nullptr};
-        if (!streams(e)) return Sum{nullptr, e};
-        if (const auto* b = as<Binary>(e)) return separate_binary(e, *b);
-        if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) {
-            const auto inner = separate(u->a);
-            if (!inner) return std::nullopt;
-            return Sum{negated(inner->a), negated(inner->b)};
-        }
-        if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::log) return separate_log(u->a);
-        if (const auto* s = as<Select>(e); s && !runs(s->condition)) {
-            // A masked side is absorbing: where(c, a + b, -inf) = where(c, a, -inf) + b.
-            const bool first = is_infinite_constant(s->b);
-            if (first || is_infinite_constant(s->a)) {
-                const auto inner = separate(first ? s->a : s->b);
-                if (!inner) return std::nullopt;
-                const Expr a = inner->a ? inner->a : constant(0);
-                return Sum{first ? select(s->condition, a, s->b) : select(s->condition, s->a, a), inner->b};
+/// What is accumulated is 0 where the condition holds, the definition NaN. A tail that is undefined there says so itself; so does 0/0, if
+/// the denominator is a state of the same reference: then it needs no guard either.
+void settle_undefined(Term& t, const Stream& stream) {
+    std::erase_if(t.undefined, [&](const Expr& condition) {
+        if (!t.tail) return false;
+        bool denominator = false;
+        std::vector<Part> parts;
+        for (const auto& [sign, part] : factors(t.tail)) {
+            const Expr z = sign < 0 ? guarded_value(part, condition) : nullptr;
+            if (!z || !is_state_times_fixed(z, stream)) {
+                parts.push_back({sign, part});
+                continue;
+            }
+            denominator = true;
+            for (const auto& [inner, f] : factors(z)) {
+                // What both carry cancels.
+                const auto other = std::find_if(
+                    parts.begin(), parts.end(),
+                    [&, s = inner * sign, &factor = f](const Part& p) { return p.sign != s && equal(p.e, factor); });
+                if (other != parts.end()) {
+                    parts.erase(other);
+                } else {
+                    parts.push_back({inner * sign, f});
+                }
             }
         }
-        if (const auto* c = as<Cast>(e); c && is_float(c->type)) return separate(c->a);
-        fail("it is not a sum of a part of the stream and a part of the running results", e);
-        return std::nullopt;
-    }
+        if (!denominator) return is_undefined_where(t.tail, condition);
+        t.tail = nullptr;
+        for (const auto& [sign, part] : parts) t.tail = sign > 0 ? times(t.tail, part) : over(t.tail, part);
+        return true;
+    });
+}
 
-    [[nodiscard]] bool runs(const Expr& e) const {
-        bool found = false;
-        visit(e, [&](const Expr& node) {
-            if (const auto* r = as<Read>(node)) found = found || leaves_.is_running(*r);
-        });
-        return found;
-    }
-    [[nodiscard]] bool streams(const Expr& e) const {
-        for (const AxisId axis : leaves_.axes)
-            if (depends_on_axis(e, axis)) return true;
-        return false;
-    }
+class SumFactoring {
+public:
+    SumFactoring(ReduceOp op, const Stream& stream, const FactorOptions& options, Splitter& splitter)
+        : op_(op), stream_(stream), options_(options), splitter_(splitter) {}
 
-    FactorFailure failure;
-    std::vector<Centre> centres;
-    std::vector<std::string> conditions;
+    Result run(Terms terms) {
+        Factored out;
+        for (auto& t : terms) {
+            settle_undefined(t, stream_);
+            if (overflows(t)) {
+                out.to_lower = t.references[0].value;
+                return out;
+            }
+        }
+        if (terms.size() == 1) {
+            if (op_ == ReduceOp::sum && options_.keep_tails) keep_reciprocal(terms[0]);
+            const Term& t = terms[0];
+            if (!t.tail && t.shifted.empty() && t.guards.empty() && t.undefined.empty()) {
+                out.plain = state_of(t);
+                out.conditions = splitter_.conditions;
+                return out;
+            }
+        }
+        for (auto& t : terms) {
+            const Expr value = value_of(t);
+            out.finish = out.finish ? simplify(binary(BinaryOp::add, out.finish, value)) : value;
+        }
+        if (!out.finish) out.finish = constant(identity(op_));
+        out.conditions = splitter_.conditions;
+        out.conditions.insert(out.conditions.begin(), std::string(law(op_, tail_action()).condition));
+        return out;
+    }
 
 private:
-    const Leaves& leaves_;
+    ReduceOp op_;
+    const Stream& stream_;
     const FactorOptions& options_;
+    Splitter& splitter_;
+    Expr kept_;
 
-    std::nullopt_t fail(const std::string& reason, const Expr& term) {
-        if (!failure.term) failure = {reason, term};
-        return std::nullopt;
-    }
-    void note(const std::string& condition) {
-        for (const auto& c : conditions)
-            if (c == condition) return;
-        conditions.push_back(condition);
-    }
-    static Term term_of(const Expr& e) {
-        Term t;
-        t.body = e;
-        return t;
-    }
-    static Term tail_of(const Expr& e) {
-        Term t;
-        t.tail = e;
-        return t;
-    }
+    [[nodiscard]] Action tail_action() const { return op_ == ReduceOp::prod ? Action::raise : Action::multiply; }
 
-    std::optional<std::vector<Term>> product(const Expr& whole, const std::vector<Term>& a, const std::vector<Term>& b) {
-        if (a.size() * b.size() > max_terms) return fail("it expands into too many separable terms", whole);
-        std::vector<Term> out;
-        for (const auto& s : a) {
-            for (const auto& t : b) {
-                if (s.centre >= 0 && t.centre >= 0 && s.centre != t.centre)
-                    return fail("it multiplies differences of two different quantities of the stream", whole);
-                Term p;
-                p.body = times(s.body, t.body);
-                p.centre = s.centre >= 0 ? s.centre : t.centre;
-                p.power = s.power + t.power;
-                if (p.power > max_power) return fail("its degree in a running result is too high", whole);
-                p.log_kept = plus(s.log_kept, t.log_kept);
-                p.tail = times(s.tail, t.tail);
-                out.push_back(p);
-            }
-        }
-        return out;
-    }
-
-    std::optional<std::vector<Term>> split_binary(const Expr& e, const Binary& b) {
-        switch (b.op) {
-            case BinaryOp::mul: {
-                const auto x = split(b.a);
-                if (!x) return std::nullopt;
-                const auto y = split(b.b);
-                if (!y) return std::nullopt;
-                return product(e, *x, *y);
-            }
-            case BinaryOp::div: {
-                const auto x = split(b.a);
-                if (!x) return std::nullopt;
-                const auto y = split(b.b);
-                if (!y) return std::nullopt;
-                if (y->size() != 1 || (*y)[0].power != 0)
-                    return fail("a sum of stream and running result stands in a denominator", b.b);
-                Term d = (*y)[0];
-                d.body = inverse(d.body);
-                d.tail = inverse(d.tail);
-                d.log_kept = negated(d.log_kept);
-                return product(e, *x, {d});
-            }
-            case BinaryOp::add:
-            case BinaryOp::sub: return split_sum(e, b);
-            case BinaryOp::pow: return split_power(e, b);
-            default:
-                return fail(std::string("'") + std::string(name(b.op)) +
-                                "' of the stream and a running result does not separate",
-                            e);
-        }
-    }
-
-    std::optional<std::vector<Term>> split_sum(const Expr& e, const Binary& b) {
-        if (auto shifted = split_around_centre(e)) return shifted;
-        auto x = split(b.a);
-        if (!x) return std::nullopt;
-        auto y = split(b.b);
-        if (!y) return std::nullopt;
-        if (x->size() + y->size() > max_terms) return fail("it expands into too many separable terms", e);
-        for (auto& t : *y) {
-            if (b.op == BinaryOp::sub) t.tail = negated(or_one(t.tail));
-            x->push_back(t);
-        }
-        return x;
-    }
-
-    /// A(x) + B(ν) as (A − c) + (c + B), c a running centre of A, so that powers of it do not cancel.
-    std::optional<std::vector<Term>> split_around_centre(const Expr& e) {
-        const auto sum = quiet_separate(e);
-        if (!sum || !sum->a || !sum->b || !streams(sum->a)) return std::nullopt;
-        const int centre = centre_of(sum->a);
-        Term shifted;
-        shifted.centre = centre;
-        shifted.power = 1;
-        note("a sum under a product is expanded around the running mean of its streamed part");
-        return std::vector<Term>{shifted, tail_of(plus(centres[static_cast<std::size_t>(centre)].placeholder, sum->b))};
-    }
-
-    std::optional<Sum> quiet_separate(const Expr& e) {
-        const FactorFailure before = failure;
-        auto sum = separate(e);
-        failure = before;
-        return sum;
-    }
-
-    int centre_of(const Expr& a) {
-        for (std::size_t i = 0; i < centres.size(); ++i)
-            if (equal(centres[i].of, a)) return static_cast<int>(i);
-        centres.push_back({a, options_.make_centre(a)});
-        return static_cast<int>(centres.size()) - 1;
-    }
-
-    std::optional<std::vector<Term>> split_power(const Expr& e, const Binary& b) {
-        if (const auto* exponent = as<Constant>(b.b)) return power(e, b.a, exponent->value);
-        if (const auto* base = as<Constant>(b.a); base && base->value > 0)
-            return split_exp(e, simplify(binary(BinaryOp::mul, b.b, constant(std::log(base->value)))));
-        return fail("a power whose exponent is not a constant does not separate", e);
-    }
-
-    std::optional<std::vector<Term>> power(const Expr& whole, const Expr& base, double exponent) {
-        auto terms = split(base);
-        if (!terms) return std::nullopt;
-        if (exponent >= 1 && exponent <= max_power && exponent == std::floor(exponent)) {
-            auto out = *terms;
-            for (int i = 1; i < static_cast<int>(exponent); ++i) {
-                auto next = product(whole, out, *terms);
-                if (!next) return std::nullopt;
-                out = std::move(*next);
-            }
-            return out;
-        }
-        if (terms->size() != 1 || (*terms)[0].power != 0)
-            return fail("a fractional or negative power of a sum does not separate", whole);
-        Term t = (*terms)[0];
-        if (exponent != std::floor(exponent)) {
-            if (t.tail && !options_.positive(t.tail))
-                return fail("a root of a product needs a factor that is provably positive", t.tail);
-            note("a root of a product is the product of roots, its running factor being positive");
-        }
-        const auto raise = [&](const Expr& x) { return x ? simplify(binary(BinaryOp::pow, x, constant(exponent))) : x; };
-        t.body = raise(t.body);
-        t.tail = raise(t.tail);
-        if (t.log_kept) t.log_kept = times(constant(exponent), t.log_kept);
-        return std::vector<Term>{t};
-    }
-
-    std::optional<std::vector<Term>> split_unary(const Expr& e, const Unary& u) {
-        switch (u.op) {
-            case UnaryOp::neg: {
-                auto terms = split(u.a);
-                if (!terms) return std::nullopt;
-                for (auto& t : *terms) t.tail = negated(or_one(t.tail));
-                return terms;
-            }
-            case UnaryOp::exp: return split_exp(e, u.a);
-            case UnaryOp::sqrt: return power(e, u.a, 0.5);
-            case UnaryOp::rsqrt: return power(e, u.a, -0.5);
-            case UnaryOp::abs: {
-                auto terms = split(u.a);
-                if (!terms) return std::nullopt;
-                if (terms->size() != 1 || (*terms)[0].power != 0)
-                    return fail("the absolute value of a sum does not separate", e);
-                Term& t = (*terms)[0];
-                if (t.body) t.body = simplify(unary(UnaryOp::abs, t.body));
-                if (t.tail) t.tail = simplify(unary(UnaryOp::abs, t.tail));
-                return terms;
-            }
-            case UnaryOp::log:
-                if (auto shifted = split_around_centre(e)) return shifted;
-                return fail("the logarithm is not of a product of positive factors", e);
-            default:
-                return fail(std::string("no operation distributes over '") + std::string(name(u.op)) +
-                                "' of the stream and a running result",
-                            e);
-        }
-    }
-
-    /// exp(A(x) + B(ν)): kept whole, with exp(B(ν) − B(ν′)) as its correction; a logarithm in B is a power and joins the tail.
-    std::optional<std::vector<Term>> split_exp(const Expr& whole, const Expr& exponent) {
-        const auto sum = separate(exponent);
-        if (!sum)
-            return fail("the exponent is not a sum of a part of the stream and a part of the running results", whole);
-        Term t;
-        Expr kept;
-        for (const auto& [sign, part] : addends(sum->b)) {
-            if (const auto* u = as<Unary>(part); u && u->op == UnaryOp::log) {
-                t.tail = times(t.tail, sign > 0 ? u->a : inverse(u->a));
-            } else {
-                kept = plus(kept, sign > 0 ? part : negated(part));
-            }
-        }
-        t.log_kept = kept;
-        t.body = unary(UnaryOp::exp, kept ? simplify(plus(or_zero(sum->a), kept)) : or_zero(sum->a));
-        if (kept) note("exp(A(x) + B(ν)) is corrected by exp(B(ν) − B(ν′)), which does not depend on the stream");
-        return std::vector<Term>{t};
-    }
-    static Expr or_zero(const Expr& a) { return a ? a : constant(0); }
-
-    static std::vector<std::pair<int, Expr>> addends(const Expr& e) {
-        std::vector<std::pair<int, Expr>> out;
-        if (!e) return out;
-        const std::function<void(const Expr&, int)> walk = [&](const Expr& node, int sign) {
-            if (const auto* b = as<Binary>(node); b && (b->op == BinaryOp::add || b->op == BinaryOp::sub)) {
-                walk(b->a, sign);
-                walk(b->b, b->op == BinaryOp::sub ? -sign : sign);
-            } else if (const auto* u = as<Unary>(node); u && u->op == UnaryOp::neg) {
-                walk(u->a, -sign);
-            } else {
-                out.emplace_back(sign, node);
-            }
+    /// A weighted mean whose division waits: a sum of n weights up to 1 can be n times what the mean is. With weights up to 1/n it is not.
+    [[nodiscard]] bool overflows(const Term& t) const {
+        if (op_ != ReduceOp::sum || options_.keep_tails || !t.tail || !t.body || t.references.size() != 1) return false;
+        const Expr& reference = t.references[0].value;
+        if (options_.lowered(reference)) return false;
+        const auto sums_weights = [&](ArrayId id) {
+            const Equation* sum = stream_.running(id) ? stream_.definition(id) : nullptr;
+            if (!sum || sum->reduce != ReduceOp::sum) return false;
+            const auto reads = read_arrays(reference);
+            return std::any_of(reads.begin(), reads.end(), [&](ArrayId r) { return reads_array(sum->body, r); });
         };
-        walk(e, 1);
-        return out;
-    }
-
-    /// log(a·b) = log a + log b where the factor without the stream is provably positive.
-    std::optional<Sum> separate_log(const Expr& e) {
-        const Expr logarithm = unary(UnaryOp::log, e);
-        if (!runs(e)) return Sum{logarithm, nullptr};
-        if (!streams(e)) {
-            if (options_.positive(e)) return Sum{nullptr, logarithm};
-            fail("the logarithm of a product needs a running factor that is provably positive", e);
-            return std::nullopt;
-        }
-        if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return separate(u->a);
-        const auto* b = as<Binary>(e);
-        if (b && (b->op == BinaryOp::mul || b->op == BinaryOp::div)) {
-            const auto x = separate_log(b->a);
-            if (!x) return std::nullopt;
-            auto y = separate_log(b->b);
-            if (!y) return std::nullopt;
-            if (b->op == BinaryOp::div) y = Sum{negated(y->a), negated(y->b)};
-            return Sum{plus(x->a, y->a), plus(x->b, y->b)};
-        }
-        if (const auto* c = b && b->op == BinaryOp::pow ? as<Constant>(b->b) : nullptr) {
-            const auto inner = separate_log(b->a);
-            if (!inner) return std::nullopt;
-            const auto scale = [&](const Expr& p) { return p ? times(constant(c->value), p) : p; };
-            return Sum{scale(inner->a), scale(inner->b)};
-        }
-        fail("the logarithm is not of a product of positive factors", logarithm);
-        return std::nullopt;
-    }
-
-    std::optional<Sum> separate_binary(const Expr& e, const Binary& b) {
-        if (b.op == BinaryOp::add || b.op == BinaryOp::sub) {
-            const auto x = separate(b.a);
-            if (!x) return std::nullopt;
-            const auto y = separate(b.b);
-            if (!y) return std::nullopt;
-            const bool subtract = b.op == BinaryOp::sub;
-            const auto join = [&](const Expr& p, const Expr& q) {
-                if (!q) return p;
-                if (!p) return subtract ? negated(q) : q;
-                return simplify(binary(subtract ? BinaryOp::sub : BinaryOp::add, p, q));
-            };
-            return Sum{join(x->a, y->a), join(x->b, y->b)};
-        }
-        if (b.op == BinaryOp::mul || b.op == BinaryOp::div) {
-            // Distributes over the sum when the other factor is of one kind with each part, e.g. (S − μ)·c.
-            const bool left = b.op == BinaryOp::mul && !runs(b.a) && !streams(b.a);
-            const Expr& factor = left ? b.a : b.b;
-            if (!runs(factor) && !streams(factor)) {
-                const auto inner = separate(left ? b.b : b.a);
-                if (!inner) return std::nullopt;
-                const auto scale = [&](const Expr& p) {
-                    return p ? simplify(binary(b.op, left ? factor : p, left ? p : factor)) : p;
-                };
-                return Sum{scale(inner->a), scale(inner->b)};
-            }
-        }
-        fail("it is not a sum of a part of the stream and a part of the running results", e);
-        return std::nullopt;
-    }
-
-    std::optional<std::vector<Term>> split_select(const Expr& e, const Select& s) {
-        if (runs(s.condition)) return fail("the condition depends on a running result", s.condition);
-        auto x = split(s.a);
-        if (!x) return std::nullopt;
-        auto y = split(s.b);
-        if (!y) return std::nullopt;
-        std::vector<Term> out;
-        const auto is_zero = [](const Term& t) {
-            const auto* c = t.tail ? as<Constant>(t.tail) : t.body ? as<Constant>(t.body) : nullptr;
-            return c && c->value == 0;
+        const auto divides = [&](const Part& p) {
+            const auto reads = read_arrays(p.e);
+            return p.sign < 0 && std::any_of(reads.begin(), reads.end(), sums_weights);
         };
-        // A constant stays in its branch: behind the sum an infinite one would meet the other branch's 0.
-        const auto branch = [](Term t) {
-            if (!t.body && t.power == 0 && t.tail && as<Constant>(t.tail)) std::swap(t.body, t.tail);
-            return t;
-        };
-        for (auto t : *x) {
-            if (is_zero(t)) continue;
-            t = branch(t);
-            t.body = select(s.condition, or_one(t.body), constant(0));
-            out.push_back(t);
-        }
-        for (auto t : *y) {
-            if (is_zero(t)) continue;
-            t = branch(t);
-            t.body = select(s.condition, constant(0), or_one(t.body));
-            out.push_back(t);
-        }
-        if (out.empty() || out.size() > max_terms) return fail("it expands into too many separable terms", e);
-        return out;
+        const auto tail = factors(t.tail), body = factors(t.body);
+        return std::any_of(tail.begin(), tail.end(), divides) && std::any_of(body.begin(), body.end(), [&](const Part& p) {
+                   return !stream_.runs(p.e) && options_.wide(p.e);
+               });
     }
 
-    std::optional<std::vector<Term>> split_cast(const Expr& e, const Cast& c) {
-        if (!is_float(c.type)) return fail("a cast to an integer does not distribute", e);
-        auto terms = split(c.a);
-        if (!terms) return std::nullopt;
-        if (terms->size() != 1 || (*terms)[0].power != 0)
-            return fail("a cast of a sum of stream and running result does not distribute", e);
-        note("a cast commutes with a factor up to one rounding");
-        Term& t = (*terms)[0];
-        if (t.body) t.body = cast(c.type, t.body);
-        return terms;
+    [[nodiscard]] StateSpec state_of(const Term& t) const {
+        Correction correction{t.references, t.selections, std::nullopt, kept_};
+        Expr body = or_one(t.body);
+        if (kept_) body = simplify(binary(BinaryOp::mul, body, kept_));
+        return {"_acc", op_, masked(t.masks, body), correction};
+    }
+
+    Expr value_of(Term& t) {
+        Expr value;
+        const bool counts = !t.body && t.masks.empty() && t.references.empty() && op_ == ReduceOp::sum;
+        if (!t.shifted.empty()) {
+            splitter_.note(law(op_, Action::shift).condition);
+            value = moments(t, stream_, options_, t.undefined);
+        } else if (counts) {
+            value = number_of_points(stream_);
+        } else {
+            value = options_.make_state(state_of(t));
+        }
+        settle_undefined(t, stream_);
+        if (t.tail) {
+            Expr acted = op_ == ReduceOp::prod
+                             ? simplify(binary(BinaryOp::mul, value,
+                                               binary(BinaryOp::pow, t.tail, number_of_points(stream_))))
+                         : as<Constant>(value) ? value
+                                               : times(value, t.tail);
+            if (const auto absorbing = law(op_, tail_action()).absorbing; t.masked_tail && absorbing)
+                acted = select(binary(BinaryOp::eq, value, constant(*absorbing)), constant(*absorbing), acted);
+            value = acted;
+        }
+        if (!t.undefined.empty()) value = select(conjunction(t.undefined), constant(nan), value);
+        return masked(t.guards, value);
+    }
+
+    /// Only the reciprocal of a positive sum can be corrected from the first step on: κ/κ′ = z′/z.
+    void keep_reciprocal(Term& t) {
+        if (!t.tail || !t.shifted.empty() || !t.guards.empty() || !t.undefined.empty() || t.masked_tail) return;
+        const auto* quotient = as<Binary>(t.tail);
+        const auto* one = quotient && quotient->op == BinaryOp::div ? as<Constant>(quotient->a) : nullptr;
+        const auto* z = one && one->value == 1 ? as<Read>(quotient->b) : nullptr;
+        const Equation* sum = z && stream_.running(z->array) ? stream_.definition(z->array) : nullptr;
+        if (!sum || sum->reduce != ReduceOp::sum || !stream_.positive(quotient->b)) return;
+        kept_ = t.tail;
+        t.tail = nullptr;
     }
 };
 
-std::variant<Factored, FactorFailure> factor_additive(ReduceOp op, Factoring& f, const Expr& body,
-                                                      const FactorOptions& options) {
-    if (const auto sum = f.separate(body)) {
+/// max and min: first what is monotone in the stream, else one term with a positive factor that waits.
+Result factor_extremum(ReduceOp op, const Expr& body, const Stream& stream, const FactorOptions& options,
+                       Splitter& splitter) {
+    if (auto peeled = peel(op, body, stream, splitter)) {
         Factored out;
-        Term t;
-        t.body = sum->a ? sum->a : constant(0);
-        t.tail = sum->b;
-        out.terms = {t};
-        out.additive_tail = true;
-        out.conditions = {std::string(name(op)) + " distributes over +"};
+        StateSpec spec{"_acc", peeled->op, peeled->core, {{}, peeled->selections, std::nullopt, nullptr}};
+        out.conditions = splitter.conditions;
+        if (!peeled->finish) {
+            out.plain = spec;
+        } else {
+            out.finish = peeled->finish(options.make_state(spec));
+        }
         return out;
     }
-    const FactorFailure additive = f.failure;
-    f.failure = {};
-    auto terms = f.split(body);
-    if (!terms || terms->size() != 1 || (*terms)[0].power != 0) return additive;
-    const Term& t = (*terms)[0];
-    if (t.tail && !options.positive(t.tail))
+    const FactorFailure failure = splitter.failure;
+    splitter.failure = {};
+    auto terms = splitter.split(body);
+    if (!terms || terms->size() != 1 || !terms->front().shifted.empty() || !terms->front().guards.empty())
+        return failure;
+    const Term& t = terms->front();
+    if (t.tail && !stream.positive(where_defined(t.tail)))
         return FactorFailure{"a factor under max or min must be provably positive", t.tail};
-    Factored out;
-    out.terms = *terms;
-    if (!out.terms[0].body) out.terms[0].body = constant(1);
-    out.conditions = f.conditions;
-    out.conditions.push_back(std::string(name(op)) + " distributes over × by a positive factor");
-    return out;
+    return SumFactoring(op, stream, options, splitter).run(*terms);
 }
 
 }  // namespace
 
-std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Leaves& leaves,
-                                             const FactorOptions& options) {
-    Factoring f(leaves, options);
-    Factored out;
-    if (!f.runs(body) && op != ReduceOp::sum) {
-        Term t;
-        t.body = body;
-        out.terms = {t};
-        out.additive_tail = op == ReduceOp::max || op == ReduceOp::min;
-        out.power_tail = op == ReduceOp::prod;
+bool operator==(const Reference& a, const Reference& b) {
+    return same(a.value, b.value) && same(a.guarded, b.guarded) && same(a.scale, b.scale) && a.is_max == b.is_max &&
+           same(a.base, b.base);
+}
+bool operator==(const Selection& a, const Selection& b) {
+    return same(a.extremum, b.extremum) && same(a.nothing, b.nothing);
+}
+bool operator==(const Moment& a, const Moment& b) {
+    return a.powers == b.powers && a.lower == b.lower &&
+           std::equal(a.origins.begin(), a.origins.end(), b.origins.begin(), b.origins.end(), same);
+}
+bool operator==(const Correction& a, const Correction& b) {
+    return a.references == b.references && a.selections == b.selections && a.moment == b.moment && same(a.kept, b.kept);
+}
+
+Result factor(ReduceOp op, const Expr& body, const Stream& stream, const FactorOptions& options) {
+    if (!stream.runs(body)) {
+        Factored out;
+        out.plain = StateSpec{"", op, body, {}};
         return out;
     }
-    if (op == ReduceOp::max || op == ReduceOp::min) return factor_additive(op, f, body, options);
-
-    auto terms = f.split(body);
-    if (!terms) return f.failure;
+    Splitter splitter(stream, options, stream.whole(body));
+    if (op == ReduceOp::max || op == ReduceOp::min) return factor_extremum(op, body, stream, options, splitter);
+    auto terms = splitter.split(body);
+    if (!terms) return splitter.failure;
     if (op == ReduceOp::prod) {
-        if (terms->size() != 1 || (*terms)[0].power != 0 || (*terms)[0].log_kept)
-            return FactorFailure{"only a factor moves out of a product", body};
-        out.power_tail = true;
+        if (stream.whole(body)) return FactorFailure{"the power of an integer that wraps is no product", body};
+        const bool factor_only = terms->size() == 1 && terms->front().shifted.empty() &&
+                                 terms->front().references.empty() && terms->front().guards.empty() &&
+                                 terms->front().selections.empty();
+        if (!factor_only) return FactorFailure{"only a factor moves out of a product", body};
     }
-    out.terms = std::move(*terms);
-    for (auto& t : out.terms) {
-        if (!t.body) t.body = constant(1);
-        if (!options.keep_tails || !t.tail || t.power != 0 || out.terms.size() != 1 || op != ReduceOp::sum) continue;
-        // Only the reciprocal of a positive sum can be corrected from the first step on: κ/κ′ = z′/z.
-        const auto* quotient = as<Binary>(t.tail);
-        const auto* one = quotient && quotient->op == BinaryOp::div ? as<Constant>(quotient->a) : nullptr;
-        const auto* z = one && one->value == 1 ? as<Read>(quotient->b) : nullptr;
-        if (!z || !leaves.is_running_sum(*z) || !options.positive(quotient->b)) continue;
-        t.kept = t.tail;
-        t.body = simplify(binary(BinaryOp::mul, t.body, t.tail));
-        t.tail = nullptr;
-    }
-    out.centres = std::move(f.centres);
-    out.conditions = std::move(f.conditions);
-    if (op == ReduceOp::sum) out.conditions.insert(out.conditions.begin(), "sum distributes over ×");
-    return out;
+    return SumFactoring(op, stream, options, splitter).run(std::move(*terms));
 }
 
 }  // namespace napkin

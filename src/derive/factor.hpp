@@ -1,13 +1,9 @@
 #pragma once
-// Streamability from the algebra of a reduction's body (design.md, "The calculus").
+// Streamability from the algebra of a reduction's body (design.md, "The calculus"; the laws are those of law.hpp).
 //
-// Let R = ⊕_x f(x; ν), where ν are other reductions of the same stream. R streams when f is a finite ⊕ of terms
-//     body(x; κ(ν)) ⊗ tail(ν),
-// with ⊗ distributing over ⊕ ((sum,×), (max,+), (min,+), (max,× by a positive), and (prod, power)), where the kept factor κ
-// enters the body only through exp(A(x) + B(ν)). The tail waits for the end of the stream. The kept factor stays for stability: when
-// the running ν changes from ν′ to ν, what was accumulated is multiplied by exp(B(ν) − B(ν′)), which no longer depends on x.
-// Sums A(x) + B(ν) under a product are expanded around a running centre c of A (shifted moments): (A − c) + (c + B), so
-// that variance-like results do not cancel.
+// Let R = ⊕_x f(x; ν), where ν are other reductions of the same stream. R streams when it is a map of ν and of states
+//     acc = ⊕_x body(x; ρ(ν)),
+// where what is accumulated can follow ρ as it moves: a reference of an exponential, an origin of a power, the extremum of a selection.
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,37 +12,58 @@
 
 #include "algebra/expr.hpp"
 #include "algebra/reduce.hpp"
+#include "derive/dominance.hpp"
+#include "derive/stream.hpp"
 
 namespace napkin {
 
-/// What the calculus needs to know of the leaves.
-struct Leaves {
-    std::function<bool(const Read&)> is_running;      ///< a result ν of the same stream
-    std::function<bool(const Read&)> is_running_sum;  ///< … and a sum, which starts at 0
-    std::vector<AxisId> axes;                         ///< the reduced axes, the streamed axis x among them
+/// b^(A(x) − s·guarded) stands in the body. What was accumulated is multiplied by b^(s·(value′ − guarded)).
+struct Reference {
+    Expr value;  ///< infinite while nothing that counts has arrived: the factor is 0 then, and so is what was accumulated
+    Expr guarded;        ///< the same, but finite
+    Expr scale;          ///< |s|; null: 1
+    bool is_max = true;  ///< s > 0 and the value is a maximum; else s < 0 and it is a minimum
+    Expr base;           ///< null: e
+    friend bool operator==(const Reference& a, const Reference& b);
 };
 
-/// A running centre: the mean of `of` over the reduced axes. `placeholder` is a Read that stands for it.
-struct Centre {
-    Expr of;
-    Expr placeholder;
+/// What is reduced counts only where A(x) is the running extremum: what was accumulated is void when that moves.
+struct Selection {
+    Expr extremum;
+    Expr nothing;  ///< the void value, neutral under ⊕
+    friend bool operator==(const Selection& a, const Selection& b);
 };
 
-struct Term {
-    Expr body;        ///< x-dependent part, kept factors included, without the centred power
-    int centre = -1;  ///< index into Factored::centres, or -1
-    int power = 0;    ///< body · (centre.of − c)^power is reduced
-    Expr log_kept;    ///< B(ν): the body contains exp(B(ν)); null: nothing is kept
-    Expr kept;        ///< a factor of the body kept as it is (auxiliary form); null: none
-    Expr tail;        ///< ⊗ factor applied after the stream; null: none
+/// A moment Σ w·Π_g (A_g − r_g)^p_g: follows the r_g by the moments of lower powers.
+struct Moment {
+    std::vector<int> powers;                                  ///< p_g
+    std::vector<Expr> origins;                                ///< r_g(ν)
+    std::vector<std::pair<std::vector<int>, ArrayId>> lower;  ///< those that are not identically 0
+    friend bool operator==(const Moment& a, const Moment& b);
+};
+
+/// How an accumulated value follows the running results: the actions of law.hpp that act at every step.
+struct Correction {
+    std::vector<Reference> references;
+    std::vector<Selection> selections;
+    std::optional<Moment> moment;
+    Expr kept;  ///< a factor 1/z(ν) of the body that is kept as it is (auxiliary form); null: none
+    friend bool operator==(const Correction& a, const Correction& b);
+};
+
+/// A reduction over the stream that is to be a state.
+struct StateSpec {
+    std::string suffix;  ///< of its name, behind the reduction's
+    ReduceOp op = ReduceOp::sum;
+    Expr body;
+    Correction correction;
 };
 
 struct Factored {
-    std::vector<Term> terms;  ///< combined with ⊕ (sum only; max, min and prod have one term)
-    std::vector<Centre> centres;
-    std::vector<std::string> conditions;  ///< side conditions used, and why they hold
-    bool additive_tail = false;           ///< ⊗ is + (max, min)
-    bool power_tail = false;              ///< ⊗ is power by the number of reduced points (prod)
+    std::optional<StateSpec> plain;  ///< the reduction is this state itself
+    Expr finish;                     ///< else: a map of ν and of states that were made
+    Expr to_lower;  ///< a reference that has to be lowered: all that was factored under it is to be factored again; null: none
+    std::vector<std::string> conditions;  ///< of the laws used
 };
 
 /// Why a body cannot be written so, and the term at which it fails.
@@ -56,12 +73,14 @@ struct FactorFailure {
 };
 
 struct FactorOptions {
-    bool keep_tails = false;                          ///< auxiliary form
-    std::function<Expr(const Expr& of)> make_centre;  ///< the placeholder for a centre of `of`
-    std::function<bool(const Expr&)> positive;        ///< provably > 0, knowing what the reads were computed from
+    bool keep_tails = false;                           ///< auxiliary form
+    std::function<Expr(const StateSpec&)> make_state;  ///< the state's value, as a Read of it; equal states are one
+    /// Whether exponentials under this reference are 1/n of what was written, n being the number of reduced points.
+    std::function<bool(const Expr& reference)> lowered;
+    std::function<bool(const Expr&)> wide;  ///< reads values whose sum over n points may leave the range of an accumulator
 };
 
-std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Leaves& leaves,
+std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Stream& stream,
                                              const FactorOptions& options);
 
 }  // namespace napkin

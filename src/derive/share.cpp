@@ -78,6 +78,9 @@ const char* name_for(const Expr& e, bool carry) {
     if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return "weight";
     if (as<Select>(e)) return "guarded";
     if (const auto* b = as<Binary>(e)) {
+        // A weight keeps its name when a constant scales it.
+        if (b->op == BinaryOp::mul && free_axes(b->b).empty() && read_arrays(b->b).empty())
+            return name_for(b->a, carry);
         if (b->op == BinaryOp::mul) return "product";
         if (b->op == BinaryOp::sub) return "difference";
         if (b->op == BinaryOp::div) return "quotient";

@@ -174,7 +174,7 @@ TEST_F(Cli, derive_prints_the_loop) {
     EXPECT_THAT(outcome.out, AllOf(StartsWith("attention: 7 equations → 1 kernel, streamed over x\nrules: "),
                                    HasSubstr("  state P_M[q]       = -inf\n"),
                                    HasSubstr("        P_M          = max(P_M′, max(x) S[q, x] * size(k)^-0.5)\n"),
-                                   HasSubstr("  tail  O[q, d]      = O_acc / P_Z\n")));
+                                   HasSubstr("  tail  O[q, d]      = O_acc / P_Z_acc\n")));
 }
 
 TEST_F(Cli, derive_explains_and_validates_every_step) {

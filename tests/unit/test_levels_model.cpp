@@ -65,9 +65,9 @@ TEST(LevelsModel, TheClusterThatSavesMost) {
     const double by_hand = (two.link.saved_seconds_per_byte * (1 - 1.0 / 2)) /
                            (four.link.saved_seconds_per_byte * (1 - 1.0 / 4));
     EXPECT_NEAR(two.saved_s / four.saved_s, by_hand, 1e-9);
-    // A row takes 2·d bytes of Q and 4·d of O's sums, and twelve of its state and six of its scores: M ≥ g·(6·d + 18), and every group
+    // A row takes 2·d bytes of Q and 4·d of O's sums, and fourteen of its state and six of its scores: M ≥ g·(6·d + 20), and every group
     // loads 4·x·d bytes.
-    const double alpha = 65536.0 * 65536 * 4 * 128 * (6 * 128 + 18);
+    const double alpha = 65536.0 * 65536 * 4 * 128 * (6 * 128 + 20);
     EXPECT_NEAR(two.saved_s, two.link.saved_seconds_per_byte * alpha / kib(227) / 2, 1e-9);
 }
 

@@ -1,0 +1,78 @@
+#include "derive/law.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+const std::vector<Law>& laws() {
+    using enum ReduceOp;
+    static const std::vector<Law> table{
+        {"a factor leaves a sum", sum, Action::multiply, 0, 0, "×", "1/a", "sum distributes over ×", Stable::by_itself},
+        {"an exponential follows a sum", sum, Action::exponential, 0, 0, "× b^a", "× b^-a",
+         "b^(A(x) + B(ν)) is kept as b^(A(x) − R) and corrected by b^(R′ − R), R being a running maximum that is at "
+         "least A(x) "
+         "wherever the factor counts; b^(B(ν) + R) waits for the end; where a division by the sum of n such factors "
+         "waits as well and "
+         "what they weight may be as large as its type allows, they are taken as 1/n of that, so that no partial sum "
+         "is larger than the "
+         "mean's own terms",
+         Stable::by_dominance},
+        {"a centre follows a power", sum, Action::shift, 0, 0, "A − r", "A + r",
+         "powers of A(x) + B(ν) are moments about a running r, moved by the binomial theorem; r is what the definition "
+         "subtracts, an extremum or mean of A, or else the mean of A under the non-negative part of the weights",
+         Stable::by_weighted_centre},
+        {"a choice leaves a sum", sum, Action::choose, 0, 0, "where c", "where not c",
+         "a condition without the stream selects whole sums", Stable::by_itself},
+        {"a selection follows a sum", sum, Action::select, 0, 0, "where A = M", "",
+         "what is summed where A(x) equals its running extremum is void as soon as that moves", Stable::by_equality},
+        {"a factor leaves a product", prod, Action::raise, 1, std::nullopt, "×", "1/a",
+         "a factor of every one of n points is its n-th power", Stable::by_itself},
+        {"a term leaves a maximum", max, Action::add, -inf, -inf, "+", "-a", "max distributes over +", Stable::by_itself},
+        {"a term leaves a minimum", min, Action::add, inf, inf, "+", "-a", "min distributes over +", Stable::by_itself},
+        {"a positive factor leaves a maximum", max, Action::multiply, -inf, -inf, "×", "1/a",
+         "max distributes over × by a positive factor", Stable::by_itself},
+        {"a positive factor leaves a minimum", min, Action::multiply, inf, inf, "×", "1/a",
+         "min distributes over × by a positive factor", Stable::by_itself},
+        {"a monotone function leaves a maximum", max, Action::map, -inf, std::nullopt, "φ", "φ⁻¹",
+         "a monotone function of a maximum is the maximum of its values, and of a minimum where it decreases",
+         Stable::by_itself},
+        {"a monotone function leaves a minimum", min, Action::map, inf, std::nullopt, "φ", "φ⁻¹",
+         "a monotone function of a minimum is the minimum of its values, and of a maximum where it decreases",
+         Stable::by_itself},
+        {"a selection follows a maximum", max, Action::select, -inf, -inf, "where A = M", "",
+         "what is selected where A(x) equals its running extremum is void as soon as that moves", Stable::by_equality},
+        {"a selection follows a minimum", min, Action::select, inf, inf, "where A = M", "",
+         "what is selected where A(x) equals its running extremum is void as soon as that moves", Stable::by_equality},
+    };
+    return table;
+}
+
+const Law& law(ReduceOp plus, Action action) {
+    const auto row = std::find_if(laws().begin(), laws().end(),
+                                  [&](const Law& l) { return l.plus == plus && l.action == action; });
+    internal_check(row != laws().end(), "no law for this reduction and action");
+    return *row;
+}
+
+const Monotone* monotone(UnaryOp function) {
+    using Domain = Monotone::Domain;
+    static constexpr std::array table{
+        Monotone{UnaryOp::neg, false, Domain::all},          Monotone{UnaryOp::exp, true, Domain::all},
+        Monotone{UnaryOp::tanh, true, Domain::all},          Monotone{UnaryOp::erf, true, Domain::all},
+        Monotone{UnaryOp::floor, true, Domain::all},         Monotone{UnaryOp::log, true, Domain::not_negative},
+        Monotone{UnaryOp::sqrt, true, Domain::not_negative}, Monotone{UnaryOp::rsqrt, false, Domain::not_negative},
+        Monotone{UnaryOp::abs, true, Domain::not_negative}};
+    const auto row = std::find_if(table.begin(), table.end(), [&](const Monotone& m) { return m.function == function; });
+    return row == table.end() ? nullptr : &*row;
+}
+
+}  // namespace napkin

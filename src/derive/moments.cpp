@@ -1,0 +1,331 @@
+#include "derive/moments.hpp"
+
+#include <algorithm>
+
+#include "algebra/polynomial.hpp"
+
+namespace napkin {
+namespace {
+
+using Powers = std::vector<int>;
+
+double binomial(int n, int k) {
+    double value = 1;
+    for (int i = 0; i < k; ++i) value = value * (n - i) / (i + 1);
+    return value;
+}
+
+bool is_zero(const Expr& e) {
+    const auto* c = as<Constant>(e);
+    return c && c->value == 0;
+}
+
+bool is_one(const Expr& e) {
+    const auto* c = e ? as<Constant>(e) : nullptr;
+    return !e || (c && c->value == 1);
+}
+
+bool same_conditions(const Conditions& a, const Conditions& b) {
+    const auto within = [](const Conditions& inner, const Conditions& outer) {
+        return std::all_of(inner.begin(), inner.end(), [&](const Expr& x) {
+            return std::any_of(outer.begin(), outer.end(), [&](const Expr& y) { return equal(x, y); });
+        });
+    };
+    return within(a, b) && within(b, a);
+}
+
+/// where(masks, e, 0), taken apart.
+struct Masked {
+    Conditions masks;
+    Expr e;
+};
+Masked taken_apart(const Expr& e) {
+    const auto* s = as<Select>(e);
+    if (!s || !is_zero(s->b)) return {{}, e};
+    return {conjuncts(s->condition), s->a};
+}
+
+/// A running mean of a quantity.
+struct Mean {
+    Expr value;          ///< 0 while it has no weight
+    Expr weight;         ///< its weights (null: 1) and
+    Conditions masks;    ///< where they count
+    bool exact = false;  ///< at the end of the stream it is what the definition subtracts
+};
+
+/// Factors A + B of one A.
+struct Group {
+    Expr a;
+    std::vector<Expr> b;
+    Expr origin;               ///< a running extremum of a, finite; null: none
+    std::optional<Mean> mean;  ///< of a − origin
+    std::vector<Expr> shifts;  ///< r + B at the end of the stream; null: 0
+
+    /// A − r.
+    [[nodiscard]] Expr centred() const { return mean ? minus(minus(a, origin), mean->value) : minus(a, origin); }
+    [[nodiscard]] Expr reference() const { return mean ? plus(origin, mean->value) : origin; }
+};
+
+class Expansion {
+public:
+    Expansion(const Term& term, const Stream& stream, const FactorOptions& options)
+        : term_(term), stream_(stream), options_(options) {}
+
+    Expr run(Conditions& undefined) {
+        for (const auto& [a, b] : term_.shifted) group_of(a).b.push_back(b);
+        for (auto& g : groups_) place(g, undefined);
+        Expr total;
+        Powers powers(groups_.size(), 0);
+        do {
+            const Expr c = coefficient(powers);
+            if (is_zero(c)) continue;
+            const Expr value = value_of(powers);
+            if (!value) continue;
+            total = plus(is_one(c) ? value : times(value, c), total);  // the highest power first
+        } while (next(powers));
+        return or_zero(total);
+    }
+
+private:
+    const Term& term_;
+    const Stream& stream_;
+    const FactorOptions& options_;
+    std::vector<Group> groups_;
+
+    Group& group_of(const Expr& a) {
+        for (auto& g : groups_)
+            if (equal_over_reals(g.a, a)) return g;
+        groups_.push_back({a, {}, nullptr, std::nullopt, {}});
+        return groups_.back();
+    }
+
+    // --- the choice of r --------------------------------------------------------------------------------------------------
+
+    void place(Group& g, Conditions& undefined) {
+        std::vector<Expr> rest = g.b;  // r + B without the mean
+        for (std::size_t i = 0; i < g.b.size() && !g.origin; ++i) {
+            for (const auto& [sign, part] : addends(where_defined(g.b[i]))) {
+                if (sign > 0 || !stream_.runs(part)) continue;
+                auto found = extremum(part, true, stream_);
+                if (!found || !covers(*found, g.a, term_.masks, stream_)) found = extremum(part, false, stream_);
+                if (!found || !covers(*found, g.a, term_.masks, stream_)) continue;
+                g.origin = found->guarded;
+                if (term_.masks.empty() && found->empty) undefined.push_back(found->empty);
+                for (auto& b : rest) b = to_expr(polynomial(where_defined(b)) + polynomial(found->value));
+                break;
+            }
+        }
+        std::size_t exact = rest.size();  // the factor in which the definition subtracts this very mean
+        for (std::size_t i = 0; i < rest.size() && !g.mean; ++i) {
+            g.mean = subtracted_mean(rest[i], minus(g.a, g.origin));
+            if (g.mean && g.mean->exact) exact = i;
+        }
+        if (!g.mean && (!g.origin || rest.size() > 1)) g.mean = weighted_mean(g);
+        for (const auto& b : rest) {
+            const bool cancels = exact < rest.size() && equal_over_reals(where_defined(b), where_defined(rest[exact]));
+            const Expr shift = cancels ? nullptr : g.mean ? plus(g.mean->value, b) : b;
+            g.shifts.push_back(shift && !is_zero(shift) ? shift : nullptr);
+        }
+    }
+
+    [[nodiscard]] const Equation* running_sum(const Expr& e) const {
+        const auto* r = as<Read>(e);
+        const Equation* state = r && stream_.running(r->array) ? stream_.definition(r->array) : nullptr;
+        return state && state->reduce == ReduceOp::sum && state->reduce_axes == stream_.axes ? state : nullptr;
+    }
+
+    /// −b as a mean of `of`: N/D with N = Σ w·of and D = Σ w, or N times something fixed.
+    std::optional<Mean> subtracted_mean(const Expr& b, const Expr& of) {
+        const Polynomial p = -polynomial(where_defined(b));
+        if (p.size() != 1 || p[0].coefficient <= 0) return std::nullopt;
+        Expr numerator, denominator;
+        Polynomial other{{p[0].coefficient, {}}};
+        for (const auto& [e, power] : p[0].powers) {
+            if (power == 1 && !numerator && running_sum(e)) {
+                numerator = e;
+            } else if (power == -1 && !denominator && running_sum(e)) {
+                denominator = e;
+            } else if (stream_.fixed(e)) {
+                other[0].powers.emplace_back(e, power);
+            } else {
+                return std::nullopt;
+            }
+        }
+        if (!numerator) return std::nullopt;
+        const Masked n = taken_apart(stream_.written_out(running_sum(numerator)->body));
+        const Expr a = stream_.written_out(of);
+        Mean mean;
+        mean.masks = n.masks;
+        if (denominator) {
+            const Masked d = taken_apart(stream_.written_out(running_sum(denominator)->body));
+            if (!(other == Polynomial{{1, {}}}) || !same_conditions(n.masks, d.masks) || !stream_.not_negative(d.e) ||
+                !(polynomial(n.e) == polynomial(simplify(binary(BinaryOp::mul, d.e, a)))))
+                return std::nullopt;
+            mean.weight = is_one(d.e) ? nullptr : d.e;
+            mean.exact = true;
+            mean.value = ratio(numerator, denominator);
+            return mean;
+        }
+        if (!equal_over_reals(n.e, a)) {
+            const auto weight = quotient(polynomial(n.e), polynomial(a));
+            if (!weight || !stream_.not_negative(to_expr(*weight))) return std::nullopt;
+            mean.weight = to_expr(*weight);
+            if (stream_.runs(mean.weight)) return std::nullopt;
+        }
+        const Expr count = options_.make_state({"_count", ReduceOp::sum, masked(mean.masks, or_one(mean.weight)), {}});
+        const Polynomial points = polynomial(number_of_points(stream_));
+        mean.exact = !mean.weight && mean.masks.empty() && other * points == Polynomial{{1, {}}};
+        mean.value = mean.weight ? ratio(numerator, count) : mean_of_points(numerator, count);
+        return mean;
+    }
+
+    /// The mean of a − origin under the part of the weights that says how much a point counts: their absolute values, as far as they vary
+    /// over no more axes than a does, so that the centre costs no more than a reduction of a.
+    Mean weighted_mean(const Group& g) {
+        const auto a_axes = free_axes(g.a);
+        const auto within = [&](const Expr& e) {
+            const auto axes = free_axes(e);
+            return std::all_of(axes.begin(), axes.end(), [&](AxisId x) {
+                const auto has = [&](const std::vector<AxisId>& list) {
+                    return std::find(list.begin(), list.end(), x) != list.end();
+                };
+                return has(a_axes) || has(stream_.axes);
+            });
+        };
+        const auto parts = term_.body ? factors(term_.body) : std::vector<Part>{};
+        const bool follows = std::all_of(parts.begin(), parts.end(),
+                                         [&](const Part& f) { return !stream_.runs(f.e) || within(f.e); });
+        Mean mean;
+        mean.masks = term_.masks;
+        for (const auto& [sign, f] : parts) {
+            if (!within(f) || (stream_.runs(f) && !follows)) continue;
+            const Expr size = stream_.not_negative(f) ? f : simplify(unary(UnaryOp::abs, f));
+            mean.weight = sign > 0 ? times(mean.weight, size) : over(mean.weight, size);
+        }
+        if (is_one(mean.weight)) mean.weight = nullptr;
+        Correction correction;
+        if (follows && stream_.runs(or_one(mean.weight))) correction.references = term_.references;
+        correction.selections = term_.selections;
+        const Expr weight = options_.make_state(
+            {mean.weight ? "_weight" : "_count", ReduceOp::sum, masked(mean.masks, or_one(mean.weight)), correction});
+        if (g.origin) correction.moment = Moment{{1}, {g.origin}, {{{0}, as<Read>(weight)->array}}};
+        const Expr total = options_.make_state(
+            {"_total", ReduceOp::sum, masked(mean.masks, times(mean.weight, minus(g.a, g.origin))), correction});
+        mean.value = mean.weight ? ratio(total, weight) : mean_of_points(total, weight);
+        return mean;
+    }
+
+    // Before anything counts, the weight is 0 and so is every moment: any centre will do, 0 does.
+    static Expr ratio(const Expr& total, const Expr& weight) {
+        return select(binary(BinaryOp::eq, weight, constant(0)), constant(0), binary(BinaryOp::div, total, weight));
+    }
+    static Expr mean_of_points(const Expr& total, const Expr& count) {
+        return binary(BinaryOp::div, total, binary(BinaryOp::max, count, constant(1)));
+    }
+
+    // --- moments ------------------------------------------------------------------------------------------------------------
+
+    /// The powers after these, up to each group's number of factors; false after the last.
+    bool next(Powers& powers) const {
+        for (std::size_t i = 0; i < powers.size(); ++i) {
+            if (powers[i] < static_cast<int>(groups_[i].b.size())) {
+                ++powers[i];
+                return true;
+            }
+            powers[i] = 0;
+        }
+        return false;
+    }
+
+    /// Of Π_g (A_g − r_g)^p_g in the expansion of Π_g Π_i ((A_g − r_g) + s_gi).
+    [[nodiscard]] Expr coefficient(const Powers& powers) const {
+        Expr out = constant(1);
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            const auto& shifts = groups_[i].shifts;
+            const int n = static_cast<int>(shifts.size()), p = powers[i];
+            const auto differs = [&](const Expr& s) { return !s != !shifts[0] || (s && !equal(s, shifts[0])); };
+            if (std::none_of(shifts.begin(), shifts.end(), differs)) {
+                if (p < n && !shifts[0]) return constant(0);
+                Expr power;
+                for (int k = p; k < n; ++k) power = times(power, shifts[0]);
+                if (const double ways = binomial(n, p); ways != 1) power = times(constant(ways), power);
+                if (power) out = simplify(binary(BinaryOp::mul, out, power));
+                continue;
+            }
+            std::vector<Expr> symmetric(static_cast<std::size_t>(n) + 1, constant(0));  // by the power of A − r
+            symmetric[0] = constant(1);
+            for (int k = 0; k < n; ++k) {
+                const Expr& s = shifts[static_cast<std::size_t>(k)];
+                for (int power = k + 1; power >= 0; --power) {
+                    auto& c = symmetric[static_cast<std::size_t>(power)];
+                    const Expr by_shift = s && !is_zero(c) ? simplify(binary(BinaryOp::mul, c, s)) : constant(0);
+                    const Expr lower = power > 0 ? symmetric[static_cast<std::size_t>(power) - 1] : constant(0);
+                    c = simplify(binary(BinaryOp::add, lower, by_shift));
+                }
+            }
+            if (is_zero(symmetric[static_cast<std::size_t>(p)])) return constant(0);
+            out = simplify(binary(BinaryOp::mul, out, symmetric[static_cast<std::size_t>(p)]));
+        }
+        return out;
+    }
+
+    /// Σ w·(A − r) of one group is 0 where r is the mean under w itself.
+    [[nodiscard]] bool vanishes(const Powers& powers) const {
+        const Group* only = nullptr;
+        for (std::size_t i = 0; i < powers.size(); ++i) {
+            if (powers[i] == 0) continue;
+            if (powers[i] > 1 || only) return false;
+            only = &groups_[i];
+        }
+        if (!only || !only->mean || !term_.selections.empty()) return false;
+        const Mean& m = *only->mean;
+        return same_conditions(m.masks, term_.masks) && equal(or_one(m.weight), or_one(term_.body));
+    }
+
+    /// The moment at the end of the stream; null where it is 0.
+    Expr value_of(const Powers& powers) {
+        const bool counts = std::all_of(powers.begin(), powers.end(), [](int p) { return p == 0; });
+        if (counts && !term_.body && term_.masks.empty()) return number_of_points(stream_);
+        return moment(powers);
+    }
+
+    Expr moment(const Powers& powers) {
+        if (vanishes(powers)) return nullptr;
+        Expr body = term_.body;
+        int degree = 0;
+        for (std::size_t i = 0; i < powers.size(); ++i)
+            for (int k = 0; k < powers[i]; ++k, ++degree) body = times(body, groups_[i].centred());
+        Correction correction;
+        correction.references = term_.references;
+        correction.selections = term_.selections;
+        if (degree > 0) {
+            Moment follows;
+            follows.powers = powers;
+            for (const auto& g : groups_) follows.origins.push_back(g.reference());
+            Powers lower(powers.size(), 0);
+            do {
+                bool below = lower != powers;
+                for (std::size_t i = 0; i < powers.size(); ++i) below = below && lower[i] <= powers[i];
+                if (!below) continue;
+                if (const Expr state = moment(lower)) follows.lower.emplace_back(lower, as<Read>(state)->array);
+            } while (next(lower));
+            correction.moment = std::move(follows);
+        }
+        const std::string name = degree > 0 ? "_moment" + std::to_string(degree) : term_.body ? "_weight" : "_count";
+        return options_.make_state({name, ReduceOp::sum, masked(term_.masks, or_one(body)), correction});
+    }
+};
+
+}  // namespace
+
+Expr number_of_points(const Stream& stream) {
+    Expr points;
+    for (const AxisId a : stream.axes) points = points ? binary(BinaryOp::mul, points, axis_size(a)) : axis_size(a);
+    return points;
+}
+
+Expr moments(const Term& term, const Stream& stream, const FactorOptions& options, Conditions& undefined) {
+    return Expansion(term, stream, options).run(undefined);
+}
+
+}  // namespace napkin

@@ -1,0 +1,513 @@
+#include "derive/split.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "algebra/polynomial.hpp"
+#include "derive/law.hpp"
+#include "derive/moments.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::size_t max_terms = 64;  // an expansion beyond this is refused rather than left to grow
+constexpr int max_power = 8;
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+bool is_zero(const Expr& e) {
+    const auto* c = as<Constant>(e);
+    return c && c->value == 0;
+}
+
+/// b^exponent with a constant base above 1, or e^exponent (base null).
+struct Power {
+    Expr base, exponent;
+};
+std::optional<Power> as_exponential(const Expr& e) {
+    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return Power{nullptr, u->a};
+    const auto* b = as<Binary>(e);
+    if (!b || b->op != BinaryOp::pow) return std::nullopt;
+    if (const auto* base = as<Constant>(b->a); base && base->value > 0 && base->value != 1 && std::isfinite(base->value)) {
+        if (base->value > 1) return Power{b->a, b->b};
+        return Power{constant(1 / base->value), negated(b->b)};
+    }
+    if (const auto* exponent = as<Constant>(b->b); exponent && std::isfinite(exponent->value))
+        if (auto inner = as_exponential(b->a)) return Power{inner->base, times(inner->exponent, b->b)};
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::nullopt_t Splitter::fail(const std::string& reason, const Expr& term) {
+    if (!failure.term) failure = {reason, term};
+    return std::nullopt;
+}
+void Splitter::note(std::string_view condition) {
+    for (const auto& c : conditions)
+        if (c == condition) return;
+    conditions.emplace_back(condition);
+}
+
+std::optional<Terms> Splitter::split(const Expr& e, const Conditions& masks) {
+    if (!masks.empty()) return compute(e, masks);
+    if (const auto hit = known_.find(e); hit != known_.end()) return hit->second;
+    auto out = compute(e, masks);
+    known_.emplace(e, out);
+    return out;
+}
+
+std::optional<Terms> Splitter::compute(const Expr& e, const Conditions& masks) {
+    Term whole;
+    if (!stream_.streams(e)) {
+        whole.tail = e;
+        return Terms{whole};
+    }
+    if (!stream_.runs(e)) {
+        whole.body = e;
+        return Terms{whole};
+    }
+    if (const auto p = as_exponential(e)) return exponential_of(e, p->base, p->exponent, masks);
+    if (const auto* b = as<Binary>(e)) {
+        if (b->op == BinaryOp::add || b->op == BinaryOp::sub) return sum(e, masks);
+        if (b->op == BinaryOp::mul || b->op == BinaryOp::div) return product(e, masks);
+        if (b->op == BinaryOp::pow) {
+            if (const auto* c = as<Constant>(b->b)) return power(e, b->a, c->value, masks);
+            return fail("a power whose exponent is not a constant does not separate", e);
+        }
+        return fail(std::string("no operation distributes over '") + std::string(name(b->op)) +
+                        "' of the stream and a running result",
+                    e);
+    }
+    if (const auto* u = as<Unary>(e)) {
+        switch (u->op) {
+            case UnaryOp::neg: return product(e, masks);
+            case UnaryOp::sqrt: return power(e, u->a, 0.5, masks);
+            case UnaryOp::rsqrt: return power(e, u->a, -0.5, masks);
+            case UnaryOp::abs: return wrapped(e, u->a, masks);
+            case UnaryOp::log: return sum(e, masks);
+            default: break;
+        }
+        return fail(std::string("no operation distributes over '") + std::string(name(u->op)) +
+                        "' of the stream and a running result",
+                    e);
+    }
+    if (const auto* s = as<Select>(e)) return choice(e, *s, masks);
+    if (const auto* c = as<Cast>(e)) {
+        if (!is_float(c->type)) return fail("a cast to an integer does not distribute", e);
+        return wrapped(e, c->a, masks);
+    }
+    return fail("it mixes the stream with a running result", e);
+}
+
+std::optional<Terms> Splitter::sum(const Expr& e, const Conditions& masks) {
+    Shifted together;
+    Terms out;
+    for (const auto& [sign, part] : addends(e)) {
+        const FactorFailure before = failure;
+        if (auto pair = separate(part)) {
+            together.a = sign > 0 ? plus(together.a, pair->a) : minus(together.a, pair->a);
+            together.b = sign > 0 ? plus(together.b, pair->b) : minus(together.b, pair->b);
+            continue;
+        }
+        failure = before;
+        if (equal(part, e)) return fail("it is not a sum of a part of the stream and a part of the running results", e);
+        auto terms = split(part, masks);
+        if (!terms) return std::nullopt;
+        for (auto& t : *terms) {
+            if (sign < 0) t.tail = negated(or_one(t.tail));
+            out.push_back(std::move(t));
+        }
+    }
+    Term t;
+    if (wraps_ && together.a && together.b) {
+        Term waits;
+        waits.tail = together.b;
+        out.insert(out.begin(), std::move(waits));
+        together.b = nullptr;
+    }
+    if (together.a && together.b) {
+        // B − A as −(A − B): a quantity has one centre, whichever way it is subtracted.
+        if (const auto* u = as<Unary>(together.a); u && u->op == UnaryOp::neg) {
+            together = {u->a, negated(together.b)};
+            t.tail = constant(-1);
+        }
+        t.shifted.push_back(together);
+    } else {
+        t.body = together.a;
+        t.tail = together.b;
+    }
+    if (together.a || together.b) out.insert(out.begin(), std::move(t));
+    if (out.size() > max_terms) return fail("it expands into too many separable terms", e);
+    return out;
+}
+
+std::optional<Terms> Splitter::product(const Expr& e, const Conditions& masks) {
+    const auto parts = factors(e);
+    // Exponentials of one base are one exponential: A and B in different factors are still A + B.
+    std::vector<std::pair<Power, std::size_t>> joined;  // and the number of factors
+    const auto find = [&](const Expr& base) {
+        for (auto& j : joined)
+            if (base && j.first.base ? equal(base, j.first.base) : !base && !j.first.base) return &j;
+        return static_cast<std::pair<Power, std::size_t>*>(nullptr);
+    };
+    for (const auto& [sign, part] : parts) {
+        const auto p = as_exponential(part);
+        if (!p) continue;
+        const Expr exponent = sign > 0 ? p->exponent : negated(p->exponent);
+        if (auto* known = find(p->base)) {
+            known->first.exponent = plus(known->first.exponent, exponent);
+            ++known->second;
+        } else {
+            joined.push_back({{p->base, exponent}, 1});
+        }
+    }
+    Terms out{Term{}};
+    const auto take = [&](const std::optional<Terms>& next) {
+        if (!next) return false;
+        auto all = multiplied(e, out, *next);
+        if (all) out = std::move(*all);
+        return all.has_value();
+    };
+    for (const auto& [sign, part] : parts) {
+        if (const auto p = as_exponential(part)) {
+            auto* known = find(p->base);
+            if (known->second > 0) {
+                const Expr whole = exponential(p->base, known->first.exponent);
+                if (!take(stream_.mixed(whole) ? exponential_of(whole, p->base, known->first.exponent, masks)
+                                               : compute(whole, masks)))
+                    return std::nullopt;
+            }
+            known->second = 0;
+            continue;
+        }
+        if (!take(sign > 0 ? split(part, masks) : inverse(part, masks))) return std::nullopt;
+    }
+    return out;
+}
+
+std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, const Terms& b) {
+    if (a.size() * b.size() > max_terms) return fail("it expands into too many separable terms", whole);
+    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    Terms out;
+    for (const auto& s : a) {
+        for (const auto& t : b) {
+            Term p = s;
+            p.body = times(s.body, t.body);
+            p.tail = times(s.tail, t.tail);
+            if (const auto* c = p.tail ? as<Constant>(p.tail) : nullptr; c && c->value == 1) p.tail = nullptr;
+            p.masked_tail = s.masked_tail || t.masked_tail;
+            append(p.masks, t.masks);
+            append(p.shifted, t.shifted);
+            append(p.references, t.references);
+            append(p.selections, t.selections);
+            append(p.guards, t.guards);
+            append(p.undefined, t.undefined);
+            if (p.shifted.size() > max_power) return fail("its degree in a running result is too high", whole);
+            out.push_back(std::move(p));
+        }
+    }
+    return out;
+}
+
+std::optional<Terms> Splitter::inverse(const Expr& e, const Conditions& masks) {
+    Term t;
+    if (!stream_.streams(e) || !stream_.runs(e)) {
+        (stream_.streams(e) ? t.body : t.tail) = over(nullptr, e);
+        return Terms{t};
+    }
+    auto terms = split(e, masks);
+    if (!terms) return std::nullopt;
+    t = terms->front();
+    if (terms->size() != 1 || !t.shifted.empty() || !t.references.empty() || !t.selections.empty() || !t.guards.empty())
+        return fail("a sum of stream and running result stands in a denominator", e);
+    t.body = over(nullptr, masked(t.masks, or_one(t.body)));
+    t.masks.clear();
+    t.tail = over(nullptr, t.tail);
+    return Terms{t};
+}
+
+std::optional<Terms> Splitter::power(const Expr& whole, const Expr& base, double exponent, const Conditions& masks) {
+    const bool whole_number = exponent == std::floor(exponent);
+    const auto parts = factors(base);
+    if (parts.size() > 1 || parts[0].sign < 0) {
+        // The power of a product is the product of powers; a root only where the factors are positive.
+        Expr powers;
+        for (const auto& [sign, part] : parts) {
+            const bool free_of_stream = !stream_.streams(part);
+            if (!whole_number && free_of_stream && stream_.runs(part) && !stream_.positive(part))
+                return fail("a root of a product needs a factor that is provably positive", part);
+            if (!whole_number && stream_.fixed(part) && !stream_.positive(part))
+                return fail("a root of a product needs a factor that is provably positive", part);
+            const Expr p = simplify(binary(BinaryOp::pow, part, constant(exponent)));
+            powers = sign > 0 ? times(powers, p) : over(powers, p);
+        }
+        if (!whole_number) note("a root of a product is the product of roots, its running factor being positive");
+        return split(powers, masks);
+    }
+    if (exponent >= 1 && exponent <= max_power && whole_number) {
+        auto terms = split(base, masks);
+        if (!terms) return std::nullopt;
+        Terms out = *terms;
+        for (int i = 1; i < static_cast<int>(exponent); ++i) {
+            auto next = multiplied(whole, out, *terms);
+            if (!next) return std::nullopt;
+            out = std::move(*next);
+        }
+        return out;
+    }
+    return fail("a fractional or negative power of a sum does not separate", whole);
+}
+
+/// |t| and casts of t: of the factor in the stream and of the one that waits.
+std::optional<Terms> Splitter::wrapped(const Expr& e, const Expr& inner, const Conditions& masks) {
+    auto terms = split(inner, masks);
+    if (!terms) return std::nullopt;
+    const auto* c = as<Cast>(e);
+    if (terms->size() != 1 || !terms->front().shifted.empty())
+        return fail(c ? "a cast of a sum of stream and running result does not distribute"
+                      : "the absolute value of a sum does not separate",
+                    e);
+    Term& t = terms->front();
+    if (c) {
+        note("a cast commutes with a factor up to one rounding");
+        if (t.body) t.body = cast(c->type, t.body);
+    } else {
+        if (t.body) t.body = simplify(unary(UnaryOp::abs, t.body));
+        if (t.tail) t.tail = simplify(unary(UnaryOp::abs, t.tail));
+    }
+    return terms;
+}
+
+std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& base, const Expr& exponent,
+                                              const Conditions& masks) {
+    auto sum = separate(exponent);
+    if (!sum) return fail("the exponent is not a sum of a part of the stream and a part of the running results", whole);
+    if (!sum->a || !sum->b) return compute(exponential(base, sum->a ? sum->a : or_zero(sum->b)), masks);
+    note(law(ReduceOp::sum, Action::exponential).condition);
+
+    // Exponentials that were joined may cancel in part: what is left may be dominated where the whole is not.
+    auto parts = addends(sum->b);
+    bool as_written = true;
+    if (parts.size() > 1) {
+        const Polynomial normal = polynomial(where_defined(sum->b));
+        if (normal.size() < parts.size()) {
+            sum->b = to_expr(normal);
+            parts = addends(sum->b);
+            as_written = false;
+        }
+    }
+    // What neither streams nor runs belongs to the exponent's own part, of which the maximum was taken.
+    Expr fixed, running;
+    for (const auto& [sign, part] : parts) {
+        Expr& to = stream_.runs(part) ? running : fixed;
+        to = sign > 0 ? plus(to, part) : minus(to, part);
+    }
+
+    Term t;
+    for (const bool with_fixed : {true, false}) {
+        const Expr a = with_fixed ? plus(sum->a, fixed) : sum->a;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (!stream_.runs(parts[i].e)) continue;
+            const auto found = dominance(parts[i].e, parts[i].sign, a, masks, stream_);
+            if (!found) continue;
+            Extremum r = found->extremum;
+            // The least integer stands for an empty maximum: as a real number, so that no difference wraps.
+            if (stream_.whole(r.value)) r = {r.is_max, r.of, cast(DType::f64, r.value), nullptr, r.guarded};
+            Expr rest;
+            for (std::size_t k = 0; k < parts.size(); ++k) {
+                const auto& [sign, part] = parts[k];
+                if (k == i || (with_fixed && !stream_.runs(part))) continue;
+                const auto* u = as<Unary>(part);
+                if (!base && u && u->op == UnaryOp::log) {
+                    t.tail = sign > 0 ? times(t.tail, u->a) : over(t.tail, u->a);
+                } else {
+                    rest = sign > 0 ? plus(rest, part) : minus(rest, part);
+                }
+            }
+            const Expr scaled = times(r.guarded, found->scale);
+            Expr inner = r.is_max ? minus(a, scaled) : plus(a, scaled);
+            // (A − M)·s is nearer to the truth than A·s − M·s: what was written that way stays so.
+            if (found->scale && as_written && !rest && !t.tail)
+                inner = transform(
+                    exponent, [&](const Expr& node) { return equal(node, found->extremum.value) ? r.guarded : node; });
+            t.references = {{r.value, r.guarded, found->scale, r.is_max, base}};
+            t.body = exponential(base, inner);
+            if (options_.lowered(found->extremum.value)) lower(t);
+            if (masks.empty() && r.empty) t.undefined = {r.empty};
+            if (rest) t.tail = times(t.tail, exponential(base, rest));
+            return Terms{t};
+        }
+        if (!fixed) break;
+    }
+    if (!running) return compute(exponential(base, plus(sum->a, fixed)), masks);
+    // No running result is known to dominate the exponent: a maximum of its own does, whatever the others do meanwhile.
+    const Expr a = stream_.whole(sum->a) ? cast(DType::f64, plus(sum->a, fixed)) : plus(sum->a, fixed);
+    StateSpec spec{"_max", ReduceOp::max, masks.empty() ? a : select(conjunction(masks), a, constant(-inf)), {}};
+    const Expr m = options_.make_state(spec);
+    const Expr guarded = select(binary(BinaryOp::eq, unary(UnaryOp::abs, m), constant(inf)), constant(0), m);
+    t.tail = exponential(base, plus(guarded, running));
+    t.references = {{m, guarded, nullptr, true, base}};
+    t.body = exponential(base, minus(a, guarded));
+    if (options_.lowered(m)) lower(t);
+    return Terms{t};
+}
+
+/// Takes 1/n of the term's weights, n being the number of reduced points; the tail takes it back.
+void Splitter::lower(Term& t) const {
+    const Expr points = number_of_points(stream_);
+    t.body = binary(BinaryOp::mul, t.body, binary(BinaryOp::pow, points, constant(-1)));
+    t.tail = times(points, t.tail);
+}
+
+std::optional<Expr> Splitter::selected(const Expr& condition, const Conditions& masks) const {
+    const auto* b = as<Binary>(condition);
+    if (!b) return std::nullopt;
+    for (const bool turned : {false, true}) {
+        const Expr& a = turned ? b->b : b->a;
+        const Expr& m = turned ? b->a : b->b;
+        if (!stream_.streams(a) || stream_.streams(m) || stream_.runs(a)) continue;
+        const BinaryOp at_least = turned ? BinaryOp::le : BinaryOp::ge, at_most = turned ? BinaryOp::ge : BinaryOp::le;
+        for (const bool is_max : {true, false}) {
+            if (b->op != BinaryOp::eq && b->op != (is_max ? at_least : at_most)) continue;
+            if (!as<Read>(m)) continue;
+            const auto found = extremum(m, is_max, stream_);
+            if (found && covers(*found, a, masks, stream_)) return m;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated, const Conditions& masks) {
+    if (is_zero(side)) return Terms{};
+    Conditions of_stream, guards;
+    std::vector<std::pair<Expr, Expr>> selections;  // the condition and its extremum
+    for (const auto& c : stated) {
+        if (!stream_.streams(c)) {
+            guards.push_back(c);
+        } else if (!stream_.runs(c)) {
+            of_stream.push_back(c);
+        } else {
+            selections.emplace_back(c, nullptr);
+        }
+    }
+    Conditions inside = masks;
+    inside.insert(inside.end(), of_stream.begin(), of_stream.end());
+    for (auto& [condition, m] : selections) {
+        const auto found = selected(condition, inside);
+        if (!found) return fail("the condition depends on a running result", condition);
+        m = *found;
+        note(law(ReduceOp::sum, Action::select).condition);
+    }
+    auto terms = split(side, inside);
+    if (!terms) return std::nullopt;
+    if (!guards.empty()) note(law(ReduceOp::sum, Action::choose).condition);
+    for (auto& t : *terms) {
+        // A constant stays in its branch: behind the sum an infinite one would meet the other branch's 0.
+        if (!t.body && t.shifted.empty() && t.tail && as<Constant>(t.tail)) std::swap(t.body, t.tail);
+        t.masked_tail = t.masked_tail || (t.tail && !of_stream.empty());
+        t.masks.insert(t.masks.begin(), of_stream.begin(), of_stream.end());
+        t.guards.insert(t.guards.begin(), guards.begin(), guards.end());
+        for (const auto& [condition, m] : selections) {
+            t.masks.push_back(condition);
+            t.selections.push_back({m, constant(0)});
+        }
+    }
+    return terms;
+}
+
+std::optional<Terms> Splitter::choice(const Expr& e, const Select& s, const Conditions& masks) {
+    const Conditions taken = conjuncts(s.condition);
+    auto out = branch(s.a, taken, masks);
+    if (!out) return std::nullopt;
+    auto other = branch(s.b, {simplify(unary(UnaryOp::logical_not, s.condition))}, masks);
+    if (!other) return std::nullopt;
+    out->insert(out->end(), other->begin(), other->end());
+    if (out->size() > max_terms) return fail("it expands into too many separable terms", e);
+    return out;
+}
+
+std::optional<Shifted> Splitter::separate(const Expr& e) {
+    if (const auto hit = separated_.find(e); hit != separated_.end()) return hit->second;
+    auto out = compute_separate(e);
+    separated_.emplace(e, out);
+    return out;
+}
+
+std::optional<Shifted> Splitter::compute_separate(const Expr& e) {
+    if (!stream_.runs(e) && stream_.streams(e)) return Shifted{e, nullptr};
+    if (!stream_.streams(e)) return Shifted{nullptr, e};
+    if (const auto* b = as<Binary>(e)) {
+        if (b->op == BinaryOp::add || b->op == BinaryOp::sub) {
+            const auto x = separate(b->a);
+            const auto y = x ? separate(b->b) : std::nullopt;
+            if (!x || !y) return std::nullopt;
+            if (b->op == BinaryOp::sub) return Shifted{minus(x->a, y->a), minus(x->b, y->b)};
+            return Shifted{plus(x->a, y->a), plus(x->b, y->b)};
+        }
+        if (b->op == BinaryOp::mul || b->op == BinaryOp::div) return separate_product(e, *b);
+    }
+    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) {
+        const auto inner = separate(u->a);
+        if (!inner) return std::nullopt;
+        return Shifted{negated(inner->a), negated(inner->b)};
+    }
+    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::log) return separate_log(u->a);
+    if (const auto* s = as<Select>(e); s && !stream_.runs(s->condition)) {
+        // A masked side is absorbing: where(c, a + b, -inf) = where(c, a, -inf) + b.
+        const auto infinite = [](const Expr& side) {
+            const auto* c = as<Constant>(side);
+            return c && std::isinf(c->value);
+        };
+        const bool first = infinite(s->b);
+        if (first || infinite(s->a)) {
+            const auto inner = separate(first ? s->a : s->b);
+            if (!inner) return std::nullopt;
+            const Expr a = or_zero(inner->a);
+            return Shifted{first ? select(s->condition, a, s->b) : select(s->condition, s->a, a), inner->b};
+        }
+    }
+    if (const auto* c = as<Cast>(e); c && is_float(c->type)) return separate(c->a);
+    return fail("it is not a sum of a part of the stream and a part of the running results", e);
+}
+
+/// (A + B)·c = A·c + B·c where c neither streams nor runs.
+std::optional<Shifted> Splitter::separate_product(const Expr& e, const Binary& b) {
+    const bool left = b.op == BinaryOp::mul && stream_.fixed(b.a);
+    const Expr& factor = left ? b.a : b.b;
+    if (!stream_.fixed(factor))
+        return fail("it is not a sum of a part of the stream and a part of the running results", e);
+    const auto inner = separate(left ? b.b : b.a);
+    if (!inner) return std::nullopt;
+    const auto scale = [&](const Expr& p) {
+        return p ? simplify(binary(b.op, left ? factor : p, left ? p : factor)) : p;
+    };
+    return Shifted{scale(inner->a), scale(inner->b)};
+}
+
+/// log(a·b) = log a + log b where the factor without the stream is provably positive.
+std::optional<Shifted> Splitter::separate_log(const Expr& e) {
+    const Expr logarithm = unary(UnaryOp::log, e);
+    if (stream_.streams(e) && !stream_.runs(e)) return Shifted{logarithm, nullptr};
+    if (!stream_.streams(e)) {
+        if (stream_.positive(e)) return Shifted{nullptr, logarithm};
+        return fail("the logarithm of a product needs a running factor that is provably positive", e);
+    }
+    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return separate(u->a);
+    const auto* b = as<Binary>(e);
+    if (b && (b->op == BinaryOp::mul || b->op == BinaryOp::div)) {
+        const auto x = separate_log(b->a);
+        const auto y = x ? separate_log(b->b) : std::nullopt;
+        if (!x || !y) return std::nullopt;
+        if (b->op == BinaryOp::div) return Shifted{minus(x->a, y->a), minus(x->b, y->b)};
+        return Shifted{plus(x->a, y->a), plus(x->b, y->b)};
+    }
+    if (const auto* c = b && b->op == BinaryOp::pow ? as<Constant>(b->b) : nullptr) {
+        const auto inner = separate_log(b->a);
+        if (!inner) return std::nullopt;
+        const auto scale = [&](const Expr& p) { return p ? times(constant(c->value), p) : p; };
+        return Shifted{scale(inner->a), scale(inner->b)};
+    }
+    return fail("the logarithm is not of a product of positive factors", logarithm);
+}
+
+}  // namespace napkin

@@ -1,0 +1,57 @@
+#pragma once
+// One separable term of a sum, and the small algebra of terms. Null expressions stand for the neutral value throughout: 1 as a factor, 0 as
+// an addend.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "derive/factor.hpp"
+
+namespace napkin {
+
+/// A(x) + B(ν), a factor of a term that is not multiplied out yet.
+struct Shifted {
+    Expr a, b;
+};
+
+/// where(masks, body · Π (A + B), 0), reduced over the stream, then where(guards, · tail, 0).
+struct Term {
+    Expr body;         ///< in the stream and in references
+    Conditions masks;  ///< of the stream
+    std::vector<Shifted> shifted;
+    std::vector<Reference> references;
+    std::vector<Selection> selections;
+    Expr tail;                 ///< without the stream
+    Conditions guards;         ///< without the stream
+    Conditions undefined;      ///< where the definition is NaN, but the guarded body is not
+    bool masked_tail = false;  ///< the tail stood under a mask: where nothing was selected it does not count
+};
+using Terms = std::vector<Term>;
+
+Expr times(const Expr& a, const Expr& b);
+Expr over(const Expr& a, const Expr& b);
+Expr plus(const Expr& a, const Expr& b);
+Expr minus(const Expr& a, const Expr& b);
+Expr negated(const Expr& a);
+inline Expr or_one(const Expr& a) { return a ? a : constant(1); }
+inline Expr or_zero(const Expr& a) { return a ? a : constant(0); }
+
+/// e where all conditions hold, else 0.
+Expr masked(const Conditions& masks, const Expr& e);
+/// b^e, exp(e) where the base is null.
+Expr exponential(const Expr& base, const Expr& e);
+
+/// e = Σ sign·part, and e = Π part^±1: nested sums, differences and negations, products and quotients, in order.
+struct Part {
+    int sign = 1;
+    Expr e;
+};
+/// At most `limit` parts; the rest stays whole.
+std::vector<Part> addends(const Expr& e, std::size_t limit = 256);
+/// A negation is a factor -1.
+std::vector<Part> factors(const Expr& e, std::size_t limit = 256);
+
+/// where(c, e, nan) as e: for proofs, which hold only where everything is defined.
+Expr where_defined(const Expr& e);
+
+}  // namespace napkin
