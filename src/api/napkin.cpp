@@ -10,6 +10,7 @@
 #include "check/first_use.hpp"
 #include "check/verdict.hpp"
 #include "run/derivation.hpp"
+#include "run/index_inputs.hpp"
 #include "run/pipeline.hpp"
 #include "syntax/lexer.hpp"
 
@@ -122,6 +123,8 @@ std::vector<Error> Program::run(std::span<const ConstView> inputs, std::span<con
     std::vector<KernelOutput> out;
     for (const ConstView& view : inputs) in.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
     for (const View& view : outputs) out.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
+    if (const Status good = check_index_inputs(impl_->compilation.diagram, impl_->compilation.extents, in); !good)
+        return to_public(good.errors());
     const Status status = impl_->compilation.kernel->run(in, out);
     return status ? std::vector<Error>{} : to_public(status.errors());
 }

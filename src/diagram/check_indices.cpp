@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "diagram/guards.hpp"
 #include "support/limits.hpp"
@@ -122,6 +123,49 @@ private:
 
 std::optional<Diagnostic> check_indices(const Diagram& diagram, const Extents& extents, const Values& values) {
     return Check(diagram, extents, values).run();
+}
+
+std::vector<ArrayId> arrays_in_indices(const Diagram& diagram) {
+    std::set<ArrayId> arrays;
+    for (const Equation& equation : diagram.equations) {
+        const auto gathers = [](const Read& r) {
+            return std::any_of(r.indices.begin(), r.indices.end(), [](const Index& i) { return i.is_gathered(); });
+        };
+        for_each_guarded_read(equation.body, gathers, [&](const Read& r, const std::vector<Guard>& guards) {
+            for (const Index& index : r.indices)
+                if (index.is_gathered())
+                    for (const ArrayId id : read_arrays(*index.expression())) arrays.insert(id);
+            for (const Guard& guard : guards)
+                for (const ArrayId id : read_arrays(guard.condition)) arrays.insert(id);
+        });
+    }
+    return {arrays.begin(), arrays.end()};
+}
+
+std::optional<std::int64_t> greatest_index(const Diagram& diagram, const Extents& extents, ArrayId input) {
+    std::optional<std::int64_t> greatest;
+    const std::vector<std::int64_t> zero(extents.size(), 0);
+    for (const Equation& equation : diagram.equations) {
+        visit(equation.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            for (std::size_t d = 0; r && d < r->indices.size(); ++d) {
+                if (!r->indices[d].is_gathered() || !reads_array(*r->indices[d].expression(), input)) continue;
+                const Index index = with_sizes(r->indices[d], extents);
+                const std::int64_t extent = extents[at(diagram.array(r->array).axes[d])];
+                // The interval of the index grows with that of the elements.
+                std::int64_t good = 0, bad = extent + 1;
+                while (bad - good > 1) {
+                    const std::int64_t middle = good + (bad - good) / 2;
+                    const Interval reach = range_of(index, zero, extents, [&](const Read& element) {
+                        return element.array == input ? Interval{0, middle} : Interval{0, 0};
+                    });
+                    (reach.low >= 0 && reach.high < extent ? good : bad) = middle;
+                }
+                greatest = std::min(greatest.value_or(good), good);
+            }
+        });
+    }
+    return greatest;
 }
 
 }  // namespace napkin

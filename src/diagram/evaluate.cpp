@@ -8,6 +8,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "diagram/check_indices.hpp"
 #include "diagram/row_program.hpp"
 #include "support/result.hpp"
 
@@ -226,34 +227,6 @@ struct Random {
     }
     double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
 };
-
-/// The greatest value up to which an input's elements, from 0 on, lead inside of every array that they index; none where they index
-/// nothing, or where nothing but 0 does.
-std::optional<std::int64_t> greatest_index(const Diagram& diagram, const Extents& extents, ArrayId input) {
-    std::optional<std::int64_t> greatest;
-    const std::vector<std::int64_t> zero(extents.size(), 0);
-    for (const Equation& equation : diagram.equations) {
-        visit(equation.body, [&](const Expr& node) {
-            const auto* r = as<Read>(node);
-            for (std::size_t d = 0; r && d < r->indices.size(); ++d) {
-                if (!r->indices[d].is_gathered() || !reads_array(*r->indices[d].expression(), input)) continue;
-                const Index index = with_sizes(r->indices[d], extents);
-                const std::int64_t extent = extents[at(diagram.array(r->array).axes[d])];
-                // The interval of the index grows with that of the elements.
-                std::int64_t good = 0, bad = extent + 1;
-                while (bad - good > 1) {
-                    const std::int64_t middle = good + (bad - good) / 2;
-                    const Interval reach = range_of(index, zero, extents, [&](const Read& element) {
-                        return element.array == input ? Interval{0, middle} : Interval{0, 0};
-                    });
-                    (reach.low >= 0 && reach.high < extent ? good : bad) = middle;
-                }
-                greatest = std::min(greatest.value_or(good), good);
-            }
-        });
-    }
-    return greatest;
-}
 
 }  // namespace
 

@@ -140,6 +140,7 @@ bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<G
             return at_least(Affine{}) || std::any_of(forms.begin(), forms.end(), at_least);
         };
         if (is_not_negative(*form) && is_not_negative(Affine{{}, extent - 1} - *form)) return true;
+        if (known.empty()) return false;  // the range of an affine form is exact
     }
     return is_inside_everywhere(index, extent, known, extents);
 }

@@ -1,3 +1,5 @@
+#include "diagram/check_indices.hpp"
+#include "run/index_inputs.hpp"
 #include "run/report.hpp"
 
 #include <fmt/format.h>
@@ -192,7 +194,11 @@ Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& ex
         }
         auto tensor = Tensor::make(array.type, sizes);
         if (!tensor) return tensor.errors();
-        tensor->fill_normal(seed * 1000003 + static_cast<std::uint64_t>(id));
+        const std::uint64_t own_seed = seed * 1000003 + static_cast<std::uint64_t>(id);
+        if (const auto greatest = greatest_index(diagram, extents, id))
+            fill_indices(*tensor, own_seed, *greatest);
+        else
+            tensor->fill_normal(own_seed);
         inputs.push_back(std::move(tensor).value());
     }
     return inputs;
@@ -225,6 +231,9 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
     std::vector<void*> out;
     for (const Tensor& tensor : inputs) in.push_back(tensor.data());
     for (Tensor& tensor : outputs) out.push_back(tensor.data());
+    std::vector<KernelInput> views;
+    for (const Tensor& tensor : inputs) views.push_back({tensor.data(), tensor.type(), tensor.sizes(), {}});
+    if (Status good = check_index_inputs(c.diagram, c.extents, views); !good) return good.errors();
     report.kernel_extra_bytes = c.kernel->extra_bytes(options.threads);
     report.compile_seconds = c.kernel->compile_seconds();
     report.from_cache = c.kernel->from_cache();

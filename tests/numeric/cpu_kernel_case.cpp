@@ -94,7 +94,8 @@ std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& modu
         }
         // The plain evaluation may be luckier than its types promise.
         double coarsest = epsilon(DType::f64);
-        for (const Array& other : diagram.arrays) coarsest = std::max(coarsest, epsilon(other.type));
+        for (const Array& other : diagram.arrays)
+            if (is_float(other.type)) coarsest = std::max(coarsest, epsilon(other.type));
         const double allowed = 4 * plain_error + 8 * coarsest * scale + 1e-30;
         std::vector<bool> written(static_cast<std::size_t>(s.memory.count()), false);
         for (std::size_t i = 0; i < exact[id].size(); ++i) {

@@ -253,10 +253,13 @@ TEST(BindSizes, AnotherAxisAsIndexMustFit) {
     EXPECT_EQ(errors(Windows(Size(11), Affine::axis(2)).d)[0].code, "index-out-of-range");
 }
 
-TEST(BindSizes, AGuardDoesNotMakeAReadLegal) {
+TEST(BindSizes, AGuardMakesAReadLegalWhereItKeepsItInside) {
     Windows d(Size(10));
     Equation& y = d.d.equations[0];
-    y.body = select(binary(BinaryOp::lt, axis_index(d.i), constant(3)), y.body, constant(0));
+    const Expr body = y.body;
+    y.body = select(binary(BinaryOp::lt, axis_index(d.i), constant(3)), body, constant(0));
+    EXPECT_TRUE(bind_sizes(d.d).ok());
+    y.body = select(binary(BinaryOp::gt, axis_index(d.i), constant(3)), body, constant(0));
     EXPECT_EQ(errors(d.d)[0].code, "index-out-of-range");
 }
 

@@ -119,6 +119,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     const std::string& memory = frame.memory.at(v.array);
     const auto place = [&](AxisId position) { return fmt::format("{}_p{}", name, position); };
     out.open("");
+    if (is_cut(frame, v)) out(fmt::format("fill({}, {}, {});", name, layout.count, literal(0, frame.is_double)));
     std::string target;
     std::size_t opened = 1;
     for (std::size_t p = 0; p < v.dims.size(); ++p) {
@@ -135,17 +136,22 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
         const Variable& inner = frame.variable(r.array);
         const Layout& tile = frame.layout(r.array);
         const std::string& array = frame.memory.at(inner.array);
-        std::string position;
+        std::string position, there;
         for (std::size_t d = 0; d < r.indices.size(); ++d) {
             const std::string coordinate = index_text(r.indices[d], place);
+            // The box's own coordinates are inside; what is reckoned from them may not be, where a condition keeps it from being taken.
+            if (r.indices[d].single_axis() < 0)
+                there += fmt::format("{0}{1} >= 0 && {1} < {2}", there.empty() ? "" : " && ", coordinate,
+                                     frame.extent(inner.limits[d]));
             position += position.empty() ? "" : " + ";
             position += inner.gathers.empty()
                             ? fmt::format("{} * {}_s[{}]", coordinate, array, d)
                             : fmt::format("({} - {}) * {}", coordinate, bounds_text(frame, inner.dims[d], tile.scope).low,
                                           tile.strides[d]);
         }
-        return fmt::format("static_cast<Index>({}[{}])", inner.gathers.empty() ? array : frame.name(r.array),
-                           position.empty() ? "0" : position);
+        const std::string value = fmt::format("static_cast<Index>({}[{}])", inner.gathers.empty() ? array : frame.name(r.array),
+                                              position.empty() ? "0" : position);
+        return there.empty() ? value : fmt::format("({} ? {} : nowhere)", there, value);
     };
     const Expr written = read(variable, v.gathers);
     const std::vector<Index> source = box_of(frame.program->diagram, *frame.kernel, *as<Read>(written)).source;

@@ -27,7 +27,7 @@ constexpr const char* reserved[] = {
     "xor_eq",       "EACH",      "Index",      "Vec",        "abs",          "acc",          "arena",
     "base",         "bf16",      "copy_in",    "copy_out",   "cos",          "e4m3",         "e5m2",
     "erf",          "exp",       "f16",        "f32",        "f64",          "fill",         "first_group",
-    "floor",        "floor_div", "floor_mod",  "lane",        "load_each",   "group",      "i",          "infinity",     "inputs",       "int32_t",
+    "floor",        "floor_div", "floor_mod",  "lane",        "load_each",   "nowhere",     "group",      "i",          "infinity",     "inputs",       "int32_t",
     "int64_t",      "iota",      "keep",       "j",          "lanes",        "last_group",   "load",
     "load_strided", "log",       "main",       "mask",       "max_index",    "max_of",       "maximum",
     "min_index",    "min_of",    "minimum",    "napkin_cpu", "not_a_number", "number",       "outputs",

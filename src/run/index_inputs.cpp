@@ -1,0 +1,65 @@
+#include "run/index_inputs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "diagram/check_indices.hpp"
+
+namespace napkin {
+namespace {
+
+/// The values of a view, row-major.
+Column column_of(const KernelInput& view, const std::vector<std::int64_t>& sizes) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : sizes) count *= size;
+    Column values(view.type, static_cast<std::size_t>(count), Number());
+    std::vector<std::int64_t> strides = view.strides;
+    if (strides.empty()) {
+        strides.assign(sizes.size(), 1);
+        for (std::size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t rest = i, offset = 0;
+        for (std::size_t d = sizes.size(); d-- > 0;) {
+            offset += rest % sizes[d] * strides[d];
+            rest /= sizes[d];
+        }
+        values.set(static_cast<std::size_t>(i),
+                   decode_number(view.type, static_cast<const char*>(view.data) + offset * bytes(view.type)));
+    }
+    return values;
+}
+
+}  // namespace
+
+void fill_indices(Tensor& tensor, std::uint64_t seed, std::int64_t greatest) {
+    for (std::int64_t i = 0; i < tensor.count(); ++i) {
+        // What is normal becomes uniform by its distribution function.
+        const double uniform = 0.5 * std::erfc(-normal_number(seed, static_cast<std::uint64_t>(i)) / std::numbers::sqrt2);
+        const auto value = static_cast<std::int64_t>(uniform * static_cast<double>(greatest + 1));
+        tensor.set(i, Number::whole(Kind::i64, std::clamp<std::int64_t>(value, 0, greatest)));
+    }
+}
+
+Status check_index_inputs(const Diagram& diagram, const Extents& extents, const std::vector<KernelInput>& inputs) {
+    const std::vector<ArrayId> deciding = arrays_in_indices(diagram);
+    if (deciding.empty() || inputs.size() != diagram.inputs.size()) return Done{};
+    Values values(diagram.arrays.size());
+    for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
+        const ArrayId id = diagram.inputs[i];
+        if (std::find(deciding.begin(), deciding.end(), id) == deciding.end()) continue;
+        std::vector<std::int64_t> sizes;
+        for (const AxisId axis : diagram.array(id).axes) sizes.push_back(extents[static_cast<std::size_t>(axis)]);
+        const KernelInput& view = inputs[i];
+        const bool fits = view.sizes == sizes && view.type == diagram.array(id).type && view.data != nullptr &&
+                          (view.strides.empty() || view.strides.size() == sizes.size());
+        if (!fits) return Done{};
+        values[static_cast<std::size_t>(id)] = column_of(view, sizes);
+    }
+    if (auto found = check_indices(diagram, extents, values)) return std::vector<Diagnostic>{std::move(*found)};
+    return Done{};
+}
+
+}  // namespace napkin

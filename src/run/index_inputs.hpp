@@ -1,0 +1,21 @@
+#pragma once
+// Integer inputs that index other arrays: numbers for those that are not given, and a look at those that are before a kernel runs.
+#include <optional>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "diagram/sizes.hpp"
+#include "run/kernel.hpp"
+#include "run/tensor.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// Uniform from 0 to the bound, value i by the seed and i alone.
+void fill_indices(Tensor& tensor, std::uint64_t seed, std::int64_t greatest);
+
+/// Errors: index-out-of-range (diagram/check_indices.hpp). A kernel reads nothing outside of its arrays whatever the values are; where
+/// they lead outside, it would take zeros. Views that do not fit the diagram are left to the kernel's own checks.
+Status check_index_inputs(const Diagram& diagram, const Extents& extents, const std::vector<KernelInput>& inputs);
+
+}  // namespace napkin

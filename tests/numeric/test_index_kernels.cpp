@@ -1,0 +1,39 @@
+// Emitted kernels that read at indices of every kind, behind guards and without, against the definition.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "numeric/cpu_kernel_case.hpp"
+#include "support/index_programs.hpp"
+#include "syntax/parse.hpp"
+
+namespace napkin {
+namespace {
+
+TEST(IndexKernels, ComputeTheirDefinition) {
+    std::vector<cpu_case::Case> cases;
+    std::vector<std::string> texts;
+    for (const std::string& text : index_programs()) {
+        const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
+        ASSERT_TRUE(diagram.ok()) << text;
+        int tried = 0;
+        for (std::uint64_t seed = 0; seed < 40 && tried < 5; ++seed) {
+            std::mt19937_64 random(seed);
+            std::map<std::string, std::int64_t> sizes;
+            for (const Axis& axis : diagram->axes)
+                if (!axis.size) sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % (random() % 3 == 0 ? 37 : 7));
+            const auto extents = bind_sizes(*diagram, sizes);
+            if (!extents) continue;
+            cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("k{}_", cases.size())));
+            texts.push_back(text);
+            ++tried;
+        }
+    }
+    const auto failures = cpu_case::failures(cases);
+    for (std::size_t k = 0; k < cases.size(); ++k)
+        EXPECT_EQ(failures[k], "") << texts[k] << cpu_case::describe(cases[k]);
+}
+
+}  // namespace
+}  // namespace napkin
