@@ -109,9 +109,9 @@ std::int64_t TileCounter::groups() const {
     return groups;
 }
 
-void TileCounter::walk_groups(const std::vector<AxisId>& axes,
-                              const std::function<void(const std::vector<std::int64_t>&, const std::vector<std::int64_t>&,
-                                                       std::int64_t)>& f) const {
+void TileCounter::walk_groups(
+    const std::vector<AxisId>& axes,
+    const std::function<void(const std::vector<std::int64_t>&, const std::vector<std::int64_t>&, std::int64_t)>& f) const {
     // A step past 1 visits every step-th tile and always the last one, which may be ragged.
     std::vector<std::int64_t> step(axes.size(), 1);
     std::int64_t visits = 1;
@@ -151,20 +151,20 @@ TileCounter::ChunkRuns TileCounter::count_runs(const Loop& loop) const {
             runs.other_groups = saturating_mul(runs.other_groups, num_tiles(axis));
     }
     std::map<std::vector<bool>, Case> cases;
-    walk_groups(runs.axes, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
-                               std::int64_t weight) {
-        const ChunkRange range = chunks_in(loop, begin, tile, s, x);
-        std::int64_t run = range.end - range.begin;
-        if (run <= 0) return;
-        std::vector<bool> ragged;
-        for (const AxisId axis : runs.axes) ragged.push_back(tile[at(axis)] < cut(axis, -1));
-        Case& c = cases[ragged];
-        if (x % s != 0 && range.end == num_chunks) {
-            c.last = saturating_add(c.last, weight);
-            --run;
-        }
-        c.full = saturating_add(c.full, saturating_mul(weight, run));
-    });
+    walk_groups(runs.axes,
+                [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
+                    const ChunkRange range = chunks_in(loop, begin, tile, s, x);
+                    std::int64_t run = range.end - range.begin;
+                    if (run <= 0) return;
+                    std::vector<bool> ragged;
+                    for (const AxisId axis : runs.axes) ragged.push_back(tile[at(axis)] < cut(axis, -1));
+                    Case& c = cases[ragged];
+                    if (x % s != 0 && range.end == num_chunks) {
+                        c.last = saturating_add(c.last, weight);
+                        --run;
+                    }
+                    c.full = saturating_add(c.full, saturating_mul(weight, run));
+                });
     for (auto& [key, c] : cases) {
         c.ragged = key;
         runs.cases.push_back(c);
@@ -172,9 +172,9 @@ TileCounter::ChunkRuns TileCounter::count_runs(const Loop& loop) const {
     return runs;
 }
 
-void TileCounter::for_each_place(const std::vector<AxisId>& axes, int stage,
-                                 const std::function<void(const std::vector<std::int64_t>&, const std::vector<std::int64_t>&,
-                                                          std::int64_t)>& f) const {
+void TileCounter::for_each_place(
+    const std::vector<AxisId>& axes, int stage,
+    const std::function<void(const std::vector<std::int64_t>&, const std::vector<std::int64_t>&, std::int64_t)>& f) const {
     const Loop* loop = stage >= 0 ? std::get_if<Loop>(&kernel_.stages[at(stage)]) : nullptr;
     std::vector<AxisId> walked;
     std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
@@ -184,22 +184,22 @@ void TileCounter::for_each_place(const std::vector<AxisId>& axes, int stage,
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
     }
-    walk_groups(walked, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
-                            std::int64_t weight) {
-        const std::int64_t times = saturating_mul(repeats, weight);
-        if (!loop) return f(begin, tile, times);
-        const std::int64_t x = extent(loop->axis), s = cut(loop->axis, stage);
-        const ChunkRange range = chunks_in(*loop, begin, tile, s, x);
-        std::vector<std::int64_t> from = begin, part = tile;
-        const std::int64_t step = std::max<std::int64_t>(1, (range.end - range.begin) / walk_limit_);
-        for (std::int64_t chunk = range.begin; chunk < range.end;) {
-            const std::int64_t stands_for = chunk == range.end - 1 ? 1 : std::min(step, range.end - 1 - chunk);
-            from[at(loop->axis)] = chunk * s;
-            part[at(loop->axis)] = std::min(s, x - chunk * s);
-            f(from, part, saturating_mul(times, stands_for));
-            chunk += stands_for;
-        }
-    });
+    walk_groups(
+        walked, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
+            const std::int64_t times = saturating_mul(repeats, weight);
+            if (!loop) return f(begin, tile, times);
+            const std::int64_t x = extent(loop->axis), s = cut(loop->axis, stage);
+            const ChunkRange range = chunks_in(*loop, begin, tile, s, x);
+            std::vector<std::int64_t> from = begin, part = tile;
+            const std::int64_t step = std::max<std::int64_t>(1, (range.end - range.begin) / walk_limit_);
+            for (std::int64_t chunk = range.begin; chunk < range.end;) {
+                const std::int64_t stands_for = chunk == range.end - 1 ? 1 : std::min(step, range.end - 1 - chunk);
+                from[at(loop->axis)] = chunk * s;
+                part[at(loop->axis)] = std::min(s, x - chunk * s);
+                f(from, part, saturating_mul(times, stands_for));
+                chunk += stands_for;
+            }
+        });
 }
 
 void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int stage,
@@ -248,13 +248,14 @@ std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int stage) con
 }
 
 /// Whether tiles of equal extents may hold different numbers of values: quotients and rests, and indices that leave the array.
+bool TileCounter::depends_on_place(const CoreVariable& v, std::size_t d) const {
+    if (!v.dims[d].affine()) return true;
+    const Interval range = range_of(*v.dims[d].affine(), std::vector<std::int64_t>(extents_.size(), 0), extents_);
+    return range.low < 0 || range.high >= extent(v.limits[d]);
+}
 bool TileCounter::depends_on_place(const CoreVariable& v) const {
-    const std::vector<std::int64_t> zero(extents_.size(), 0);
-    for (std::size_t d = 0; d < v.dims.size(); ++d) {
-        if (!v.dims[d].affine()) return true;
-        const Interval range = range_of(v.dims[d], zero, extents_);
-        if (range.low < 0 || range.high >= extent(v.limits[d])) return true;
-    }
+    for (std::size_t d = 0; d < v.dims.size(); ++d)
+        if (depends_on_place(v, d)) return true;
     return false;
 }
 
@@ -263,11 +264,36 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
     const int stage = v.loop >= 0 && is_among(axes, loop_axis(v.loop)) ? v.loop : -1;
     std::int64_t total = 0;
     if (depends_on_place(v)) {
-        for_each_place(axes, stage, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
-                                        std::int64_t count) {
-            const std::int64_t values = values_inside(v.dims, v.limits, extents_, begin, tile);
-            total = saturating_add(total, saturating_mul(count, values));
-        });
+        // Where a tile stands matters along the axes of such dimensions; along others there are full tiles and a ragged one.
+        std::vector<Index> placed;
+        for (std::size_t d = 0; d < v.dims.size(); ++d)
+            if (depends_on_place(v, d)) placed.push_back(v.dims[d]);
+        const std::vector<AxisId> walked = axes_of(placed);
+        std::vector<AxisId> others;
+        for (const AxisId axis : axes)
+            if (is_grouped(axis) && !is_among(walked, axis)) others.push_back(axis);
+        for_each_place(
+            walked, stage,
+            [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t count) {
+                std::vector<std::int64_t> part = tile;
+                const auto sizes = [&](const auto& self, std::size_t next, std::int64_t times) -> void {
+                    if (next == others.size()) {
+                        const std::int64_t values = values_inside(v.dims, v.limits, extents_, begin, part);
+                        total = saturating_add(total, saturating_mul(times, values));
+                        return;
+                    }
+                    const AxisId axis = others[next];
+                    // Those in a loop's support are walked whatever is asked for.
+                    if (tile[at(axis)] != extent(axis)) return self(self, next + 1, times);
+                    const std::int64_t g = cut(axis, -1), full = extent(axis) / g, rest = extent(axis) % g;
+                    if (full > 0) part[at(axis)] = g, self(self, next + 1, saturating_mul(times, full));
+                    if (rest > 0) part[at(axis)] = rest, self(self, next + 1, times);
+                };
+                std::int64_t repeated = 1;  // for_each_place counts every tile of the others
+                for (const AxisId axis : others)
+                    if (tile[at(axis)] == extent(axis)) repeated = saturating_mul(repeated, num_tiles(axis));
+                sizes(sizes, 0, count / repeated);
+            });
         return total;
     }
     for_each_tile(axes, stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {

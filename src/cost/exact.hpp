@@ -91,6 +91,7 @@ private:
                                               const std::vector<std::int64_t>& tile, std::int64_t count)>& f) const;
     [[nodiscard]] std::int64_t peak_by_place(const Moment& moment, const std::vector<AxisId>& axes) const;
     [[nodiscard]] bool depends_on_place(const CoreVariable& v) const;
+    [[nodiscard]] bool depends_on_place(const CoreVariable& v, std::size_t dimension) const;
 
     const Derived& derived_;
     const Kernel& kernel_;

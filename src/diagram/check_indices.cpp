@@ -30,7 +30,8 @@ public:
     std::optional<Diagnostic> run() {
         for (const Equation& equation : diagram_.equations) {
             const auto wanted = [&](const Read& r) {
-                return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return decided_by_inputs(i); });
+                return std::any_of(r.indices.begin(), r.indices.end(),
+                                   [&](const Index& i) { return decided_by_inputs(i); });
             };
             for_each_guarded_read(equation.body, wanted, [&](const Read& r, const std::vector<Guard>& guards) {
                 for (std::size_t d = 0; d < r.indices.size() && !found_; ++d)
@@ -55,8 +56,8 @@ private:
         std::int64_t offset = 0;
         const std::vector<AxisId>& axes = diagram_.array(r.array).axes;
         for (std::size_t d = 0; d < axes.size(); ++d) {
-            const std::int64_t coordinate =
-                value_at(r.indices[d], point, [&](const Read& inner) { return element(inner, point); });
+            const std::int64_t coordinate = value_at(r.indices[d], point,
+                                                     [&](const Read& inner) { return element(inner, point); });
             if (coordinate < 0 || coordinate >= extents_[at(axes[d])]) return limits::max_size_product;
             offset = offset * extents_[at(axes[d])] + coordinate;
         }
@@ -75,18 +76,20 @@ private:
             if (!is_taken(guards, axes, point)) continue;
             std::string position;
             for (const AxisId axis : axes)
-                position += fmt::format("{}{} = {}", position.empty() ? " at " : ", ", diagram_.axis(axis).name, point[at(axis)]);
+                position += fmt::format("{}{} = {}", position.empty() ? " at " : ", ", diagram_.axis(axis).name,
+                                        point[at(axis)]);
             const ExprNames names = diagram_.names();
-            found_ = Diagnostic{"index-out-of-range",
-                                equation.range,
-                                fmt::format("{} is {}{}, but {} of {} has {} {}", to_string(r.indices[d], names),
-                                            value == limits::max_size_product ? "outside of its own array" : std::to_string(value),
-                                            position, diagram_.axis(dimension).name, diagram_.array(r.array).name,
-                                            extents_[at(dimension)], extents_[at(dimension)] == 1 ? "value" : "values"),
-                                fmt::format("values from 0 to {}", extents_[at(dimension)] - 1),
-                                fmt::format("a condition keeps such reads out: where({} >= 0, {}, 0)",
-                                            to_string(r.indices[d], names), to_string(read(r.array, r.indices), names)),
-                                {}};
+            found_ = Diagnostic{
+                "index-out-of-range",
+                equation.range,
+                fmt::format("{} is {}{}, but {} of {} has {} {}", to_string(r.indices[d], names),
+                            value == limits::max_size_product ? "outside of its own array" : std::to_string(value),
+                            position, diagram_.axis(dimension).name, diagram_.array(r.array).name,
+                            extents_[at(dimension)], extents_[at(dimension)] == 1 ? "value" : "values"),
+                fmt::format("values from 0 to {}", extents_[at(dimension)] - 1),
+                fmt::format("a condition keeps such reads out: where({} >= 0, {}, 0)", to_string(r.indices[d], names),
+                            to_string(read(r.array, r.indices), names)),
+                {}};
             return;
         } while (next_point(axes, extents_, point));
     }

@@ -72,7 +72,8 @@ bool is_inside_everywhere(const Index& index, std::int64_t extent, const std::ve
     for (const Guard& guard : guards)
         for (const AxisId axis : free_axes(guard.condition)) axes.insert(axis);
     std::int64_t points = 1;
-    for (const AxisId axis : axes) points = std::min(most_points + 1, points * std::min(most_points, extents[static_cast<std::size_t>(axis)]));
+    for (const AxisId axis : axes)
+        points = std::min(most_points + 1, points * std::min(most_points, extents[static_cast<std::size_t>(axis)]));
     if (points > most_points) return false;
     std::vector<std::int64_t> point(extents.size(), 0);
     for (std::int64_t number = 0; number < points; ++number) {

@@ -51,7 +51,11 @@ SourceRange index_range(const SourceRange& equation, const std::string& array, s
 class Binder {
 public:
     Binder(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides)
-        : d_(diagram), overrides_(overrides), extents_(diagram.axes.size(), 0), zero_(diagram.axes.size(), 0), states_(diagram.axes.size(), State::open) {}
+        : d_(diagram),
+          overrides_(overrides),
+          extents_(diagram.axes.size(), 0),
+          zero_(diagram.axes.size(), 0),
+          states_(diagram.axes.size(), State::open) {}
 
     Result<Extents> run() {
         check_overrides();
@@ -233,7 +237,8 @@ private:
         }
         error({"missing-size", d_.axis(missing.front()).range,
                fmt::format("{} of {} {} not known: {}", missing.size() == 1 ? "one size" : "some sizes",
-                           d_.name.empty() ? "the diagram" : d_.name, missing.size() == 1 ? "is" : "are", join(names, ", ")),
+                           d_.name.empty() ? "the diagram" : d_.name, missing.size() == 1 ? "is" : "are",
+                           join(names, ", ")),
                fmt::format("a number for {}", join(names, ", ")), join(settings, " "), std::move(notes)});
     }
 
@@ -309,17 +314,23 @@ private:
         visit(index, [&](const Expr& node) {
             const auto* b = as<Binary>(node);
             if (!b || (b->op != BinaryOp::div && b->op != BinaryOp::floor_div && b->op != BinaryOp::mod)) return;
-            const auto number = [&](const Expr& e) {
-                return value_at(with_sizes(Index::of(e), extents_), zero_, {});
-            };
+            const auto number = [&](const Expr& e) { return value_at(with_sizes(Index::of(e), extents_), zero_, {}); };
             const std::string text = to_string(node, d_.names());
             const std::int64_t divisor = number(b->b);
             if (b->op != BinaryOp::div ? divisor < 1 : divisor == 0) {
-                error({"bad-divisor", equation.range, fmt::format("the index {} divides by {}", text, divisor), "at least 1", "", {}});
+                error({"bad-divisor",
+                       equation.range,
+                       fmt::format("the index {} divides by {}", text, divisor),
+                       "at least 1",
+                       "",
+                       {}});
             } else if (b->op == BinaryOp::div && number(b->a) % divisor != 0) {
-                error({"index-not-integer", equation.range,
-                       fmt::format("{} in an index is {}/{}", text, number(b->a), divisor), "a whole number",
-                       "// divides and rounds down", {}});
+                error({"index-not-integer",
+                       equation.range,
+                       fmt::format("{} in an index is {}/{}", text, number(b->a), divisor),
+                       "a whole number",
+                       "// divides and rounds down",
+                       {}});
             }
         });
     }
@@ -330,12 +341,14 @@ private:
         const std::string whole = fmt::format("{}[…]", array.name);
         std::string hint;
         if (reach.low < 0) {
-            hint = fmt::format("add {} to the index, and shift what is read accordingly; or read only where it is inside: "
-                               "where({} >= 0, {}, 0)",
-                               -reach.low, index, whole);
+            hint = fmt::format(
+                "add {} to the index, and shift what is read accordingly; or read only where it is inside: "
+                "where({} >= 0, {}, 0)",
+                -reach.low, index, whole);
         } else {
-            hint = fmt::format("--set {}={}, or make {} shorter; or read only where it is inside: where({} < size({}), {}, 0)",
-                               axis, reach.high + 1, index, index, axis, whole);
+            hint = fmt::format(
+                "--set {}={}, or make {} shorter; or read only where it is inside: where({} < size({}), {}, 0)", axis,
+                reach.high + 1, index, index, axis, whole);
         }
         error({"index-out-of-range",
                index_range(equation.range, array.name, dimension, index),

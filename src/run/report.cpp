@@ -1,6 +1,6 @@
+#include "run/report.hpp"
 #include "diagram/check_indices.hpp"
 #include "run/index_inputs.hpp"
-#include "run/report.hpp"
 
 #include <fmt/format.h>
 

@@ -145,7 +145,8 @@ private:
             load_inside(from, buffer(v));
         else
             gather(v, from);
-        const std::int64_t moved = values_inside(variable.dims, variable.limits, run_.program.extents, tile_.begin, tile_.count);
+        const std::int64_t moved = values_inside(variable.dims, variable.limits, run_.program.extents, tile_.begin,
+                                                 tile_.count);
         counts_.loaded += moved;
         count_of(v).loaded += moved;
     }

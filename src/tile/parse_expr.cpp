@@ -271,7 +271,8 @@ std::vector<Index> parse_indices(Cursor& cursor, const NameTable& names) {
         const std::size_t begin = cursor.position();
         const Expr value = parse_expr(cursor, names);
         if (!cursor.error() && !is_index(value))
-            cursor.fail("tile-syntax", begin, "this cannot be an index", "axes, whole numbers and elements with + - * // %");
+            cursor.fail("tile-syntax", begin, "this cannot be an index",
+                        "axes, whole numbers and elements with + - * // %");
         indices.push_back(cursor.error() ? Index(Affine{}) : Index::of(value));
     } while (cursor.take(","));
     cursor.expect("]");

@@ -172,7 +172,8 @@ private:
             const Variable& v = kernel_.variables[i];
             const Use& u = uses_[i];
             std::vector<std::string> indices;
-            for (const Index& index : v.gathers.empty() ? v.dims : v.gathers) indices.push_back(to_string(index, names_));
+            for (const Index& index : v.gathers.empty() ? v.dims : v.gathers)
+                indices.push_back(to_string(index, names_));
             std::vector<std::string> lives;
             for (const auto& [first, last] : u.lives)
                 lives.push_back(first == last ? std::to_string(first) : fmt::format("{}–{}", first, last));

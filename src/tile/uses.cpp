@@ -20,8 +20,7 @@ void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set
     if (const auto* init = std::get_if<Init>(&statement)) uses.insert(init->variable);
     if (const auto* compute = std::get_if<Compute>(&statement)) {
         uses.insert(compute->variable);
-        for (const Read* r : reads_in_order(compute->body, compute->carry))
-            add_with_gathers(kernel, r->array, uses);
+        for (const Read* r : reads_in_order(compute->body, compute->carry)) add_with_gathers(kernel, r->array, uses);
     }
     if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&statement)) {
         std::set<VariableId> inside;

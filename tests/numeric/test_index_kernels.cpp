@@ -22,7 +22,8 @@ TEST(IndexKernels, ComputeTheirDefinition) {
             std::mt19937_64 random(seed);
             std::map<std::string, std::int64_t> sizes;
             for (const Axis& axis : diagram->axes)
-                if (!axis.size) sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % (random() % 3 == 0 ? 37 : 7));
+                if (!axis.size)
+                    sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % (random() % 3 == 0 ? 37 : 7));
             const auto extents = bind_sizes(*diagram, sizes);
             if (!extents) continue;
             cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("k{}_", cases.size())));

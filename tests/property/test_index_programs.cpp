@@ -24,7 +24,9 @@ std::optional<Case> random_case(const Diagram& diagram, std::uint64_t seed) {
     c.extents = *extents;
     c.seed = seed;
     for (const std::int64_t extent : c.extents) {
-        const auto part = [&] { return random() % 4 == 0 ? 0 : 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extent)); };
+        const auto part = [&] {
+            return random() % 4 == 0 ? 0 : 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extent));
+        };
         c.sizes.group.push_back(part());
         c.sizes.stream.push_back(part());
     }

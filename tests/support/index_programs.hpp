@@ -12,17 +12,22 @@ inline const std::vector<std::string>& index_programs() {
         "f(X[m, k], s[m, g]) -> Y[m]\n    Y[m] = sum(k) X[m, k] * s[m, k // 3]\nsizes k = 3 * g\n",
         "f(X[h, l, c]) -> Y[x, c]\n    Y[x, c] = X[x // size(l), x % size(l), c]\nsizes x = h * l\n",
         "f(X[n]) -> Y[n]\n    Y[n] = X[(n + 2) % size(n)] + X[size(n) - 1 - n]\n",
-        "f(X[t, r], F[h]) -> Y[t, r]\n    Y[t, r] = X[t, r] * F[r % size(h)] + X[t, (r + size(r)/2) % size(r)]\nsizes r = 2 * h\n",
+        "f(X[t, r], F[h]) -> Y[t, r]\n    Y[t, r] = X[t, r] * F[r % size(h)] + X[t, (r + size(r)/2) % size(r)]\nsizes "
+        "r = 2 * h\n",
         "f(X[n, c]) -> Y[n, c]\n    Y[n, c] = X[max(n - 1, 0), c] - X[min(n + 1, size(n) - 1), c]\n",
-        "f(K[p, l, k], Q[q, k]) -> M[q]\n    S[q, x] = sum(k) Q[q, k] * K[x // size(l), x % size(l), k]\n    M[q] = max(x) S[q, x]\nsizes x = p * l\n",
+        "f(K[p, l, k], Q[q, k]) -> M[q]\n    S[q, x] = sum(k) Q[q, k] * K[x // size(l), x % size(l), k]\n    M[q] = "
+        "max(x) S[q, x]\nsizes x = p * l\n",
         "f(X[n], W[w]) -> Y[i]\n    Y[i] = sum(w) X[(2 * i + w) // 3] * W[w]\nsizes n = i + w\n",
         // padded
         "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n - w >= 0, X[n - w, c], 0) * W[w, c]\n",
-        "f(X[n], W[w]) -> Y[n]\n    Y[n] = sum(w) where(n + w - 1 >= 0 and n + w - 1 < size(n), X[n + w - 1], 0) * W[w]\n",
+        "f(X[n], W[w]) -> Y[n]\n    Y[n] = sum(w) where(n + w - 1 >= 0 and n + w - 1 < size(n), X[n + w - 1], 0) * "
+        "W[w]\n",
         "f(X[b, t, c], m[c]) -> Y[b, t, c]\n    Y[b, t, c] = m[c] * X[b, t, c] + where(t > 0, X[b, t - 1, c], 0)\n",
         "f(X[n]) -> Y[n]\n    Y[n] = where(n < 2, -1, X[n - 2]) * where(not n >= size(n) - 1, X[n + 1], 2)\n",
-        "f(X[n, m], W[a, b]) -> Y[n, m]\n    Y[n, m] = sum(a, b) where(n - a >= 0 and m - b >= 0, X[n - a, m - b], 0) * W[a, b]\n",
-        "f(X[n], V[n]) -> Y\n    Z[n] = where(n > 0, X[n - 1], -inf)\n    M = max(n) Z[n]\n    Y = sum(n) exp(Z[n] - M) * V[n]\n",
+        "f(X[n, m], W[a, b]) -> Y[n, m]\n    Y[n, m] = sum(a, b) where(n - a >= 0 and m - b >= 0, X[n - a, m - b], 0) "
+        "* W[a, b]\n",
+        "f(X[n], V[n]) -> Y\n    Z[n] = where(n > 0, X[n - 1], -inf)\n    M = max(n) Z[n]\n    Y = sum(n) exp(Z[n] - "
+        "M) * V[n]\n",
         // gathered
         "f(T[v, c], i[t]: i32) -> Y[t, c]\n    Y[t, c] = T[i[t], c]\n",
         "f(T[v, c], i[t]: i32, W[c, d]) -> Y[t, d]\n    Y[t, d] = sum(c) T[i[t], c] * W[c, d]\n",

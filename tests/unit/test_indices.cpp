@@ -54,7 +54,8 @@ TEST(Index, ValuesAreThoseOfTheExpressionAndLieInTheInterval) {
         std::mt19937_64 random(seed);
         const Expr e = random_index(random, 3);
         const Index index = Index::of(e);
-        const std::vector<std::int64_t> begin{static_cast<std::int64_t>(random() % 9), static_cast<std::int64_t>(random() % 9)},
+        const std::vector<std::int64_t> begin{static_cast<std::int64_t>(random() % 9),
+                                              static_cast<std::int64_t>(random() % 9)},
             count{1 + static_cast<std::int64_t>(random() % 7), 1 + static_cast<std::int64_t>(random() % 7)};
         const Interval range = range_of(index, begin, count);
         Kinds kinds = kinds_of(none);
@@ -84,15 +85,15 @@ TEST(Index, SubstitutionReachesIntoElements) {
     const Diagram d = parsed("f(X[n], a[m]: i32) -> Y[i]\n    Y[i] = X[a[i + 1] + i // 2]\nsizes m = i + 1\n");
     const Read& r = first_read(d, "X");
     const AxisId i = *d.find_axis("i"), m = *d.find_axis("m");
-    const Index moved = substitute(r.indices[0], [&](AxisId axis) {
-        return axis == i ? std::optional<Index>(Affine::axis(m) * 2) : std::nullopt;
-    });
+    const Index moved = substitute(
+        r.indices[0], [&](AxisId axis) { return axis == i ? std::optional<Index>(Affine::axis(m) * 2) : std::nullopt; });
     EXPECT_EQ(to_string(moved, d.names()), "a[2*m + 1] + 2 * m // 2");
 }
 
 TEST(Index, PrintsAndReadsBack) {
     const Diagram d = parsed(
-        "f(X[n, c], a[t]: i32) -> Y[t, c]\n    Y[t, c] = X[a[t // 2] + t % size(t), max(c - 1, 0)] + X[size(n)/2 - -t, c]\n"
+        "f(X[n, c], a[t]: i32) -> Y[t, c]\n    Y[t, c] = X[a[t // 2] + t % size(t), max(c - 1, 0)] + X[size(n)/2 - -t, "
+        "c]\n"
         "sizes n = 64, t = 8, c = 3\n");
     const auto again = parse_diagram(std::make_shared<const Source>(Source{"again.nk", print(d)}));
     ASSERT_TRUE(again.ok()) << print(d) << render(again.errors());
@@ -142,8 +143,10 @@ TEST(Guards, ReadsThatAConditionKeepsInsideAreAllowed) {
 
 TEST(Guards, SizesInAnIndexDivideAsTheyMust) {
     EXPECT_EQ(size_error("f(X[n]) -> Y[i]\n    Y[i] = X[i + size(n)/2]\nsizes n = 8, i = 4\n"), "");
-    EXPECT_THAT(size_error("f(X[n]) -> Y[i]\n    Y[i] = X[i + size(n)/2]\nsizes n = 9, i = 4\n"), HasSubstr("size(n) / 2 in an index is 9/2"));
-    EXPECT_THAT(size_error("f(X[n]) -> Y[i]\n    Y[i] = X[i % (size(n) - 8)]\nsizes n = 8, i = 4\n"), HasSubstr("bad-divisor"));
+    EXPECT_THAT(size_error("f(X[n]) -> Y[i]\n    Y[i] = X[i + size(n)/2]\nsizes n = 9, i = 4\n"),
+                HasSubstr("size(n) / 2 in an index is 9/2"));
+    EXPECT_THAT(size_error("f(X[n]) -> Y[i]\n    Y[i] = X[i % (size(n) - 8)]\nsizes n = 8, i = 4\n"),
+                HasSubstr("bad-divisor"));
 }
 
 TEST(CheckIndices, NamesTheValueThatLeadsOutside) {
@@ -161,7 +164,8 @@ TEST(CheckIndices, NamesTheValueThatLeadsOutside) {
 }
 
 TEST(CheckIndices, WhatAConditionKeepsOutMayLeadOutside) {
-    const Diagram d = parsed("f(T[v], i[t]: i32) -> Y[t]\n    Y[t] = where(i[t] >= 0, T[i[t]], 0)\nsizes v = 5, t = 3\n");
+    const Diagram d = parsed(
+        "f(T[v], i[t]: i32) -> Y[t]\n    Y[t] = where(i[t] >= 0, T[i[t]], 0)\nsizes v = 5, t = 3\n");
     const Extents extents = *bind_sizes(d);
     Values values(d.arrays.size());
     values[static_cast<std::size_t>(*d.find_array("i"))] = Column(std::vector<std::int64_t>{0, -1, 2});
@@ -172,7 +176,8 @@ TEST(CheckIndices, WhatAConditionKeepsOutMayLeadOutside) {
 
 TEST(CheckIndices, RandomInputsLeadInside) {
     const Diagram d = parsed(
-        "f(K[p, l], t[b]: i32, u[b]: i32) -> Y[b]\n    Y[b] = K[t[b], u[b] % 4] + K[2 * t[b], 3 - u[b]]\nsizes p = 9, l = 4, b = 200\n");
+        "f(K[p, l], t[b]: i32, u[b]: i32) -> Y[b]\n    Y[b] = K[t[b], u[b] % 4] + K[2 * t[b], 3 - u[b]]\nsizes p = 9, "
+        "l = 4, b = 200\n");
     const Extents extents = *bind_sizes(d);
     EXPECT_FALSE(check_indices(d, extents, random_inputs(d, extents, 3)));
 }

@@ -12,7 +12,13 @@ namespace napkin::cpu {
 
 BodyWriter::BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level,
                        Names& names)
-    : frame_(frame), nest_(nest), scope_(scope), loops_(std::move(loops)), point_level_(point_level), names_(names), whole_values_(frame) {}
+    : frame_(frame),
+      nest_(nest),
+      scope_(scope),
+      loops_(std::move(loops)),
+      point_level_(point_level),
+      names_(names),
+      whole_values_(frame) {}
 
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
     const ValueId id = whole ? as_whole(lower(e)) : as_number(lower(e));
@@ -416,7 +422,8 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
         place += fmt::format(" + ({} - {}) * {}", index, other.first, other.stride);
     }
     const std::string element = fmt::format("{}[{}]", frame_.name(r.array), place);
-    v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return {}; }})", element) : element;
+    v.is_whole = frame_.is_whole(r.array) && !v.vec;
+    v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
     v.hint = frame_.name(r.array);
     return intern(std::move(v));
 }
@@ -555,8 +562,7 @@ ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
     const Kind kind = nest_.is_whole ? whole_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
-    if (is_integer(kind) && !is_number && !whole_values_.is_small(e))
-        return lowered_[e.get()] = lower_whole(e, kind);
+    if (is_integer(kind) && !is_number && !whole_values_.is_small(e)) return lowered_[e.get()] = lower_whole(e, kind);
     const auto visitor = [&](const auto& node) -> ValueId {
         using T = std::decay_t<decltype(node)>;
         if constexpr (std::is_same_v<T, Constant>)

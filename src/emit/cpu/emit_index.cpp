@@ -51,7 +51,8 @@ BoundsText bounds_of(const Frame& frame, const Expr& e, int scope) {
     switch (b->op) {
         case BinaryOp::add: return {both("({} + {})", x.low, y.low), both("({} + {})", x.high, y.high)};
         case BinaryOp::sub: return {both("({} - {})", x.low, y.high), both("({} - {})", x.high, y.low)};
-        case BinaryOp::floor_div: return {both("floor_div({}, {})", x.low, y.low), both("floor_div({}, {})", x.high, y.low)};
+        case BinaryOp::floor_div:
+            return {both("floor_div({}, {})", x.low, y.low), both("floor_div({}, {})", x.high, y.low)};
         case BinaryOp::mod: return {"0", std::to_string(whole(b->b) - 1)};
         case BinaryOp::min: return {both("min_index({}, {})", x.low, y.low), both("min_index({}, {})", x.high, y.high)};
         case BinaryOp::max: return {both("max_index({}, {})", x.low, y.low), both("max_index({}, {})", x.high, y.high)};
@@ -92,7 +93,9 @@ std::string index_text(const Index& index, const CoordinateText& coordinate, con
     return text_of(index.value(), coordinate, element);
 }
 
-BoundsText bounds_text(const Frame& frame, const Index& index, int scope) { return bounds_of(frame, index.value(), scope); }
+BoundsText bounds_text(const Frame& frame, const Index& index, int scope) {
+    return bounds_of(frame, index.value(), scope);
+}
 
 std::int64_t most_values(const Frame& frame, const Index& index, int scope) {
     return most_of(frame, index.value(), scope);
@@ -112,6 +115,11 @@ bool is_cut(const Frame& frame, const Variable& variable) {
     return false;
 }
 
+void write_zeros(const Frame& frame, Lines& out, VariableId variable) {
+    out(fmt::format("fill({}, {}, {});", frame.name(variable), frame.layout(variable).count,
+                    frame.is_whole(variable) ? whole_literal(0) : literal(0, frame.is_double)));
+}
+
 void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope) {
     const Variable& v = frame.variable(variable);
     const Layout& layout = frame.layout(variable);
@@ -119,7 +127,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     const std::string& memory = frame.memory.at(v.array);
     const auto place = [&](AxisId position) { return fmt::format("{}_p{}", name, position); };
     out.open("");
-    if (is_cut(frame, v)) out(fmt::format("fill({}, {}, {});", name, layout.count, literal(0, frame.is_double)));
+    if (is_cut(frame, v)) write_zeros(frame, out, variable);
     std::string target;
     std::size_t opened = 1;
     for (std::size_t p = 0; p < v.dims.size(); ++p) {
@@ -146,10 +154,11 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
             position += position.empty() ? "" : " + ";
             position += inner.gathers.empty()
                             ? fmt::format("{} * {}_s[{}]", coordinate, array, d)
-                            : fmt::format("({} - {}) * {}", coordinate, bounds_text(frame, inner.dims[d], tile.scope).low,
-                                          tile.strides[d]);
+                            : fmt::format("({} - {}) * {}", coordinate,
+                                          bounds_text(frame, inner.dims[d], tile.scope).low, tile.strides[d]);
         }
-        const std::string value = fmt::format("static_cast<Index>({}[{}])", inner.gathers.empty() ? array : frame.name(r.array),
+        const std::string value = fmt::format("static_cast<Index>({}[{}])",
+                                              inner.gathers.empty() ? array : frame.name(r.array),
                                               position.empty() ? "0" : position);
         return there.empty() ? value : fmt::format("({} ? {} : nowhere)", there, value);
     };
@@ -163,7 +172,9 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
         inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", row, frame.extent(axes[d]));
         from += fmt::format("{}{} * {}_s[{}]", from.empty() ? "" : " + ", row, memory, d);
     }
-    out(fmt::format("{}[{}] = {} ? static_cast<real>({}[{}]) : real(0);", name, target, inside, memory, from));
+    const std::string cell = frame.cell_type(variable);
+    out(fmt::format("{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);", name, target.empty() ? "0" : target, inside, cell,
+                    memory, from, cell));
     for (; opened > 0; --opened) out.close();
 }
 

@@ -27,6 +27,9 @@ std::int64_t most_values(const Frame& frame, const Index& index, int scope);
 bool is_cut(const Frame& frame, const Variable& variable, std::size_t dimension);
 bool is_cut(const Frame& frame, const Variable& variable);
 
+/// The variable's buffer becomes zeros.
+void write_zeros(const Frame& frame, Lines& out, VariableId variable);
+
 /// Loads a tile from where the elements of other arrays say.
 void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope);
 

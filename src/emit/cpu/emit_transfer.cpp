@@ -77,11 +77,12 @@ private:
         for (std::size_t d = 0; d < v_.dims.size(); ++d) {
             if (!is_cut(frame_, v_, d)) continue;
             const BoundsText bounds = bounds_text(frame_, v_.dims[d], scope_);
-            out_(fmt::format("const Index {0}_first{1} = max_index({2}, 0), {0}_count{1} = min_index({3} + 1, {4}) - {0}_first{1};",
-                             name, d, bounds.low, bounds.high, frame_.extent(v_.limits[d])));
+            out_(fmt::format(
+                "const Index {0}_first{1} = max_index({2}, 0), {0}_count{1} = min_index({3} + 1, {4}) - {0}_first{1};",
+                name, d, bounds.low, bounds.high, frame_.extent(v_.limits[d])));
             some += fmt::format("{}{}_count{} > 0", some.empty() ? "" : " && ", name, d);
         }
-        out_(fmt::format("fill({}, {}, {});", name, layout_.count, literal(0, frame_.is_double)));
+        write_zeros(frame_, out_, variable_);
         out_.open(fmt::format("if ({})", some));
         copy(true, name);
         out_.close();
