@@ -19,7 +19,7 @@ struct Candidate {
     std::vector<Gathering> kernels;
     Weight weight;
     bool one_core = false;  ///< some kernel can only be cut into groups that repeat work
-    int whole = 0;          ///< kernels that hold all of what they reduce at the core, where they could stream it
+    int whole = 0;          ///< arrays that lie whole at the core along an axis that is reduced, where a stream would bring them in chunks
     double flops = 0, transfers = 0;
 };
 
@@ -31,14 +31,32 @@ bool repeats_work(const Kernel& kernel) {
 /// One kernel of a candidate; nothing where it cannot be built.
 struct Piece {
     Weight weight;
-    bool one_core = false, whole = false;
+    bool one_core = false;
+    int whole = 0;
 };
+
+/// What is reduced without a stream counts once, and so does every intermediate array that carries a reduced axis besides the streamed
+/// one: the core holds all of it at once, whatever its size.
+int held_whole(const KernelBuilder& builder, const Gathering& g, const Kernel& kernel) {
+    std::vector<AxisId> reduced;
+    for (const ArrayId t : g.targets)
+        for (const AxisId a : builder.definition(t).reduce_axes)
+            if (a != g.stream) reduced.push_back(a);
+    int whole = !reduced.empty() && !g.stream ? 1 : 0;
+    for (const ArrayId t : g.targets) {
+        const auto& axes = builder.diagram().array(t).axes;
+        const bool stored = std::find(kernel.outputs.begin(), kernel.outputs.end(), t) != kernel.outputs.end();
+        const bool carries = std::any_of(axes.begin(), axes.end(), [&](AxisId a) {
+            return std::find(reduced.begin(), reduced.end(), a) != reduced.end();
+        });
+        whole += carries && !stored ? 1 : 0;
+    }
+    return whole;
+}
 std::optional<Piece> piece(KernelBuilder& builder, const Gathering& g) {
     const auto trial = builder.try_kernel(g);
     if (!trial) return std::nullopt;
-    const bool reduces = std::any_of(g.targets.begin(), g.targets.end(),
-                                     [&](ArrayId t) { return builder.definition(t).reduce.has_value(); });
-    return Piece{weigh(*trial), repeats_work(trial->kernel), reduces && !g.stream};
+    return Piece{weigh(*trial), repeats_work(trial->kernel), held_whole(builder, g, trial->kernel)};
 }
 
 /// a − b as what is more in a, and what is more in b.
@@ -92,7 +110,7 @@ Region ranked(KernelBuilder& builder, const std::vector<std::vector<Gathering>>&
             if (!legal) break;
             c.weight += known->second->weight;
             c.one_core = c.one_core || known->second->one_core;
-            c.whole += known->second->whole ? 1 : 0;
+            c.whole += known->second->whole;
         }
         if (!legal) continue;
         c.flops = at_sizes(c.weight.flops, sizes);

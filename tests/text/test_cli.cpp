@@ -261,7 +261,7 @@ TEST_F(Cli, run_measures_and_checks) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, AllOf(StartsWith("attention   q=33 k=16 x=50 d=16\n"), HasSubstr("equation by equation"),
-                                   HasSubstr("  equal  "), HasSubstr("good\n"), Not(HasSubstr("DIFFERENT"))));
+                                   HasSubstr("  equal  "), HasSubstr("  good  "), Not(HasSubstr("DIFFERENT"))));
 }
 
 TEST_F(Cli, run_reports_as_json) {
