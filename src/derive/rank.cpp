@@ -19,7 +19,7 @@ struct Candidate {
     std::vector<Gathering> kernels;
     Weight weight;
     bool one_core = false;  ///< some kernel can only be cut into groups that repeat work
-    int whole = 0;          ///< arrays that lie whole at the core along an axis that is reduced, where a stream would bring them in chunks
+    int whole = 0;  ///< arrays that lie whole at the core along an axis that is reduced, where a stream would bring them in chunks
     double flops = 0, transfers = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "support/dtype.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -133,7 +134,10 @@ bool spaced(DType type, int exponent, double epsilon) {
 
 }  // namespace
 
-FormatRange format_range(DType type) {
+namespace {
+
+/// By trying which numbers the type holds.
+FormatRange measured_range(DType type) {
     constexpr int most = 1100;  // past the exponents of a double
     FormatRange range;
     range.epsilon = 1;
@@ -156,6 +160,18 @@ FormatRange format_range(DType type) {
         range.bias = 1 - normal;
     }
     return range;
+}
+
+}  // namespace
+
+FormatRange format_range(DType type) {
+    // Each type is measured once: the verdict asks for every value.
+    static const auto ranges = [] {
+        std::array<FormatRange, std::size(all_dtypes)> all;
+        for (const DType t : all_dtypes) all[static_cast<std::size_t>(t)] = measured_range(t);
+        return all;
+    }();
+    return ranges[static_cast<std::size_t>(type)];
 }
 
 DType promote(DType a, DType b) {
