@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "diagram/guards.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -54,6 +55,7 @@ public:
     void check() {
         check_groups();
         if (!check_variables()) return;
+        find_unguarded(kernel_.body);
         check_list(kernel_.body);
         in_memory_.insert(stored_.begin(), stored_.end());
     }
@@ -121,6 +123,19 @@ private:
         return messages_.size() == before;
     }
 
+    void find_unguarded(const std::vector<TileStatement>& list) {
+        const auto add = [&](const Read& r, const std::vector<Guard>& guards) {
+            if (guards.empty()) unguarded_.insert(r.array);
+        };
+        for (const TileStatement& statement : list) {
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&statement); loop && *loop)
+                find_unguarded((*loop)->body);
+            const auto* compute = std::get_if<Compute>(&statement);
+            for (const Expr& e : compute ? std::vector<Expr>{compute->body, compute->carry} : std::vector<Expr>{})
+                if (e) for_each_guarded_read(e, [](const Read&) { return true; }, add);
+        }
+    }
+
     void check_list(const std::vector<TileStatement>& list) {
         const std::map<VariableId, Life> outer = alive_;
         for (const TileStatement& statement : list) std::visit([&](const auto& s) { check_one(s); }, statement);
@@ -161,12 +176,14 @@ private:
         if (!in_memory_.contains(v.array))
             report("{} is loaded, but {} is no input and no earlier kernel stores it", v.name, diagram_.array(v.array).name);
         const std::vector<std::int64_t> zero(program_.extents.size(), 0);
-        for (std::size_t d = 0; d < v.dims.size(); ++d) {
-            // What lies outside of the array is padding; a tile of nothing else is a mistake.
+        for (std::size_t d = 0; d < v.dims.size() && unguarded_.contains(load.variable); ++d) {
+            // What lies outside of the array is padding, which only reads behind a condition may leave alone. The interval of a quotient or a
+            // rest is a bound, which says something only where all of it lies outside.
             const Interval range = range_of(v.dims[d], zero, program_.extents);
-            if (inside(range, extent(v.limits[d])).size() <= 0)
-                report("{} is loaded from index {} to {} of {}, which has {}", v.name, range.low, range.high,
-                       axis_name(v.limits[d]), extent(v.limits[d]));
+            const std::int64_t here = inside(range, extent(v.limits[d])).size();
+            if (v.dims[d].affine() ? here < range.size() : here <= 0)
+                report("{} is loaded from index {} to {} of {}, which has {}, and read without a condition", v.name,
+                       range.low, range.high, axis_name(v.limits[d]), extent(v.limits[d]));
         }
         for (const Index& index : v.gathers)
             for (const VariableId inner : index.expression() ? read_arrays(*index.expression()) : std::vector<ArrayId>{})
@@ -364,6 +381,7 @@ private:
     std::map<VariableId, Life> alive_;
     std::set<VariableId> freed_;
     std::set<ArrayId> stored_;
+    std::set<VariableId> unguarded_;  ///< read somewhere with no condition on the way to the read
 };
 
 }  // namespace

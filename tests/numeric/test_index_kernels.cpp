@@ -36,5 +36,21 @@ TEST(IndexKernels, ComputeTheirDefinition) {
         EXPECT_EQ(failures[k], "") << texts[k] << cpu_case::describe(cases[k]);
 }
 
+/// Loops that move a tile have counters of their own, whatever the axes and arrays are called.
+TEST(IndexKernels, NamesAreTheReadersOwn) {
+    const std::string text =
+        "f(t1[b, t, t0_, c], X[b, t, t0_, c], X_first1_[c]) -> Y[b, t, t0_, c]\n"
+        "    Y[b, t, t0_, c] = t1[b, t, t0_, c] + where(t > 0, X[b, t - 1, t0_, c], 0) * X_first1_[c]\n";
+    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
+    ASSERT_TRUE(diagram.ok());
+    const auto extents = bind_sizes(*diagram, {{"b", 3}, {"t", 9}, {"t0_", 4}, {"c", 21}});
+    ASSERT_TRUE(extents.ok());
+    std::vector<cpu_case::Case> cases;
+    for (std::uint64_t seed = 0; seed < 12; ++seed)
+        cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("n{}_", seed)));
+    const auto failures = cpu_case::failures(cases);
+    for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
+}
+
 }  // namespace
 }  // namespace napkin

@@ -125,7 +125,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     const Layout& layout = frame.layout(variable);
     const std::string& name = frame.name(variable);
     const std::string& memory = frame.memory.at(v.array);
-    const auto place = [&](AxisId position) { return fmt::format("{}_p{}", name, position); };
+    const auto place = [&](AxisId position) { return fmt::format("{}_p{}_", name, position); };
     out.open("");
     if (is_cut(frame, v)) write_zeros(frame, out, variable);
     std::string target;
@@ -133,11 +133,11 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     for (std::size_t p = 0; p < v.dims.size(); ++p) {
         const BoundsText bounds = bounds_text(frame, v.dims[p], scope);
         const std::string at = place(static_cast<AxisId>(p));
-        out(fmt::format("const Index {0}_low = {1}, {0}_high = min_index({2}, {3});", at, bounds.low, bounds.high,
+        out(fmt::format("const Index {0}low_ = {1}, {0}high_ = min_index({2}, {3});", at, bounds.low, bounds.high,
                         frame.extent(v.limits[p]) - 1));
-        out.open(fmt::format("for (Index {0} = max_index({0}_low, 0); {0} <= {0}_high; ++{0})", at));
+        out.open(fmt::format("for (Index {0} = max_index({0}low_, 0); {0} <= {0}high_; ++{0})", at));
         ++opened;
-        target += fmt::format("{}({} - {}_low) * {}", target.empty() ? "" : " + ", at, at, layout.strides[p]);
+        target += fmt::format("{}({} - {}low_) * {}", target.empty() ? "" : " + ", at, at, layout.strides[p]);
     }
     // Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
     const auto element = [&](const Read& r) {
@@ -167,7 +167,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     std::string inside, from;
     const std::vector<AxisId>& axes = frame.program->diagram.array(v.array).axes;
     for (std::size_t d = 0; d < source.size(); ++d) {
-        const std::string row = fmt::format("{}_i{}", name, d);
+        const std::string row = fmt::format("{}_i{}_", name, d);
         out(fmt::format("const Index {} = {};", row, index_text(source[d], place, element)));
         inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", row, frame.extent(axes[d]));
         from += fmt::format("{}{} * {}_s[{}]", from.empty() ? "" : " + ", row, memory, d);

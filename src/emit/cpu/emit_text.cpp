@@ -53,6 +53,7 @@ std::string Names::add(std::string_view wanted) {
     // Double underscores and NAPKIN_ macros belong to others.
     for (std::size_t at; (at = base.find("__")) != std::string::npos;) base.replace(at, 2, "_u");
     if (base.starts_with("NAPKIN")) base = "v" + base;
+    if (base.ends_with('_')) base += "u";
     std::string name = base;
     for (int k = 2; !taken_.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);
     return name;

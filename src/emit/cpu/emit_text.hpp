@@ -7,7 +7,8 @@
 
 namespace napkin::cpu {
 
-/// Hands out C++ identifiers that clash neither with each other nor with keywords nor with the prelude.
+/// Hands out C++ identifiers that clash neither with each other nor with keywords nor with the prelude. None ends in an underscore:
+/// such names are for what a statement declares for itself.
 class Names {
 public:
     Names();

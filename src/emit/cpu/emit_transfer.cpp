@@ -77,10 +77,11 @@ private:
         for (std::size_t d = 0; d < v_.dims.size(); ++d) {
             if (!is_cut(frame_, v_, d)) continue;
             const BoundsText bounds = bounds_text(frame_, v_.dims[d], scope_);
-            out_(fmt::format(
-                "const Index {0}_first{1} = max_index({2}, 0), {0}_count{1} = min_index({3} + 1, {4}) - {0}_first{1};",
-                name, d, bounds.low, bounds.high, frame_.extent(v_.limits[d])));
-            some += fmt::format("{}{}_count{} > 0", some.empty() ? "" : " && ", name, d);
+            out_(
+                fmt::format("const Index {0}_first{1}_ = max_index({2}, 0), {0}_count{1}_ = min_index({3} + 1, {4}) - "
+                            "{0}_first{1}_;",
+                            name, d, bounds.low, bounds.high, frame_.extent(v_.limits[d])));
+            some += fmt::format("{}{}_count{}_ > 0", some.empty() ? "" : " && ", name, d);
         }
         write_zeros(frame_, out_, variable_);
         out_.open(fmt::format("if ({})", some));
@@ -109,7 +110,7 @@ private:
         int opened = 0;
         for (std::size_t d = 0; d < dimensions_.size(); ++d) {
             if (static_cast<int>(d) == rows_ || static_cast<int>(d) == columns_ || dimensions_[d].size == 1) continue;
-            const std::string t = fmt::format("t{}", d);
+            const std::string t = fmt::format("t{}_", d);
             out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; ++{0})", t, dimensions_[d].count));
             ++opened;
             at(memory, fmt::format("{} * {}", t, dimensions_[d].memory_stride));
@@ -132,9 +133,9 @@ private:
         out.memory_stride = fmt::format("{}_s[{}]", memory_, d);
         out.stride = layout_.strides[d];
         if (v_.gathers.empty() && is_cut(frame_, v_, d)) {
-            const std::string first = fmt::format("{}_first{}", frame_.name(variable_), d);
+            const std::string first = fmt::format("{}_first{}_", frame_.name(variable_), d);
             out.size = std::min(layout_.sizes[d], frame_.extent(v_.limits[d]));
-            out.count = fmt::format("{}_count{}", frame_.name(variable_), d);
+            out.count = fmt::format("{}_count{}_", frame_.name(variable_), d);
             out.low = first;
             out.shift = fmt::format("{} - {}", first, bounds_text(frame_, v_.dims[d], scope_).low);
             return out;
