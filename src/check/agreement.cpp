@@ -9,7 +9,39 @@
 namespace napkin {
 namespace {
 
-constexpr double largest_that_cancels = 1e12;  ///< larger values stand for overflow, and would allow anything
+/// Roundings that a derived form makes for one of the definition: a running reference is subtracted before and added again behind, a
+/// factor is divided out and multiplied in.
+constexpr double slack = 16;
+
+/// What cancels in a rewrite, such as the square of a mean in a variance, leaves the rounding of the values on the way behind: a few
+/// roundings of the largest of them, but for those that stand for a mask, which must not cancel.
+constexpr double roundings_left = 8, largest_that_cancels = 1e6;
+
+Execution in_double(const Diagram& diagram, const Extents& extents) {
+    Execution execution = plain_execution(diagram, extents);
+    execution.working = DType::f64;
+    for (auto& kept : execution.kept) kept = std::nullopt;
+    return execution;
+}
+
+/// Double precision rounds to no narrower type, in the definition as in all that is compared with it.
+Diagram without_casts(Diagram diagram) {
+    for (Equation& equation : diagram.equations) {
+        equation.body = transform(equation.body, [](const Expr& e) {
+            const auto* c = as<Cast>(e);
+            return c && is_float(c->type) ? cast(DType::f64, c->a) : e;
+        });
+    }
+    return diagram;
+}
+
+bool within(const Bounded& want, double have, double allowed) {
+    if (is_unbounded(want)) return true;
+    if (std::isnan(have)) return std::isnan(want.value) || (want.may & may_be_nan) != 0;
+    if (std::isinf(have))
+        return have == want.value || (want.may & (have > 0 ? may_be_infinite : may_be_minus_infinite)) != 0;
+    return std::abs(have - want.value) <= allowed;
+}
 
 }  // namespace
 
@@ -17,25 +49,15 @@ std::string to_string(const Disagreement& d) {
     return fmt::format("{} at {} is {} in place of {}, allowed {}", d.array, d.place, d.made, d.wanted, d.allowed);
 }
 
-Definition::Definition(const Diagram& diagram, const Extents& extents, const Values& inputs)
-    : diagram_(&diagram), values_(inputs) {
+Definition::Definition(const Diagram& diagram, const Extents& extents, const Values& inputs) : diagram_(&diagram) {
     for (const ArrayId id : diagram.inputs)
         for (const double x : inputs[static_cast<std::size_t>(id)]) finite_inputs_ = finite_inputs_ && std::isfinite(x);
-    for (const Equation& e : diagram.equations)
-        visit(e.body, [&](const Expr& node) {
-            if (const auto* c = as<Constant>(node)) finite_constants_ = finite_constants_ && std::isfinite(c->value);
-        });
-    evaluate(diagram, extents, values_);
-    for (const auto& array : values_)
-        for (const double x : array)
-            if (std::abs(x) <= largest_that_cancels) largest_ = std::max(largest_, std::abs(x));
-}
-
-bool Definition::agree(double want, double have, double allowed) const {
-    if (want == have || (std::isnan(want) && std::isnan(have))) return true;
-    if (std::isfinite(want)) return std::abs(want - have) <= allowed;
-    if (!finite_inputs_) return std::isnan(want) || !std::isfinite(have);
-    return finite_constants_;
+    values_ = evaluate_bounded(without_casts(diagram), extents, inputs, in_double(diagram, extents));
+    double largest = 0;
+    for (const Column& array : values_.value)
+        for (std::size_t i = 0; i < array.size(); ++i)
+            if (std::abs(array[i]) <= largest_that_cancels) largest = std::max(largest, std::abs(array[i]));
+    left_behind_ = roundings_left * std::numeric_limits<double>::epsilon() * largest;
 }
 
 std::optional<Disagreement> Definition::difference(const Diagram& other, const Values& made) const {
@@ -43,16 +65,18 @@ std::optional<Disagreement> Definition::difference(const Diagram& other, const V
         const std::string& name = diagram_->array(id).name;
         const auto there = other.find_array(name);
         if (!there) throw InternalError("the output " + name + " is gone");
-        const auto& want = values_[static_cast<std::size_t>(id)];
-        const auto& have = made[static_cast<std::size_t>(*there)];
+        const Column& want = values_.value[static_cast<std::size_t>(id)];
+        const Column& have = made[static_cast<std::size_t>(*there)];
         if (want.size() != have.size()) throw InternalError("the output " + name + " has another number of values");
-        double scale = 1;
-        for (const double w : want)
-            if (std::isfinite(w)) scale = std::max(scale, std::abs(w));
-        const double allowed = 1e-8 * scale + 8 * std::numeric_limits<double>::epsilon() * largest_;
-        for (std::size_t i = 0; i < want.size(); ++i)
-            if (!agree(want[i], have[i], allowed))
-                return Disagreement{name, static_cast<std::int64_t>(i), want[i], have[i], allowed};
+        for (std::size_t i = 0; i < have.size(); ++i) {
+            const Bounded x = values_.at(id, i);
+            const double allowed = slack * x.error + left_behind_;
+            // Integers are compared as such: doubles do not hold them all.
+            const bool good = want.is_whole() && have.is_whole() && values_.is_exact(id)
+                                  ? want.wholes()[i] == have.wholes()[i]
+                                  : within(x, have[i], allowed) || (std::isnan(x.value) && !finite_inputs_);
+            if (!good) return Disagreement{name, static_cast<std::int64_t>(i), x.value, have[i], allowed};
+        }
     }
     return std::nullopt;
 }

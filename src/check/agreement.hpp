@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "check/reference.hpp"
 #include "diagram/evaluate.hpp"
 
 namespace napkin {
@@ -23,22 +24,20 @@ public:
     /// `inputs` by ArrayId of the diagram, which must live as long as this.
     Definition(const Diagram& diagram, const Extents& extents, const Values& inputs);
 
-    /// The first output of the definition that `made`, the values of a diagram with outputs of the same names, has otherwise. What is finite
-    /// must be finite, within what rounding may do; an infinity must be the same infinity and NaN must be NaN, with two exceptions. Where
-    /// an input is infinite or NaN, what is not finite must only stay so, and a NaN leaves open what is made: a chunk of weights 0 that is
-    /// skipped does not show that 0·inf is NaN. Where nothing infinite stands in inputs or constants, the definition has overflowed on its
-    /// way: a rewrite may stay in range.
+    /// The first output of the definition that `made`, the values of a diagram with outputs of the same names, has otherwise. An infinity
+    /// must be the same infinity, NaN must be NaN and what is finite must be finite, within a small multiple of the bound that follows
+    /// from the definition alone (reference.hpp), here for double precision, and what cancels leaves behind. Where an input is
+    /// itself infinite or NaN, a NaN of the definition leaves open what is made: a chunk of weights 0 that is skipped does not show that
+    /// 0·inf is NaN.
     [[nodiscard]] std::optional<Disagreement> difference(const Diagram& other, const Values& made) const;
 
-    [[nodiscard]] const Values& values() const { return values_; }
+    [[nodiscard]] const BoundedValues& values() const { return values_; }
 
 private:
-    [[nodiscard]] bool agree(double want, double have, double allowed) const;
-
     const Diagram* diagram_;
-    Values values_;
-    bool finite_inputs_ = true, finite_constants_ = true;
-    double largest_ = 0;  ///< finite magnitude on the way, up to a bound: what cancels leaves its rounding behind
+    BoundedValues values_;
+    bool finite_inputs_ = true;
+    double left_behind_ = 0;  ///< by what cancels on the way
 };
 
 /// The inputs given for one diagram, for another with inputs of the same names.

@@ -38,7 +38,7 @@ PartitionSizes random_partition(const Derived& derived, const Extents& extents, 
 double distance(const Definition& definition, const Diagram& source, const Diagram& other, const Values& made) {
     double largest = 0;
     for (const ArrayId id : source.outputs) {
-        const auto& want = definition.values()[at(id)];
+        const Column& want = definition.values().value[at(id)];
         const auto& have = made[at(*other.find_array(source.array(id).name))];
         for (std::size_t i = 0; i < want.size(); ++i) {
             const double error = std::abs(have[i] - want[i]) / std::max(1.0, std::abs(want[i]));

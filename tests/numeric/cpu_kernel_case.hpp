@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "check/probe.hpp"
 #include "derive/derive.hpp"
 #include "diagram/diagram.hpp"
 #include "diagram/sizes.hpp"
@@ -22,6 +23,7 @@ struct Case {
     Plan plan;
     TileProgram program;
     cpu::CpuSource source;
+    Probe probe = Probe::normal;  ///< the kind of the inputs' values
 };
 
 /// A random plan: which axes are grouped and streamed and how far, the vector axis and the register block.
