@@ -179,6 +179,7 @@ private:
     // ---- recipes -------------------------------------------------------------------------------------------------------------------
 
     void recipe() {
+        if (options_.indices && w_.chance(30)) return indexed();
         switch (w_.pick(16)) {
             case 0:
             case 1: return exponential_folds();
@@ -482,6 +483,67 @@ private:
         } else {
             const Phrase y = w_.map("X1", limited(unary(x), 100));
             w_.map("Y", w_.at(y, n, at, {i}) + w_.at(y, n, fmt::format("{} + {}", at, w_.pick(width)), {i}));
+        }
+    }
+
+    /// Reads at quotients and remainders, beside the edge under a guard, and at places that an array says.
+    void indexed() {
+        const Axes one = w_.some_axes(1);
+        const int t = *one.begin();
+        const std::string name = w_.axis(t);
+        const Axes channel = w_.some_axes(w_.pick(2), one);
+        const Phrase x = w_.array(one | channel, one);
+        const auto guarded = [&](const std::string& guard, const Phrase& read) {
+            Phrase result = read;
+            result.text = fmt::format("where({}, {}, {})", guard, read.text, w_.chance(80) ? "0" : "-1e9");
+            result.axes.insert(t);
+            return result;
+        };
+        switch (w_.pick(6)) {
+            case 0: {
+                const std::string block = fmt::format("{} // {}", name, 2 + w_.pick(3));
+                w_.reduce("Y", "sum", w_.chance(50) ? one : channel, x * w_.at(w_.array(one, one), t, block, one));
+                break;
+            }
+            case 1: {
+                const int r = w_.add_axis("r", fmt::format("{}", 2 + w_.pick(2)));
+                const Phrase table = w_.input({r});
+                w_.map("Y", x * w_.at(table, r, fmt::format("{} % {}", name, w_.axis(r)), one));
+                break;
+            }
+            case 2: {
+                const int back = 1 + w_.pick(2);
+                const Phrase before = guarded(fmt::format("{} >= {}", name, back),
+                                              w_.at(x, t, fmt::format("{} - {}", name, back), one));
+                w_.map("Y", w_.chance(50) ? x - before : before);
+                break;
+            }
+            case 3: {
+                const int w = w_.add_axis("w", "3");
+                const std::string place = fmt::format("{} + {} - 1", name, w_.axis(w));
+                const Phrase window = guarded(fmt::format("{} >= 0 and {} < size({})", place, place, name),
+                                              w_.at(x, t, place, {t, w}));
+                w_.reduce("Y", w_.chance(70) ? "sum" : "max", {w}, w_.chance(50) ? window * w_.input({w}) : window);
+                break;
+            }
+            case 4: {
+                const int w = w_.add_axis("w", "3");
+                const std::string place = fmt::format("{} - {}", name, w_.axis(w));
+                w_.reduce("Y", "sum", {w}, guarded(place + " >= 0", w_.at(x, t, place, {t, w})) * w_.input({w}));
+                break;
+            }
+            default: {
+                const int i = w_.add_axis("i");
+                const Phrase place = w_.input({i}, "i32");
+                const Phrase rows = w_.input(one | channel);
+                Phrase gathered = w_.at(rows, t, place.text, {i});
+                gathered.arrays.insert(place.arrays.begin(), place.arrays.end());
+                if (w_.chance(50))
+                    w_.map("Y", gathered);
+                else
+                    w_.reduce("Y", "sum", {i}, gathered * w_.input({i}));
+                break;
+            }
         }
     }
 

@@ -14,7 +14,8 @@ struct ProgramOptions {
     int max_equations = 10;   ///< a recipe that has begun may write a few more
     bool extremes = true;     ///< constants such as 1e38, -1e30, 1e-30 and infinities outside of masks
     bool integers = true;     ///< i32 inputs, compared and counted
-    bool small_types = true;  ///< f64, f16 and bf16 inputs and temporaries
+    bool small_types = true;  ///< f64, f16 and bf16 inputs
+    bool indices = false;     ///< reads at quotients and remainders, padding, gathers
 };
 
 /// The same seed gives the same text everywhere. It parses, and sizes bind for any extents of the axes without a size. Comparisons are

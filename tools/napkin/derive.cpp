@@ -82,7 +82,9 @@ std::string validation_text(const std::vector<StepValidation>& validations, bool
     for (const StepValidation& v : validations) {
         const bool step = ++number <= validations.size() - 2;
         text += fmt::format("  {} {:<24} {:8.1e}  {}\n", step ? fmt::format("{:3}.", number) : "    ", v.what, v.error,
-                            v.good() ? green("ok", color) : red("WRONG", color));
+                            v.trials == 0 ? "not tried: no small sizes fit together"
+                            : v.good()    ? green("ok", color)
+                                          : red("WRONG", color));
         if (v.wrong) text += "       " + to_string(*v.wrong) + "\n";
     }
     return text;
