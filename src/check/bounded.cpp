@@ -30,8 +30,10 @@ Bounded settle(double value, double error, const Rounding& r) {
     return {value, error, overflow(value, error, r)};
 }
 
-/// The result v, to within a factor of exp(±exponent) and some roundings: an exponential, whose real value may be beyond a double.
-Bounded within_factor(double v, double exponent, double steps, const Rounding& r) {
+/// The result v = ±exp(log_size), to within a factor of exp(±exponent) and some roundings: an exponential, whose real value may be beyond a
+/// double.
+Bounded within_factor(double v, double log_size, double exponent, double steps, const Rounding& r) {
+    if (log_size + exponent < log_of_nothing(r)) return {v, nothing(log_size + exponent), 0};
     if (std::isinf(v) && exponent <= 1) {
         const bool positive = v > 0;
         return {positive ? beyond : -beyond, beyond * 0.9, positive ? may_be_infinite : may_be_minus_infinite};
@@ -66,7 +68,7 @@ bool touches_zero(const Bounded& x) { return !(std::abs(x.value) > x.error); }
 
 Bounded exponential(const Bounded& a, const Rounding& r) {
     // The argument may be split into a sum or scaled to another base, which rounds it.
-    return within_factor(std::exp(a.value), a.error + r.step * std::abs(a.value), function_steps, r);
+    return within_factor(std::exp(a.value), a.value, a.error + r.step * std::abs(a.value), function_steps, r);
 }
 
 Bounded logarithm(const Bounded& a, const Rounding& r) {
@@ -143,12 +145,13 @@ Bounded power(const Bounded& a, const Bounded& b, const Rounding& r) {
     if (std::isnan(v)) return b.error > 0 || a.value + a.error >= 0 ? anything(v) : certain(v);
     const double size = std::abs(a.value);
     if (size > a.error || (a.error == 0 && size > 0)) {
-        const double relative = a.error > 0 ? -std::log1p(-a.error / size) : 0, log_size = std::abs(std::log(size));
+        const double relative = a.error > 0 ? -std::log1p(-a.error / size) : 0, log_of_size = std::log(size),
+                     log_size = std::abs(log_of_size);
         if (a.value < 0 && b.error > 0) return anything(v);
         double exponent = std::abs(b.value) * relative + b.error * (log_size + relative);
         // But for small whole exponents the power is taken through a logarithm, or by another base's exponential.
         if (!is_whole || std::abs(b.value) > power_steps) exponent += r.step * std::abs(b.value) * log_size;
-        return within_factor(v, exponent, power_steps, r);
+        return within_factor(v, b.value * log_of_size, exponent, power_steps, r);
     }
     if (b.value - b.error <= 0) {
         if (a.error > 0 || b.error > 0) return anything(v);
@@ -250,6 +253,10 @@ Rounding rounding_of(DType working) {
     r.whole = 2 / range.epsilon;
     return r;
 }
+
+double log_of_nothing(const Rounding& r) { return std::log(r.smallest) - 2; }
+
+double nothing(double log_size) { return 2 * std::exp(log_size) + std::numeric_limits<double>::denorm_min(); }
 
 std::uint8_t overflow(double value, double error, const Rounding& r) {
     std::uint8_t may = 0;

@@ -38,6 +38,12 @@ struct Rounding {
 };
 Rounding rounding_of(DType working);
 
+/// An exponential whose logarithm is below this is 0 in what runs, or less than it is in the reals: far enough below the smallest number
+/// that no rounding brings it back, so that a mask of -1e30 gives a weight that even 1e30 does not weigh.
+double log_of_nothing(const Rounding& rounding);
+/// How far such an exponential, of at most this logarithm, is from what runs.
+double nothing(double log_size);
+
 /// The result of an operation. `whole`: operands and result are whole numbers by their form, so that nothing is rounded while they are
 /// small enough.
 Bounded apply(UnaryOp op, const Bounded& a, const Rounding& rounding);

@@ -228,12 +228,15 @@ bool BoundedRows::compute_together(Node& node, std::int64_t n) {
                     return fill(value, error, n, largest, [=](std::int64_t j) { return Pair{-a.v(j), a.e(j)}; });
                 case UnaryOp::abs:
                     return fill(value, error, n, largest, [=](std::int64_t j) { return Pair{std::abs(a.v(j)), a.e(j)}; });
-                case UnaryOp::exp:
+                case UnaryOp::exp: {
+                    const double least = log_of_nothing(rounding_);
                     // expm1(t) ≤ t + t² while t ≤ 1; past that each number is done by itself.
                     return fill(value, error, n, largest, [=](std::int64_t j) {
                         const double v = std::exp(a.v(j)), t = a.e(j) + step * std::abs(a.v(j));
+                        if (a.v(j) + t < least) return Pair{v, nothing(a.v(j) + t)};
                         return Pair{v, t <= 1 ? v * (t + t * t + 2 * step) + 2 * smallest : 2 * largest};
                     });
+                }
                 default: return false;
             }
         });

@@ -121,6 +121,23 @@ TEST(Bounded, binary_operations_stay_inside_of_their_bounds) {
     }
 }
 
+TEST(Bounded, an_exponential_that_vanishes_is_bounded_whatever_its_argument_s_error) {
+    for (float x = -90; x > -130; x -= 0.01F) {
+        const Bounded bound = apply(UnaryOp::exp, {x, 0.3, 0}, single);
+        for (const float near : {x - 0.3F, x - 0.1F, x, x + 0.1F, x + 0.29F}) {
+            ASSERT_TRUE(holds(bound, std::exp(near))) << near;
+            ASSERT_TRUE(holds(bound, std::exp(double{near}))) << near;
+        }
+        ASSERT_TRUE(holds(bound, 0) || x > -105) << x;
+    }
+    const Bounded masked = apply(UnaryOp::exp, {-1e30, 1e23, 0}, single);
+    EXPECT_EQ(masked.value, 0);
+    EXPECT_LT(masked.error, 1e-300);
+    EXPECT_LT(apply(BinaryOp::pow, {2, 0, 0}, {-1e30, 1e23, 0}, single).error, 1e-300);
+    // Where the error reaches up to numbers that are held there is no such bound.
+    EXPECT_TRUE(is_unbounded(apply(UnaryOp::exp, {-1e30, 2e30, 0}, single)));
+}
+
 TEST(Bounded, a_condition_within_its_error_takes_both_sides) {
     const Bounded condition = apply(BinaryOp::lt, {1, 0.1, 0}, {1.05, 0, 0}, single);
     EXPECT_EQ(condition.error, 1);

@@ -78,6 +78,22 @@ TEST(Verdict, values_without_a_bound_are_not_called_good) {
     EXPECT_EQ(v.unbounded, 1);
 }
 
+TEST(Verdict, a_weight_far_below_the_smallest_number_weighs_nothing) {
+    // A mask of -1e30 is uncertain by 1e23, and so is its exponential's argument: yet that is 0, which even -1e30 does not weigh.
+    const std::string text =
+        "f(X[a, t]) -> H[a]\n    P[a, t] = softmax(t) X[a, t]\n    H[a] = -(sum(t) P[a, t] * log_softmax(t) X[a, t])\n";
+    for (const double mask : {-1e9F, -1e30F}) {
+        std::vector<double> rows;
+        for (int a = 0; a < 2; ++a)
+            for (int t = 0; t < 40; ++t) rows.push_back(t < 2 ? 0 : mask);
+        const Evaluated e(text + "sizes a = 2, t = 40\n", {rows});
+        EXPECT_EQ(e.judge({std::log(2.0), std::log(2.0)}).judgement, Judgement::good) << mask;
+        const ArrayVerdict wrong = e.judge({std::log(2.0), std::log(2.0) + 1e-4});
+        EXPECT_EQ(wrong.judgement, Judgement::bad) << mask;
+        EXPECT_LT(wrong.bound, 1e-5) << mask;
+    }
+}
+
 TEST(Verdict, the_output_type_rounds_once) {
     const Evaluated e("f(X[a]: f32) -> Y[a]: e4m3\n    Y[a] = X[a] * 1\nsizes a = 3\n", {{1.1, 500, 17}});
     EXPECT_EQ(e.judge({1.125, nan, 16}).judgement, Judgement::good);
