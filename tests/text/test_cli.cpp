@@ -312,6 +312,43 @@ TEST_F(Cli, run_takes_sizes_from_its_inputs_and_writes_outputs) {
     EXPECT_EQ(first_row[3], 1.0F);
 }
 
+TEST_F(Cli, run_keeps_wrong_numbers_under_a_name_that_says_so) {
+    write(
+        "a.nk",
+        "f(X[a, b]) -> Y[a], Z[a]\n    Y[a] = sum(b) exp(X[a, b])\n    Z[a] = max(b) X[a, b]\nsizes a = 40, b = 50\n");
+    // A compiler that gets one running maximum wrong: it begins at 1000.
+    write("compiler",
+          "#!/bin/sh\nfor file; do case $file in\n"
+          "*kernel.cpp) sed -i 's/fill(Z, \\([0-9]*\\), -infinity<real>)/fill(Z, \\1, 1000.0f)/' \"$file\";;\n"
+          "esac; done\nexec c++ \"$@\"\n");
+    fs::permissions(path("compiler"), fs::perms::owner_all);
+    const std::string run = "run a.nk --seconds 0.01 --no-baseline --output Y=y.npy --output Z=z.npy";
+    const std::string wrong = "CXX='" + path("compiler").string() + "' NAPKIN_CACHE_DIR='" + path("cache").string() +
+                              "'";
+    const Outcome outcome = napkin(run, wrong);
+    EXPECT_EQ(outcome.code, 70) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("40 outside of their bounds"), HasSubstr("BAD")));
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("] is 1000, where"), HasSubstr("kept in z.bad.npy"), HasSubstr("a fault of napkin")));
+    EXPECT_TRUE(fs::exists(path("y.npy")));
+    EXPECT_TRUE(fs::exists(path("z.bad.npy")));
+    EXPECT_FALSE(fs::exists(path("z.npy")));
+    EXPECT_EQ(napkin(run + " --no-check", wrong).code, 0);
+    EXPECT_TRUE(fs::exists(path("z.npy")));
+}
+
+TEST_F(Cli, run_finds_attention_at_ragged_sizes_good) {
+    std::ifstream example(NAPKIN_SOURCE_DIR "/examples/attention.nk");
+    write("a.nk", {std::istreambuf_iterator<char>(example), std::istreambuf_iterator<char>()});
+    for (const char* seed : {"1", "4", "5", "7"}) {
+        const nlohmann::json document = parsed(napkin(
+            std::string(
+                "run a.nk --set q=113,x=203,k=16,d=24 --seconds 0.01 --no-baseline --no-validate --json --seed ") +
+            seed));
+        EXPECT_EQ(document["checks"][0]["judgement"], "good") << seed;
+    }
+}
+
 TEST_F(Cli, run_refuses_inputs_that_do_not_fit) {
     write("a.nk", matmul);
     write("a.npy", npy("2, 3", 6));
