@@ -34,7 +34,7 @@ public:
             for (const auto& [axis, own] : pairs(d_.equations[i])) {
                 const bool keep_own = !fixed_.contains(axis);
                 const AxisId from = keep_own ? axis : own, to = keep_own ? own : axis;
-                if (fixed_.contains(from) || told_apart(from, to)) continue;
+                if (fixed_.contains(from) || told_apart(from, to) || !used(from)) continue;
                 rename(from, to);
             }
     }
@@ -63,6 +63,10 @@ private:
         const auto& axes = d_.array(e.target).axes;
         return std::find(axes.begin(), axes.end(), axis) != axes.end() ||
                std::find(e.reduce_axes.begin(), e.reduce_axes.end(), axis) != e.reduce_axes.end();
+    }
+    /// False once the axis is renamed: an equation may read the dimension more than once.
+    [[nodiscard]] bool used(AxisId axis) const {
+        return std::any_of(d_.equations.begin(), d_.equations.end(), [&](const Equation& e) { return uses(e, axis); });
     }
     [[nodiscard]] bool told_apart(AxisId a, AxisId b) const {
         return std::any_of(d_.equations.begin(), d_.equations.end(),
