@@ -18,6 +18,9 @@ using Targets = std::vector<ArrayId>;
 
 /// A row of equations up to this long is tried one equation after the other, a longer one by doubling.
 constexpr std::size_t short_row = 16;
+/// A row that loses its last common axis may find one again within so many equations: a norm of the keys beside one of the queries, and
+/// then the scores, which have the axes of both.
+constexpr std::size_t look_ahead = 4;
 /// Kernels over one input are joined up to so many equations.
 constexpr std::size_t largest_joined = 64;
 
@@ -125,7 +128,8 @@ private:
         std::size_t length = 1;
         good(1);
         if (rest <= short_row) {
-            while (length < rest && good(length + 1)) ++length;
+            for (std::size_t n = 2; n <= rest && n <= length + 1 + look_ahead; ++n)
+                if (good(n)) length = n;
             return length;
         }
         std::size_t bad = 2;
