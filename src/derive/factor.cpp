@@ -159,13 +159,26 @@ private:
                              ? simplify(binary(BinaryOp::mul, value,
                                                binary(BinaryOp::pow, t.tail, number_of_points(stream_))))
                          : as<Constant>(value) ? value
-                                               : times(value, t.tail);
+                                               : multiplied(value, t.tail);
             if (const auto absorbing = law(op_, tail_action()).absorbing; t.masked_tail && absorbing)
                 acted = select(binary(BinaryOp::eq, value, constant(*absorbing)), constant(*absorbing), acted);
             value = acted;
         }
         if (!t.undefined.empty()) value = select(conjunction(t.undefined), constant(nan), value);
         return masked(t.guards, value);
+    }
+
+    /// value · tail, one factor after the other, results of the stream first: what is accumulated and what it is divided by are of one
+    /// magnitude, where a constant over the one or the other need not be a number of the type.
+    [[nodiscard]] Expr multiplied(Expr value, const Expr& tail) const {
+        const auto parts = factors(tail);
+        for (const bool running : {true, false})
+            for (const auto& [sign, part] : parts) {
+                if (stream_.runs(part) != running) continue;
+                const auto* c = as<Constant>(part);
+                value = c && c->value == -1 ? negated(value) : sign > 0 ? times(value, part) : over(value, part);
+            }
+        return value;
     }
 
     /// Only the reciprocal of a positive sum can be corrected from the first step on: κ/κ′ = z′/z.

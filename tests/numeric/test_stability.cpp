@@ -158,6 +158,18 @@ TEST(Stability, means_of_huge_values_stay_in_range) {
     for (const std::int64_t chunk : {16, 64, 256}) check(text, fill, 1e-4, streamed("x", chunk));
 }
 
+TEST(Stability, a_large_constant_meets_a_mean_after_its_division) {
+    const std::string text =
+        "scaled(S[q, x], V[x, d]) -> O[q, d]\n"
+        "    P[q, x] = softmax(x) S[q, x]\n"
+        "    O[q, d] = sum(x) P[q, x] * (tanh(V[x, d]) * 1e38)\n"
+        "sizes q = 8, x = 256, d = 8\n";
+    const Fill fill = [](const std::string& array, std::int64_t row, std::int64_t column) {
+        return array == "S" ? 0.0F : 1.0F + 0.01F * static_cast<float>(row % 7 + column);
+    };
+    for (const std::int64_t chunk : {16, 64, 256}) check(text, fill, 1e-4, streamed("x", chunk));
+}
+
 TEST(Stability, a_count_of_what_is_minus_infinity) {
     // Σ over t of a factor that is -inf before anything else is known.
     const std::string text =
