@@ -123,6 +123,8 @@ std::vector<Error> Program::run(std::span<const ConstView> inputs, std::span<con
     std::vector<KernelOutput> out;
     for (const ConstView& view : inputs) in.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
     for (const View& view : outputs) out.push_back({view.data, internal_type(view.type), view.sizes, view.strides});
+    // Values are looked at once their views are known to fit.
+    if (const Status fits = impl_->compilation.kernel->check(in, out); !fits) return to_public(fits.errors());
     if (const Status good = check_index_inputs(impl_->compilation.diagram, impl_->compilation.extents, in); !good)
         return to_public(good.errors());
     const Status status = impl_->compilation.kernel->run(in, out);

@@ -139,6 +139,8 @@ public:
         out["transfers_per_group"] = to_string(cost_.per_group);
         out["transfers"] = to_string(cost_.transfers);
         out["may_skip_chunks"] = cost_.may_skip;
+        out["counts_padding"] = cost_.counts_padding;
+        out["assumptions"] = cost_.assumptions;
         out["memory"] = json::array();
         for (const MemoryColumn& column : cost_.memory) {
             std::vector<std::string> alive;
@@ -257,13 +259,15 @@ private:
     [[nodiscard]] std::string expressions() const {
         const bool tied = !tied_names_.empty();
         Expressions rows;
-        const auto add = [&](const std::string& label, const Size& size, const Size& tied_size) {
-            rows.add(label, to_string(size));
+        const auto add = [&](const std::string& label, const Size& size, const Size& tied_size,
+                             const std::string& remark = "") {
+            rows.add(label, to_string(size), remark);
             if (tied && !(tied_size == size)) rows.add("", "= " + to_string(tied_size), tied_remark());
         };
         add("N_g", cost_.num_groups, tied_.num_groups);
         add("H_g", cost_.per_group, tied_.per_group);
-        add(cost_.may_skip ? "H ≤" : "H", cost_.transfers, tied_.transfers);
+        add(cost_.may_skip || cost_.counts_padding ? "H ≤" : "H", cost_.transfers, tied_.transfers,
+            join(cost_.assumptions, ", "));
         bool first = true;
         for (const MemoryColumn& column : tied ? tied_.memory : cost_.memory) {
             rows.add(first ? "M ≥" : "  ≥", to_string(column.size),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "diagram/guards.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -96,6 +97,58 @@ private:
 
 std::string pattern_text(const Diagram& diagram, const CoreVariable& v) {
     return to_string(read(v.array, v.indices), diagram.names());
+}
+
+/// Whether the index stays in its array whatever the sizes are, as far as comparing terms can tell.
+bool stays_inside(const Diagram& diagram, const Affine& index, AxisId limit) {
+    const auto size = [&](AxisId axis) {
+        return diagram.axis(axis).size.value_or(Size::symbol(diagram.axis(axis).name));
+    };
+    Size low = index.constant, high = index.constant;
+    for (const auto& [axis, c] : index.terms) (c < 0 ? low : high) += Size(c) * (size(axis) - Size(1));
+    return never_above(Size(0), low) && never_above(high + Size(1), size(limit));
+}
+
+/// Whether a read of the tile stands behind a condition on the axes of this dimension: what else would it keep out than padding?
+bool is_guarded(const Kernel& kernel, const CoreVariable& v, std::size_t dimension) {
+    const std::vector<AxisId> axes = v.dims[dimension].axes();
+    bool guarded = false;
+    const auto look = [&](const Statement& s) {
+        const auto wanted = [&](const Read& r) { return r.array == v.array && r.indices == v.indices; };
+        for_each_guarded_read(s.body, wanted, [&](const Read&, const std::vector<Guard>& guards) {
+            for (const Guard& guard : guards)
+                for (const AxisId axis : free_axes(guard.condition)) guarded |= is_among(axes, axis);
+        });
+    };
+    for (const Stage& stage : kernel.stages) {
+        const auto* loop = std::get_if<Loop>(&stage);
+        for (const Statement& s : loop ? loop->body : std::get<Block>(stage).statements) look(s);
+    }
+    return guarded;
+}
+
+void note_assumptions(const Diagram& diagram, const Kernel& kernel, const CoreVariable& v, KernelCost& cost) {
+    const auto note = [&](std::string text) {
+        if (std::find(cost.assumptions.begin(), cost.assumptions.end(), text) == cost.assumptions.end())
+            cost.assumptions.push_back(std::move(text));
+    };
+    for (std::size_t d = 0; d < v.dims.size(); ++d) {
+        const Index& dim = v.dims[d];
+        const auto* top = dim.affine() ? nullptr : as<Binary>(*dim.expression());
+        const bool inside = dim.affine() ? stays_inside(diagram, *dim.affine(), v.limits[d])
+                                         : top && top->op == BinaryOp::mod;
+        if (!inside && is_guarded(kernel, v, d)) {
+            cost.counts_padding = true;
+            note("counts padding of " + pattern_text(diagram, v) + " as read");
+        }
+        if (dim.affine()) continue;
+        visit(*dim.expression(), [&](const Expr& node) {
+            const auto* b = as<Binary>(node);
+            if (!b || (b->op != BinaryOp::floor_div && b->op != BinaryOp::mod)) return;
+            for (const AxisId axis : free_axes(b->a))
+                note("where tiles of " + diagram.axis(axis).name + " are aligned with " + to_string(b->b, diagram.names()));
+        });
+    }
 }
 
 Size renamed(Size size, const std::map<std::string, std::string>& names) {
@@ -217,7 +270,7 @@ KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std
         cost.arrays.push_back({v.array, pattern_text(diagram, v), stored, per_group, per_group * cost.num_groups});
     };
     for (const CoreVariable& v : live.variables)
-        if (v.loaded) move(v, false);
+        if (v.loaded) move(v, false), note_assumptions(diagram, kernel, v, cost);
     for (const CoreVariable& v : live.variables)
         if (v.stored) move(v, true);
 

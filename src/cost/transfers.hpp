@@ -5,7 +5,8 @@
 //   H_g = Σ over memory variables of their tiles in one group    values moved between memory and the core, a group
 //   H   = N_g · H_g                                              a launch
 //   M  ≥  Σ of the tiles alive at one statement                  values, for every statement
-// Groups whose chunks are skipped (Loop::support) move less: these are the costs without skipping, exact_costs has the counts.
+// Groups whose chunks are skipped (Loop::support) and tiles that reach past their array move less, and tiles that cut a period of a
+// quotient or rest other than whole may move more: these are the costs without that, exact_costs has the counts.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -35,7 +36,9 @@ struct MemoryColumn {
 struct KernelCost {
     std::string kernel;
     std::vector<AxisId> grouped, streamed;
-    bool may_skip = false;  ///< some loop skips chunks: H is an upper bound
+    bool may_skip = false;        ///< some loop skips chunks: H is an upper bound
+    bool counts_padding = false;  ///< some tile may reach past its array, and counts as a whole: H is an upper bound
+    std::vector<std::string> assumptions;  ///< under which H is what is moved: "where tiles of k are aligned with 128"
     Size num_groups, per_group, transfers;
     std::vector<ArrayTransfers> arrays;
     std::vector<MemoryColumn> memory;  ///< distinct, none below another; the largest is M

@@ -15,7 +15,7 @@ namespace napkin {
 void fill_indices(Tensor& tensor, std::uint64_t seed, std::int64_t greatest);
 
 /// Errors: index-out-of-range (diagram/check_indices.hpp). A kernel reads nothing outside of its arrays whatever the values are; where
-/// they lead outside, it would take zeros. Views that do not fit the diagram are left to the kernel's own checks.
+/// they lead outside, it would take zeros. Pre: the views have passed CpuKernel::check; where some have not, nothing is looked at.
 Status check_index_inputs(const Diagram& diagram, const Extents& extents, const std::vector<KernelInput>& inputs);
 
 }  // namespace napkin

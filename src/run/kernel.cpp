@@ -270,8 +270,8 @@ std::shared_ptr<const CpuKernel> CpuKernel::bind(const TileProgram& program, con
     return std::make_shared<const CpuKernel>(std::move(impl));
 }
 
-Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs, int threads) const {
-    Impl& impl = *impl_;
+Status CpuKernel::check(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs) const {
+    const Impl& impl = *impl_;
     const Diagram& diagram = impl.program.diagram;
     std::vector<Diagnostic> errors;
     const auto check_all = [&](const auto& views, const std::vector<ArrayId>& arrays, const char* what) {
@@ -289,7 +289,13 @@ Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
     check_all(outputs, diagram.outputs, "outputs");
     if (errors.empty()) impl.check_overlaps(inputs, outputs, errors);
     if (!errors.empty()) return errors;
+    return Done{};
+}
 
+Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs, int threads) const {
+    if (Status fits = check(inputs, outputs); !fits) return fits;
+    Impl& impl = *impl_;
+    const Diagram& diagram = impl.program.diagram;
     const std::lock_guard lock(impl.mutex);
     const int wanted = threads > 0 ? threads : impl.threads;
     if (Status ready = impl.prepare(wanted); !ready) return ready;

@@ -47,9 +47,13 @@ public:
     CpuKernel(const CpuKernel&) = delete;
     CpuKernel& operator=(const CpuKernel&) = delete;
 
-    /// Runs the kernels in order over arrays in the order of the diagram's inputs and outputs. threads 0: what the plan says.
+    /// Whether the views fit the diagram's inputs and outputs; reads none of their values.
     /// Errors: view-count, view-type, view-sizes, view-strides, view-null; view-overlap where an output shares memory with itself or
-    /// with another array; too-little-memory (machine_lacks).
+    /// with another array.
+    [[nodiscard]] Status check(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs) const;
+
+    /// Runs the kernels in order over arrays in the order of the diagram's inputs and outputs. threads 0: what the plan says.
+    /// Errors: those of check; too-little-memory (machine_lacks).
     [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,
                              int threads = 0) const;
     /// The same for row-major arrays without gaps.

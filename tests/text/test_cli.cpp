@@ -209,6 +209,17 @@ TEST_F(Cli, cost_is_symbolic_without_sizes_and_numeric_with_them) {
     EXPECT_EQ(document["diagram"], "matmul");
 }
 
+TEST_F(Cli, cost_says_what_its_letters_take_for_granted) {
+    write("shift.nk", "f(X[t]) -> Y[t]\n    Y[t] = X[t] + where(t > 0, X[t - 1], 0)\n");
+    EXPECT_THAT(napkin("cost shift.nk").out, AllOf(HasSubstr("H ≤ "), HasSubstr("counts padding of X[t - 1] as read")));
+    write("scales.nk", "f(X[k], s[b]) -> Y[k]\n    Y[k] = X[k] * s[k // 128]\nsizes k = 128 * b\n");
+    EXPECT_THAT(napkin("cost scales.nk").out, HasSubstr("where tiles of k are aligned with 128"));
+    // A window that stays inside takes nothing for granted, whatever else masks it.
+    write("window.nk",
+          "f(X[n], W[w]) -> Y[i]\n    Y[i] = sum(w) where(w <= i, X[i + w], 0) * W[w]\nsizes n = i + w - 1\n");
+    EXPECT_THAT(napkin("cost window.nk").out, Not(HasSubstr("padding")));
+}
+
 TEST_F(Cli, plan_says_why_and_takes_choices_by_hand) {
     write("a.nk", attention);
     const Outcome outcome = napkin(
@@ -276,9 +287,9 @@ TEST_F(Cli, run_reports_as_json) {
     EXPECT_GT(document["equation_by_equation"]["seconds"].get<double>(), 0);
 }
 
-/// A .npy file of f32 zeros and ones.
-std::string npy(const std::string& shape, std::size_t count) {
-    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+/// A .npy file of f32 zeros and ones, or of their bits as what else has four bytes.
+std::string npy(const std::string& shape, std::size_t count, const std::string& type = "f4") {
+    std::string header = "{'descr': '<" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
     header.append(64 - (10 + header.size() + 1) % 64, ' ');
     header += '\n';
     std::string bytes = "\x93NUMPY";
@@ -363,6 +374,16 @@ TEST_F(Cli, run_refuses_inputs_that_do_not_fit) {
     EXPECT_EQ(napkin("run a.nk --output D=d.npy --set a=2,b=2,c=2").code, 1);
     write("v.npy", npy("6,", 6));
     EXPECT_THAT(napkin("run a.nk --input A=v.npy").err, HasSubstr("[input-rank]"));
+}
+
+TEST_F(Cli, run_refuses_indices_outside_of_their_array) {
+    write("e.nk", "f(X[v], i[t]: i32) -> Y[t]\n    Y[t] = X[i[t]]\nsizes v = 3\n");
+    write("i.npy", npy("4,", 4, "i4"));
+    const Outcome outcome = napkin("run e.nk --input i=i.npy --output Y=y.npy");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("i[t] is 1065353216 at t = 0, but v of X has 3 values"),
+                                   HasSubstr("[index-out-of-range]"), HasSubstr("where(i[t] >= 0, X[i[t]], 0)")));
+    EXPECT_FALSE(std::filesystem::exists(path("y.npy")));
 }
 
 TEST_F(Cli, bench_prints_a_line_for_each_file) {

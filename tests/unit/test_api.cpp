@@ -168,6 +168,26 @@ TEST(Api, strides_that_leave_memory_are_errors) {
     }
 }
 
+TEST(Api, indices_outside_of_their_array_are_errors_before_anything_runs) {
+    const auto program = napkin::compile("f(X[v], i[t]: i32) -> Y[t]\n    Y[t] = X[i[t]]\nsizes v = 3, t = 4\n");
+    ASSERT_TRUE(program) << program.error_text();
+    const std::vector<float> X = {10, 11, 12};
+    const auto run = [&](const std::vector<std::int32_t>& i, const std::vector<std::int64_t>& strides,
+                         std::vector<float>& Y) {
+        const auto errors = program->run(std::vector<napkin::ConstView>{{X.data(), ElementType::f32, {3}, {}},
+                                                                        {i.data(), ElementType::i32, {4}, strides}},
+                                         std::vector<napkin::View>{{Y.data(), ElementType::f32, {4}, {}}});
+        return errors.empty() ? "none" : errors.front().code + ": " + errors.front().message;
+    };
+    std::vector<float> Y(4, -1);
+    EXPECT_EQ(run({0, 1, 3, 2}, {}, Y), "index-out-of-range: i[t] is 3 at t = 2, but v of X has 3 values");
+    EXPECT_EQ(run({0, -1, 1, 2}, {}, Y), "index-out-of-range: i[t] is -1 at t = 1, but v of X has 3 values");
+    EXPECT_EQ(run({0, 1, 2, 2}, {INT64_MAX / 4}, Y).substr(0, 12), "view-strides");
+    EXPECT_EQ(Y, std::vector<float>(4, -1));
+    EXPECT_EQ(run({2, 9, 0, 9, 1, -9, 2}, {2}, Y), "none");
+    EXPECT_EQ(Y, (std::vector<float>{12, 10, 11, 12}));
+}
+
 TEST(Api, outputs_that_overlap_are_errors) {
     const auto program = napkin::compile(text);
     ASSERT_TRUE(program) << program.error_text();
