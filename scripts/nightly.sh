@@ -33,18 +33,20 @@ export XDG_CACHE_HOME="$folder/cache"
 # One line a piece of work: test program, filter, seeds. A piece is small, so that what runs beside it ends at about the same time.
 pieces() {
     awk -v first="$first" -v programs="$programs" -v compiled="$compiled" 'BEGIN {
-        for (at = to = 0; at < programs || to < compiled; at += 1000, to += 120) {
+        to = 0
+        for (at = 0; at < programs || to < compiled; at += 1000) {
             if (at < programs)
                 print "test_property Shards/Programs.*", first + at ":" first + (at + 1000 < programs ? at + 1000 : programs)
             if (to < compiled)
                 print "test_numeric Shards/CompiledPrograms.*", first + to ":" first + (to + 120 < compiled ? to + 120 : compiled)
+            to += 120
         }
     }'
 }
 
 deadline=$(($(date +%s) + seconds))
 export folder build deadline
-pieces | xargs -P "$jobs" -n 3 sh -c '
+pieces | xargs -r -P "$jobs" -n 3 sh -c '
     [ "$(date +%s)" -lt "$deadline" ] || exit 0
     NAPKIN_SEEDS=$3 nice "$build/tests/$1" --gtest_filter="$2" --gtest_output="json:$folder/$1-$3.json" \
         >"$folder/$1-$3.log" 2>&1 || { tail -n 40 "$folder/$1-$3.log" >&2; true; }' piece
