@@ -64,7 +64,8 @@ struct SameNode {
                std::visit([&](const auto& n) { return same(n, std::get<std::decay_t<decltype(n)>>(b->v)); }, a->v);
     }
     static bool same(const Constant& a, const Constant& b) {
-        return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value) && a.correction == b.correction;
+        return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value) &&
+               a.correction == b.correction;
     }
     static bool same(const AxisIndex& a, const AxisIndex& b) { return a.axis == b.axis; }
     static bool same(const AxisSize& a, const AxisSize& b) { return a.axis == b.axis; }

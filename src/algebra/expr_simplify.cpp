@@ -55,9 +55,7 @@ bool is_surely_real(const Expr& e) {
 }
 
 /// An integer that beside a real number is one.
-bool is_made_of_coordinates(const Expr& e) {
-    return !as<Constant>(e) && !is_surely_real(e) && read_arrays(e).empty();
-}
+bool is_made_of_coordinates(const Expr& e) { return !as<Constant>(e) && !is_surely_real(e) && read_arrays(e).empty(); }
 
 Expr simplify_unary(const Expr& e, const Unary& n) {
     if (const auto* c = as<Constant>(n.a)) return as_constant(apply(n.op, number_of(*c)));
@@ -195,7 +193,8 @@ Expr simplify_node(const Expr& e) {
         if ((n->type == DType::f64 && is_surely_real(n->a)) || (inner && inner->type == n->type)) return n->a;
         if (const auto* c = as<Constant>(n->a); c && !is_float(n->type))
             return whole_constant(number_of(*c).as_whole(kind_of(n->type)));
-        if (const auto* c = as<Constant>(n->a); c && is_surely_real(n->a) && round_to(n->type, c->value) == c->value) return n->a;
+        if (const auto* c = as<Constant>(n->a); c && is_surely_real(n->a) && round_to(n->type, c->value) == c->value)
+            return n->a;
     }
     return e;
 }

@@ -91,7 +91,8 @@ std::int64_t whole_of(Kind kind, double value) {
 std::int64_t whole_of(DType type, double value) { return whole_of(kind_of(type), value); }
 
 std::optional<std::int64_t> whole_of(const Constant& c) {
-    if (c.value != std::trunc(c.value) || std::fabs(c.value) > 0x1p63 || (c.value == 0 && std::signbit(c.value))) return {};
+    if (c.value != std::trunc(c.value) || std::fabs(c.value) > 0x1p63 || (c.value == 0 && std::signbit(c.value)))
+        return {};
     const __int128 exact = static_cast<__int128>(c.value) + c.correction;
     if (exact < least_i64 || exact > largest_i64) return {};
     return static_cast<std::int64_t>(exact);

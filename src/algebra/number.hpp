@@ -60,7 +60,9 @@ public:
     [[nodiscard]] std::int64_t as_whole(Kind kind) const {
         return kind_ == Kind::real ? whole_of(kind, real_) : wrap(kind, whole_);
     }
-    [[nodiscard]] Number to(Kind kind) const { return kind == Kind::real ? real(as_real()) : whole(kind, as_whole(kind)); }
+    [[nodiscard]] Number to(Kind kind) const {
+        return kind == Kind::real ? real(as_real()) : whole(kind, as_whole(kind));
+    }
     [[nodiscard]] bool truth() const { return kind_ == Kind::real ? real_ != 0 : whole_ != 0; }
 
 private:

@@ -33,9 +33,7 @@ public:
     [[nodiscard]] const std::vector<std::int64_t>& wholes() const { return std::get<1>(cells_); }
 
     /// The cell as a real number: the nearest double of an integer.
-    double operator[](std::size_t i) const {
-        return is_whole() ? static_cast<double>(wholes()[i]) : reals()[i];
-    }
+    double operator[](std::size_t i) const { return is_whole() ? static_cast<double>(wholes()[i]) : reals()[i]; }
     /// Goes over the cells as real numbers.
     class Iterator {
     public:

@@ -58,7 +58,9 @@ Diagram with_conversions(const Diagram& diagram) {
             continue;
         }
         // What is accumulated keeps the kind of the body, and is converted once.
-        const DType accumulated = body == Kind::real ? real : body == Kind::i32 && order_matters ? DType::i32 : DType::i64;
+        const DType accumulated = body == Kind::real                   ? real
+                                  : body == Kind::i32 && order_matters ? DType::i32
+                                                                       : DType::i64;
         const Array& array = out.array(e.target);
         const ArrayId total = add_array(out, array.name + "_" + std::string(name(*e.reduce)), array.axes, accumulated,
                                         ArrayRole::temporary);

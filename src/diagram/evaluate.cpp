@@ -197,9 +197,9 @@ void run_equation(const Diagram& diagram, const Extents& extents, const Equation
         run.row_axis = rows.back();
         rows.pop_back();
     }
-    const RowProgram<T> program(
-        equation.body, kinds, extents, [&](const Read& r) { return locate(r, diagram, extents, values); },
-        {run.row_axis, kind, precision == Precision::stored});
+    const RowProgram<T> program(equation.body, kinds, extents,
+                                [&](const Read& r) { return locate(r, diagram, extents, values); },
+                                {run.row_axis, kind, precision == Precision::stored});
 
     const std::int64_t total = product(run.outer, extents);
     const double points = static_cast<double>(product(array.axes, extents)) *
@@ -274,9 +274,7 @@ Number evaluate_at(const Expr& e, Kinds& kinds, const Diagram& diagram, const Ex
     if (const auto* n = as<Cast>(e)) return value(n->a).to(kind_of(n->type));
     const auto& element = std::get<Read>(e->v);
     const Array& array = diagram.array(element.array);
-    const auto in_index = [&](const Read& r) {
-        return value(read(r.array, r.indices)).as_whole(Kind::i64);
-    };
+    const auto in_index = [&](const Read& r) { return value(read(r.array, r.indices)).as_whole(Kind::i64); };
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < array.axes.size(); ++i) {
         const std::int64_t coordinate = value_at(with_sizes(element.indices[i], extents), point, in_index);

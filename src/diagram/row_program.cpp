@@ -350,10 +350,12 @@ void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_
         case Code::round:
             return map1(to, registers_[in.a].real, n,
                         [&](T x) { return static_cast<T>(round_to(static_cast<DType>(in.op), x)); });
-        case Code::to_real: return map1(to, registers_[in.a].whole, n, [](std::int64_t x) { return static_cast<T>(x); });
+        case Code::to_real:
+            return map1(to, registers_[in.a].whole, n, [](std::int64_t x) { return static_cast<T>(x); });
         case Code::to_whole:
             if (registers_[in.a].kind == Kind::real)
-                return map1(whole, registers_[in.a].real, n, [&](T x) { return whole_of(in.kind, static_cast<double>(x)); });
+                return map1(whole, registers_[in.a].real, n,
+                            [&](T x) { return whole_of(in.kind, static_cast<double>(x)); });
             return map1(whole, registers_[in.a].whole, n, [&](std::int64_t x) { return wrap(in.kind, x); });
         case Code::truth:
             if (registers_[in.a].kind == Kind::real)

@@ -55,8 +55,8 @@ private:
     enum class Code : std::uint8_t { index, read, unary, binary, select, round, to_real, to_whole, truth };
     struct Instruction {
         Code code;
-        std::uint8_t op = 0;  ///< UnaryOp, BinaryOp or DType
-        Kind kind = Kind::real;  ///< of the operands; of to_whole, of the result
+        std::uint8_t op = 0;              ///< UnaryOp, BinaryOp or DType
+        Kind kind = Kind::real;           ///< of the operands; of to_whole, of the result
         bool uniform = false;             ///< one value for the whole row
         std::size_t a = 0, b = 0, c = 0;  ///< registers; for index the axis, for read the operand
         std::size_t out = 0;

@@ -208,7 +208,7 @@ Result<Tensor> Tensor::to(DType type) const {
 Number Tensor::number(std::int64_t i) const {
     return decode_number(type_, static_cast<const char*>(data()) + i * bytes(type_));
 }
-void Tensor::set(std::int64_t i, const Number& value) { 
+void Tensor::set(std::int64_t i, const Number& value) {
     encode(type_, value, static_cast<char*>(data()) + i * bytes(type_));
 }
 
@@ -223,7 +223,8 @@ std::vector<double> Tensor::to_doubles() const {
 Column Tensor::to_column() const {
     if (is_float(type_)) return to_doubles();
     std::vector<std::int64_t> values(static_cast<std::size_t>(count_));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(static_cast<std::int64_t>(i)).as_whole(Kind::i64);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = number(static_cast<std::int64_t>(i)).as_whole(Kind::i64);
     return values;
 }
 

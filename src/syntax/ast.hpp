@@ -24,7 +24,7 @@ struct AstNode;
 
 struct AstNumber {
     double value = 0;
-    bool integer = false;  ///< written without point and exponent
+    bool integer = false;    ///< written without point and exponent
     std::int64_t whole = 0;  ///< the exact value of an integer
 };
 struct AstString {

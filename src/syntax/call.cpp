@@ -61,7 +61,8 @@ const Template* Elaborator::find_callee(const AstWord& name, const Frame&) {
         if (const NotInLanguage* missing = find_not_in_language(name.text)) {
             error(Code::unknown_function, name.range,
                   fmt::format("{}: {} is not in the language", name.text, missing->what),
-                  "a function of the language, a diagram of this file or of the standard library", std::string(missing->near));
+                  "a function of the language, a diagram of this file or of the standard library",
+                  std::string(missing->near));
             return nullptr;
         }
         std::vector<std::string> candidates = builtin_names();

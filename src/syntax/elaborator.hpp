@@ -190,7 +190,7 @@ private:
         ArrayId array;
     };
     std::vector<PlainIndex> plain_indices_;  ///< an axis that indexes a dimension of another axis
-    std::string target_;  ///< of the equation at hand
+    std::string target_;                     ///< of the equation at hand
     bool some_equation_lost_ = false;
     bool over_limit_ = false;
 };

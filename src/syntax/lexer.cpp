@@ -313,7 +313,8 @@ private:
             if (read.ec != std::errc() || magnitude > std::uint64_t{1} << 63) {
                 diagnostics_.error(Code::number_out_of_range, range(t), fmt::format("{} does not fit 64 bits", t.text),
                                    "a whole number of at most 9223372036854775807",
-                                   "with a point it is a real number: " + std::string(t.text.substr(0, 20)) + (t.text.size() > 20 ? "….0" : ".0"));
+                                   "with a point it is a real number: " + std::string(t.text.substr(0, 20)) +
+                                       (t.text.size() > 20 ? "….0" : ".0"));
                 return;
             }
             t.whole = static_cast<std::int64_t>(magnitude);

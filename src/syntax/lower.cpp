@@ -49,8 +49,8 @@ std::optional<ReduceOp> find_reduction(const std::string& word) {
 
 bool is_builtin(const std::string& word) {
     return unary_functions().contains(word) || binary_functions().contains(word) || find_reduction(word) ||
-           find_place_of_extremum(word) || dtype_from_name(word) || word == "where" || word == "size" || word == "einsum" || word == "rearrange" ||
-           word == "reduce";
+           find_place_of_extremum(word) || dtype_from_name(word) || word == "where" || word == "size" ||
+           word == "einsum" || word == "rearrange" || word == "reduce";
 }
 
 std::vector<std::string> builtin_names() {
@@ -505,7 +505,8 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
 
 Body Elaborator::lower_body(const AstNode& node, const Frame& frame) {
     const auto* prefix = std::get_if<AstPrefix>(&node.v);
-    if (prefix && (find_reduction(prefix->name.text) || find_place_of_extremum(prefix->name.text))) return lower_reduction(*prefix, frame);
+    if (prefix && (find_reduction(prefix->name.text) || find_place_of_extremum(prefix->name.text)))
+        return lower_reduction(*prefix, frame);
     Body body;
     body.expr = lower(node, frame);
     return body;

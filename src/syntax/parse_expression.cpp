@@ -244,7 +244,8 @@ AstNode LineParser::operand() {
         next();
         if (t.integer && t.whole < 0) {
             fail(Code::number_out_of_range, range(t), fmt::format("{} does not fit 64 bits", t.text),
-                 "a whole number of at most 9223372036854775807", fmt::format("with a point it is a real number: {}.0", t.text));
+                 "a whole number of at most 9223372036854775807",
+                 fmt::format("with a point it is a real number: {}.0", t.text));
             return nothing();
         }
         return make(AstNumber{t.number, t.integer, t.whole}, t.begin);
@@ -316,8 +317,8 @@ bool LineParser::prefix_follows(std::string_view name, const std::vector<AstNode
     if (name == "max" || name == "min") return arguments.size() == 1;
     // softmax(x) -S[q, x]: a sign stands at what it belongs to, an operator between its operands.
     const bool names_only = !arguments.empty() && std::all_of(arguments.begin(), arguments.end(), is_bare_name);
-    return names_only && !is_builtin(std::string(name)) && peek().begin > tokens_[at_ - 1].end && peek(1).begin == peek().end &&
-           peek(1).kind != TokenKind::number;
+    return names_only && !is_builtin(std::string(name)) && peek().begin > tokens_[at_ - 1].end &&
+           peek(1).begin == peek().end && peek(1).kind != TokenKind::number;
 }
 
 AstNode LineParser::call_or_prefix(const Token& name) {

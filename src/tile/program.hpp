@@ -25,9 +25,9 @@ using VariableId = int;
 
 struct Variable {
     std::string name;
-    ArrayId array = -1;              ///< the array of Derived::diagram that it is a tile of
-    std::vector<Index> dims;         ///< of the box; a plain axis for everything computed
-    std::vector<AxisId> limits;      ///< of the box
+    ArrayId array = -1;          ///< the array of Derived::diagram that it is a tile of
+    std::vector<Index> dims;     ///< of the box; a plain axis for everything computed
+    std::vector<AxisId> limits;  ///< of the box
     /// Where data decide what is loaded: the index of each of the array's dimensions, whose elements are those of variables that are
     /// alive at the load; the dims are then the box of these. Else empty.
     std::vector<Index> gathers;

@@ -218,7 +218,8 @@ TEST(ExactCosts, AreWhatTheInterpreterCounts) {
                 plan.stream[m.diagram.axis(axis).name] = {from(1, e[static_cast<std::size_t>(axis)]), "", false};
         Values values(m.diagram.arrays.size());
         for (const ArrayId input : m.diagram.inputs)
-            values[static_cast<std::size_t>(input)] = std::vector<double>(static_cast<std::size_t>(count_values(m.diagram, input, e)), 0.5);
+            values[static_cast<std::size_t>(input)] = std::vector<double>(
+                static_cast<std::size_t>(count_values(m.diagram, input, e)), 0.5);
         const KernelCounts counted = interpret(expand(m, e, Plan{"", {plan}}), values).at(0);
         const ExactCosts costs = exact_costs(m, kernel, e, plan);
         ASSERT_EQ(counted.transfers_loaded, costs.loaded) << kernel.name << " case " << i;

@@ -27,9 +27,9 @@ TEST(Number, WrapsAtTheWidthOfItsKind) {
 }
 
 TEST(Number, QuotientsAndRemaindersRoundTowardMinusInfinity) {
-    const std::int64_t cases[][4] = {{7, 2, 3, 1},  {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1},
-                                     {6, 3, 2, 0},  {-6, 3, -2, 0}, {5, 0, 0, 0},    {0, 5, 0, 0},
-                                     {least64, -1, least64, 0}};
+    const std::int64_t cases[][4] = {{7, 2, 3, 1},    {-7, 2, -4, 1}, {7, -2, -4, -1},
+                                     {-7, -2, 3, -1}, {6, 3, 2, 0},   {-6, 3, -2, 0},
+                                     {5, 0, 0, 0},    {0, 5, 0, 0},   {least64, -1, least64, 0}};
     for (const auto& [a, b, quotient, remainder] : cases) {
         EXPECT_EQ(apply_whole(BinaryOp::floor_div, Kind::i64, a, b), quotient) << a << " // " << b;
         EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, a, b), remainder) << a << " % " << b;

@@ -44,8 +44,8 @@ std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& 
             const bool good = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size() && value >= 1 &&
                               !axes.empty() && std::find(axes.begin(), axes.end(), "") == axes.end();
             if (!good) {
-                throw UsageError(fmt::format("{} {}: expected AXIS=SIZE with a whole size of at least 1, as in {} q=512",
-                                             flag, item, flag));
+                throw UsageError(fmt::format(
+                    "{} {}: expected AXIS=SIZE with a whole size of at least 1, as in {} q=512", flag, item, flag));
             }
             for (const std::string& axis : axes)
                 if (!result.emplace(axis, value).second) throw UsageError(fmt::format("{} gives {} twice", flag, axis));

@@ -76,8 +76,9 @@ public:
         body_ = &body;
         const int last = static_cast<int>(loops_.size());
         const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
-        const ValueId carry = compute_.carry ? body.add_root(compute_.carry, target_level_, !nest_.vector_reduces, true, is_whole())
-                                             : -1;
+        const ValueId carry = compute_.carry
+                                  ? body.add_root(compute_.carry, target_level_, !nest_.vector_reduces, true, is_whole())
+                                  : -1;
         body.decide();
         if (step_.follower >= 0) plan_follower();
 
@@ -117,8 +118,9 @@ private:
     [[nodiscard]] bool is_whole() const { return frame_.is_whole(compute_.variable); }
     /// An integer modulo 2^64, at the target's width.
     [[nodiscard]] std::string at_width(const std::string& text) const {
-        return is_whole() && frame_.variable(compute_.variable).memory_type == DType::i32 ? fmt::format("wrap<32>({})", text)
-                                                                                          : text;
+        return is_whole() && frame_.variable(compute_.variable).memory_type == DType::i32
+                   ? fmt::format("wrap<32>({})", text)
+                   : text;
     }
 
     // ---- the loops ---------------------------------------------------------------------------------------------------------------
@@ -204,7 +206,8 @@ private:
                                            frame_.layout(compute_.variable).panel_local, with_vectors));
     }
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
-        if (nest_.vector_axis < 0 || nest_.vector_reduces) return fmt::format("{} = {};", target(false), at_width(text));
+        if (nest_.vector_axis < 0 || nest_.vector_reduces)
+            return fmt::format("{} = {};", target(false), at_width(text));
         return fmt::format("store(&{}, {});", target(true), is_vector ? text : fmt::format("splat({})", text));
     }
     [[nodiscard]] std::string as_vector(const std::string& text, bool is_vector) const {
@@ -283,7 +286,8 @@ private:
         const auto& compute = std::get<Compute>(*step.statement);
         const bool has_loop = target_level_ > 0 && axis_at(target_level_) == compute.reduce_axes.front();
         const int around = has_loop ? target_level_ - 1 : target_level_;
-        follower_nest_ = {nest_.vector_axis, false, nest_.block_vectors, nest_.row_axis, nest_.block_rows, false, {}, {}};
+        follower_nest_ = {
+            nest_.vector_axis, false, nest_.block_vectors, nest_.row_axis, nest_.block_rows, false, {}, {}};
         follower_ = std::make_unique<Follower>(Follower{
             compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
             BodyWriter(frame_, follower_nest_, scope_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});

@@ -142,7 +142,8 @@ WholeValues::Bounds WholeValues::bounds(const Expr& e) {
             } else if (const auto* t = as<Cast>(node)) {
                 // Inside of 32 bits nothing wraps.
                 const Bounds a = bounds_[t->a.get()];
-                if (a && is_integer(kinds_(t->a)) && wrap(Kind::i32, a->low) == a->low && wrap(Kind::i32, a->high) == a->high) b = a;
+                if (a && is_integer(kinds_(t->a)) && wrap(Kind::i32, a->low) == a->low && wrap(Kind::i32, a->high) == a->high)
+                    b = a;
             }
             bounds_[node.get()] = b;
         },
@@ -159,8 +160,8 @@ WholeValues::Bounds WholeValues::bounds_of_binary(const Binary& b) {
         case BinaryOp::add: return within(Wide{x->low} + y->low, Wide{x->high} + y->high);
         case BinaryOp::sub: return within(Wide{x->low} - y->high, Wide{x->high} - y->low);
         case BinaryOp::mul: {
-            const auto [low, high] = std::minmax({Wide{x->low} * y->low, Wide{x->low} * y->high,
-                                                  Wide{x->high} * y->low, Wide{x->high} * y->high});
+            const auto [low, high] = std::minmax(
+                {Wide{x->low} * y->low, Wide{x->low} * y->high, Wide{x->high} * y->low, Wide{x->high} * y->high});
             return within(low, high);
         }
         case BinaryOp::min: return Interval{std::min(x->low, y->low), std::min(x->high, y->high)};

@@ -29,13 +29,11 @@ private:
     Bounds bounds(const Expr& e);
     Bounds bounds_of_binary(const Binary& b);
     Bounds bounds_of_statement(const Compute& compute);
-    [[nodiscard]] bool fits(const Bounds& b) const {
-        return b && b->low >= -largest_ && b->high <= largest_;
-    }
+    [[nodiscard]] bool fits(const Bounds& b) const { return b && b->low >= -largest_ && b->high <= largest_; }
 
     const Frame& frame_;
     Kinds kinds_;
-    std::int64_t largest_;                ///< up to which real numbers hold every whole one
+    std::int64_t largest_;                 ///< up to which real numbers hold every whole one
     std::vector<Bounds> variable_bounds_;  ///< of the integer variables that are not whole
     std::vector<bool> known_;              ///< a variable's bounds were found
     std::vector<bool> whole_;
