@@ -62,16 +62,18 @@ for path in sorted(glob.glob(folder + "/test_*.json")):
     for suite in document["testsuites"]:
         for test in suite["testsuite"]:
             seconds[kind] = seconds.get(kind, 0) + float(test["time"].rstrip("s"))
-            for name in ("programs", "failures", "kernels", "steps", "merges"):
+            for name in ("programs", "kernels", "steps", "merges"):
                 if name in test:
                     counts = totals.setdefault(kind, {})
                     counts[name] = counts.get(name, 0) + int(test[name])
-            for failure in test.get("failures", []):
+            reported = test.get("failures", [])  # the property of this name where nothing failed, else GoogleTest's own list
+            for failure in reported if isinstance(reported, list) else []:
                 seed = re.search(r"seed (\d+): ([^\n]*)", failure["failure"])
                 failures.append({"kind": kind, "seed": int(seed[1]), "what": seed[2]} if seed
                                 else {"kind": kind, "what": failure["failure"][:300]})
 missing = [os.path.basename(log)[:-4] for log in glob.glob(folder + "/test_*.log") if not os.path.exists(log[:-4] + ".json")]
 for kind in totals:
+    totals[kind]["failures"] = sum(f["kind"] == kind for f in failures)
     totals[kind]["processor_seconds"] = round(seconds[kind], 1)
 commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
 document = {"commit": commit, "first_seed": int(first), **totals, "failures": failures, "pieces_that_ended_early": missing}
