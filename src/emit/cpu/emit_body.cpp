@@ -346,15 +346,7 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
     const Span& span = span_of(frame_.scope(scope_), axis);
     const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis;
-    std::string sum;
-    const auto add = [&](const std::string& part) { sum += part.empty() ? "" : sum.empty() ? part : " + " + part; };
-    if (span.begins) add(frame_.axis(axis).begin);
-    if (span.tile > 1) {
-        add(loop_name(axis));
-        if (is_vector && nest_.block_vectors > 1) add(fmt::format("{} * j", frame_.lanes));
-        if (is_row && nest_.block_rows > 1) add("i");
-    }
-    if (sum.empty()) sum = "0";
+    const std::string sum = coordinate_sum(axis, "");
     Value v;
     v.level = span.tile > 1 ? level_of(axis) : 0;
     v.row = is_row && span.tile > 1;
@@ -382,8 +374,8 @@ ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
     return intern(std::move(v));
 }
 
-/// The axis' own coordinate at the nest's point, in brackets where it is a sum; `lane` is that of a vector along the axis.
-std::string BodyWriter::coordinate(AxisId axis, const std::string& lane) const {
+/// The axis' own coordinate at the nest's point; `lane` is that of a vector along the axis.
+std::string BodyWriter::coordinate_sum(AxisId axis, const std::string& lane) const {
     const Span& span = span_of(frame_.scope(scope_), axis);
     const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis;
     std::string sum;
@@ -395,7 +387,13 @@ std::string BodyWriter::coordinate(AxisId axis, const std::string& lane) const {
         if (is_row && nest_.block_rows > 1) add("i");
         if (is_vector) add(lane);
     }
-    return sum.empty() ? "0" : sum.find(' ') == std::string::npos ? sum : "(" + sum + ")";
+    return sum.empty() ? "0" : sum;
+}
+
+/// The same, in brackets where it is a sum.
+std::string BodyWriter::coordinate(AxisId axis, const std::string& lane) const {
+    const std::string sum = coordinate_sum(axis, lane);
+    return sum.find(' ') == std::string::npos ? sum : "(" + sum + ")";
 }
 
 /// An element whose place is no affine form: every lane finds its own.

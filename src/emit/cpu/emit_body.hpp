@@ -96,6 +96,7 @@ private:
     ValueId axis_index(AxisId axis, bool whole = false);
     ValueId read_value(const Read& r);
     ValueId read_by_lane(const Read& r, const Address& address);
+    [[nodiscard]] std::string coordinate_sum(AxisId axis, const std::string& lane) const;
     [[nodiscard]] std::string coordinate(AxisId axis, const std::string& lane) const;
     ValueId row_pointer(VariableId variable, const Address& address);
 
