@@ -100,9 +100,8 @@ Bounded BoundedReducer::sum() const {
         if ((size - value) / 2 + error > rounding_.largest) out.may |= may_be_minus_infinite;
         const std::uint8_t both = may_be_infinite | may_be_minus_infinite;
         if ((out.may & both) == both) out.may |= may_be_nan;
-    } else if (may_ != 0 || size == infinity) {
-        // Beside an infinity, finite terms that overflow the other way give NaN.
-        if ((value > 0 ? may_ & may_be_minus_infinite : may_ & may_be_infinite) != 0) out.may |= may_be_nan;
+    } else {
+        out.may = may_be_any;
     }
     return out;
 }
@@ -140,7 +139,10 @@ Bounded BoundedReducer::extreme() const {
         out.error = std::max(high - value, value - low) + epsilon(DType::f64) * std::abs(value);
         if (!(out.error < infinity)) out = anything(value);
     }
-    return apply(pairwise(op_), out, each_, rounding_);
+    out = apply(pairwise(op_), out, each_, rounding_);
+    // What its terms meet first of infinities and NaN is open.
+    if (std::isnan(out.value)) out.may = may_be_any;
+    return out;
 }
 
 Bounded BoundedReducer::product() const {
@@ -150,6 +152,7 @@ Bounded BoundedReducer::product() const {
         admit(out, 0);
         if (std::isfinite(out.value)) admit(out, 2 * out.value);
     }
+    if (!std::isfinite(out.value)) out.may = may_be_any;
     return out;
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "check/bounded_reduce.hpp"
+#include "check/reach.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -178,6 +179,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
         result.value[at(id)] = values[at(id)];
         tidy(result, id, rounding);
     }
+    Reach reach(diagram, extents, rounding);
     for (std::size_t i = 0; i < diagram.equations.size(); ++i) {
         const Equation& equation = diagram.equations[i];
         const ArrayId id = equation.target;
@@ -194,6 +196,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             result.value[at(id)] = Column(std::move(target.value)).in(diagram.array(id).type);
             result.error[at(id)] = std::move(target.error);
             result.may[at(id)] = std::move(target.may);
+            reach.widen(equation, result);
         }
         tidy(result, id, rounding);
     }

@@ -186,17 +186,9 @@ void keep_record(const char* part, const nlohmann::json& what) {
     std::ofstream(path) << record.dump(1) << "\n";
 }
 
-/// Where a rewrite over the reals is none over the numbers that run, and the verdict says so: a factor that is taken out of a contraction
-/// leaves a sum in it that overflows where the definition's does not, and the mean of a row times an infinite weight is subtracted from
-/// infinity.
-bool is_beyond_the_laws(const Example& example, Probe probe) {
-    return (example.name == "layernorm_linear" && (probe == Probe::huge || probe == Probe::infinite)) ||
-           (example.name == "rmsnorm_linear" && probe == Probe::huge);
-}
-
 TEST(Faults, RightProgramsAreNeverBad) {
     const int trials = from_environment("NAPKIN_VERDICT_TRIALS", 10), first = from_environment("NAPKIN_VERDICT_SEED", 0);
-    int runs = 0, beyond = 0;
+    int runs = 0;
     std::map<std::string, int> by_probe;
     for (const Example& example : examples()) {
         for (int trial = first; trial < first + trials; ++trial) {
@@ -214,14 +206,11 @@ TEST(Faults, RightProgramsAreNeverBad) {
                 ++runs;
                 if (what.empty()) continue;
                 ++by_probe[fmt::format("{}, {}", example.name, name(probe))];
-                if (is_beyond_the_laws(example, probe))
-                    ++beyond;
-                else
-                    ADD_FAILURE() << example.name << ", trial " << trial << ", " << name(probe) << ": " << what;
+                ADD_FAILURE() << example.name << ", trial " << trial << ", " << name(probe) << ": " << what;
             }
         }
     }
-    fmt::print("{} runs, {} of them beyond the laws and bad\n", runs, beyond);
+    fmt::print("{} runs\n", runs);
     keep_record("right_programs", {{"runs", runs}, {"first_seed", first}, {"seeds", trials}, {"bad", by_probe}});
 }
 

@@ -190,6 +190,21 @@ TEST(Bounded, sums_of_whole_numbers_are_exact_and_large_ones_may_overflow) {
     EXPECT_FALSE(overflowing.result().may & may_be_minus_infinite);
 }
 
+TEST(Bounded, what_is_not_finite_stays_so_but_which_of_them_is_open) {
+    const std::vector<double> terms = {1, infinity, 2}, invalid = {1, nan, 2};
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
+        for (const auto& row : {terms, invalid}) {
+            BoundedReducer reducer(op, 3, 3, false, single);
+            reducer.add(row_of(row), 3);
+            const Bounded bound = reducer.result();
+            // An extremum picks its infinity, or passes it by, in every order.
+            const bool picks = row[1] == infinity && (op == ReduceOp::max || op == ReduceOp::min);
+            EXPECT_EQ(bound.may, picks ? 0 : may_be_any) << static_cast<int>(op);
+            EXPECT_EQ(bound.error, 0);
+            EXPECT_EQ(holds(bound, 1), op == ReduceOp::min && picks) << static_cast<int>(op);
+        }
+}
+
 TEST(Bounded, a_maximum_is_uncertain_by_what_could_win) {
     // The least value has a large error, but cannot win.
     const std::vector<double> value = {-1e9, 1, 2}, error = {60, 0.25, 0.5};

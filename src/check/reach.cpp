@@ -1,0 +1,241 @@
+#include "check/reach.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "diagram/evaluate.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+/// By how much a factor, or a product of two, may be larger than the reference has it because of its error.
+constexpr double slack = 1 + 0x1p-10;
+/// Powers up to here are products of their own base.
+constexpr double most_power = 8;
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+Expr larger(Expr a, Expr b) { return binary(BinaryOp::max, std::move(a), std::move(b)); }
+Expr times(Expr a, Expr b) { return binary(BinaryOp::mul, std::move(a), std::move(b)); }
+
+/// Infinities and NaN are states of their own, which the definition carries by itself.
+double reach_of(double value, double error) {
+    return std::isfinite(value) ? std::max(1.0, std::abs(value) + (error < infinity ? error : 0)) : 1;
+}
+
+double whole_power(const Binary& e) {
+    const auto* power = as<Constant>(e.b);
+    const bool is_product = power && power->value >= 1 && power->value <= most_power &&
+                            power->value == std::floor(power->value);
+    return is_product ? power->value : 0;
+}
+
+}  // namespace
+
+Reach::Reach(const Diagram& diagram, const Extents& extents, const Rounding& rounding)
+    : rounding_(rounding),
+      extents_(extents),
+      extended_(diagram),
+      definitions_(diagram.arrays.size(), nullptr),
+      kinds_([&diagram](ArrayId a) { return diagram.array(a).type; }),
+      most_of_array_(diagram.arrays.size(), -1),
+      cells_(diagram.arrays.size()) {
+    for (const Equation& e : diagram.equations) definitions_[at(e.target)] = &e;
+    for (const Array& array : diagram.arrays)
+        extended_.arrays.push_back({array.name, array.axes, DType::f64, ArrayRole::temporary, {}});
+    extended_.arrays.push_back({"most", {}, DType::f64, ArrayRole::temporary, {}});
+    extended_.equations.clear();
+}
+
+void Reach::widen(const Equation& equation, BoundedValues& values) {
+    if (!is_float(extended_.array(equation.target).type)) return;
+    const Part part = part_of(equation.body);
+    if (has_one_order(equation, part.products)) return;
+    values_ = &values;
+    const double lost = part.products * rounding_.smallest;
+    // Below this, what underflows is less than the smallest number's share of an ordinary one.
+    const double harmless = std::min(rounding_.largest, 1 / (rounding_.unit * rounding_.unit));
+    std::vector<double>&error = values.error[at(equation.target)], &may = values.may[at(equation.target)];
+    if (const double reach = most_of(equation); reach <= harmless) {
+        for (double& e : error) e += e > 0 ? lost * reach : 0;
+        return;
+    }
+    const Column reach = cells_of(equation);
+    for (std::size_t i = 0; i < error.size(); ++i) {
+        // What was not rounded anywhere is made of whole numbers, or 0.
+        if (error[i] > 0) error[i] += lost * reach[i];
+        if (!(reach[i] <= rounding_.largest)) may[i] = may_be_any;
+    }
+}
+
+/// A product of two whose factors both run over all that is summed has partial sums that are the definition's.
+bool Reach::has_one_order(const Equation& equation, double products) const {
+    if (products == 0) return true;
+    if (products > 1) return false;
+    if (!equation.reduce) return true;
+    const auto* product = as<Binary>(equation.body);
+    return product && (product->op == BinaryOp::mul || product->op == BinaryOp::pow) &&
+           std::all_of(equation.reduce_axes.begin(), equation.reduce_axes.end(), [&](AxisId axis) {
+               return depends_on_axis(product->a, axis) &&
+                      (product->op == BinaryOp::pow || depends_on_axis(product->b, axis));
+           });
+}
+
+// ---- the reach as an expression
+
+ArrayId Reach::reach_id(ArrayId array) const { return array + static_cast<ArrayId>(definitions_.size()); }
+
+bool Reach::is_factor(ArrayId array) const {
+    const Equation* definition = definitions_[at(array)];
+    return definition == nullptr || definition->reduce || !is_float(extended_.array(array).type);
+}
+
+Reach::Part Reach::factor(const Expr& e) {
+    const Expr size = times(unary(UnaryOp::abs, e), constant(slack));
+    const Expr reach = select(binary(BinaryOp::lt, size, constant(infinity)), larger(constant(1), size), constant(1));
+    factors_.emplace(reach, e);
+    return {reach, 0};
+}
+
+Reach::Part Reach::part_of(const Expr& e) {
+    if (const auto known = parts_.find(e); known != parts_.end()) return known->second;
+    return parts_[e] = compute_part(e);
+}
+
+Reach::Part Reach::compute_part(const Expr& e) {
+    if (const auto* c = as<Constant>(e)) return {constant(reach_of(c->value, 0)), 0};
+    if (is_integer(kinds_(e))) return factor(e);
+    if (const auto* r = as<Read>(e)) {
+        const Expr reach = read(reach_id(r->array), r->indices);
+        return {reach, is_factor(r->array) ? 0 : part_of(definitions_[at(r->array)]->body).products};
+    }
+    if (const auto* c = as<Cast>(e)) return part_of(c->a);
+    if (const auto* s = as<Select>(e)) {
+        const Part a = part_of(s->a), b = part_of(s->b);
+        return {select(s->condition, a.reach, b.reach), std::max(a.products, b.products)};
+    }
+    if (const auto* u = as<Unary>(e)) return u->op == UnaryOp::neg || u->op == UnaryOp::abs ? part_of(u->a) : factor(e);
+    const auto* const b = as<Binary>(e);
+    if (b == nullptr) return factor(e);
+    switch (b->op) {
+        case BinaryOp::add:
+        case BinaryOp::sub: {
+            const Part x = part_of(b->a), y = part_of(b->b);
+            return {binary(BinaryOp::add, x.reach, y.reach), std::max(x.products, y.products)};
+        }
+        case BinaryOp::max:
+        case BinaryOp::min: {
+            const Part x = part_of(b->a), y = part_of(b->b);
+            return {larger(x.reach, y.reach), std::max(x.products, y.products)};
+        }
+        case BinaryOp::mul: {
+            const Part x = part_of(b->a), y = part_of(b->b);
+            return {times(times(x.reach, y.reach), constant(slack)), x.products + y.products + 1};
+        }
+        case BinaryOp::div: {
+            const Part x = part_of(b->a), y = factor(binary(BinaryOp::div, constant(1), b->b));
+            return {times(x.reach, y.reach), x.products + 2};
+        }
+        case BinaryOp::pow: {
+            const double power = whole_power(*b);
+            if (power == 0) return factor(e);
+            const Part x = part_of(b->a);
+            return {binary(BinaryOp::pow, x.reach, b->b), power * (x.products + 1) - 1};
+        }
+        default: return factor(e);
+    }
+}
+
+// ---- the largest reach, from the largest of each factor
+
+double Reach::most_of_array(ArrayId array) {
+    double& known = most_of_array_[at(array)];
+    if (known >= 0) return known;
+    if (!is_factor(array)) return known = most(part_of(definitions_[at(array)]->body).reach);
+    known = 1;
+    const Column& value = values_->value[at(array)];
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        const Bounded x = values_->at(array, i);
+        known = std::max(known, reach_of(x.value, x.error));
+    }
+    return known;
+}
+
+double Reach::most_of_factor(const Expr& factor) {
+    const auto axes = free_axes(factor);
+    Equation e{static_cast<ArrayId>(extended_.arrays.size()) - 1, {}, axes, factor, {}, {}};
+    if (!axes.empty()) e.reduce = ReduceOp::max;
+    return evaluated(std::move(e))[0];
+}
+
+double Reach::most(const Expr& reach) {
+    if (const auto known = most_.find(reach); known != most_.end()) return known->second;
+    double result = 0;
+    if (const auto* c = as<Constant>(reach))
+        result = c->value;
+    else if (const auto* r = as<Read>(reach))
+        result = most_of_array(r->array - static_cast<ArrayId>(definitions_.size()));
+    else if (factors_.contains(reach))
+        result = most_of_factor(reach);
+    else if (const auto* s = as<Select>(reach))
+        result = std::max(most(s->a), most(s->b));
+    else if (const auto* b = as<Binary>(reach))
+        result = apply(b->op, most(b->a), most(b->b));
+    else
+        throw InternalError("an unknown form of a reach");
+    return most_[reach] = result;
+}
+
+double Reach::most_of(const Equation& equation) {
+    const double each = most(part_of(equation.body).reach);
+    double terms = 1;
+    for (const AxisId axis : equation.reduce_axes) terms *= static_cast<double>(extents_[at(axis)]);
+    if (equation.reduce == ReduceOp::sum) return terms * each;
+    return equation.reduce == ReduceOp::prod ? std::pow(each, terms) : each;
+}
+
+// ---- the reach of every value
+
+const Column& Reach::cells_of(ArrayId array) {
+    Column& known = cells_[at(array)];
+    if (!known.empty()) return known;
+    if (!is_factor(array)) return known = cells_of(*definitions_[at(array)]);
+    std::vector<double> cells(values_->value[at(array)].size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const Bounded x = values_->at(array, i);
+        cells[i] = reach_of(x.value, x.error);
+    }
+    return known = Column(std::move(cells));
+}
+
+Column Reach::cells_of(const Equation& equation) {
+    Equation e = equation;
+    e.target = reach_id(equation.target);
+    e.body = part_of(equation.body).reach;
+    if (e.reduce == ReduceOp::min) e.reduce = ReduceOp::max;
+    return evaluated(std::move(e));
+}
+
+Column Reach::evaluated(Equation equation) {
+    Values& values = values_->value;
+    const auto count = static_cast<ArrayId>(values.size());
+    const auto target = at(equation.target);
+    std::vector<ArrayId> reaches;
+    for (const ArrayId a : read_arrays(equation.body))
+        if (a >= count) reaches.push_back(a - count);
+    for (const ArrayId a : reaches) static_cast<void>(cells_of(a));
+    values.resize(extended_.arrays.size());
+    for (const ArrayId a : reaches) std::swap(values[at(reach_id(a))], cells_[at(a)]);
+    extended_.equations = {std::move(equation)};
+    evaluate(extended_, extents_, values);
+    Column result = std::move(values[target]);
+    for (const ArrayId a : reaches) std::swap(values[at(reach_id(a))], cells_[at(a)]);
+    values.resize(at(count));
+    return result;
+}
+
+}  // namespace napkin
