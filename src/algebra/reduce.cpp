@@ -27,6 +27,10 @@ double apply(ReduceOp op, double a, double b) {
     throw InternalError("unknown reduction");
 }
 
+bool lies_at_an_end(ReduceOp op, const Expr& body) {
+    return (op == ReduceOp::max || op == ReduceOp::min) && affine_form(body);
+}
+
 std::string_view name(ReduceOp op) {
     switch (op) {
         case ReduceOp::sum: return "sum";

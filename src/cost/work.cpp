@@ -161,6 +161,7 @@ StatementWork work_of(const Diagram& diagram, const Kernel& kernel, const Statem
                                        [&](const OperandRead& o) { return o.array == r->array && o.dims == r->indices; });
         if (!known) work.operands.push_back({r->array, r->indices, axes_of(r->indices)});
     });
+    if (s.reduce && lies_at_an_end(*s.reduce, s.body)) return work;
     Counter counter;
     counter.count(s.body);
     if (s.reduce) {

@@ -199,10 +199,11 @@ private:
         const auto& plain = std::get<Factored>(factored).plain;
         if (!equal(d_.equations[i].body, body) || i != first || (plain && !(plain->correction == Correction{})))
             record("factor", "distribute", fmt::format("{}", fmt::join(std::get<Factored>(factored).conditions, "; ")),
-                   std::get<Factored>(factored).plain
-                       ? fmt::format("{} is a state of its own", d_.array(result).name)
-                       : fmt::format("what does not depend on {} moves behind the reduction of {}", d_.axis(axis_).name,
-                                     d_.array(result).name),
+                   !d_.equations[i].reduce && plain ? fmt::format("{} is the state {}", d_.array(result).name,
+                                                                  d_.array(read_arrays(d_.equations[i].body).front()).name)
+                   : plain                          ? fmt::format("{} is a state of its own", d_.array(result).name)
+                           : fmt::format("what does not depend on {} moves behind the reduction of {}",
+                                         d_.axis(axis_).name, d_.array(result).name),
                    d_.equations[i].range, before);
         return i;
     }
@@ -299,18 +300,25 @@ private:
 
     // --- states -----------------------------------------------------------------------------------------------------------
 
+    [[nodiscard]] std::optional<ArrayId> state_like(const StateInfo& info, const StateSpec& spec,
+                                                    const std::vector<AxisId>& reduce_axes,
+                                                    const std::vector<AxisId>& axes) const {
+        for (const auto& e : d_.equations) {
+            const auto s = states_.find(e.target);
+            if (s != states_.end() && s->second == info && e.reduce == spec.op && e.reduce_axes == reduce_axes &&
+                equal(e.body, spec.body) && d_.array(e.target).axes == axes)
+                return e.target;
+        }
+        return std::nullopt;
+    }
+
     /// The state that the specification asks for: one that is there already, or a new one before equation `at`.
     ArrayId define_state(std::size_t& at, const Equation& eq, const StateSpec& spec, int traversal) {
         const StateInfo info{traversal, spec.correction};
         std::vector<AxisId> axes;
         for (const AxisId a : d_.array(eq.target).axes)
             if (depends_on_axis(spec.body, a)) axes.push_back(a);
-        for (const auto& e : d_.equations) {
-            const auto s = states_.find(e.target);
-            if (s != states_.end() && s->second == info && e.reduce == spec.op && e.reduce_axes == eq.reduce_axes &&
-                equal(e.body, spec.body) && d_.array(e.target).axes == axes)
-                return e.target;
-        }
+        if (const auto same = state_like(info, spec, eq.reduce_axes, axes)) return *same;
         const Kind kind = kind_of(spec.body);
         const DType type = kind == Kind::i32   ? DType::i32
                            : kind == Kind::i64 ? DType::i64
@@ -339,6 +347,14 @@ private:
     void install(std::size_t i, const Factored& f, int traversal) {
         Equation& eq = d_.equations[i];
         if (f.plain) {
+            const Array& array = d_.array(eq.target);
+            const auto same = state_like({traversal, f.plain->correction}, *f.plain, eq.reduce_axes, array.axes);
+            if (same && is_float(array.type) && is_float(d_.array(*same).type)) {
+                eq.reduce.reset();
+                eq.reduce_axes.clear();
+                eq.body = read_self(d_, *same);
+                return;
+            }
             eq.body = f.plain->body;
             eq.reduce = f.plain->op;
             states_[eq.target] = {traversal, f.plain->correction};

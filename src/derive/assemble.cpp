@@ -9,6 +9,7 @@
 #include "derive/carry.hpp"
 #include "derive/share.hpp"
 #include "derive/support.hpp"
+#include "derive/term.hpp"
 
 namespace napkin {
 namespace {
@@ -27,6 +28,7 @@ public:
           set_(a_.targets.begin(), a_.targets.end()) {
         for (const ArrayId id : a_.targets) order_.push_back(id);
         for (std::size_t i = 0; i < d_.equations.size(); ++i) at_[d_.equations[i].target] = i;
+        find_counts();
         inline_cheap_maps();
     }
 
@@ -38,7 +40,7 @@ public:
                 std::vector<Statement> hoisted;
                 Loop loop = make_loop(traversal, kernel, hoisted);
                 append(kernel, std::move(hoisted));
-                kernel.stages.emplace_back(std::move(loop));
+                if (!loop.body.empty()) kernel.stages.emplace_back(std::move(loop));
             }
             append(kernel, block(traversal));
         }
@@ -60,9 +62,15 @@ private:
     mutable std::map<ArrayId, int> traversals_;  ///< of arrays that are no states, once asked for
     std::map<ArrayId, std::size_t> at_;          ///< of each equation
     std::set<ArrayId> needed_;
+    std::set<ArrayId> counts_;  ///< sums of a number: known from where the loop stands, and from sizes in the end
+    /// How many points of the streamed axis have arrived with this chunk, and before it; set when the loop in the making asks for it.
+    struct Arrived {
+        ArrayId now, before;
+    };
+    std::optional<Arrived> arrived_;
 
     [[nodiscard]] bool on_stream(ArrayId id) const { return axis_ >= 0 && contains(d_.array(id).axes, axis_); }
-    [[nodiscard]] bool is_state(ArrayId id) const { return a_.states.contains(id); }
+    [[nodiscard]] bool is_state(ArrayId id) const { return a_.states.contains(id) && !counts_.contains(id); }
     [[nodiscard]] const Equation& definition(ArrayId id) const { return d_.equations[at_.at(id)]; }
 
     /// A map of more nodes is written out in one place only: what is written twice at every step of a chain doubles with its length.
@@ -130,7 +138,7 @@ private:
     [[nodiscard]] int last_traversal() const {
         int last = 0;
         for (const ArrayId id : needed_) {
-            if (is_state(id)) last = std::max(last, a_.states.at(id).traversal);
+            if (a_.states.contains(id)) last = std::max(last, a_.states.at(id).traversal);
             if (on_stream(id) && outputs_.contains(id)) last = std::max(last, storing_traversal(id));
         }
         return last;
@@ -164,7 +172,12 @@ private:
 
     Statement statement(ArrayId id) const {
         const Equation& e = definition(id);
-        return {id, e.reduce, e.reduce_axes, body_.at(id), nullptr, e.range};
+        if (counts_.contains(id)) return {id, std::nullopt, {}, counted(e), nullptr, e.range};
+        const Expr body = transform(body_.at(id), [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            return r && counts_.contains(r->array) ? counted(definition(r->array)) : node;
+        });
+        return {id, e.reduce, e.reduce_axes, body, nullptr, e.range};
     }
 
     /// Arrays that do not lie on the stream and are final after the traversal, in order of definition.
@@ -190,8 +203,11 @@ private:
     /// The expression over final results, at the states' current or old values of this traversal.
     Expr running(const Expr& e, int t, bool old) {
         return transform(e, [&](const Expr& node) -> Expr {
+            if (!old)
+                if (const Expr known = known_of_points(node)) return known;
             const auto* r = as<Read>(node);
             if (!r || !set_.contains(r->array) || traversal(r->array) != t) return node;
+            if (counts_.contains(r->array)) return points_arrived(definition(r->array), old);
             if (is_state(r->array)) return old ? read_self(d_, old_of(r->array)) : node;
             if (on_stream(r->array) || definition(r->array).reduce) return node;
             return running(definition(r->array).body, t, old);
@@ -204,7 +220,9 @@ private:
         return carried(
             info.correction, *definition(id).reduce, read_self(d_, old_of(id)),
             [&](const Expr& e, bool old) { return running(e, t, old); },
-            [&](ArrayId state) { return read_self(d_, old_of(state)); });
+            [&](ArrayId state) {
+                return counts_.contains(state) ? points_arrived(definition(state), true) : read_self(d_, old_of(state));
+            });
     }
 
     /// The body at running values; a kept 1/z is guarded while z is still 0.
@@ -219,9 +237,75 @@ private:
         return running(body, t, false);
     }
 
+    // --- counts ---------------------------------------------------------------------------------------------------
+
+    void find_counts() {
+        for (const auto& [id, info] : a_.states) {
+            const Equation& e = definition(id);
+            const bool is_number = read_arrays(e.body).empty() && free_axes(e.body).empty();
+            if (e.reduce == ReduceOp::sum && is_number && info.correction == Correction{}) counts_.insert(id);
+        }
+    }
+
+    /// A count in the end.
+    static Expr counted(const Equation& count) {
+        Expr total = count.body;
+        for (const AxisId a : count.reduce_axes) total = simplify(binary(BinaryOp::mul, total, axis_size(a)));
+        return total;
+    }
+
+    /// A count while the loop runs: the points of the streamed axis so far, times the other axes' sizes.
+    Expr points_arrived(const Equation& count, bool before) {
+        if (!arrived_) {
+            const std::string& axis = d_.axis(axis_).name;
+            const DType type = d_.array(count.target).type;
+            const ArrayId now = add_array(d_, axis + "_seen", {}, type, ArrayRole::temporary);
+            arrived_ = {now, add_array(d_, axis + "_seen_old", {}, type, ArrayRole::temporary)};
+        }
+        Expr points = read_self(d_, before ? arrived_->before : arrived_->now);
+        for (const AxisId a : count.reduce_axes)
+            if (a != axis_) points = binary(BinaryOp::mul, points, axis_size(a));
+        return simplify(binary(BinaryOp::mul, points, count.body));
+    }
+
+    /// With a chunk at least one point arrives: max(points, 1) is the points, and where(points == 0, a, b) is b. Null: neither.
+    [[nodiscard]] Expr known_of_points(const Expr& e) const {
+        const auto arrived = [&](const Expr& points, bool whole) {
+            const auto parts = factors(points);
+            bool reads = false;
+            return std::all_of(parts.begin(), parts.end(),
+                               [&](const Part& p) {
+                                   const auto* r = as<Read>(p.e);
+                                   const bool now = arrived_ && r && r->array == arrived_->now;
+                                   reads |= now;
+                                   return now || (whole ? p.sign > 0 && as<AxisSize>(p.e) : is_positive(p.e));
+                               }) &&
+                   reads;
+        };
+        const auto* s = as<Select>(e);
+        const auto* b = as<Binary>(s ? s->condition : e);
+        const auto* limit = b ? as<Constant>(b->b) : nullptr;
+        if (!limit || b->op != (s ? BinaryOp::eq : BinaryOp::max) || limit->value != (s ? 0 : 1)) return nullptr;
+        return arrived(b->a, !s) ? (s ? s->b : b->a) : nullptr;
+    }
+
+    /// As a state, for the merge of two parts of the stream: neither knows where the other began.
+    [[nodiscard]] FoldState count_state() const {
+        return {arrived_->now,   ReduceOp::sum, 0, {axis_}, constant(1), read_self(d_, arrived_->before),
+                arrived_->before};
+    }
+
+    /// In the loop they are the first coordinate of the chunk, and the one past the last.
+    [[nodiscard]] Statement count_statement(bool before, const SourceRange& range) const {
+        const Expr at = axis_index(axis_);
+        if (before) return {arrived_->before, ReduceOp::min, {axis_}, at, nullptr, range};
+        return {arrived_->now, ReduceOp::max, {axis_}, binary(BinaryOp::add, at, constant(1)), nullptr, range};
+    }
+
     // --- loops ----------------------------------------------------------------------------------------------------
 
     Loop make_loop(int t, Kernel& kernel, std::vector<Statement>& hoisted) {
+        arrived_.reset();
         Loop loop;
         loop.axis = axis_;
         Fold fold;
@@ -243,13 +327,18 @@ private:
             const auto forms = support(expanded(s.body), s.op);
             support_forms = support_forms ? common(*support_forms, forms) : forms;
         }
+        if (arrived_) {
+            fold.states.insert(fold.states.begin(), count_state());
+            support_forms = std::vector<Affine>{};  // points in a chunk that is skipped would not have arrived
+        }
         std::vector<Statement> statements;
         emit_states(fold, statements);
         emit_stored(t, statements, support_forms);
         loop.support = support_forms.value_or(std::vector<Affine>{});
         insert_chunk_arrays(statements);
         const auto changes = [&, t](ArrayId id) {
-            return on_stream(id) || (is_state(id) && a_.states.at(id).traversal == t) ||
+            return on_stream(id) || (arrived_ && (id == arrived_->now || id == arrived_->before)) ||
+                   (is_state(id) && a_.states.at(id).traversal == t) ||
                    std::any_of(old_.begin(), old_.end(), [&](const auto& o) { return o.second == id; });
         };
         share(
@@ -293,15 +382,23 @@ private:
     }
 
     void emit_states(const Fold& fold, std::vector<Statement>& statements) {
+        const SourceRange range = fold.states.empty() ? SourceRange{} : definition(fold.states.back().state).range;
+        const auto is_count = [&](const FoldState& s) { return arrived_ && s.state == arrived_->now; };
         // Only old values that another state's carry reads are copied; a carry reads its own array directly.
         for (const auto& s : fold.states) {
             const bool used = std::any_of(fold.states.begin(), fold.states.end(), [&](const FoldState& other) {
                 return other.state != s.state && reads_array(other.carry, s.old);
             });
             if (used)
-                statements.push_back({s.old, std::nullopt, {}, read_self(d_, s.state), nullptr, definition(s.state).range});
+                statements.push_back(is_count(s)
+                                         ? count_statement(true, range)
+                                         : Statement{s.old, std::nullopt, {}, read_self(d_, s.state), nullptr, range});
         }
         for (const auto& s : fold.states) {
+            if (is_count(s)) {
+                statements.push_back(count_statement(false, range));
+                continue;
+            }
             const Expr own = read_self(d_, s.state);
             const Expr carry = transform(s.carry, [&](const Expr& node) {
                 const auto* r = as<Read>(node);

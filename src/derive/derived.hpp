@@ -69,7 +69,9 @@ struct FoldState {
 /// standing for a's and then b's values.
 struct Fold {
     AxisId axis = -1;
-    std::vector<FoldState> states;                 ///< in dependency order
+    /// In dependency order. One that its loop does not initialise is a number that the loop has without carrying it, as the number of
+    /// points that have arrived is where the chunk ends.
+    std::vector<FoldState> states;
     std::vector<std::pair<ArrayId, Expr>> finish;  ///< reduction results, in order, from states and earlier results
 };
 

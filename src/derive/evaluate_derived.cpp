@@ -102,10 +102,10 @@ private:
         if (split_ <= 0 || folds.empty() || n < 2) return run_part(loop, tile, 0, n);
 
         const std::int64_t cut = std::clamp<std::int64_t>(std::llround(split_ * static_cast<double>(n)), 1, n - 1);
-        run_part(loop, tile, 0, cut);
-        const std::map<ArrayId, Column> first = states(loop);
-        run_part(loop, tile, cut, n);
-        const std::map<ArrayId, Column> second = states(loop);
+        run_part(loop, tile, 0, cut, folds);
+        const std::map<ArrayId, Column> first = states(folds);
+        run_part(loop, tile, cut, n, folds);
+        const std::map<ArrayId, Column> second = states(folds);
         for (const auto& [state, value] : loop.init) forget(state);
         for (const Fold* fold : folds) {
             for (const FoldState& s : fold->states) merge(s, folds, first, second, tile);
@@ -117,8 +117,22 @@ private:
         }
     }
 
-    void run_part(const Loop& loop, Tile tile, std::int64_t begin, std::int64_t end) {
+    /// `merged`: the folds that will be merged. What their states hold that the loop would know from its place in the whole stream is
+    /// accumulated, for this part of the stream.
+    void run_part(const Loop& loop, Tile tile, std::int64_t begin, std::int64_t end,
+                  const std::vector<const Fold*>& merged = {}) {
         std::set<ArrayId> initialised;
+        std::map<ArrayId, Statement> accumulated;
+        for (const Fold* fold : merged)
+            for (const FoldState& s : fold->states) {
+                if (is_initialised(loop, s.state)) continue;
+                const Expr own = read_self(diagram_, s.state);
+                accumulated[s.state] = {s.state, s.op, s.reduce_axes, s.body, own, {}};
+                accumulated[s.old] = {s.old, std::nullopt, {}, own, nullptr, {}};
+                write(s.state,
+                      std::vector<Number>(num_points(diagram_.array(s.state).axes, tile), Number::real(s.init)), tile);
+                initialised.insert(s.state);
+            }
         for (const auto& [state, value] : loop.init) {
             write(state, std::vector<Number>(num_points(diagram_.array(state).axes, tile), Number::real(value)), tile);
             initialised.insert(state);
@@ -131,11 +145,16 @@ private:
             for (const Statement& statement : loop.body)
                 if (!initialised.contains(statement.target)) forget(statement.target);
             for (const Statement& statement : loop.body) {
-                run_statement(statement, tile);
+                const auto other = accumulated.find(statement.target);
+                run_statement(other == accumulated.end() ? statement : other->second, tile);
                 const std::vector<AxisId>& axes = diagram_.array(statement.target).axes;
                 if (std::find(axes.begin(), axes.end(), loop.axis) != axes.end()) store(statement.target, tile);
             }
         }
+    }
+
+    static bool is_initialised(const Loop& loop, ArrayId id) {
+        return std::any_of(loop.init.begin(), loop.init.end(), [&](const auto& state) { return state.first == id; });
     }
 
     /// The folds whose states the loop runs, when they make up all of them; else none.
@@ -144,7 +163,12 @@ private:
         for (const auto& [state, value] : loop.init) open.insert(state);
         std::vector<const Fold*> folds;
         for (const Fold& fold : kernel_.folds) {
-            const auto runs = [&](const FoldState& s) { return open.contains(s.state); };
+            const auto runs = [&](const FoldState& s) {
+                return open.contains(s.state) ||
+                       std::any_of(loop.body.begin(), loop.body.end(), [&](const Statement& statement) {
+                           return statement.target == s.state && !statement.carry;
+                       });
+            };
             if (fold.axis != loop.axis || !std::all_of(fold.states.begin(), fold.states.end(), runs)) continue;
             for (const FoldState& s : fold.states) open.erase(s.state);
             folds.push_back(&fold);
@@ -152,9 +176,10 @@ private:
         return open.empty() ? folds : std::vector<const Fold*>{};
     }
 
-    std::map<ArrayId, Column> states(const Loop& loop) const {
+    std::map<ArrayId, Column> states(const std::vector<const Fold*>& folds) const {
         std::map<ArrayId, Column> result;
-        for (const auto& [state, value] : loop.init) result[state] = core_[at(state)];
+        for (const Fold* fold : folds)
+            for (const FoldState& s : fold->states) result[s.state] = core_[at(s.state)];
         return result;
     }
 

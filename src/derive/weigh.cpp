@@ -14,6 +14,7 @@ bool is_operation(const Expr& e) { return as<Unary>(e) || as<Binary>(e) || as<Se
 
 /// A loop's axis, or -1. What does not vary with it is done once a chunk, which is little beside what is done once a point.
 void count(const Statement& s, const Diagram& diagram, AxisId loop_axis, AxisPolynomial& flops) {
+    if (s.reduce && lies_at_an_end(*s.reduce, s.body)) return;
     std::vector<AxisId> points = diagram.array(s.target).axes;
     points.insert(points.end(), s.reduce_axes.begin(), s.reduce_axes.end());
     std::sort(points.begin(), points.end());

@@ -348,8 +348,38 @@ private:
     std::unique_ptr<Follower> follower_;
 };
 
+/// Where the extremum of coordinates lies, all of them being reduced.
+std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& compute, int scope) {
+    if (!compute.reduce || !lies_at_an_end(*compute.reduce, compute.body)) return std::nullopt;
+    if (compute.carry || !frame.variable(compute.variable).dims.empty()) return std::nullopt;
+    const bool is_max = *compute.reduce == ReduceOp::max;
+    const auto form = affine_form(compute.body);
+    std::string text;
+    std::int64_t constant = form->constant;
+    for (const auto& [axis, c] : form->terms) {
+        const Span& span = span_of(frame.scope(scope), axis);
+        std::string at = span.begins ? frame.axis(axis).begin : "";
+        if ((c > 0) == is_max) {
+            at += fmt::format("{}{}", at.empty() ? "" : " + ", frame.count(axis, scope));
+            constant -= c;
+        }
+        if (at.empty()) continue;
+        text += fmt::format("{}{}", text.empty() ? "" : " + ", c == 1 ? at : fmt::format("({}) * {}", at, c));
+    }
+    if (constant != 0 || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : " + ", constant);
+    return text;
+}
+
 }  // namespace
 
-void write_compute(const Frame& frame, Lines& out, const Step& step) { ComputeWriter(frame, out, step).run(); }
+void write_compute(const Frame& frame, Lines& out, const Step& step) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    if (const auto text = extremum_of_place(frame, compute, step.scope)) {
+        out(fmt::format("{}[0] = {};", frame.name(compute.variable),
+                        frame.is_whole(compute.variable) ? *text : fmt::format("real({})", *text)));
+        return;
+    }
+    ComputeWriter(frame, out, step).run();
+}
 
 }  // namespace napkin::cpu
