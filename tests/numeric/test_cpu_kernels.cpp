@@ -75,6 +75,13 @@ const Subject subjects[] = {
      {"group h=1 group q=48 stream x=64 vector q rows 8 vectors 3 threads 2",
       "group h=1 group q=100 stream x=203 vector q rows 8 vectors 2",
       "group h=2 group q=5 stream x=50 rows 4 vectors 2", "group q=3 stream x=64 vector d rows 8 vectors 3"}},
+    {"attention to so few keys that a block holds them, inside of a loop over heads",
+     "f(Q[h, q, k], K[h, x, k], V[h, x, d]) -> O[h, q, d]\n"
+     "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
+     "    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+     "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+     "sizes h = 2, q = 53, x = 4, k = 5, d = 4\n",
+     {"group q=32 vector q rows 4 vectors 1", "group q=20 stream x=4 vector q rows 8 vectors 2"}},
     {"one query in bf16",
      "f(Q[h, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, d]: bf16\n"
      "    S[h, x] = sum(k) Q[h, k] * K[h, x, k]\n"

@@ -106,11 +106,10 @@ public:
             write_back(carry);
         }
         if (follower_) follow();
-        for (int level = target_level_; level >= 1; --level) {
-            out_.close();
-            if (follower_ && level == follower_->level + 1) finish_follower();
+        for (int level = target_level_; level >= 0; --level) {
+            if (follower_ && level == follower_->level) finish_follower();
+            if (level > 0) out_.close();
         }
-        if (follower_ && follower_->level == target_level_) finish_follower();
     }
 
 private:
