@@ -22,12 +22,13 @@ endfunction()
 # Tests compile kernels: into a cache of the build's own, not the user's.
 set(test_environment "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache" "NO_COLOR=1")
 
-# tests/support: what several kinds share (random diagrams and how failing ones are reduced).
+# tests/support: what several kinds share (the examples, random diagrams and how failing ones are reduced).
 napkin_glob(support_sources tests/support/*.cpp)
 add_library(napkin_test_support STATIC ${support_sources})
 napkin_target(napkin_test_support)
 target_include_directories(napkin_test_support PRIVATE tests)
 target_link_libraries(napkin_test_support PUBLIC napkin_internal)
+target_compile_definitions(napkin_test_support PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 function(napkin_test_kind kind seconds)
     napkin_glob(sources tests/${kind}/*.cpp)

@@ -64,7 +64,6 @@ bool all_finite(const Diagram& diagram, const Values& inputs) {
     return true;
 }
 
-/// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
 void admit_anything_for_nan(BoundedValues& reference) {
     for (std::size_t a = 0; a < reference.value.size(); ++a) {
         const Column& values = reference.value[a];
@@ -78,13 +77,12 @@ void admit_anything_for_nan(BoundedValues& reference) {
     }
 }
 
-std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& module) {
-    const auto kernel = CpuKernel::bind(c.program, c.plan, c.source, module);
+std::string run_case(const Case& c, const CpuKernel& kernel, Probe probe) {
     const Diagram& diagram = c.program.diagram;
     std::mt19937_64 random(c.seed);
-    const Values given = probe_inputs(c.diagram, c.extents, c.probe, c.seed);
+    const Values given = probe_inputs(c.diagram, c.extents, probe, c.seed);
     BoundedValues reference = evaluate_bounded(c.diagram, c.extents, given, execution_of(c.diagram, c.extents, c.program));
-    if (!all_finite(c.diagram, given)) admit_anything_for_nan(reference);
+    if (c.nan_is_open && !all_finite(c.diagram, given)) admit_anything_for_nan(reference);
 
     std::vector<Strided> arrays;
     arrays.reserve(diagram.inputs.size() + diagram.outputs.size());
@@ -101,7 +99,7 @@ std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& modu
         outputs.push_back({s.memory.data(), diagram.array(a).type, s.sizes, s.strides});
     }
     for (int round = 0; round < 2; ++round)  // the second run finds the memory of the first
-        if (const Status done = kernel->run(inputs, outputs); !done) return render(done.errors());
+        if (const Status done = kernel.run(inputs, outputs); !done) return render(done.errors());
 
     for (std::size_t k = 0; k < diagram.outputs.size(); ++k) {
         const Array& array = diagram.array(diagram.outputs[k]);
@@ -121,6 +119,14 @@ std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& modu
             if (!written[static_cast<std::size_t>(i)] && s.memory.at(i) != untouched && !std::isnan(untouched))
                 return fmt::format("{} was written outside of its view", array.name);
     }
+    return "";
+}
+
+std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& module) {
+    const auto kernel = CpuKernel::bind(c.program, c.plan, c.source, module);
+    for (const Probe probe : c.probes)
+        if (const std::string failure = run_case(c, *kernel, probe); !failure.empty())
+            return fmt::format("{}: {}", name(probe), failure);
     return "";
 }
 

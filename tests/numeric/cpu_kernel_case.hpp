@@ -23,7 +23,9 @@ struct Case {
     Plan plan;
     TileProgram program;
     cpu::CpuSource source;
-    Probe probe = Probe::normal;  ///< the kind of the inputs' values
+    std::vector<Probe> probes{Probe::normal};  ///< the kinds of the inputs' values, one run each
+    /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
+    bool nan_is_open = true;
 };
 
 /// A random plan: which axes are grouped and streamed and how far, the vector axis and the register block.

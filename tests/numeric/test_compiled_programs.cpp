@@ -40,7 +40,7 @@ TEST_P(CompiledPrograms, ComputeTheirDefinition) {
         for (; seed < last && cases.size() < programs_a_module; ++seed) {
             const Diagram diagram = parsed_program(random_program(seed));
             cases.push_back(cpu_case::make_case(diagram, random_extents(diagram, seed), seed, fmt::format("k{}", seed)));
-            cases.back().probe = seed % 2 == 0 ? Probe::normal : all_probes[seed / 2 % std::size(all_probes)];
+            cases.back().probes = {seed % 2 == 0 ? Probe::normal : all_probes[seed / 2 % std::size(all_probes)]};
             kernels += static_cast<int>(cases.back().derived.kernels.size());
         }
         const auto found = cpu_case::failures(cases);

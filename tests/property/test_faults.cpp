@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
 #include "check/fault.hpp"
 #include "check/probe.hpp"
@@ -21,7 +19,7 @@
 #include "check/small_sizes.hpp"
 #include "check/verdict.hpp"
 #include "derive/derive.hpp"
-#include "syntax/parse.hpp"
+#include "support/examples.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
 
@@ -38,17 +36,11 @@ struct Example {
 
 std::vector<Example> examples() {
     std::vector<Example> all;
-    for (const auto& file : std::filesystem::directory_iterator(NAPKIN_SOURCE_DIR "/examples")) {
-        std::ifstream in(file.path());
-        std::stringstream text;
-        text << in.rdbuf();
-        auto diagram = parse_diagram(std::make_shared<const Source>(Source{file.path().filename(), text.str()}));
-        if (!diagram) throw std::runtime_error(render(diagram.errors()));
-        auto derived = derive(*diagram);
+    for (ExampleDiagram& example : example_diagrams()) {
+        auto derived = derive(example.diagram);
         if (!derived) throw std::runtime_error(render(derived.errors()));
-        all.push_back({file.path().stem(), std::move(diagram).value(), std::move(derived).value()});
+        all.push_back({std::move(example.name), std::move(example.diagram), std::move(derived).value()});
     }
-    std::sort(all.begin(), all.end(), [](const Example& a, const Example& b) { return a.name < b.name; });
     return all;
 }
 

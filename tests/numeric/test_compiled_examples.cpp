@@ -1,0 +1,80 @@
+// Every example compiled at ragged sizes and random plans, many to a module, on every kind of inputs: right kernels are never bad.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <random>
+
+#include "check/sample.hpp"
+#include "check/small_sizes.hpp"
+#include "numeric/cpu_kernel_case.hpp"
+#include "support/examples.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::uint64_t programs_a_module = 48;
+constexpr double most_points = 60000;
+
+/// NAPKIN_SEEDS=from:to runs other seeds than those of every day. A seed is one example, in turn, at sizes of its own.
+std::pair<std::uint64_t, std::uint64_t> seeds(std::size_t examples) {
+    const char* given = std::getenv("NAPKIN_SEEDS");
+    if (!given) return {0, examples};
+    char* end = nullptr;
+    const std::uint64_t from = std::strtoull(given, &end, 10);
+    return {from, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : from + 1};
+}
+
+/// Sizes below, at and past those of vectors and blocks, where the diagram can have them.
+std::optional<Extents> ragged_extents(const Diagram& diagram, std::mt19937_64& random) {
+    for (int attempt = 0; attempt < 40; ++attempt) {
+        SizesByName drawn;
+        for (const Axis& axis : diagram.axes)
+            if (!axis.size || axis.size->as_constant())
+                drawn[axis.name] = 1 + static_cast<std::int64_t>(random() % (random() % 2 == 0 ? 9 : 90));
+        auto extents = bind_sizes(diagram, drawn);
+        if (extents && evaluation_points(diagram, *extents) <= most_points) return std::move(extents).value();
+    }
+    const auto sizes = small_sizes(diagram, random, most_points);
+    if (!sizes) return std::nullopt;
+    return extents_of(diagram, *sizes);
+}
+
+TEST(CompiledExamples, AreNeverBad) {
+    const std::vector<ExampleDiagram> examples = example_diagrams();
+    const auto [first, last] = seeds(examples.size());
+    int failures = 0, programs = 0, runs = 0;
+    for (std::uint64_t seed = first; seed < last;) {
+        std::vector<cpu_case::Case> cases;
+        std::vector<std::string> names;
+        for (; seed < last && cases.size() < programs_a_module; ++seed) {
+            const ExampleDiagram& example = examples[seed % examples.size()];
+            std::mt19937_64 random(seed);
+            const auto extents = ragged_extents(example.diagram, random);
+            if (!extents) continue;
+            cases.push_back(cpu_case::make_case(example.diagram, *extents, seed, fmt::format("k{}_", seed)));
+            cases.back().probes.assign(std::begin(all_probes), std::end(all_probes));
+            cases.back().nan_is_open = false;
+            names.push_back(example.name);
+        }
+        const auto found = cpu_case::failures(cases);
+        programs += static_cast<int>(cases.size());
+        runs += static_cast<int>(cases.size() * std::size(all_probes));
+        for (std::size_t k = 0; k < cases.size(); ++k) {
+            if (found[k].empty()) continue;
+            ++failures;
+            ADD_FAILURE() << fmt::format("seed {}: {}, {}\n", cases[k].seed, names[k], found[k])
+                          << (failures <= 2 ? cpu_case::describe(cases[k]) : "");
+        }
+    }
+    // Hardly any example has no sizes that are small.
+    EXPECT_GE(programs, static_cast<int>((last - first) * 9 / 10));
+    RecordProperty("first_seed", std::to_string(first));
+    RecordProperty("programs", std::to_string(programs));
+    RecordProperty("runs", std::to_string(runs));
+    RecordProperty("failures", std::to_string(failures));
+}
+
+}  // namespace
+}  // namespace napkin
