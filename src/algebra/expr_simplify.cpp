@@ -90,17 +90,18 @@ Expr simplify_sum(const Expr& e, const Binary& n) {
     if (is_constant(n.a, 0)) return n.b;
     if (is_constant(n.b, 0)) return n.a;
     if (const auto* right = as_unary(n.b, UnaryOp::neg)) {
-        return equal(n.a, right->a) ? constant(0) : binary(BinaryOp::sub, n.a, right->a);
+        return binary(BinaryOp::sub, n.a, right->a);
     }
     if (const auto* left = as_unary(n.a, UnaryOp::neg)) {
-        return equal(n.b, left->a) ? constant(0) : binary(BinaryOp::sub, n.b, left->a);
+        return binary(BinaryOp::sub, n.b, left->a);
     }
     return e;
 }
 
 Expr simplify_difference(const Expr& e, const Binary& n) {
     if (is_constant(n.b, 0)) return n.a;
-    if (equal(n.a, n.b)) return constant(0);
+    // Not for any value: an infinity less itself is NaN.
+    if (equal(n.a, n.b) && is_coordinate(n.a)) return constant(0);
     if (is_constant(n.a, 0)) return unary(UnaryOp::neg, n.b);
     if (const auto* right = as_unary(n.b, UnaryOp::neg)) return binary(BinaryOp::add, n.a, right->a);
     return e;
@@ -122,7 +123,8 @@ Expr simplify_product(const Expr& e, const Binary& n) {
 Expr simplify_quotient(const Expr& e, const Binary& n) {
     if (is_constant(n.b, 1)) return n.a;
     if (is_constant(n.b, -1)) return unary(UnaryOp::neg, n.a);
-    if (equal(n.a, n.b)) return constant(1);
+    // Not for any value: 0/0 and the quotient of infinities are NaN.
+    if (equal(n.a, n.b) && as<AxisSize>(n.a)) return constant(1);
     const auto* left = as_unary(n.a, UnaryOp::neg);
     const auto* right = as_unary(n.b, UnaryOp::neg);
     if (left && right) return binary(BinaryOp::div, left->a, right->a);

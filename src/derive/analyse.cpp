@@ -19,8 +19,14 @@ bool contains(const std::vector<AxisId>& axes, AxisId axis) {
 class Analyser {
 public:
     Analyser(Diagram& diagram, const std::vector<ArrayId>& targets, AxisId axis, Form form,
-             std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals)
-        : d_(diagram), set_(targets.begin(), targets.end()), axis_(axis), form_(form), steps_(steps), refusals_(refusals) {}
+             const std::vector<ValueClass>& values, std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals)
+        : d_(diagram),
+          set_(targets.begin(), targets.end()),
+          axis_(axis),
+          form_(form),
+          values_(values),
+          steps_(steps),
+          refusals_(refusals) {}
 
     std::variant<Analysis, Refusal> run() {
         if (auto refusal = check_reads()) return *refusal;
@@ -74,6 +80,7 @@ private:
     std::set<ArrayId> set_;
     AxisId axis_;
     Form form_;
+    const std::vector<ValueClass>& values_;
     std::vector<DerivationStep>* steps_;
     std::vector<Refusal>& refusals_;
     std::map<ArrayId, StateInfo> states_;
@@ -224,6 +231,7 @@ private:
             const Kind kind = kind_of(e);
             return kind == Kind::i32 || kind == Kind::i64;
         };
+        stream.values = [&](const Expr& e) { return value_class(e, [&](ArrayId id) { return values_of(id); }); };
         if (!stream.whole(body))
             if (const Expr stuck = running_integer_arithmetic(body, stream))
                 return FactorFailure{"integers wrap, so nothing is taken out of their arithmetic into real numbers", stuck};
@@ -298,6 +306,15 @@ private:
         return signs_[id] = is_positive(body) ? Sign::positive : is_not_negative(body) ? Sign::not_negative : Sign::any;
     }
 
+    /// The kinds of values of an array of the definition, or of a state that was made.
+    [[nodiscard]] ValueClass values_of(ArrayId id) const {
+        if (static_cast<std::size_t>(id) < values_.size()) return values_[static_cast<std::size_t>(id)];
+        const Equation* e = d_.definition(id);
+        internal_check(e, "a state without a definition");
+        const ValueClass body = value_class(e->body, [&](ArrayId read) { return values_of(read); });
+        return e->reduce ? reduced(*e->reduce, body) : body;
+    }
+
     // --- states -----------------------------------------------------------------------------------------------------------
 
     [[nodiscard]] std::optional<ArrayId> state_like(const StateInfo& info, const StateSpec& spec,
@@ -368,9 +385,10 @@ private:
 
 }  // namespace
 
-std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis,
-                                        Form form, std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals) {
-    return Analyser(diagram, targets, axis.value_or(-1), form, steps, refusals).run();
+std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets,
+                                        std::optional<AxisId> axis, Form form, const std::vector<ValueClass>& values,
+                                        std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals) {
+    return Analyser(diagram, targets, axis.value_or(-1), form, values, steps, refusals).run();
 }
 
 }  // namespace napkin

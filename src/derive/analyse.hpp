@@ -28,7 +28,8 @@ struct Analysis {
 /// Rewrites `diagram` in place (appending arrays, replacing equations) and records every rewrite in `steps` (null: not wanted); what cannot be
 /// computed in the same traversal as its operands is moved to the next and noted in `refusals`. A Refusal is returned, and `diagram`
 /// left as it was, when the set cannot be one kernel streamed over `axis` at all.
-std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets, std::optional<AxisId> axis,
-                                        Form form, std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals);
+std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets,
+                                        std::optional<AxisId> axis, Form form, const std::vector<ValueClass>& values,
+                                        std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals);
 
 }  // namespace napkin

@@ -18,12 +18,18 @@ KernelBuilder::KernelBuilder(const Diagram& diagram, Form form)
       at_(diagram.arrays.size(), -1),
       readers_(diagram.arrays.size()),
       needed_(diagram.arrays.size(), false),
+      values_(diagram.arrays.size()),
       part_(diagram) {
     part_.equations.clear();
     for (std::size_t i = 0; i < diagram.equations.size(); ++i) {
         const Equation& e = diagram.equations[i];
         at_[at(e.target)] = static_cast<int>(i);
         for (const ArrayId r : read_arrays(e.body)) readers_[at(r)].push_back(e.target);
+    }
+    for (const ArrayId id : diagram.inputs) values_[at(id)] = ValueClass::finite();
+    for (const Equation& e : diagram.equations) {
+        const ValueClass body = value_class(e.body, [&](ArrayId id) { return values_[at(id)]; });
+        values_[at(e.target)] = e.reduce ? reduced(*e.reduce, body) : body;
     }
     for (const ArrayId id : diagram.outputs) needed_[at(id)] = true;
     for (auto e = diagram.equations.rbegin(); e != diagram.equations.rend(); ++e)
@@ -55,7 +61,7 @@ void KernelBuilder::set_out(const std::vector<ArrayId>& targets) {
 std::variant<int, Refusal> KernelBuilder::traversals(const Gathering& gathering) {
     set_out(gathering.targets);
     std::vector<Refusal> refusals;
-    auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, nullptr, refusals);
+    auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, values_, nullptr, refusals);
     if (auto* refusal = std::get_if<Refusal>(&analysis)) return std::move(*refusal);
     return std::get<Analysis>(analysis).num_traversals;
 }
@@ -63,7 +69,7 @@ std::variant<int, Refusal> KernelBuilder::traversals(const Gathering& gathering)
 std::optional<KernelBuilder::Trial> KernelBuilder::try_kernel(const Gathering& gathering) {
     set_out(gathering.targets);
     std::vector<Refusal> refusals;
-    const auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, nullptr, refusals);
+    const auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, values_, nullptr, refusals);
     if (std::holds_alternative<Refusal>(analysis)) return std::nullopt;
     return Trial{assemble(part_, std::get<Analysis>(analysis), gathering.stream, outputs_of(gathering.targets)), &part_};
 }
@@ -78,7 +84,7 @@ std::vector<Kernel> KernelBuilder::rewrite(const std::vector<Gathering>& gatheri
     for (const Gathering& g : gatherings) {
         part_.equations.clear();
         for (const ArrayId t : g.targets) part_.equations.push_back(definition(t));
-        auto analysis = analyse(part_, g.targets, g.stream, form_, &steps, refusals);
+        auto analysis = analyse(part_, g.targets, g.stream, form_, values_, &steps, refusals);
         internal_check(std::holds_alternative<Analysis>(analysis), "a gathering that was found legal cannot be built");
         analyses.push_back(std::get<Analysis>(std::move(analysis)));
         rewritten.push_back(part_.equations);

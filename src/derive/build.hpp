@@ -52,7 +52,8 @@ private:
     std::vector<int> at_;  ///< of each array's equation, or -1
     std::vector<std::vector<ArrayId>> readers_;
     std::vector<bool> needed_;
-    Diagram part_;  ///< arrays of the whole diagram, equations of one gathering
+    std::vector<ValueClass> values_;  ///< of every array
+    Diagram part_;                    ///< arrays of the whole diagram, equations of one gathering
 };
 
 }  // namespace napkin

@@ -152,21 +152,41 @@ bool covers(const Extremum& extremum, const Expr& a, const Conditions& masks, co
     return std::all_of(of.masks.begin(), of.masks.end(), holds) && equal_over_reals(of.core, have.core);
 }
 
-std::optional<Dominance> dominance(const Expr& addend, int sign, const Expr& a, const Conditions& masks,
-                                   const Stream& stream) {
+std::optional<Dominance> beside_extremum(const Expr& addend, int sign, const Expr& a, bool is_max,
+                                         const Conditions& masks, const Stream& stream) {
     auto split = scaled(addend, stream);
     if (!split) return std::nullopt;
     sign *= split->sign;
     if (split->scale && !stream.positive(split->scale)) return std::nullopt;
-    auto found = extremum(split->running, sign < 0, stream);
+    auto found = extremum(split->running, is_max, stream);
     if (!found) return std::nullopt;
-    Extremum of = *found;
-    of.is_max = true;  // of the exponent: s·A, or −s·A where the minimum of A is known
+    Extremum of = *found;  // of a: s·A, or −s·A, whose maximum is where A has its minimum
+    of.is_max = is_max == (sign < 0);
     of.of = stream.written_out(found->of);
     if (split->scale) of.of = simplify(binary(BinaryOp::mul, of.of, split->scale));
     if (sign > 0) of.of = simplify(unary(UnaryOp::neg, of.of));
     if (!covers(of, a, masks, stream)) return std::nullopt;
-    return Dominance{*found, split->scale};
+    return Dominance{*found, split->scale, sign};
+}
+
+std::optional<Dominance> extremum_of(const Expr& addend, int sign, const Expr& a, const Conditions& masks,
+                                     const Stream& stream) {
+    auto found = beside_extremum(addend, sign, a, true, masks, stream);
+    return found ? found : beside_extremum(addend, sign, a, false, masks, stream);
+}
+
+bool is_extremum(const Expr& addend, const Stream& stream) {
+    const auto split = scaled(addend, stream);
+    return split && (extremum(split->running, true, stream) || extremum(split->running, false, stream));
+}
+
+std::optional<Dominance> dominance(const Expr& addend, int sign, const Expr& a, const Conditions& masks,
+                                   const Stream& stream) {
+    for (const bool is_max : {true, false}) {
+        const auto found = beside_extremum(addend, sign, a, is_max, masks, stream);
+        if (found && is_max == (found->sign < 0)) return found;
+    }
+    return std::nullopt;
 }
 
 }  // namespace napkin

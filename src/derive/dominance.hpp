@@ -29,12 +29,20 @@ bool covers(const Extremum& extremum, const Expr& a, const Conditions& masks, co
 Conditions conjuncts(const Expr& e);
 Expr conjunction(const Conditions& conditions);
 
-/// An extremum, scaled, that dominates the exponent a(x): the addend is −s·R with a(x) = s·A(x), R ≥ A(x), s > 0, or +s·R likewise for a
-/// minimum.
+/// A scaled extremum beside a(x): the addend is −s·R and a(x) = s·A(x), or +s·R and −s·A(x), R being an extremum of A and s > 0.
 struct Dominance {
     Extremum extremum;
     Expr scale;  ///< s; null: 1
+    int sign = -1;
 };
+std::optional<Dominance> beside_extremum(const Expr& addend, int sign, const Expr& a, bool is_max,
+                                         const Conditions& masks, const Stream& stream);
+/// The maximum or else the minimum.
+std::optional<Dominance> extremum_of(const Expr& addend, int sign, const Expr& a, const Conditions& masks,
+                                     const Stream& stream);
+/// Whether the addend is a scaled running extremum, of whatever.
+bool is_extremum(const Expr& addend, const Stream& stream);
+/// One that dominates the exponent a(x): a + addend is nowhere above 0.
 std::optional<Dominance> dominance(const Expr& addend, int sign, const Expr& a, const Conditions& masks,
                                    const Stream& stream);
 

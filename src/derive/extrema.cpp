@@ -110,6 +110,14 @@ private:
         }
         if (mixed_below && !stream_.positive(mixed))
             return fail("a denominator under max or min must be provably positive", mixed);
+        // What loses against the extremum is out of sight, though it may be what the factor makes NaN.
+        const Expr& reduced = mixed ? mixed : streamed;
+        const auto may_be = [&](const Expr& part, unsigned kinds) {
+            return part && (stream_.values(part).bits() & kinds) != 0;
+        };
+        constexpr unsigned infinite = ValueClass::infinite | ValueClass::minus_infinite;
+        if (may_be(reduced, infinite) && (may_be(above, ValueClass::zero) || may_be(below, infinite)))
+            return fail("a factor that may be 0 or infinite meets values that may be infinite", e);
         splitter_.note(law(op, Action::multiply).condition);
         const bool turns = negative != mixed_below;
         return mapped(op, mixed ? mixed : streamed, !turns, !mixed_below, [=](const Expr& acc) {

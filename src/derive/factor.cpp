@@ -79,6 +79,9 @@ public:
 
     Result run(Terms terms) {
         Factored out;
+        for (const Term& t : terms)
+            if (const Expr lost = imprecise(t, stream_))
+                return FactorFailure{"a difference from an extremum of other values is not kept apart from it", lost};
         for (auto& t : terms) {
             settle_undefined(t, stream_);
             if (overflows(t)) {
@@ -164,7 +167,7 @@ private:
                 acted = select(binary(BinaryOp::eq, value, constant(*absorbing)), constant(*absorbing), acted);
             value = acted;
         }
-        if (!t.undefined.empty()) value = select(conjunction(t.undefined), constant(nan), value);
+        for (const Expr& condition : t.undefined) value = select(condition, constant(nan), value);
         return masked(t.guards, value);
     }
 
@@ -191,6 +194,9 @@ private:
         if (!sum || sum->reduce != ReduceOp::sum || !stream_.positive(quotient->b)) return;
         kept_ = t.tail;
         t.tail = nullptr;
+        // The sum is kept from being 0 while nothing has arrived: where it is 0 at the end, the definition divides by that.
+        if (stream_.values(quotient->b).has(ValueClass::zero))
+            t.undefined.push_back(binary(BinaryOp::eq, quotient->b, constant(0)));
     }
 };
 
@@ -216,6 +222,11 @@ Result factor_extremum(ReduceOp op, const Expr& body, const Stream& stream, cons
     const Term& t = terms->front();
     if (t.tail && !stream.positive(where_defined(t.tail)))
         return FactorFailure{"a factor under max or min must be provably positive", t.tail};
+    // What loses against the extremum is out of sight, though it may be what the factor makes NaN.
+    const auto may_be = [&](const Expr& e, unsigned kinds) { return e && (stream.values(e).bits() & kinds) != 0; };
+    constexpr unsigned infinite = ValueClass::infinite | ValueClass::minus_infinite;
+    if (may_be(t.body, infinite) && may_be(t.tail, infinite | ValueClass::zero))
+        return FactorFailure{"a factor that may be 0 or infinite meets values that may be infinite", t.tail};
     return SumFactoring(op, stream, options, splitter).run(*terms);
 }
 

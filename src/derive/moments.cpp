@@ -99,21 +99,60 @@ private:
         return groups_.back();
     }
 
+    /// The number of factors A + B.
+    [[nodiscard]] std::size_t degree() const { return term_.shifted.size(); }
+
+    /// The addend as an extremum of A.
+    [[nodiscard]] std::optional<Dominance> origin(const Expr& addend, int sign, const Expr& a) const {
+        return extremum_of(addend, sign, a, term_.masks, stream_);
+    }
+    /// R as A lies: s·R, or −s·R beside −s·A.
+    [[nodiscard]] static Expr placed(const Expr& r, const Dominance& beside) {
+        const Expr scaled = times(r, beside.scale);
+        return beside.sign < 0 ? scaled : negated(scaled);
+    }
+
+    /// r + B, in the order in which the definition adds the parts of B to A: what cancels there cancels here.
+    [[nodiscard]] static Expr added(Expr r, const Expr& b) {
+        for (const auto& [sign, part] : addends(b)) r = sign > 0 ? plus(r, part) : minus(r, part);
+        return r;
+    }
+
     // --- the choice of r --------------------------------------------------------------------------------------------------
 
     void place(Group& g, Conditions& undefined) {
         std::vector<Expr> rest = g.b;  // r + B without the mean
         for (std::size_t i = 0; i < g.b.size() && !g.origin; ++i) {
             for (const auto& [sign, part] : addends(where_defined(g.b[i]))) {
-                if (sign > 0 || !stream_.runs(part)) continue;
-                auto found = extremum(part, true, stream_);
-                if (!found || !covers(*found, g.a, term_.masks, stream_)) found = extremum(part, false, stream_);
-                if (!found || !covers(*found, g.a, term_.masks, stream_)) continue;
-                g.origin = found->guarded;
-                if (term_.masks.empty() && found->empty) undefined.push_back(found->empty);
-                for (auto& b : rest) b = to_expr(polynomial(where_defined(b)) + polynomial(found->value));
+                const auto found = origin(part, sign, g.a);
+                if (!found) continue;
+                const Expr value = placed(found->extremum.value, *found);
+                g.origin = placed(found->extremum.guarded, *found);
+                if (term_.masks.empty() && found->extremum.empty) undefined.push_back(found->extremum.empty);
+                for (auto& b : rest) {
+                    const Expr together = plus(b, value);
+                    b = to_expr(polynomial(where_defined(b)) + polynomial(value));
+                    if (!term_.masks.empty()) continue;
+                    for (const Expr& c : lost(together, plus(b, value), stream_)) undefined.push_back(c);
+                }
                 break;
             }
+        }
+        // A sum of differences is multiplied out about 0: that rounds a part of A and B, and B, being a result of rounded sums, is not known
+        // better in the definition. What does not run may be, and is added to A first where A has its axes.
+        if (!g.origin && degree() == 1) {
+            const auto axes = free_axes(g.a);
+            Expr shift;
+            for (const auto& [sign, part] : addends(g.b[0])) {
+                const auto own = free_axes(part);
+                const bool beside = !stream_.runs(part) && std::all_of(own.begin(), own.end(), [&](AxisId x) {
+                    return std::find(axes.begin(), axes.end(), x) != axes.end();
+                });
+                Expr& to = beside ? g.a : shift;
+                to = sign > 0 ? plus(to, part) : minus(to, part);
+            }
+            g.shifts = {shift};
+            return;
         }
         std::size_t exact = rest.size();  // the factor in which the definition subtracts this very mean
         for (std::size_t i = 0; i < rest.size() && !g.mean; ++i) {
@@ -123,7 +162,7 @@ private:
         if (!g.mean && (!g.origin || rest.size() > 1)) g.mean = weighted_mean(g);
         for (const auto& b : rest) {
             const bool cancels = exact < rest.size() && equal_over_reals(where_defined(b), where_defined(rest[exact]));
-            const Expr shift = cancels ? nullptr : g.mean ? plus(g.mean->value, b) : b;
+            const Expr shift = cancels ? nullptr : g.mean ? added(g.mean->value, b) : b;
             g.shifts.push_back(shift && !is_zero(shift) ? shift : nullptr);
         }
     }
@@ -179,11 +218,13 @@ private:
         return mean;
     }
 
-    /// The mean of a − origin under the part of the weights that says how much a point counts: their absolute values, as far as they vary
-    /// over no more axes than a does, so that the centre costs no more than a reduction of a.
+    /// The mean of a − origin under the part of the weights that says how much a point counts: their absolute values. For a sum of
+    /// differences as far as they vary over no more axes than a does, so that the centre costs no more than a reduction of a; a power of
+    /// a difference loses the square of a distance, so there each set of weights has its own centre.
     Mean weighted_mean(const Group& g) {
         const auto a_axes = free_axes(g.a);
         const auto within = [&](const Expr& e) {
+            if (degree() > 1) return true;
             const auto axes = free_axes(e);
             return std::all_of(axes.begin(), axes.end(), [&](AxisId x) {
                 const auto has = [&](const std::vector<AxisId>& list) {
@@ -298,7 +339,8 @@ private:
         Correction correction;
         correction.references = term_.references;
         correction.selections = term_.selections;
-        if (degree > 0) {
+        const auto moves = [](const Group& g) { return g.origin || g.mean; };
+        if (degree > 0 && std::any_of(groups_.begin(), groups_.end(), moves)) {
             Moment follows;
             follows.powers = powers;
             for (const auto& g : groups_) follows.origins.push_back(g.reference());
@@ -317,6 +359,19 @@ private:
 };
 
 }  // namespace
+
+Expr imprecise(const Term& term, const Stream& stream) {
+    for (const auto& [a, b] : term.shifted)
+        for (const auto& [sign, part] : addends(where_defined(b))) {
+            if (!is_extremum(part, stream)) continue;
+            const auto found = extremum_of(part, sign, a, term.masks, stream);
+            if (!found) return part;
+            // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity no moment is.
+            const auto infinity = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
+            if (!term.masks.empty() && stream.values(part).has(infinity)) return part;
+        }
+    return nullptr;
+}
 
 Expr number_of_points(const Stream& stream) {
     Expr points;

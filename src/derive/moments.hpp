@@ -5,6 +5,9 @@
 
 namespace napkin {
 
+/// The part of a B that is an extremum, and not of its A: the definition's difference may have digits that no moment keeps. Null: none.
+Expr imprecise(const Term& term, const Stream& stream);
+
 /// The sum as a map of ν and of states that were made; the term's own tail and guards are left to the caller. Conditions under which the
 /// definition is undefined where the moments are not are added to `undefined`.
 Expr moments(const Term& term, const Stream& stream, const FactorOptions& options, Conditions& undefined);

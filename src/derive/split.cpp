@@ -1,5 +1,6 @@
 #include "derive/split.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -187,6 +188,14 @@ std::optional<Terms> Splitter::product(const Expr& e, const Conditions& masks) {
 
 std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, const Terms& b) {
     if (a.size() * b.size() > max_terms) return fail("it expands into too many separable terms", whole);
+    // A product of differences is small where both are, which products of their parts do not tell.
+    const auto cancels = [&](const Term& t) {
+        return !t.shifted.empty() || (t.body && !stream_.not_negative(t.body)) ||
+               (t.tail && !stream_.not_negative(where_defined(t.tail)));
+    };
+    if (!wraps_ && a.size() > 1 && b.size() > 1 && std::any_of(a.begin(), a.end(), cancels) &&
+        std::any_of(b.begin(), b.end(), cancels))
+        return fail("a product of sums whose parts may cancel is not multiplied out", whole);
     const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     Terms out;
     for (const auto& s : a) {
@@ -288,10 +297,13 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
     // Exponentials that were joined may cancel in part: what is left may be dominated where the whole is not.
     auto parts = addends(sum->b);
     bool as_written = true;
+    Conditions cancelled;  // where what cancels is undefined
     if (parts.size() > 1) {
         const Polynomial normal = polynomial(where_defined(sum->b));
         if (normal.size() < parts.size()) {
+            const Expr before = sum->b;
             sum->b = to_expr(normal);
+            if (masks.empty()) cancelled = lost(before, sum->b, stream_);
             parts = addends(sum->b);
             as_written = false;
         }
@@ -311,6 +323,9 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
             const auto found = dominance(parts[i].e, parts[i].sign, a, masks, stream_);
             if (!found) continue;
             Extremum r = found->extremum;
+            // Under a mask that lets nothing through, the sum is 0 even beside an extremum at the far infinity, which no difference follows.
+            const auto infinity = r.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
+            if (!masks.empty() && stream_.values(r.value).has(infinity)) continue;
             // The least integer stands for an empty maximum: as a real number, so that no difference wraps.
             if (stream_.whole(r.value)) r = {r.is_max, r.of, cast(DType::f64, r.value), nullptr, r.guarded};
             Expr rest;
@@ -333,19 +348,27 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
             t.references = {{r.value, r.guarded, found->scale, r.is_max, base}};
             t.body = exponential(base, inner);
             if (options_.lowered(found->extremum.value)) lower(t);
-            if (masks.empty() && r.empty) t.undefined = {r.empty};
+            t.undefined = cancelled;
+            if (masks.empty() && r.empty) t.undefined.push_back(r.empty);
             if (rest) t.tail = times(t.tail, exponential(base, rest));
             return Terms{t};
         }
         if (!fixed) break;
     }
-    if (!running) return compute(exponential(base, plus(sum->a, fixed)), masks);
+    if (!running) {
+        auto terms = compute(exponential(base, plus(sum->a, fixed)), masks);
+        if (terms)
+            for (Term& term : *terms) term.undefined.insert(term.undefined.end(), cancelled.begin(), cancelled.end());
+        return terms;
+    }
     // No running result is known to dominate the exponent: a maximum of its own does, whatever the others do meanwhile.
     const Expr a = stream_.whole(sum->a) ? cast(DType::f64, plus(sum->a, fixed)) : plus(sum->a, fixed);
     StateSpec spec{"_max", ReduceOp::max, masks.empty() ? a : select(conjunction(masks), a, constant(-inf)), {}};
     const Expr m = options_.make_state(spec);
     const Expr guarded = select(binary(BinaryOp::eq, unary(UnaryOp::abs, m), constant(inf)), constant(0), m);
-    t.tail = exponential(base, plus(guarded, running));
+    t.undefined = cancelled;
+    // Where nothing counts, or only what weighs nothing, the maximum is -inf and the tail 0, whatever the running results.
+    t.tail = exponential(base, plus(m, running));
     t.references = {{m, guarded, nullptr, true, base}};
     t.body = exponential(base, minus(a, guarded));
     if (options_.lowered(m)) lower(t);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "algebra/value_class.hpp"
 #include "diagram/diagram.hpp"
 
 namespace napkin {
@@ -17,6 +18,7 @@ public:
     std::function<bool(const Expr&)> positive;  ///< provably > 0 at finite inputs, knowing what the reads were computed from
     std::function<bool(const Expr&)> not_negative;  ///< provably ≥ 0
     std::function<bool(const Expr&)> whole;         ///< an integer, which wraps
+    std::function<ValueClass(const Expr&)> values;  ///< that the expression can have where inputs are finite
 
     [[nodiscard]] bool runs(const Expr& e) const { return classes(e).runs; }        ///< reads a running result
     [[nodiscard]] bool streams(const Expr& e) const { return classes(e).streams; }  ///< varies along the reduced axes

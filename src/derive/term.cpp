@@ -1,6 +1,10 @@
 #include "derive/term.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <unordered_set>
 
 namespace napkin {
 namespace {
@@ -68,6 +72,29 @@ std::vector<Part> addends(const Expr& e, std::size_t limit) {
 std::vector<Part> factors(const Expr& e, std::size_t limit) {
     std::vector<Part> out;
     collect_factors(e, 1, limit, out);
+    return out;
+}
+
+Conditions lost(const Expr& before, const Expr& after, const Stream& stream) {
+    Conditions out;
+    const auto note = [&](const Expr& condition) {
+        const auto same = [&](const Expr& c) { return equal(c, condition); };
+        if (!stream.streams(condition) && std::none_of(out.begin(), out.end(), same)) out.push_back(condition);
+    };
+    std::unordered_set<Expr, ExprHash, ExprEqual> kept;
+    visit(after, [&](const Expr& node) { kept.insert(node); });
+    const std::function<void(const Expr&)> search = [&](const Expr& part) {
+        if (kept.contains(part) || stream.values(part).is_finite()) return;
+        const auto* s = as<Select>(part);
+        if (s && (is_nan(s->a) || is_nan(s->b))) {
+            note(is_nan(s->a) ? s->condition : simplify(unary(UnaryOp::logical_not, s->condition)));
+            for (const Part& inner : addends(is_nan(s->a) ? s->b : s->a)) search(inner.e);
+            return;
+        }
+        note(unary(UnaryOp::logical_not,
+                   binary(BinaryOp::lt, unary(UnaryOp::abs, part), constant(std::numeric_limits<double>::infinity()))));
+    };
+    for (const Part& part : addends(before)) search(part.e);
     return out;
 }
 

@@ -51,6 +51,10 @@ std::vector<Part> addends(const Expr& e, std::size_t limit = 256);
 /// A negation is a factor -1.
 std::vector<Part> factors(const Expr& e, std::size_t limit = 256);
 
+/// Where `after`, which is `before` up to the laws of the reals, has lost what is not finite there, so that the definition is NaN: results
+/// that have cancelled, as far as they need not be finite, and conditions under which NaN was written.
+Conditions lost(const Expr& before, const Expr& after, const Stream& stream);
+
 /// where(c, e, nan) as e: for proofs, which hold only where everything is defined.
 Expr where_defined(const Expr& e);
 

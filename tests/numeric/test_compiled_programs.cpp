@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <set>
 
 #include "numeric/cpu_kernel_case.hpp"
 #include "support/random_diagram.hpp"
@@ -14,10 +13,6 @@ namespace {
 
 constexpr int shards = 2;
 constexpr std::uint64_t programs_a_module = 60;
-
-/// Programs of every day whose kernels are known to give something else than their definition. They are tried like the others, and one
-/// that holds again must go from the list. A campaign (NAPKIN_SEEDS) reads no list: it reports whatever fails.
-const std::set<std::uint64_t> known_failures{55, 85, 156, 178};
 
 /// NAPKIN_SEEDS=from:to runs other seeds than those of every day.
 std::pair<std::uint64_t, std::uint64_t> seeds() {
@@ -46,10 +41,7 @@ TEST_P(CompiledPrograms, ComputeTheirDefinition) {
         const auto found = cpu_case::failures(cases);
         for (std::size_t k = 0; k < cases.size(); ++k) {
             const std::uint64_t number = cases[k].seed;
-            const bool known = !std::getenv("NAPKIN_SEEDS") && known_failures.contains(number);
-            if (known && found[k].empty())
-                ADD_FAILURE() << fmt::format("seed {} holds: it is no known failure any more", number);
-            if (known || found[k].empty()) continue;
+            if (found[k].empty()) continue;
             ++failures;
             ADD_FAILURE() << fmt::format("seed {}: {}\n", number, found[k])
                           << (failures <= 2 ? random_program(number) + cpu_case::describe(cases[k]) : "");

@@ -1,0 +1,145 @@
+#include "algebra/value_class.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+#include "algebra/expr_walk.hpp"
+
+namespace napkin {
+namespace {
+
+using Kind = ValueClass::Kind;
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+/// One number of each kind, in the order of the bits.
+constexpr std::array representatives{-1.0, 0.0, 1.0, inf, -inf, std::numeric_limits<double>::quiet_NaN()};
+
+template <class F>
+void for_each_kind(ValueClass set, F f) {
+    for (std::size_t i = 0; i < representatives.size(); ++i)
+        if (set.has(static_cast<Kind>(1U << i))) f(representatives[i]);
+}
+
+constexpr ValueClass truth{Kind::zero | Kind::positive};
+
+/// Of a finite argument: -1, 0 and 1 stand for all numbers of their sign.
+ValueClass of_finite(UnaryOp op, double a) {
+    switch (op) {
+        case UnaryOp::exp: return ValueClass(Kind::positive);
+        case UnaryOp::log:
+            return a > 0 ? ValueClass::finite() : ValueClass(a == 0 ? Kind::minus_infinite : Kind::undefined);
+        case UnaryOp::sin:
+        case UnaryOp::cos: return ValueClass::finite();
+        case UnaryOp::floor: return a > 0 ? truth : value_class(a);
+        default: return value_class(apply(op, a));
+    }
+}
+
+ValueClass of_finite(BinaryOp op, double a, double b) {
+    switch (op) {
+        case BinaryOp::add: return a * b < 0 ? ValueClass::finite() : value_class(a + b);
+        case BinaryOp::sub: return a * b > 0 ? ValueClass::finite() : value_class(a - b);
+        case BinaryOp::div:
+        case BinaryOp::floor_div:
+            // The sign of a zero depends on how it came about.
+            if (b == 0) return a == 0 ? ValueClass(Kind::undefined) : ValueClass(Kind::infinite | Kind::minus_infinite);
+            return op == BinaryOp::div ? value_class(a / b) : value_class(a / b) | ValueClass(Kind::zero);
+        case BinaryOp::mod: return b == 0 ? ValueClass(Kind::undefined) : value_class(b) | ValueClass(Kind::zero);
+        case BinaryOp::pow:
+            if (a > 0 || b == 0) return ValueClass(Kind::positive);
+            if (a == 0) return ValueClass(b > 0 ? Kind::zero : Kind::infinite | Kind::minus_infinite);
+            return ValueClass(Kind::negative | Kind::positive | Kind::undefined);
+        default: return value_class(apply(op, a, b));
+    }
+}
+
+bool is_truth(BinaryOp op) { return op >= BinaryOp::lt; }
+
+ValueClass of_unary(UnaryOp op, ValueClass a) {
+    if (op == UnaryOp::logical_not) return truth;
+    ValueClass out;
+    for_each_kind(a, [&](double x) { out |= std::isfinite(x) ? of_finite(op, x) : value_class(apply(op, x)); });
+    return out;
+}
+
+ValueClass of_binary(BinaryOp op, ValueClass a, ValueClass b) {
+    if (is_truth(op)) return truth;
+    if (op == BinaryOp::pow && !(a | b).is_finite()) return ValueClass::any();
+    ValueClass out;
+    for_each_kind(a, [&](double x) {
+        for_each_kind(b, [&](double y) {
+            out |= std::isfinite(x) && std::isfinite(y) ? of_finite(op, x, y) : value_class(apply(op, x, y));
+        });
+    });
+    return out;
+}
+
+/// The power of a number by a whole one keeps or loses the sign by that one's parity.
+ValueClass of_power(ValueClass a, const Expr& exponent) {
+    const auto* n = as<Constant>(exponent);
+    if (!n || n->value != std::floor(n->value) || n->value == 0)
+        return of_binary(BinaryOp::pow, a, n ? value_class(n->value) : ValueClass::any());
+    ValueClass out;
+    for_each_kind(a, [&](double x) {
+        out |= x == 0 && n->value < 0 ? ValueClass(Kind::infinite | Kind::minus_infinite)
+                                      : value_class(std::pow(x, n->value));
+    });
+    return out;
+}
+
+}  // namespace
+
+ValueClass value_class(double value) {
+    if (std::isnan(value)) return ValueClass(Kind::undefined);
+    if (std::isinf(value)) return ValueClass(value > 0 ? Kind::infinite : Kind::minus_infinite);
+    return ValueClass(value > 0 ? Kind::positive : value < 0 ? Kind::negative : Kind::zero);
+}
+
+ValueClass value_class(const Expr& e, const std::function<ValueClass(ArrayId)>& of_array) {
+    std::unordered_map<const ExprNode*, ValueClass> known;
+    const auto of = [&](const Expr& child) { return known.at(child.get()); };
+    for_each_postorder(e, [&](const Expr& node) {
+        ValueClass out = ValueClass::finite();
+        if (const auto* c = as<Constant>(node)) {
+            out = value_class(c->value);
+        } else if (as<AxisSize>(node)) {
+            out = ValueClass(Kind::positive);
+        } else if (as<AxisIndex>(node)) {
+            out = truth;
+        } else if (const auto* r = as<Read>(node)) {
+            out = of_array(r->array);
+        } else if (const auto* u = as<Unary>(node)) {
+            out = of_unary(u->op, of(u->a));
+        } else if (const auto* b = as<Binary>(node)) {
+            out = b->op == BinaryOp::pow ? of_power(of(b->a), b->b) : of_binary(b->op, of(b->a), of(b->b));
+            // A square is not negative.
+            if (b->op == BinaryOp::mul && equal(b->a, b->b))
+                out = ValueClass(out.bits() & ~static_cast<unsigned>(Kind::negative | Kind::minus_infinite));
+        } else if (const auto* s = as<Select>(node)) {
+            out = of(s->a) | of(s->b);
+        } else if (const auto* to = as<Cast>(node)) {
+            out = of(to->a);
+            if (!is_float(to->type)) out = ValueClass::finite();
+        }
+        known[node.get()] = out;
+    });
+    return of(e);
+}
+
+ValueClass reduced(ReduceOp op, ValueClass terms) {
+    switch (op) {
+        case ReduceOp::sum: return terms | of_binary(BinaryOp::add, terms, terms);
+        case ReduceOp::prod: {
+            const ValueClass two = terms | of_binary(BinaryOp::mul, terms, terms);
+            return two | of_binary(BinaryOp::mul, two, terms);
+        }
+        case ReduceOp::max:
+        case ReduceOp::min: return terms;
+    }
+    return ValueClass::any();
+}
+
+}  // namespace napkin
