@@ -90,6 +90,18 @@ ValueClass of_power(ValueClass a, const Expr& exponent) {
     return out;
 }
 
+/// Of a value that stands where a comparison of itself with an infinity fails: where(x == inf, …, x), where(abs(x) == inf, …, x).
+ValueClass of_guarded(const Expr& condition, const Expr& e, ValueClass all) {
+    const auto* test = as<Binary>(condition);
+    const auto* infinity = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
+    if (!infinity || !std::isinf(infinity->value)) return all;
+    const auto* size = as<Unary>(test->a);
+    unsigned excluded = 0;
+    if (equal(test->a, e)) excluded = value_class(infinity->value).bits();
+    if (size && size->op == UnaryOp::abs && equal(size->a, e)) excluded = Kind::infinite | Kind::minus_infinite;
+    return ValueClass(all.bits() & ~excluded);
+}
+
 }  // namespace
 
 ValueClass value_class(double value) {
@@ -119,7 +131,7 @@ ValueClass value_class(const Expr& e, const std::function<ValueClass(ArrayId)>& 
             if (b->op == BinaryOp::mul && equal(b->a, b->b))
                 out = ValueClass(out.bits() & ~static_cast<unsigned>(Kind::negative | Kind::minus_infinite));
         } else if (const auto* s = as<Select>(node)) {
-            out = of(s->a) | of(s->b);
+            out = of_guarded(s->condition, s->b, of(s->b)) | of(s->a);
         } else if (const auto* to = as<Cast>(node)) {
             out = of(to->a);
             if (!is_float(to->type)) out = ValueClass::finite();

@@ -39,6 +39,10 @@ public:
             if (set_.contains(e.target)) out.targets.push_back(e.target);
         out.states = states_;
         for (const auto& [id, s] : states_) out.num_traversals = std::max(out.num_traversals, s.traversal);
+        out.values = values_;
+        for (std::size_t id = values_.size(); id < d_.arrays.size(); ++id)
+            out.values.push_back(set_.contains(static_cast<ArrayId>(id)) ? values_of(static_cast<ArrayId>(id))
+                                                                         : ValueClass::any());
         return out;
     }
 

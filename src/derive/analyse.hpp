@@ -23,6 +23,7 @@ struct Analysis {
     std::vector<ArrayId> targets;         ///< every array of the set after rewriting, in order of definition
     std::map<ArrayId, StateInfo> states;  ///< the reductions over the streamed axis
     int num_traversals = 0;
+    std::vector<ValueClass> values;  ///< of every array, the states included
 };
 
 /// Rewrites `diagram` in place (appending arrays, replacing equations) and records every rewrite in `steps` (null: not wanted); what cannot be

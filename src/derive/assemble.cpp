@@ -324,7 +324,7 @@ private:
             s.old = old_of(id);
             fold.states.push_back(s);
             loop.init.emplace_back(id, s.init);
-            const auto forms = support(expanded(s.body), s.op);
+            const auto forms = support(expanded(s.body), s.op, [&](const Expr& part) { return values_of(part); });
             support_forms = support_forms ? common(*support_forms, forms) : forms;
         }
         if (arrived_) {
@@ -370,6 +370,14 @@ private:
                 beyond.insert(id);
             }
         }
+    }
+
+    /// The kinds of values of an expression in arrays of the definition, states and their old values, which are those of the states.
+    [[nodiscard]] ValueClass values_of(const Expr& e) const {
+        return value_class(e, [&](ArrayId id) {
+            const auto i = static_cast<std::size_t>(id);
+            return i < a_.values.size() ? a_.values[i] : ValueClass::any();
+        });
     }
 
     /// Chunk arrays written out, for what a mask says about them.

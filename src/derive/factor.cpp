@@ -79,9 +79,6 @@ public:
 
     Result run(Terms terms) {
         Factored out;
-        for (const Term& t : terms)
-            if (const Expr lost = imprecise(t, stream_))
-                return FactorFailure{"a difference from an extremum of other values is not kept apart from it", lost};
         for (auto& t : terms) {
             settle_undefined(t, stream_);
             if (overflows(t)) {
@@ -100,6 +97,7 @@ public:
         }
         for (auto& t : terms) {
             const Expr value = value_of(t);
+            if (!value) return failure_;
             out.finish = out.finish ? simplify(binary(BinaryOp::add, out.finish, value)) : value;
         }
         if (!out.finish) out.finish = constant(identity(op_));
@@ -114,6 +112,7 @@ private:
     const FactorOptions& options_;
     Splitter& splitter_;
     Expr kept_;
+    FactorFailure failure_;
 
     [[nodiscard]] Action tail_action() const { return op_ == ReduceOp::prod ? Action::raise : Action::multiply; }
 
@@ -145,12 +144,18 @@ private:
         return {"_acc", op_, masked(t.masks, body), correction};
     }
 
+    /// Null, and failure_, where the term is refused.
     Expr value_of(Term& t) {
         Expr value;
         const bool counts = !t.body && t.masks.empty() && t.references.empty() && op_ == ReduceOp::sum;
         if (!t.shifted.empty()) {
             splitter_.note(law(op_, Action::shift).condition);
-            value = moments(t, stream_, options_, t.undefined);
+            auto sum = moments(t, stream_, options_, t.undefined);
+            if (auto* failure = std::get_if<FactorFailure>(&sum)) {
+                failure_ = *failure;
+                return nullptr;
+            }
+            value = std::get<Expr>(sum);
         } else if (counts) {
             value = number_of_points(stream_);
         } else {

@@ -71,9 +71,13 @@ public:
     Expansion(const Term& term, const Stream& stream, const FactorOptions& options)
         : term_(term), stream_(stream), options_(options) {}
 
-    Expr run(Conditions& undefined) {
+    std::variant<Expr, FactorFailure> run(Conditions& undefined) {
+        if (const Expr part = imprecise())
+            return FactorFailure{"a difference from an extremum of other values is not kept apart from it", part};
         for (const auto& [a, b] : term_.shifted) group_of(a).b.push_back(b);
         for (auto& g : groups_) place(g, undefined);
+        if (const Expr part = unstable())
+            return FactorFailure{"the distance to what is no mean of these values may be far less than that to their mean", part};
         Expr total;
         Powers powers(groups_.size(), 0);
         do {
@@ -101,6 +105,36 @@ private:
 
     /// The number of factors A + B.
     [[nodiscard]] std::size_t degree() const { return term_.shifted.size(); }
+
+    /// The part of a B that is an extremum, and not of its A: the definition's difference may have digits that no moment keeps. Null: none.
+    [[nodiscard]] Expr imprecise() const {
+        for (const auto& [a, b] : term_.shifted)
+            for (const auto& [sign, part] : addends(where_defined(b))) {
+                if (!is_extremum(part, stream_)) continue;
+                const auto found = origin(part, sign, a);
+                if (!found) return part;
+                // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity no moment is.
+                const auto infinity = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
+                if (!term_.masks.empty() && stream_.values(part).has(infinity)) return part;
+            }
+        return nullptr;
+    }
+
+    /// What the definition subtracts from A, where the expansion's parts may be far larger than its own. They are not where r comes to be what
+    /// is subtracted, nor in an even power about the mean under |w|: Σ |w|·(A − ν)^p is no less than a share of Σ |w|·(A − r)^p and of
+    /// Σ |w|·(r − ν)^p.
+    [[nodiscard]] Expr unstable() const {
+        if (degree() == 1) return nullptr;
+        for (const Group& g : groups_) {
+            const auto differs = [&](const Expr& s) { return !s != !g.shifts[0] || (s && !equal(s, g.shifts[0])); };
+            const bool power = groups_.size() == 1 && g.b.size() % 2 == 0 &&
+                               std::none_of(g.shifts.begin(), g.shifts.end(), differs) && g.mean && !g.mean->exact;
+            if (power) continue;
+            for (std::size_t i = 0; i < g.shifts.size(); ++i)
+                if (g.shifts[i]) return g.b[i];
+        }
+        return nullptr;
+    }
 
     /// The addend as an extremum of A.
     [[nodiscard]] std::optional<Dominance> origin(const Expr& addend, int sign, const Expr& a) const {
@@ -157,7 +191,7 @@ private:
         std::size_t exact = rest.size();  // the factor in which the definition subtracts this very mean
         for (std::size_t i = 0; i < rest.size() && !g.mean; ++i) {
             g.mean = subtracted_mean(rest[i], minus(g.a, g.origin));
-            if (g.mean && g.mean->exact) exact = i;
+            if (g.mean) exact = i;
         }
         if (!g.mean && (!g.origin || rest.size() > 1)) g.mean = weighted_mean(g);
         for (const auto& b : rest) {
@@ -173,7 +207,7 @@ private:
         return state && state->reduce == ReduceOp::sum && state->reduce_axes == stream_.axes ? state : nullptr;
     }
 
-    /// −b as a mean of `of`: N/D with N = Σ w·of and D = Σ w, or N times something fixed.
+    /// −b as the very mean of `of`: N/D with N = Σ w·of and D = Σ w, or N/n.
     std::optional<Mean> subtracted_mean(const Expr& b, const Expr& of) {
         const Polynomial p = -polynomial(where_defined(b));
         if (p.size() != 1 || p[0].coefficient <= 0) return std::nullopt;
@@ -195,26 +229,21 @@ private:
         const Expr a = stream_.written_out(of);
         Mean mean;
         mean.masks = n.masks;
+        mean.exact = true;
         if (denominator) {
             const Masked d = taken_apart(stream_.written_out(running_sum(denominator)->body));
             if (!(other == Polynomial{{1, {}}}) || !same_conditions(n.masks, d.masks) || !stream_.not_negative(d.e) ||
                 !(polynomial(n.e) == polynomial(simplify(binary(BinaryOp::mul, d.e, a)))))
                 return std::nullopt;
             mean.weight = is_one(d.e) ? nullptr : d.e;
-            mean.exact = true;
             mean.value = ratio(numerator, denominator);
             return mean;
         }
-        if (!equal_over_reals(n.e, a)) {
-            const auto weight = quotient(polynomial(n.e), polynomial(a));
-            if (!weight || !stream_.not_negative(to_expr(*weight))) return std::nullopt;
-            mean.weight = to_expr(*weight);
-            if (stream_.runs(mean.weight)) return std::nullopt;
-        }
-        const Expr count = options_.make_state({"_count", ReduceOp::sum, masked(mean.masks, or_one(mean.weight)), {}});
-        const Polynomial points = polynomial(number_of_points(stream_));
-        mean.exact = !mean.weight && mean.masks.empty() && other * points == Polynomial{{1, {}}};
-        mean.value = mean.weight ? ratio(numerator, count) : mean_of_points(numerator, count);
+        if (!n.masks.empty() || !equal_over_reals(n.e, a) ||
+            !(other * polynomial(number_of_points(stream_)) == Polynomial{{1, {}}}))
+            return std::nullopt;
+        const Expr count = options_.make_state({"_count", ReduceOp::sum, constant(1), {}});
+        mean.value = mean_of_points(numerator, count);
         return mean;
     }
 
@@ -360,26 +389,14 @@ private:
 
 }  // namespace
 
-Expr imprecise(const Term& term, const Stream& stream) {
-    for (const auto& [a, b] : term.shifted)
-        for (const auto& [sign, part] : addends(where_defined(b))) {
-            if (!is_extremum(part, stream)) continue;
-            const auto found = extremum_of(part, sign, a, term.masks, stream);
-            if (!found) return part;
-            // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity no moment is.
-            const auto infinity = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
-            if (!term.masks.empty() && stream.values(part).has(infinity)) return part;
-        }
-    return nullptr;
-}
-
 Expr number_of_points(const Stream& stream) {
     Expr points;
     for (const AxisId a : stream.axes) points = points ? binary(BinaryOp::mul, points, axis_size(a)) : axis_size(a);
     return points;
 }
 
-Expr moments(const Term& term, const Stream& stream, const FactorOptions& options, Conditions& undefined) {
+std::variant<Expr, FactorFailure> moments(const Term& term, const Stream& stream, const FactorOptions& options,
+                                         Conditions& undefined) {
     return Expansion(term, stream, options).run(undefined);
 }
 

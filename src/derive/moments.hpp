@@ -1,16 +1,15 @@
 #pragma once
 // Σ_x w·Π (A + B) as moments about running origins: (A − r) + (r + B) under the binomial theorem, so that powers of what is large and
-// nearly equal do not cancel. The law's side condition (law.hpp, Action::shift) is met by the choice of r.
+// nearly equal do not cancel. The law's side condition (law.hpp, Action::shift) is met by the choice of r, or the
+// sum is refused.
 #include "derive/term.hpp"
 
 namespace napkin {
 
-/// The part of a B that is an extremum, and not of its A: the definition's difference may have digits that no moment keeps. Null: none.
-Expr imprecise(const Term& term, const Stream& stream);
-
 /// The sum as a map of ν and of states that were made; the term's own tail and guards are left to the caller. Conditions under which the
 /// definition is undefined where the moments are not are added to `undefined`.
-Expr moments(const Term& term, const Stream& stream, const FactorOptions& options, Conditions& undefined);
+std::variant<Expr, FactorFailure> moments(const Term& term, const Stream& stream, const FactorOptions& options,
+                                          Conditions& undefined);
 
 /// Π size(a): the number of reduced points.
 Expr number_of_points(const Stream& stream);

@@ -155,6 +155,8 @@ std::optional<Terms> Splitter::product(const Expr& e, const Conditions& masks) {
         const auto p = as_exponential(part);
         if (!p) continue;
         const Expr exponent = sign > 0 ? p->exponent : negated(p->exponent);
+        // What has a reference of its own keeps it: beside the other's exponent its differences would be rounded.
+        if (is_dominated(exponent, masks)) continue;
         if (auto* known = find(p->base)) {
             known->first.exponent = plus(known->first.exponent, exponent);
             ++known->second;
@@ -171,6 +173,11 @@ std::optional<Terms> Splitter::product(const Expr& e, const Conditions& masks) {
     };
     for (const auto& [sign, part] : parts) {
         if (const auto p = as_exponential(part)) {
+            const Expr alone = sign > 0 ? p->exponent : negated(p->exponent);
+            if (is_dominated(alone, masks)) {
+                if (!take(exponential_of(exponential(p->base, alone), p->base, alone, masks))) return std::nullopt;
+                continue;
+            }
             auto* known = find(p->base);
             if (known->second > 0) {
                 const Expr whole = exponential(p->base, known->first.exponent);
@@ -184,6 +191,16 @@ std::optional<Terms> Splitter::product(const Expr& e, const Conditions& masks) {
         if (!take(sign > 0 ? split(part, masks) : inverse(part, masks))) return std::nullopt;
     }
     return out;
+}
+
+bool Splitter::is_dominated(const Expr& exponent, const Conditions& masks) {
+    if (!stream_.mixed(exponent)) return false;
+    const FactorFailure before = failure;
+    const auto sum = separate(exponent);
+    failure = before;
+    if (!sum || !sum->a || !sum->b) return false;
+    const auto parts = addends(sum->b);
+    return parts.size() == 1 && dominance(parts[0].e, parts[0].sign, sum->a, masks, stream_);
 }
 
 std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, const Terms& b) {

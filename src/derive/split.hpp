@@ -41,6 +41,8 @@ private:
     std::optional<Terms> multiplied(const Expr& whole, const Terms& a, const Terms& b);
     std::optional<Terms> inverse(const Expr& e, const Conditions& masks);
     std::optional<Terms> power(const Expr& whole, const Expr& base, double exponent, const Conditions& masks);
+    /// It is a(x) less a running maximum of it, or the like.
+    bool is_dominated(const Expr& exponent, const Conditions& masks);
     std::optional<Terms> exponential_of(const Expr& whole, const Expr& base, const Expr& exponent, const Conditions& masks);
     void lower(Term& t) const;
     std::optional<Terms> choice(const Expr& e, const Select& s, const Conditions& masks);

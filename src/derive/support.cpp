@@ -38,71 +38,84 @@ Null opposite(Null null) {
                                          : null;
 }
 
-Forms forms(const Expr& e, Null null);
+class Search {
+public:
+    explicit Search(const ValuesOf& values) : values_(values) {}
 
-Forms of_binary(const Binary& b, Null null) {
-    const bool infinite = null == Null::minus_infinity || null == Null::plus_infinity;
-    switch (b.op) {
-        case BinaryOp::mul:
-            if (null == Null::zero) return united(forms(b.a, null), forms(b.b, null));
-            if (infinite && is_positive(b.b)) return forms(b.a, null);
-            if (infinite && is_positive(b.a)) return forms(b.b, null);
-            return {};
-        case BinaryOp::div:
-            if (null == Null::zero || (infinite && is_positive(b.b))) return forms(b.a, null);
-            return {};
-        case BinaryOp::add:
-            return infinite             ? united(forms(b.a, null), forms(b.b, null))
-                   : null == Null::zero ? common(forms(b.a, null), forms(b.b, null))
-                                        : Forms{};
-        case BinaryOp::sub:
-            return infinite             ? united(forms(b.a, null), forms(b.b, opposite(null)))
-                   : null == Null::zero ? common(forms(b.a, null), forms(b.b, null))
-                                        : Forms{};
-        case BinaryOp::pow: {
-            const auto* c = as<Constant>(b.b);
-            return null == Null::zero && c && c->value > 0 ? forms(b.a, null) : Forms{};
+    [[nodiscard]] Forms forms(const Expr& e, Null null) const {
+        if (const auto* s = as<Select>(e)) {
+            if (is_null(s->b, null)) return united(implied_forms(s->condition, true), forms(s->a, null));
+            if (is_null(s->a, null)) return united(implied_forms(s->condition, false), forms(s->b, null));
+            return common(forms(s->a, null), forms(s->b, null));
         }
-        case BinaryOp::min:
-        case BinaryOp::max: {
-            const bool absorbing = null == (b.op == BinaryOp::min ? Null::minus_infinity : Null::plus_infinity);
-            return absorbing ? united(forms(b.a, null), forms(b.b, null)) : common(forms(b.a, null), forms(b.b, null));
+        if (const auto* b = as<Binary>(e)) {
+            if (null == Null::zero && b->op >= BinaryOp::lt) return implied_forms(e, true);
+            return of_binary(*b, null);
         }
-        default: return {};
+        if (const auto* u = as<Unary>(e)) return of_unary(*u, null);
+        if (const auto* c = as<Cast>(e)) return forms(c->a, null);
+        return {};
     }
-}
 
-Forms of_unary(const Unary& u, Null null) {
-    switch (u.op) {
-        case UnaryOp::neg: return forms(u.a, opposite(null));
-        case UnaryOp::exp:
-            return null == Null::zero  ? forms(u.a, Null::minus_infinity)
-                   : null == Null::one ? forms(u.a, Null::zero)
-                                       : Forms{};
-        case UnaryOp::log: return null == Null::minus_infinity ? forms(u.a, Null::zero) : Forms{};
-        case UnaryOp::tanh:
-        case UnaryOp::erf:
-        case UnaryOp::sqrt:
-        case UnaryOp::abs:
-        case UnaryOp::sin: return null == Null::zero ? forms(u.a, null) : Forms{};
-        default: return {};
-    }
-}
+private:
+    const ValuesOf& values_;
 
-Forms forms(const Expr& e, Null null) {
-    if (const auto* s = as<Select>(e)) {
-        if (is_null(s->b, null)) return united(implied_forms(s->condition, true), forms(s->a, null));
-        if (is_null(s->a, null)) return united(implied_forms(s->condition, false), forms(s->b, null));
-        return common(forms(s->a, null), forms(s->b, null));
+    /// An infinity absorbs what is added to it, but for the other infinity and NaN.
+    [[nodiscard]] Forms absorbing(const Expr& e, Null null, const Expr& added, Null opposite_there) const {
+        const ValueClass other = values_(added);
+        const auto there = opposite_there == Null::plus_infinity ? ValueClass::infinite : ValueClass::minus_infinite;
+        if (other.has(there) || other.has(ValueClass::undefined)) return {};
+        return forms(e, null);
     }
-    if (const auto* b = as<Binary>(e)) {
-        if (null == Null::zero && b->op >= BinaryOp::lt) return implied_forms(e, true);
-        return of_binary(*b, null);
+
+    [[nodiscard]] Forms of_binary(const Binary& b, Null null) const {
+        const bool infinite = null == Null::minus_infinity || null == Null::plus_infinity;
+        switch (b.op) {
+            case BinaryOp::mul:
+                if (null == Null::zero) return united(forms(b.a, null), forms(b.b, null));
+                if (infinite && is_positive(b.b)) return forms(b.a, null);
+                if (infinite && is_positive(b.a)) return forms(b.b, null);
+                return {};
+            case BinaryOp::div:
+                if (null == Null::zero || (infinite && is_positive(b.b))) return forms(b.a, null);
+                return {};
+            case BinaryOp::add:
+                if (infinite)
+                    return united(absorbing(b.a, null, b.b, opposite(null)), absorbing(b.b, null, b.a, opposite(null)));
+                return null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
+            case BinaryOp::sub:
+                if (infinite) return united(absorbing(b.a, null, b.b, null), absorbing(b.b, opposite(null), b.a, opposite(null)));
+                return null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
+            case BinaryOp::pow: {
+                const auto* c = as<Constant>(b.b);
+                return null == Null::zero && c && c->value > 0 ? forms(b.a, null) : Forms{};
+            }
+            case BinaryOp::min:
+            case BinaryOp::max: {
+                const bool absorbs = null == (b.op == BinaryOp::min ? Null::minus_infinity : Null::plus_infinity);
+                return absorbs ? united(forms(b.a, null), forms(b.b, null)) : common(forms(b.a, null), forms(b.b, null));
+            }
+            default: return {};
+        }
     }
-    if (const auto* u = as<Unary>(e)) return of_unary(*u, null);
-    if (const auto* c = as<Cast>(e)) return forms(c->a, null);
-    return {};
-}
+
+    [[nodiscard]] Forms of_unary(const Unary& u, Null null) const {
+        switch (u.op) {
+            case UnaryOp::neg: return forms(u.a, opposite(null));
+            case UnaryOp::exp:
+                return null == Null::zero  ? forms(u.a, Null::minus_infinity)
+                       : null == Null::one ? forms(u.a, Null::zero)
+                                           : Forms{};
+            case UnaryOp::log: return null == Null::minus_infinity ? forms(u.a, Null::zero) : Forms{};
+            case UnaryOp::tanh:
+            case UnaryOp::erf:
+            case UnaryOp::sqrt:
+            case UnaryOp::abs:
+            case UnaryOp::sin: return null == Null::zero ? forms(u.a, null) : Forms{};
+            default: return {};
+        }
+    }
+};
 
 }  // namespace
 
@@ -113,12 +126,13 @@ std::vector<Affine> common(const std::vector<Affine>& a, const std::vector<Affin
     return out;
 }
 
-std::vector<Affine> support(const Expr& body, ReduceOp op) {
+std::vector<Affine> support(const Expr& body, ReduceOp op, const ValuesOf& values) {
+    const Search search(values);
     switch (op) {
-        case ReduceOp::sum: return forms(body, Null::zero);
-        case ReduceOp::prod: return forms(body, Null::one);
-        case ReduceOp::max: return forms(body, Null::minus_infinity);
-        case ReduceOp::min: return forms(body, Null::plus_infinity);
+        case ReduceOp::sum: return search.forms(body, Null::zero);
+        case ReduceOp::prod: return search.forms(body, Null::one);
+        case ReduceOp::max: return search.forms(body, Null::minus_infinity);
+        case ReduceOp::min: return search.forms(body, Null::plus_infinity);
     }
     return {};
 }
