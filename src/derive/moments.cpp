@@ -77,7 +77,8 @@ public:
         for (const auto& [a, b] : term_.shifted) group_of(a).b.push_back(b);
         for (auto& g : groups_) place(g, undefined);
         if (const Expr part = unstable())
-            return FactorFailure{"the distance to what is no mean of these values may be far less than that to their mean", part};
+            return FactorFailure{
+                "the distance to what is no mean of these values may be far less than that to their mean", part};
         Expr total;
         Powers powers(groups_.size(), 0);
         do {
@@ -396,7 +397,7 @@ Expr number_of_points(const Stream& stream) {
 }
 
 std::variant<Expr, FactorFailure> moments(const Term& term, const Stream& stream, const FactorOptions& options,
-                                         Conditions& undefined) {
+                                          Conditions& undefined) {
     return Expansion(term, stream, options).run(undefined);
 }
 

@@ -84,7 +84,8 @@ private:
                     return united(absorbing(b.a, null, b.b, opposite(null)), absorbing(b.b, null, b.a, opposite(null)));
                 return null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
             case BinaryOp::sub:
-                if (infinite) return united(absorbing(b.a, null, b.b, null), absorbing(b.b, opposite(null), b.a, opposite(null)));
+                if (infinite)
+                    return united(absorbing(b.a, null, b.b, null), absorbing(b.b, opposite(null), b.a, opposite(null)));
                 return null == Null::zero ? common(forms(b.a, null), forms(b.b, null)) : Forms{};
             case BinaryOp::pow: {
                 const auto* c = as<Constant>(b.b);
