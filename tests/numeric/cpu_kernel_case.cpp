@@ -159,8 +159,22 @@ Plan random_plan(const Derived& derived, const Extents& extents, std::uint64_t s
     return plan;
 }
 
+const std::vector<Width>& widths() {
+    static const std::vector<Width> all = [] {
+        const int native = cpu::native_vector_bytes();
+        std::vector<Width> list{{"native", native, cpu::native_vector_registers(), {}, true}};
+#if defined(__x86_64__)
+        list.push_back({"SSE2", 16, 16, {"-march=x86-64"}, true});
+        list.push_back({"AVX2", 32, 16, {"-march=x86-64-v3"}, native >= 32});
+        list.push_back({"AVX-512", 64, 32, {"-march=x86-64-v4"}, native >= 64});
+#endif
+        return list;
+    }();
+    return all;
+}
+
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
-               const Plan& plan) {
+               const Plan& plan, const Width& width) {
     Case c{diagram, extents, seed, {}, plan, {}, {}};
     auto derived = derive(diagram);
     if (!derived) throw std::runtime_error(render(derived.errors()));
@@ -169,8 +183,8 @@ Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t see
     c.program = expand(c.derived, extents, c.plan);
     if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
     c.source = cpu::emit(c.program, c.plan,
-                         {.vector_bytes = cpu::native_vector_bytes(),
-                          .vector_registers = cpu::native_vector_registers(),
+                         {.vector_bytes = width.vector_bytes,
+                          .vector_registers = width.vector_registers,
                           .prefix = name + "_"});
     return c;
 }
@@ -188,7 +202,7 @@ std::string describe(const Case& c) {
     return out + c.source.text;
 }
 
-std::vector<std::string> failures(const std::vector<Case>& cases) {
+std::vector<std::string> failures(const std::vector<Case>& cases, const Width& width) {
     cpu::CpuSource all;
     for (const Case& c : cases) all.text += c.source.text, all.vector_bytes = c.source.vector_bytes;
     JitOptions options;
@@ -196,8 +210,10 @@ std::vector<std::string> failures(const std::vector<Case>& cases) {
 #if defined(__SANITIZE_ADDRESS__)
     options.flags = {"-fsanitize=address"};  // kernels read only what is theirs
 #endif
+    options.flags.insert(options.flags.end(), width.flags.begin(), width.flags.end());
     const auto module = jit_compile(cpu::complete(all), options);
     if (!module) throw std::runtime_error(render(module.errors()));
+    if (!width.runs_here) return std::vector<std::string>(cases.size());
     std::vector<std::string> out;
     for (const Case& c : cases) out.push_back(run_case(c, *module));
     return out;

@@ -31,15 +31,26 @@ struct Case {
 /// A random plan: which axes are grouped and streamed and how far, the vector axis and the register block.
 Plan random_plan(const Derived& derived, const Extents& extents, std::uint64_t seed);
 
+/// Vectors that the compiler knows.
+struct Width {
+    const char* name;
+    int vector_bytes, vector_registers;
+    std::vector<std::string> flags;  ///< of the compiler, to have them whatever the processor is
+    bool runs_here;
+};
+/// The processor's own, and all the others of its kind.
+const std::vector<Width>& widths();
+
 /// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the diagram.
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name);
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
-               const Plan& plan);
+               const Plan& plan, const Width& width = widths().front());
 
 /// The diagram, the plan and the source, for the message of a failing test.
 std::string describe(const Case& c);
 
-/// One line for each case that does not compute its definition: "" for those that do. All are compiled together.
-std::vector<std::string> failures(const std::vector<Case>& cases);
+/// One line for each case that does not compute its definition: "" for those that do. All are compiled together, and run where the
+/// processor has such vectors.
+std::vector<std::string> failures(const std::vector<Case>& cases, const Width& width = widths().front());
 
 }  // namespace napkin::cpu_case

@@ -52,5 +52,27 @@ TEST(IndexKernels, NamesAreTheReadersOwn) {
     for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
 }
 
+/// A user's names are kept apart from every name that is made of another one: of a copy, strides, a count, a running value.
+TEST(IndexKernels, NamesMadeOfOthersAreUnique) {
+    const std::string text =
+        "f(K_copy[q, k], K[x, k], V_in_s[x], V_in[x, k], V_copy[q], V[x, d], x0_first[d]) -> O[q, d], EACH[q], nq[q]\n"
+        "    S[q, x] = sum(k) K_copy[q, k] * (K[x, k] + V_in[x, k])\n"
+        "    P[q, x] = softmax(x) where(x <= q, S[q, x] * V_in_s[x], -inf)\n"
+        "    EACH[q] = V_copy[q] + max(x) where(x <= q, S[q, x], -inf)\n"
+        "    q0[q] = (sum(k) K_copy[q, k]) / size(k)\n"
+        "    nq[q] = sum(k) (K_copy[q, k] - q0[q])^2\n"
+        "    O[q, d] = x0_first[d] * sum(x) P[q, x] * V[x, d]\n";
+    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
+    ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+    std::vector<cpu_case::Case> cases;
+    for (std::uint64_t seed = 0; seed < 24; ++seed) {
+        const auto extents = bind_sizes(*diagram, {{"q", 5 + static_cast<std::int64_t>(seed)}, {"x", 37}, {"k", 19}, {"d", 21}});
+        ASSERT_TRUE(extents.ok()) << render(extents.errors());
+        cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("u{}_", seed)));
+    }
+    const auto failures = cpu_case::failures(cases);
+    for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
+}
+
 }  // namespace
 }  // namespace napkin

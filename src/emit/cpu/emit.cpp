@@ -132,8 +132,8 @@ private:
                 if (is_input || std::find(frame_.inputs.begin(), frame_.inputs.end(), arrays[k]) == frame_.inputs.end()) {
                     out_(fmt::format("{0}* const {1} = static_cast<{0}*>({2}[{3}]);", type, name,
                                      is_input ? "inputs" : "outputs", k));
-                    if (mentions_name(user, name + "_s"))
-                        out_(fmt::format("const int64_t* const {}_s = strides + {};", name, stride));
+                    if (const std::string& strides = frame_.strides.at(arrays[k]); mentions_name(user, strides))
+                        out_(fmt::format("const int64_t* const {} = strides + {};", strides, stride));
                 }
                 stride += a.axes.size();
             }
@@ -152,8 +152,8 @@ private:
                 if (static_cast<int>(d) != l.innermost) shape += std::to_string(l.sizes[d]) + " × ";
             shape += l.innermost >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(l.innermost)]) : "1";
             const std::string place = fmt::format("base + {}", l.offset);
-            out_(fmt::format("{}* const {}{} = {};  // {}{}", frame_.cell_type(static_cast<VariableId>(v)),
-                             frame_.variables[v], l.is_view ? "_copy" : "",
+            out_(fmt::format("{}* const {} = {};  // {}{}", frame_.cell_type(static_cast<VariableId>(v)),
+                             l.is_view ? frame_.copies[v] : frame_.variables[v],
                              frame_.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
                              l.panel_local ? ", one panel" : ""));
         }
@@ -288,7 +288,7 @@ private:
         std::string begin = "0", end = std::to_string(extent);
         if (!l.support.empty()) {
             out_.open("");
-            begin = names.begin + "_first", end = names.begin + "_last";
+            begin = names.begin + "_first_", end = names.begin + "_last_";
             support(node, begin, end);
         }
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));

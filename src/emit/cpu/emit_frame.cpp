@@ -90,12 +90,12 @@ void add_names(Frame& frame) {
     }
     for (std::size_t v = 0; v < frame.variables.size(); ++v) {
         frame.variables[v] = frame.names.add(frame.kernel->variables[v].name);
-        frame.names.add(frame.variables[v] + "_copy");
+        frame.copies.push_back(frame.names.add(frame.variables[v] + "_copy"));
     }
     for (const ArrayId a : frame.inputs) frame.memory[a] = frame.names.add(diagram.array(a).name + "_in");
     for (const ArrayId a : frame.outputs)
         if (!frame.memory.contains(a)) frame.memory[a] = frame.names.add(diagram.array(a).name + "_out");
-    for (const auto& [array, name] : frame.memory) frame.names.add(name + "_s");
+    for (const auto& [array, name] : frame.memory) frame.strides[array] = frame.names.add(name + "_s");
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ struct Frame {
     Names names;
     std::vector<AxisNames> axes;            ///< by AxisId
     std::vector<std::string> variables;     ///< buffers' names, by VariableId
-    std::map<ArrayId, std::string> memory;  ///< pointers to arrays; strides are at name + "_s"
+    std::vector<std::string> copies;        ///< of views, by VariableId: where tiles are copied to that may not be read in place
+    std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
 
     [[nodiscard]] const Variable& variable(VariableId id) const {
         return kernel->variables[static_cast<std::size_t>(id)];

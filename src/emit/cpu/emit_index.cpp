@@ -125,6 +125,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     const Layout& layout = frame.layout(variable);
     const std::string& name = frame.name(variable);
     const std::string& memory = frame.memory.at(v.array);
+    const std::string& strides = frame.strides.at(v.array);
     const auto place = [&](AxisId position) { return fmt::format("{}_p{}_", name, position); };
     out.open("");
     if (is_cut(frame, v)) write_zeros(frame, out, variable);
@@ -153,7 +154,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
                                      frame.extent(inner.limits[d]));
             position += position.empty() ? "" : " + ";
             position += inner.gathers.empty()
-                            ? fmt::format("{} * {}_s[{}]", coordinate, array, d)
+                            ? fmt::format("{} * {}[{}]", coordinate, frame.strides.at(inner.array), d)
                             : fmt::format("({} - {}) * {}", coordinate,
                                           bounds_text(frame, inner.dims[d], tile.scope).low, tile.strides[d]);
         }
@@ -170,7 +171,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
         const std::string row = fmt::format("{}_i{}_", name, d);
         out(fmt::format("const Index {} = {};", row, index_text(source[d], place, element)));
         inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", row, frame.extent(axes[d]));
-        from += fmt::format("{}{} * {}_s[{}]", from.empty() ? "" : " + ", row, memory, d);
+        from += fmt::format("{}{} * {}[{}]", from.empty() ? "" : " + ", row, strides, d);
     }
     const std::string cell = frame.cell_type(variable);
     out(fmt::format("{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);", name, target.empty() ? "0" : target, inside, cell,

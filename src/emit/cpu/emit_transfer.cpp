@@ -62,8 +62,9 @@ public:
         std::int64_t total = 1;
         for (const AxisId a : frame_.program->diagram.array(v_.array).axes) total *= frame_.extent(a);
         out_.open(position.empty() ? "" : fmt::format("if ({} > {})", position, total - layout_.reach));
-        copy(true, name + "_copy");
-        out_(fmt::format("{0} = {0}_copy;", name));
+        const std::string& buffer = frame_.copies[static_cast<std::size_t>(variable_)];
+        copy(true, buffer);
+        out_(fmt::format("{} = {};", name, buffer));
         out_.close();
     }
     void store() { copy(false, frame_.name(variable_)); }
@@ -130,7 +131,7 @@ private:
 
     [[nodiscard]] Dimension dimension(std::size_t d) const {
         Dimension out;
-        out.memory_stride = fmt::format("{}_s[{}]", memory_, d);
+        out.memory_stride = fmt::format("{}[{}]", frame_.strides.at(v_.array), d);
         out.stride = layout_.strides[d];
         if (v_.gathers.empty() && is_cut(frame_, v_, d)) {
             const std::string first = fmt::format("{}_first{}_", frame_.name(variable_), d);
