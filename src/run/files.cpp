@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +69,26 @@ int write_special_file(const std::string& path, std::string_view content) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     return file.fd < 0 ? errno : write_all(file.fd, content);
 }
+
+Destination destination_of(const std::string& path) {
+    namespace fs = std::filesystem;
+    constexpr int most_links = 40;  // as the system's own limit
+    const fs::path own = fmt::format("/proc/{}/fd", ::getpid());
+    fs::path at = path;
+    for (int i = 0; i < most_links; ++i) {
+        std::error_code error;
+        const fs::path folder = at.has_parent_path() ? at.parent_path() : fs::path(".");
+        const std::string name = at.filename().string();
+        const bool is_number = !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string::npos;
+        if (is_number && fs::canonical(folder, error) == own) return {path, std::stoi(name)};
+        const fs::path target = fs::read_symlink(at, error);
+        if (error) break;
+        at = folder / target;
+    }
+    return {at.string(), -1};
+}
+
+int write_descriptor(int descriptor, std::string_view content) { return write_all(descriptor, content); }
 
 int sync_path(const std::string& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

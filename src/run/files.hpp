@@ -16,8 +16,17 @@ std::optional<std::string> read_file(const std::string& path, std::size_t max_by
 
 /// Writes and syncs a file that must not exist yet. 0 or errno.
 int write_new_file(const std::string& path, std::string_view content, unsigned mode = 0600);
-/// Writes what exists already and is no regular file, e.g. /dev/stdout. 0 or errno.
+/// Writes what exists already and is no regular file, e.g. /dev/null. 0 or errno.
 int write_special_file(const std::string& path, std::string_view content);
+
+/// What a path names behind all links: an open descriptor of this process (/dev/stdout, /dev/fd/3), or a file that may not exist yet.
+struct Destination {
+    std::string path;
+    int descriptor = -1;
+};
+Destination destination_of(const std::string& path);
+/// Writes where the descriptor stands, whatever is behind it. 0 or errno.
+int write_descriptor(int descriptor, std::string_view content);
 
 /// Syncs a file or directory. 0 or errno.
 int sync_path(const std::string& path);

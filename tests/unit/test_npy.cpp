@@ -1,6 +1,9 @@
+#include "run/files.hpp"
 #include "run/npy.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -142,6 +145,28 @@ TEST(Npy, WritesWhatItReads) {
         }
     }
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(home.path()), std::filesystem::directory_iterator()), 1);
+}
+
+/// What a link names is written, and the link stays: one that names an open descriptor, as /dev/stdout does, is written where that stands.
+TEST(Npy, WritesThroughLinks) {
+    const TemporaryDirectory home;
+    const Tensor tensor = Tensor::make(DType::f32, {2}).value();
+    namespace fs = std::filesystem;
+    fs::create_symlink("real.npy", home.file("link.npy"));
+    fs::create_symlink("link.npy", home.file("chain.npy"));
+    for (int round = 0; round < 2; ++round) {  // the file is new, then there
+        ASSERT_TRUE(write_npy(home.file("chain.npy"), tensor).ok());
+        EXPECT_TRUE(fs::is_symlink(home.file("chain.npy")) && fs::is_symlink(home.file("link.npy")));
+        EXPECT_TRUE(read_npy(home.file("real.npy")).ok());
+    }
+    const int fd = ::open(home.file("open").c_str(), O_WRONLY | O_CREAT, 0600);
+    ASSERT_EQ(::write(fd, "before", 6), 6);
+    fs::create_symlink("/proc/self/fd/" + std::to_string(fd), home.file("descriptor"));
+    ASSERT_TRUE(write_npy(home.file("descriptor"), tensor).ok());
+    ASSERT_EQ(::write(fd, "after", 5), 5);
+    ::close(fd);
+    EXPECT_TRUE(fs::is_symlink(home.file("descriptor")));
+    EXPECT_EQ(read_file(home.file("open")), "before" + npy_bytes(tensor) + "after");
 }
 
 TEST(Npy, FilesThatAreNotThere) {
