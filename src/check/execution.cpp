@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "cost/saturate.hpp"
+
 namespace napkin {
 
 namespace {
@@ -19,7 +21,7 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     std::int64_t terms = 1;
-    for (const AxisId axis : equation.reduce_axes) terms *= extents[at(axis)];
+    for (const AxisId axis : equation.reduce_axes) terms = saturating_mul(terms, extents[at(axis)]);
     return terms;
 }
 
@@ -77,11 +79,11 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Til
         bool is_streamed = false;
         for (const AxisId axis : equation.reduce_axes) {
             const auto loop = chunk.find(diagram.axis(axis).name);
-            terms *= loop == chunk.end() ? extents[at(axis)] : std::min(loop->second, extents[at(axis)]);
+            terms = saturating_mul(terms, loop == chunk.end() ? extents[at(axis)] : std::min(loop->second, extents[at(axis)]));
             // An axis may run under the name of another one of its size.
             is_streamed = is_streamed || loop != chunk.end() || streamed_extents.contains(extents[at(axis)]);
         }
-        e.depth.push_back(equation.reduce ? terms + (is_streamed ? roundings_a_chunk * most_chunks : 0) : 0);
+        e.depth.push_back(equation.reduce ? saturating_add(terms, is_streamed ? roundings_a_chunk * most_chunks : 0) : 0);
     }
     return e;
 }

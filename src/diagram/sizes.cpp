@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "diagram/guards.hpp"
@@ -265,11 +266,23 @@ private:
         for (const Array& array : d_.arrays)
             check_product(array.axes, array.range, fmt::format("the array {}", array.name));
         for (const Equation& equation : d_.equations) {
-            if (equation.reduce_axes.empty()) continue;
+            if (equation.reduce_axes.empty() || is_long_product(equation)) continue;
             std::vector<AxisId> axes = d_.array(equation.target).axes;
             axes.insert(axes.end(), equation.reduce_axes.begin(), equation.reduce_axes.end());
             check_product(axes, equation.range, fmt::format("the equation of {}", d_.array(equation.target).name));
         }
+    }
+
+    /// A sum over a product of three arrays or more is taken apart, and never runs over all of its points.
+    static bool is_long_product(const Equation& equation) {
+        int operands = 0;
+        const std::function<bool(const Expr&)> is_product = [&](const Expr& e) {
+            const auto* b = as<Binary>(e);
+            if (b && b->op == BinaryOp::mul) return is_product(b->a) && is_product(b->b);
+            operands += as<Read>(e) != nullptr;
+            return as<Read>(e) != nullptr || (read_arrays(e).empty() && free_axes(e).empty());
+        };
+        return equation.reduce == ReduceOp::sum && is_product(equation.body) && operands >= 3;
     }
 
     /// Reads may leave their arrays where a condition keeps them from being taken; those that data decide on are looked at when data

@@ -231,6 +231,23 @@ TEST(BindSizes, ProductsPastTwoToThe62) {
               "size-overflow");
 }
 
+TEST(BindSizes, LongProductsAreTakenApart) {
+    Builder b;
+    std::vector<AxisId> axes;
+    for (const char* name : {"a", "b", "c", "d", "e", "f"}) axes.push_back(b.axis(name, Size(4096)));
+    Expr product;
+    for (std::size_t k = 0; k + 1 < axes.size(); ++k) {
+        const Expr next = b.self(b.input(std::string("M") + char('0' + k), {axes[k], axes[k + 1]}));
+        product = product ? product * next : next;
+    }
+    const std::vector<AxisId> inner(axes.begin() + 1, axes.end() - 1);
+    b.reduce("Y", {axes.front(), axes.back()}, ReduceOp::sum, inner, product);
+    EXPECT_TRUE(bind_sizes(b.d, {}).ok());
+    // What cannot be taken apart runs over all of its 2^72 points.
+    b.reduce("Z", {axes.front(), axes.back()}, ReduceOp::max, inner, product);
+    EXPECT_EQ(errors(b.d)[0].code, "size-overflow");
+}
+
 TEST(BindSizes, ReadsOutOfRangeBothWays) {
     const auto high = errors(Windows(sym("n")).d);
     ASSERT_EQ(high.size(), 1U);

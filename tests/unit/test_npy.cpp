@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
