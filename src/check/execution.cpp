@@ -79,7 +79,8 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Til
         bool is_streamed = false;
         for (const AxisId axis : equation.reduce_axes) {
             const auto loop = chunk.find(diagram.axis(axis).name);
-            terms = saturating_mul(terms, loop == chunk.end() ? extents[at(axis)] : std::min(loop->second, extents[at(axis)]));
+            terms = saturating_mul(terms,
+                                   loop == chunk.end() ? extents[at(axis)] : std::min(loop->second, extents[at(axis)]));
             // An axis may run under the name of another one of its size.
             is_streamed = is_streamed || loop != chunk.end() || streamed_extents.contains(extents[at(axis)]);
         }

@@ -61,7 +61,9 @@ Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
         value = select(binary(BinaryOp::eq, own, nothing), own, value);
     }
     for (const auto& s : correction.selections) {
-        const Expr stays = binary(BinaryOp::eq, at(s.extremum, true), at(s.extremum, false));
+        const Expr before = at(s.extremum, true);
+        Expr stays = binary(BinaryOp::eq, before, at(s.extremum, false));
+        if (s.or_nan) stays = binary(BinaryOp::logical_or, stays, binary(BinaryOp::ne, before, before));
         value = select(stays, value, s.nothing);
     }
     return value;

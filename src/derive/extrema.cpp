@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "algebra/polynomial.hpp"
 #include "derive/law.hpp"
 
 namespace napkin {
@@ -150,14 +151,26 @@ private:
                       [f = b.op, other = first ? b.b : b.a](const Expr& acc) { return simplify(binary(f, acc, other)); });
     }
 
-    /// A value that is neutral beside f under ⊕: infinite, or beyond every coordinate.
+    /// The greatest value of what only grows with its coordinates.
+    static std::optional<Polynomial> greatest(const Expr& e) {
+        if (const auto* x = as<AxisIndex>(e)) return polynomial(axis_size(x->axis)) + polynomial(constant(-1));
+        if (as<AxisSize>(e)) return polynomial(e);
+        if (const auto* c = as<Constant>(e); c && c->value >= 0) return polynomial(e);
+        const auto* b = as<Binary>(e);
+        if (!b || (b->op != BinaryOp::add && b->op != BinaryOp::mul)) return std::nullopt;
+        const auto x = greatest(b->a), y = greatest(b->b);
+        if (!x || !y) return std::nullopt;
+        return b->op == BinaryOp::add ? *x + *y : *x * *y;
+    }
+
+    /// A value that is neutral beside f under ⊕: infinite, or beyond every place that f counts.
     [[nodiscard]] static bool neutral(ReduceOp op, const Expr& nothing, const Expr& f) {
         const auto* c = as<Constant>(nothing);
-        const auto* x = as<AxisIndex>(f);
         if (c && c->value == identity(op)) return true;
-        if (!x) return false;
-        const auto* size = as<AxisSize>(nothing);
-        return op == ReduceOp::min ? size && size->axis == x->axis : c && c->value <= 0;
+        const auto most = greatest(f);
+        if (!most || op != ReduceOp::min) return most && op == ReduceOp::max && c && c->value <= 0;
+        const Polynomial beyond = polynomial(nothing) + -*most;
+        return beyond.empty() || (beyond.size() == 1 && beyond[0].powers.empty() && beyond[0].coefficient >= 0);
     }
 
     std::optional<Peeled> choice(ReduceOp op, const Expr& e, const Select& s) {
@@ -177,9 +190,9 @@ private:
                 return fail("the condition depends on a running result", s.condition);
             Peeled out{op, e, {}, nullptr, true};
             for (const auto& c : selections) {
-                const auto m = splitter_.selected(c, of_stream);
-                if (!m) return fail("the condition depends on a running result", c);
-                out.selections.push_back({*m, s.b});
+                const auto found = splitter_.selected(c, s.b, of_stream);
+                if (!found) return fail("the condition depends on a running result", c);
+                out.selections.push_back(*found);
             }
             splitter_.note(law(op, Action::select).condition);
             return out;

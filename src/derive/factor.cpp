@@ -242,7 +242,7 @@ bool operator==(const Reference& a, const Reference& b) {
            same(a.base, b.base);
 }
 bool operator==(const Selection& a, const Selection& b) {
-    return same(a.extremum, b.extremum) && same(a.nothing, b.nothing);
+    return same(a.extremum, b.extremum) && same(a.nothing, b.nothing) && a.or_nan == b.or_nan;
 }
 bool operator==(const Moment& a, const Moment& b) {
     return a.powers == b.powers && a.lower == b.lower &&

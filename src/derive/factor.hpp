@@ -30,7 +30,8 @@ struct Reference {
 /// What is reduced counts only where A(x) is the running extremum: what was accumulated is void when that moves.
 struct Selection {
     Expr extremum;
-    Expr nothing;  ///< the void value, neutral under ⊕
+    Expr nothing;         ///< the void value, neutral under ⊕
+    bool or_nan = false;  ///< NaNs of A(x) count as well: once the extremum is NaN, it moves no more
     friend bool operator==(const Selection& a, const Selection& b);
 };
 

@@ -399,9 +399,17 @@ void Splitter::lower(Term& t) const {
     t.tail = times(points, t.tail);
 }
 
-std::optional<Expr> Splitter::selected(const Expr& condition, const Conditions& masks) const {
+std::optional<Selection> Splitter::selected(const Expr& condition, const Expr& nothing, const Conditions& masks) const {
     const auto* b = as<Binary>(condition);
     if (!b) return std::nullopt;
+    const auto* nan = b->op == BinaryOp::logical_or ? as<Binary>(b->b) : nullptr;
+    if (nan && nan->op == BinaryOp::ne && equal(nan->a, nan->b)) {
+        const auto* is = as<Binary>(b->a);
+        if (!is || is->op != BinaryOp::eq || (!equal(is->a, nan->a) && !equal(is->b, nan->a))) return std::nullopt;
+        auto out = selected(b->a, nothing, masks);
+        if (out) out->or_nan = true;
+        return out;
+    }
     for (const bool turned : {false, true}) {
         const Expr& a = turned ? b->b : b->a;
         const Expr& m = turned ? b->a : b->b;
@@ -411,7 +419,7 @@ std::optional<Expr> Splitter::selected(const Expr& condition, const Conditions& 
             if (b->op != BinaryOp::eq && b->op != (is_max ? at_least : at_most)) continue;
             if (!as<Read>(m)) continue;
             const auto found = extremum(m, is_max, stream_);
-            if (found && covers(*found, a, masks, stream_)) return m;
+            if (found && covers(*found, a, masks, stream_)) return Selection{m, nothing};
         }
     }
     return std::nullopt;
@@ -420,22 +428,23 @@ std::optional<Expr> Splitter::selected(const Expr& condition, const Conditions& 
 std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated, const Conditions& masks) {
     if (is_zero(side)) return Terms{};
     Conditions of_stream, guards;
-    std::vector<std::pair<Expr, Expr>> selections;  // the condition and its extremum
+    Conditions running;
+    std::vector<Selection> selections;
     for (const auto& c : stated) {
         if (!stream_.streams(c)) {
             guards.push_back(c);
         } else if (!stream_.runs(c)) {
             of_stream.push_back(c);
         } else {
-            selections.emplace_back(c, nullptr);
+            running.push_back(c);
         }
     }
     Conditions inside = masks;
     inside.insert(inside.end(), of_stream.begin(), of_stream.end());
-    for (auto& [condition, m] : selections) {
-        const auto found = selected(condition, inside);
+    for (const Expr& condition : running) {
+        const auto found = selected(condition, constant(0), inside);
         if (!found) return fail("the condition depends on a running result", condition);
-        m = *found;
+        selections.push_back(*found);
         note(law(ReduceOp::sum, Action::select).condition);
     }
     auto terms = split(side, inside);
@@ -447,10 +456,8 @@ std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated
         t.masked_tail = t.masked_tail || (t.tail && !of_stream.empty());
         t.masks.insert(t.masks.begin(), of_stream.begin(), of_stream.end());
         t.guards.insert(t.guards.begin(), guards.begin(), guards.end());
-        for (const auto& [condition, m] : selections) {
-            t.masks.push_back(condition);
-            t.selections.push_back({m, constant(0)});
-        }
+        t.masks.insert(t.masks.end(), running.begin(), running.end());
+        t.selections.insert(t.selections.end(), selections.begin(), selections.end());
     }
     return terms;
 }

@@ -20,8 +20,8 @@ public:
     std::optional<Terms> split(const Expr& e, const Conditions& masks = {});
     /// e as a(x) + b(ν).
     std::optional<Shifted> separate(const Expr& e);
-    /// The selection that a condition on a running extremum states: A(x) == M.
-    std::optional<Expr> selected(const Expr& condition, const Conditions& masks) const;
+    /// The selection that a condition on a running extremum states: A(x) == M, or A(x) == M or A(x) != A(x), which holds for NaN alone.
+    std::optional<Selection> selected(const Expr& condition, const Expr& nothing, const Conditions& masks) const;
 
     FactorFailure failure;
     std::vector<std::string> conditions;

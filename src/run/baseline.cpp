@@ -144,7 +144,8 @@ struct Step {
 
 std::int64_t points_of(const Diagram& diagram, const Equation& equation, const Extents& extents) {
     std::int64_t points = count_values(diagram, equation.target, extents);
-    for (const AxisId axis : equation.reduce_axes) points = saturating_mul(points, extents[static_cast<std::size_t>(axis)]);
+    for (const AxisId axis : equation.reduce_axes)
+        points = saturating_mul(points, extents[static_cast<std::size_t>(axis)]);
     return points;
 }
 

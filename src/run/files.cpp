@@ -79,7 +79,8 @@ Destination destination_of(const std::string& path) {
         std::error_code error;
         const fs::path folder = at.has_parent_path() ? at.parent_path() : fs::path(".");
         const std::string name = at.filename().string();
-        const bool is_number = !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string::npos;
+        const bool is_number = !name.empty() && name.size() < 10 &&
+                               name.find_first_not_of("0123456789") == std::string::npos;
         if (is_number && fs::canonical(folder, error) == own) return {path, std::stoi(name)};
         const fs::path target = fs::read_symlink(at, error);
         if (error) break;

@@ -182,10 +182,9 @@ Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t see
     if (c.plan.kernels.empty()) c.plan = random_plan(c.derived, extents, seed);
     c.program = expand(c.derived, extents, c.plan);
     if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
-    c.source = cpu::emit(c.program, c.plan,
-                         {.vector_bytes = width.vector_bytes,
-                          .vector_registers = width.vector_registers,
-                          .prefix = name + "_"});
+    c.source = cpu::emit(
+        c.program, c.plan,
+        {.vector_bytes = width.vector_bytes, .vector_registers = width.vector_registers, .prefix = name + "_"});
     return c;
 }
 

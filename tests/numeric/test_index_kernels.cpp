@@ -66,7 +66,8 @@ TEST(IndexKernels, NamesMadeOfOthersAreUnique) {
     ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
     std::vector<cpu_case::Case> cases;
     for (std::uint64_t seed = 0; seed < 24; ++seed) {
-        const auto extents = bind_sizes(*diagram, {{"q", 5 + static_cast<std::int64_t>(seed)}, {"x", 37}, {"k", 19}, {"d", 21}});
+        const auto extents = bind_sizes(*diagram,
+                                        {{"q", 5 + static_cast<std::int64_t>(seed)}, {"x", 37}, {"k", 19}, {"d", 21}});
         ASSERT_TRUE(extents.ok()) << render(extents.errors());
         cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("u{}_", seed)));
     }

@@ -108,9 +108,9 @@ struct Frame {
     std::int64_t arena_values = 0;
 
     Names names;
-    std::vector<AxisNames> axes;            ///< by AxisId
-    std::vector<std::string> variables;     ///< buffers' names, by VariableId
-    std::vector<std::string> copies;        ///< of views, by VariableId: where tiles are copied to that may not be read in place
+    std::vector<AxisNames> axes;         ///< by AxisId
+    std::vector<std::string> variables;  ///< buffers' names, by VariableId
+    std::vector<std::string> copies;  ///< of views, by VariableId: where tiles are copied to that may not be read in place
     std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
 
     [[nodiscard]] const Variable& variable(VariableId id) const {
