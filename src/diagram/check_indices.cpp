@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "diagram/guards.hpp"
@@ -24,18 +25,17 @@ bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::ve
 
 class Check {
 public:
-    Check(const Diagram& diagram, const Extents& extents, const Values& values)
-        : diagram_(diagram), extents_(extents), values_(values) {}
+    Check(const Diagram& diagram, const Extents& extents, const Values& values, const std::vector<ArrayId>& fresh)
+        : diagram_(diagram), extents_(extents), values_(values), fresh_(fresh) {}
 
     std::optional<Diagnostic> run() {
         for (const Equation& equation : diagram_.equations) {
             const auto wanted = [&](const Read& r) {
-                return std::any_of(r.indices.begin(), r.indices.end(),
-                                   [&](const Index& i) { return decided_by_inputs(i); });
+                return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return is_decided(i); });
             };
             for_each_guarded_read(equation.body, wanted, [&](const Read& r, const std::vector<Guard>& guards) {
                 for (std::size_t d = 0; d < r.indices.size() && !found_; ++d)
-                    if (decided_by_inputs(r.indices[d])) check(equation, r, d, guards);
+                    if (is_decided(r.indices[d]) && !lies_inside(r, d)) check(equation, r, d, guards);
             });
             if (found_) break;
         }
@@ -43,13 +43,39 @@ public:
     }
 
 private:
-    [[nodiscard]] bool is_given(ArrayId array) const {
-        return diagram_.array(array).role == ArrayRole::input && !values_[at(array)].empty();
-    }
-    [[nodiscard]] bool decided_by_inputs(const Index& index) const {
+    [[nodiscard]] bool is_known(ArrayId array) const { return !values_[at(array)].empty(); }
+    [[nodiscard]] bool is_decided(const Index& index) const {
         if (!index.is_gathered()) return false;
         const std::vector<ArrayId> arrays = read_arrays(*index.expression());
-        return std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_given(a); });
+        return std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_known(a); }) &&
+               (fresh_.empty() ||
+                std::find_first_of(arrays.begin(), arrays.end(), fresh_.begin(), fresh_.end()) != arrays.end());
+    }
+
+    /// Whether the index' interval shows that it does, from the least and the greatest element of each array in it: that is quick, and
+    /// nearly always enough.
+    bool lies_inside(const Read& r, std::size_t d) {
+        const Index index = with_sizes(r.indices[d], extents_);
+        bool inside = true;
+        if (const Expr* e = index.expression())
+            visit(*e, [&](const Expr& node) {
+                const auto* element = as<Read>(node);
+                for (std::size_t k = 0; element && k < element->indices.size(); ++k)
+                    inside = inside && lies_inside(*element, k);
+            });
+        if (!inside) return false;
+        const Interval reach = range_of(index, std::vector<std::int64_t>(extents_.size(), 0), extents_,
+                                        [&](const Read& element) { return elements_of(element.array); });
+        return reach.low >= 0 && reach.high < extents_[at(diagram_.array(r.array).axes[d])];
+    }
+    Interval elements_of(ArrayId array) {
+        const auto [known, is_new] = elements_.try_emplace(array);
+        if (is_new) {
+            const std::vector<std::int64_t>& values = values_[at(array)].wholes();
+            const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+            known->second = {*least, *greatest};
+        }
+        return known->second;
     }
 
     [[nodiscard]] std::int64_t element(const Read& r, const std::vector<std::int64_t>& point) const {
@@ -79,15 +105,17 @@ private:
                 position += fmt::format("{}{} = {}", position.empty() ? " at " : ", ", diagram_.axis(axis).name,
                                         point[at(axis)]);
             const ExprNames names = diagram_.names();
+            const std::string text = to_string(r.indices[d], names),
+                              inside = value < 0 ? ">= 0" : fmt::format("< size({})", diagram_.axis(dimension).name);
             found_ = Diagnostic{
                 "index-out-of-range",
                 equation.range,
-                fmt::format("{} is {}{}, but {} of {} has {} {}", to_string(r.indices[d], names),
+                fmt::format("{} is {}{}, but {} of {} has {} {}", text,
                             value == limits::max_size_product ? "outside of its own array" : std::to_string(value),
                             position, diagram_.axis(dimension).name, diagram_.array(r.array).name,
                             extents_[at(dimension)], extents_[at(dimension)] == 1 ? "value" : "values"),
                 fmt::format("values from 0 to {}", extents_[at(dimension)] - 1),
-                fmt::format("a condition keeps such reads out: where({} >= 0, {}, 0)", to_string(r.indices[d], names),
+                fmt::format("a condition keeps such reads out: where({} {}, {}, 0)", text, inside,
                             to_string(read(r.array, r.indices), names)),
                 {}};
             return;
@@ -100,7 +128,7 @@ private:
         std::vector<AxisId> open;
         for (const Guard& guard : guards) {
             const std::vector<ArrayId> arrays = read_arrays(guard.condition);
-            if (!std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_given(a); })) return false;
+            if (!std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_known(a); })) return false;
             for (const AxisId axis : free_axes(guard.condition))
                 if (std::find(fixed.begin(), fixed.end(), axis) == fixed.end() &&
                     std::find(open.begin(), open.end(), axis) == open.end())
@@ -119,13 +147,16 @@ private:
     const Diagram& diagram_;
     const Extents& extents_;
     const Values& values_;
+    const std::vector<ArrayId>& fresh_;
+    std::map<ArrayId, Interval> elements_;
     std::optional<Diagnostic> found_;
 };
 
 }  // namespace
 
-std::optional<Diagnostic> check_indices(const Diagram& diagram, const Extents& extents, const Values& values) {
-    return Check(diagram, extents, values).run();
+std::optional<Diagnostic> check_indices(const Diagram& diagram, const Extents& extents, const Values& values,
+                                        const std::vector<ArrayId>& fresh) {
+    return Check(diagram, extents, values, fresh).run();
 }
 
 std::vector<ArrayId> arrays_in_indices(const Diagram& diagram) {

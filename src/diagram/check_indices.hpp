@@ -1,5 +1,5 @@
 #pragma once
-// Whether the values of integer inputs lead inside of the arrays that they index, wherever what they index is taken.
+// Whether the values of integer arrays lead inside of the arrays that they index, wherever what they index is taken.
 #include <optional>
 
 #include "diagram/evaluate.hpp"
@@ -8,8 +8,9 @@
 namespace napkin {
 
 /// The first element outside of its array: index-out-of-range, with the array, the position, the value and what there is. `values` holds
-/// at least the inputs; what other arrays decide is not looked at.
-std::optional<Diagnostic> check_indices(const Diagram& diagram, const Extents& extents, const Values& values);
+/// the arrays that are known so far; what others decide is not looked at. With `fresh`, only what one of these has a part in.
+std::optional<Diagnostic> check_indices(const Diagram& diagram, const Extents& extents, const Values& values,
+                                        const std::vector<ArrayId>& fresh = {});
 
 /// The arrays that indices are read from, and those that the conditions around such reads are, ascending.
 std::vector<ArrayId> arrays_in_indices(const Diagram& diagram);

@@ -62,4 +62,14 @@ Status check_index_inputs(const Diagram& diagram, const Extents& extents, const 
     return Done{};
 }
 
+Status check_computed_indices(const Diagram& diagram, const Extents& extents, const std::vector<ArrayId>& deciding,
+                              const std::vector<ArrayId>& fresh,
+                              const std::function<std::optional<KernelInput>(ArrayId)>& in_memory) {
+    Values values(diagram.arrays.size());
+    for (const ArrayId id : deciding)
+        if (const auto view = in_memory(id)) values[static_cast<std::size_t>(id)] = column_of(*view, view->sizes);
+    if (auto found = check_indices(diagram, extents, values, fresh)) return std::vector<Diagnostic>{std::move(*found)};
+    return Done{};
+}
+
 }  // namespace napkin

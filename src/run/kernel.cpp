@@ -10,8 +10,12 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 
+#include "diagram/check_indices.hpp"
 #include "emit/cpu/prelude.hpp"
+#include "run/index_inputs.hpp"
 #include "run/overlap.hpp"
 #include "run/workers.hpp"
 
@@ -94,6 +98,7 @@ struct CpuKernel::Impl {
     std::shared_ptr<const JitModule> module;
     std::vector<Entry> entries;
     std::vector<ArrayId> temporaries;
+    std::vector<ArrayId> deciding;  ///< arrays_in_indices of the program's diagram
 
     // Kept from one run to the next.
     std::mutex mutex;
@@ -232,6 +237,24 @@ struct CpuKernel::Impl {
         });
         return Done{};
     }
+
+    /// Whether the indices that entry k has computed lead inside of their arrays.
+    [[nodiscard]] Status check_computed(std::size_t k, const std::map<ArrayId, Place>& places) const {
+        const Diagram& diagram = program.diagram;
+        std::vector<ArrayId> fresh;
+        for (const ArrayId a : source.entries[k].outputs)
+            if (std::find(deciding.begin(), deciding.end(), a) != deciding.end()) fresh.push_back(a);
+        if (fresh.empty()) return Done{};
+        std::set<ArrayId> known(diagram.inputs.begin(), diagram.inputs.end());
+        for (std::size_t i = 0; i <= k; ++i)
+            known.insert(source.entries[i].outputs.begin(), source.entries[i].outputs.end());
+        return check_computed_indices(
+            diagram, program.extents, deciding, fresh, [&](ArrayId a) -> std::optional<KernelInput> {
+                if (!known.contains(a)) return std::nullopt;
+                const Place& place = places.at(a);
+                return KernelInput{place.data, diagram.array(a).type, sizes(a), place.strides};
+            });
+    }
 };
 
 CpuKernel::CpuKernel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -267,6 +290,7 @@ std::shared_ptr<const CpuKernel> CpuKernel::bind(const TileProgram& program, con
     for (const cpu::KernelEntry& e : source.entries)
         for (const ArrayId a : e.outputs)
             if (program.diagram.array(a).role == ArrayRole::temporary) impl->temporaries.push_back(a);
+    impl->deciding = arrays_in_indices(program.diagram);
     return std::make_shared<const CpuKernel>(std::move(impl));
 }
 
@@ -306,8 +330,10 @@ Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
     for (std::size_t i = 0; i < outputs.size(); ++i)
         places[diagram.outputs[i]] = {outputs[i].data, strides_of(outputs[i])};
     for (const ArrayId t : impl.temporaries) places[t] = {impl.temporary_memory.at(t).get(), row_major(impl.sizes(t))};
-    for (std::size_t k = 0; k < impl.entries.size(); ++k)
+    for (std::size_t k = 0; k < impl.entries.size(); ++k) {
         if (Status done = impl.run_entry(k, places, wanted); !done) return done;
+        if (Status inside = impl.check_computed(k, places); !inside) return inside;
+    }
     return Done{};
 }
 

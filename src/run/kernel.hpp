@@ -53,7 +53,8 @@ public:
     [[nodiscard]] Status check(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs) const;
 
     /// Runs the kernels in order over arrays in the order of the diagram's inputs and outputs. threads 0: what the plan says.
-    /// Errors: those of check; too-little-memory (machine_lacks).
+    /// Errors: those of check; too-little-memory (machine_lacks); index-out-of-range where indices that a kernel computes lead outside of
+    /// an array, before the kernel that reads by them runs. Those that are given are the caller's to look at (index_inputs.hpp).
     [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,
                              int threads = 0) const;
     /// The same for row-major arrays without gaps.

@@ -37,6 +37,13 @@ inline const std::vector<std::string>& index_programs() {
         "f(X[n], a[m]: i32, b[t]: i32) -> Y[t]\n    Y[t] = X[a[b[t]]] + X[a[b[t]]] * X[0]\n",
         "f(X[n, t], i[t]: i32) -> Y\n    Y = sum(t) X[i[t], t]\n",
         "f(X[n], i[t]: i32) -> Y[t]\n    Y[t] = X[i[t] // 2] + X[(i[t] + t) % size(n)]\n",
+        // gathered by what is computed
+        "f(X[a, t], V[t, d]) -> Y[a, d]\n    I[a] = argmax(t) X[a, t]\n    Y[a, d] = V[I[a], d]\n",
+        "f(X[a, t], K[t]: i32, V[m], W[a]) -> Y\n    I[a] = argmax(t) X[a, t]\n    J[a] = K[I[a]] % size(m)\n    Y = "
+        "sum(a) V[J[a]] * "
+        "W[a]\n",
+        "f(X[a, t], V[m, d]) -> Y[a, d]\n    I[a] = argmin(t) X[a, t]\n    Y[a, d] = where(I[a] < size(m), V[I[a], "
+        "d], 0)\n",
     };
     return programs;
 }

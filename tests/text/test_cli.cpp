@@ -382,8 +382,20 @@ TEST_F(Cli, run_refuses_indices_outside_of_their_array) {
     const Outcome outcome = napkin("run e.nk --input i=i.npy --output Y=y.npy");
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("i[t] is 1065353216 at t = 0, but v of X has 3 values"),
-                                   HasSubstr("[index-out-of-range]"), HasSubstr("where(i[t] >= 0, X[i[t]], 0)")));
+                                   HasSubstr("[index-out-of-range]"), HasSubstr("where(i[t] < size(v), X[i[t]], 0)")));
     EXPECT_FALSE(std::filesystem::exists(path("y.npy")));
+}
+
+TEST_F(Cli, run_refuses_computed_indices_outside_of_their_array) {
+    write("e.nk",
+          "f(X[a, t], V[v]) -> Y[a]\n    I[a] = argmax(t) X[a, t] * 0 + t\n    Y[a] = V[I[a]]\nsizes a = 2, t = 7, v = "
+          "3\n");
+    const Outcome outcome = napkin("run e.nk --seconds 0 --output Y=y.npy");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("e.nk:3:5: error: I[a] is 6 at a = 0, but v of V has 3 values"),
+                                   HasSubstr("[index-out-of-range]"), HasSubstr("where(I[a] < size(v), V[I[a]], 0)")));
+    EXPECT_FALSE(std::filesystem::exists(path("y.npy")));
+    EXPECT_EQ(napkin("run e.nk --seconds 0 --set v=7").code, 0);
 }
 
 TEST_F(Cli, bench_prints_a_line_for_each_file) {

@@ -188,6 +188,34 @@ TEST(Api, indices_outside_of_their_array_are_errors_before_anything_runs) {
     EXPECT_EQ(Y, (std::vector<float>{12, 10, 11, 12}));
 }
 
+TEST(Api, computed_indices_are_looked_at_before_a_kernel_reads_by_them) {
+    // I lies in the caller's memory, with gaps; J in the program's own.
+    const auto program = napkin::compile(
+        "f(X[a, t], K[t]: i32, V[v]) -> I[a]: i32, Y[a], Z[a]\n    I[a] = argmax(t) X[a, t]\n    J[a] = K[I[a]] + 1\n"
+        "    Y[a] = V[J[a]]\n    Z[a] = where(I[a] < size(v), V[I[a]], -1)\nsizes a = 2, t = 4, v = 3\n");
+    ASSERT_TRUE(program) << program.error_text();
+    const std::vector<float> V = {10, 11, 12};
+    std::vector<std::int32_t> I(3, -5);
+    std::vector<float> Y(2, -5), Z(2, -5);
+    const auto run = [&](const std::vector<float>& X, const std::vector<std::int32_t>& K) {
+        const auto errors = program->run(std::vector<napkin::ConstView>{{X.data(), ElementType::f32, {2, 4}, {}},
+                                                                        {K.data(), ElementType::i32, {4}, {}},
+                                                                        {V.data(), ElementType::f32, {3}, {}}},
+                                         std::vector<napkin::View>{{I.data(), ElementType::i32, {2}, {2}},
+                                                                   {Y.data(), ElementType::f32, {2}, {}},
+                                                                   {Z.data(), ElementType::f32, {2}, {}}});
+        return errors.empty() ? "none" : errors.front().code + ": " + errors.front().message;
+    };
+    const std::vector<float> X = {0, 1, 0, 0, 0, 0, 0, 1};
+    EXPECT_EQ(run(X, {0, 1, 1, 2}), "index-out-of-range: J[a] is 3 at a = 1, but v of V has 3 values");
+    EXPECT_EQ(run(X, {0, -2, 1, 0}), "index-out-of-range: J[a] is -1 at a = 0, but v of V has 3 values");
+    EXPECT_EQ(Y, (std::vector<float>{-5, -5}));
+    EXPECT_EQ(run(X, {0, 1, 7, -1}), "none");
+    EXPECT_EQ(I, (std::vector<std::int32_t>{1, -5, 3}));
+    EXPECT_EQ(Y, (std::vector<float>{12, 10}));
+    EXPECT_EQ(Z, (std::vector<float>{11, -1}));
+}
+
 TEST(Api, outputs_that_overlap_are_errors) {
     const auto program = napkin::compile(text);
     ASSERT_TRUE(program) << program.error_text();

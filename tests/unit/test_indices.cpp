@@ -174,6 +174,28 @@ TEST(CheckIndices, WhatAConditionKeepsOutMayLeadOutside) {
     EXPECT_TRUE(check_indices(d, extents, values));
 }
 
+TEST(CheckIndices, ComputedOnesAreLookedAtOnceTheyAreKnown) {
+    const Diagram d = parsed(
+        "f(X[a, t], K[t]: i32, V[m]) -> Y[a], Z[a]\n    I[a] = argmax(t) X[a, t]\n    J[a] = K[I[a]] - 1\n"
+        "    Y[a] = V[J[a]]\n    Z[a] = where(J[a] >= 0, V[J[a]], 5)\nsizes a = 2, t = 3, m = 2\n");
+    const Extents extents = *bind_sizes(d);
+    const auto id = [&](const char* name) { return *d.find_array(name); };
+    Values values(d.arrays.size());
+    values[static_cast<std::size_t>(id("X"))] = Column{0, 1, 0, 7, 1, 0};
+    values[static_cast<std::size_t>(id("K"))] = Column(std::vector<std::int64_t>{0, 2, 3});
+    values[static_cast<std::size_t>(id("V"))] = Column{10, 11};
+    EXPECT_FALSE(check_indices(d, extents, values));
+    evaluate(d, extents, values);
+    const auto found = check_indices(d, extents, values);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->message, "J[a] is -1 at a = 1, but m of V has 2 values");
+    EXPECT_EQ(found->hint, "a condition keeps such reads out: where(J[a] >= 0, V[J[a]], 0)");
+    EXPECT_FALSE(check_indices(d, extents, values, {id("I")}));
+    EXPECT_TRUE(check_indices(d, extents, values, {id("J")}));
+    EXPECT_EQ(values[static_cast<std::size_t>(id("Y"))][0], 11);
+    EXPECT_TRUE(std::isnan(values[static_cast<std::size_t>(id("Y"))][1])) << "what is not there has no value";
+}
+
 TEST(CheckIndices, RandomInputsLeadInside) {
     const Diagram d = parsed(
         "f(K[p, l], t[b]: i32, u[b]: i32) -> Y[b]\n    Y[b] = K[t[b], u[b] % 4] + K[2 * t[b], 3 - u[b]]\nsizes p = 9, "
