@@ -31,6 +31,10 @@ ValueClass of_finite(UnaryOp op, double a) {
         case UnaryOp::exp: return ValueClass(Kind::positive);
         case UnaryOp::log:
             return a > 0 ? ValueClass::finite() : ValueClass(a == 0 ? Kind::minus_infinite : Kind::undefined);
+        case UnaryOp::rsqrt:
+            // The sign of a zero depends on how it came about.
+            if (a == 0) return ValueClass(Kind::infinite | Kind::minus_infinite);
+            return value_class(a > 0 ? 1 : std::numeric_limits<double>::quiet_NaN());
         case UnaryOp::sin:
         case UnaryOp::cos: return ValueClass::finite();
         case UnaryOp::floor: return a > 0 ? truth : value_class(a);
@@ -44,7 +48,6 @@ ValueClass of_finite(BinaryOp op, double a, double b) {
         case BinaryOp::sub: return a * b > 0 ? ValueClass::finite() : value_class(a - b);
         case BinaryOp::div:
         case BinaryOp::floor_div:
-            // The sign of a zero depends on how it came about.
             if (b == 0) return a == 0 ? ValueClass(Kind::undefined) : ValueClass(Kind::infinite | Kind::minus_infinite);
             return op == BinaryOp::div ? value_class(a / b) : value_class(a / b) | ValueClass(Kind::zero);
         case BinaryOp::mod: return b == 0 ? ValueClass(Kind::undefined) : value_class(b) | ValueClass(Kind::zero);
@@ -80,7 +83,7 @@ ValueClass of_binary(BinaryOp op, ValueClass a, ValueClass b) {
 /// The power of a number by a whole one keeps or loses the sign by that one's parity.
 ValueClass of_power(ValueClass a, const Expr& exponent) {
     const auto* n = as<Constant>(exponent);
-    if (!n || n->value != std::floor(n->value) || n->value == 0)
+    if (!n || !std::isfinite(n->value) || n->value != std::floor(n->value) || n->value == 0)
         return of_binary(BinaryOp::pow, a, n ? value_class(n->value) : ValueClass::any());
     ValueClass out;
     for_each_kind(a, [&](double x) {

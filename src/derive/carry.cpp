@@ -17,7 +17,9 @@ double binomial(int n, int k) {
 Expr correction_of(const Reference& reference, const std::function<Expr(const Expr&, bool)>& at) {
     const Expr before = at(reference.value, true), now = at(reference.guarded, false);
     const Expr moved = simplify(reference.is_max ? binary(BinaryOp::sub, before, now) : binary(BinaryOp::sub, now, before));
-    return exponential(reference.base, times(moved, reference.scale));
+    const Expr factor = exponential(reference.base, times(moved, reference.scale));
+    if (!reference.is_of_more) return factor;
+    return select(binary(BinaryOp::eq, before, at(reference.value, false)), constant(1), factor);
 }
 
 }  // namespace

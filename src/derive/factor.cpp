@@ -239,7 +239,7 @@ Result factor_extremum(ReduceOp op, const Expr& body, const Stream& stream, cons
 
 bool operator==(const Reference& a, const Reference& b) {
     return same(a.value, b.value) && same(a.guarded, b.guarded) && same(a.scale, b.scale) && a.is_max == b.is_max &&
-           same(a.base, b.base);
+           same(a.base, b.base) && a.is_of_more == b.is_of_more;
 }
 bool operator==(const Selection& a, const Selection& b) {
     return same(a.extremum, b.extremum) && same(a.nothing, b.nothing) && a.or_nan == b.or_nan;

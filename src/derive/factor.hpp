@@ -24,6 +24,7 @@ struct Reference {
     Expr scale;          ///< |s|; null: 1
     bool is_max = true;  ///< s > 0 and the value is a maximum; else s < 0 and it is a minimum
     Expr base;           ///< null: e
+    bool is_of_more = false;  ///< the value is over points that a mask excludes here: it may stay infinite while what counts is finite
     friend bool operator==(const Reference& a, const Reference& b);
 };
 

@@ -27,8 +27,11 @@ const std::vector<Law>& laws() {
          "mean's own terms",
          Stable::by_dominance},
         {"a centre follows a power", sum, Action::shift, 0, 0, "A − r", "A + r",
-         "powers of A(x) + B(ν) are moments about a running r, moved by the binomial theorem; r is what the definition "
-         "subtracts, an extremum or mean of A, or else the mean of A under the non-negative part of the weights",
+         "a sum of A(x) + B(ν) is one of A(x) and a multiple of B(ν); its powers are moments about a running r, moved "
+         "by "
+         "the binomial theorem, where r is what the definition subtracts, an extremum or mean of A, or for an even "
+         "power "
+         "the mean of A under the absolute weights",
          Stable::by_weighted_centre},
         {"a choice leaves a sum", sum, Action::choose, 0, 0, "where c", "where not c",
          "a condition without the stream selects whole sums", Stable::by_itself},

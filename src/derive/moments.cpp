@@ -86,7 +86,11 @@ public:
             if (is_zero(c)) continue;
             const Expr value = value_of(powers);
             if (!value) continue;
-            total = plus(is_one(c) ? value : times(value, c), total);  // the highest power first
+            Expr part = is_one(c) ? value : times(value, c);
+            // What a mask lets nothing of through is 0, whatever the running results are.
+            if (!term_.masks.empty() && !stream_.values(c).is_finite())
+                part = select(binary(BinaryOp::eq, value, constant(0)), constant(0), part);
+            total = plus(part, total);  // the highest power first
         } while (next(powers));
         return or_zero(total);
     }

@@ -340,9 +340,6 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
             const auto found = dominance(parts[i].e, parts[i].sign, a, masks, stream_);
             if (!found) continue;
             Extremum r = found->extremum;
-            // Under a mask that lets nothing through, the sum is 0 even beside an extremum at the far infinity, which no difference follows.
-            const auto infinity = r.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
-            if (!masks.empty() && stream_.values(r.value).has(infinity)) continue;
             // The least integer stands for an empty maximum: as a real number, so that no difference wraps.
             if (stream_.whole(r.value)) r = {r.is_max, r.of, cast(DType::f64, r.value), nullptr, r.guarded};
             Expr rest;
@@ -362,11 +359,16 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
             if (found->scale && as_written && !rest && !t.tail)
                 inner = transform(
                     exponent, [&](const Expr& node) { return equal(node, found->extremum.value) ? r.guarded : node; });
-            t.references = {{r.value, r.guarded, found->scale, r.is_max, base}};
+            t.references = {{r.value, r.guarded, found->scale, r.is_max, base, !masks.empty()}};
             t.body = exponential(base, inner);
             if (options_.lowered(found->extremum.value)) lower(t);
             t.undefined = cancelled;
             if (masks.empty() && r.empty) t.undefined.push_back(r.empty);
+            if (!masks.empty() && r.empty && stream_.values(a).has(ValueClass::minus_infinite)) {
+                // Nothing is selected, or something that is -inf beside a maximum of -inf.
+                const Expr selected = options_.make_state({"_selected", ReduceOp::sum, masked(masks, constant(1)), {}});
+                t.undefined.push_back(binary(BinaryOp::logical_and, r.empty, binary(BinaryOp::gt, selected, constant(0))));
+            }
             if (rest) t.tail = times(t.tail, exponential(base, rest));
             return Terms{t};
         }
@@ -386,7 +388,7 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
     t.undefined = cancelled;
     // Where nothing counts, or only what weighs nothing, the maximum is -inf and the tail 0, whatever the running results.
     t.tail = exponential(base, plus(m, running));
-    t.references = {{m, guarded, nullptr, true, base}};
+    t.references = {{m, guarded, nullptr, true, base, false}};
     t.body = exponential(base, minus(a, guarded));
     if (options_.lowered(m)) lower(t);
     return Terms{t};

@@ -68,16 +68,19 @@ private:
         return forms(e, null);
     }
 
+    /// An infinity stays itself under this factor or divisor.
+    [[nodiscard]] bool scales(const Expr& factor) const { return is_positive(factor) && values_(factor).is_finite(); }
+
     [[nodiscard]] Forms of_binary(const Binary& b, Null null) const {
         const bool infinite = null == Null::minus_infinity || null == Null::plus_infinity;
         switch (b.op) {
             case BinaryOp::mul:
                 if (null == Null::zero) return united(forms(b.a, null), forms(b.b, null));
-                if (infinite && is_positive(b.b)) return forms(b.a, null);
-                if (infinite && is_positive(b.a)) return forms(b.b, null);
+                if (infinite && scales(b.b)) return forms(b.a, null);
+                if (infinite && scales(b.a)) return forms(b.b, null);
                 return {};
             case BinaryOp::div:
-                if (null == Null::zero || (infinite && is_positive(b.b))) return forms(b.a, null);
+                if (null == Null::zero || (infinite && scales(b.b))) return forms(b.a, null);
                 return {};
             case BinaryOp::add:
                 if (infinite)

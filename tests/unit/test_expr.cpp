@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <unordered_set>
 
+#include "algebra/value_class.hpp"
 #include "diagram/evaluate.hpp"
 #include "diagram_builder.hpp"
 
@@ -347,6 +349,55 @@ TEST(Simplify, KeepsEveryFiniteValueOfRandomExpressions) {
         }
     }
     EXPECT_GT(finite, 5000);
+}
+
+TEST(ValueClass, HoldsEveryValueOfRandomExpressions) {
+    const Field field;
+    std::array<int, 6> seen{};  // by kind, where it was the value
+    int narrowed = 0;
+    for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+        std::mt19937_64 random(seed);
+        const Expr e = random_expr(random, 4);
+        const ValueClass kinds = value_class(e, [](ArrayId) { return ValueClass::finite(); });
+        narrowed += kinds != ValueClass::any();
+        for (std::int64_t x = 0; x < 3; ++x) {
+            for (std::int64_t y = 0; y < 4; ++y) {
+                // What overflows, underflows or wraps on the way is left out: the classes do not follow sizes.
+                bool tame = true;
+                visit(e, [&](const Expr& n) {
+                    const double part = field.at(n, x, y);
+                    tame = tame && !(std::fabs(part) > 1e9 && std::isfinite(part)) &&
+                           (part == 0 || !(std::fabs(part) < 1e-9));
+                });
+                if (!tame) continue;
+                const double value = field.at(e, x, y);
+                const ValueClass is = value_class(value);
+                for (std::size_t kind = 0; kind < seen.size(); ++kind) seen[kind] += is.bits() == 1U << kind;
+                ASSERT_EQ(kinds | is, kinds) << "seed " << seed << ": " << text(e) << " is " << value;
+            }
+        }
+    }
+    for (const int times : seen) EXPECT_GT(times, 100);
+    EXPECT_GT(narrowed, 3000);
+}
+
+TEST(ValueClass, ReductionsAndGuards) {
+    const ValueClass any_number = ValueClass::finite(), masked = any_number | value_class(-inf);
+    EXPECT_TRUE(reduced(ReduceOp::sum, any_number).is_finite());
+    EXPECT_EQ(reduced(ReduceOp::sum, masked), masked);
+    EXPECT_TRUE(reduced(ReduceOp::sum, masked | value_class(inf)).has(ValueClass::undefined));
+    EXPECT_TRUE(reduced(ReduceOp::prod, masked).has(ValueClass::undefined));
+    EXPECT_TRUE(reduced(ReduceOp::prod, masked).has(ValueClass::infinite));
+    EXPECT_EQ(reduced(ReduceOp::max, masked), masked);
+    EXPECT_EQ(reduced(ReduceOp::sum, value_class(1)), value_class(1));
+    const auto of = [&](const Expr& e) { return value_class(e, [&](ArrayId) { return masked; }); };
+    EXPECT_EQ(of(a), masked);
+    EXPECT_EQ(of(select(binary(BinaryOp::eq, a, num(-inf)), num(0), a)), any_number);
+    EXPECT_EQ(of(select(binary(BinaryOp::eq, unary(UnaryOp::abs, a), num(inf)), num(0), a)), any_number);
+    EXPECT_EQ(of(select(binary(BinaryOp::eq, a, num(-inf)), num(0), b)), masked);
+    EXPECT_TRUE(of(a - b).has(ValueClass::undefined));
+    EXPECT_EQ(of(unary(UnaryOp::exp, a)), value_class(0) | value_class(1));
+    EXPECT_FALSE(of(a * a).has(ValueClass::minus_infinite));
 }
 
 TEST(Positive, WhatIsProvedHolds) {
