@@ -127,6 +127,9 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
             node.whole = values.whole[a];
         } else if (const auto* c = as<Constant>(node.e)) {
             node.whole = c->value == std::floor(c->value) && std::abs(c->value) <= rounding_.whole;
+            // What runs has the nearest number of its type. A function of a huge argument tells the two apart.
+            const double off = std::isfinite(c->value) ? std::abs(round_to(rounding_.type, c->value) - c->value) : 0;
+            if (off > 0 && std::isfinite(off)) node.error.assign(1, off);
         } else {
             node.whole = true;
         }
@@ -193,6 +196,7 @@ void BoundedRows::read_leaf(Node& node, const std::vector<std::int64_t>& point, 
     node.row = {leaf.value.run(point, n), nullptr, nullptr};
     if (!leaf.error.empty()) node.row.error = leaf.error[0].run(point, n);
     if (!leaf.may.empty()) node.row.may = leaf.may[0].run(point, n);
+    if (as<Constant>(node.e) && !node.error.empty() && !leaf.is_integer) node.row.error = node.error.data();
     if (!leaf.is_integer || !leaf.error.empty()) return;
     // An integer that becomes a real number rounds where it is large.
     bool large = false;

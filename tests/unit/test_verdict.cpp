@@ -94,6 +94,13 @@ TEST(Verdict, a_weight_far_below_the_smallest_number_weighs_nothing) {
     }
 }
 
+TEST(Verdict, a_constant_is_the_nearest_number_of_the_type) {
+    const Evaluated e("f(X[a]) -> Y[a], U[a]\n    Y[a] = sin(X[a] - 1e30)\n    U[a] = sin(X[a] - 1)\nsizes a = 1\n", {{0}});
+    EXPECT_EQ(e.judge({std::sin(-1e30)}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({std::sin(-static_cast<double>(1e30F))}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({0.1}, 1).judgement, Judgement::bad);
+}
+
 TEST(Verdict, the_output_type_rounds_once) {
     const Evaluated e("f(X[a]: f32) -> Y[a]: e4m3\n    Y[a] = X[a] * 1\nsizes a = 3\n", {{1.1, 500, 17}});
     EXPECT_EQ(e.judge({1.125, nan, 16}).judgement, Judgement::good);
