@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -87,6 +88,31 @@ TEST(SyntaxErrors, EveryCaseIsReportedAsWritten) {
 
 TEST(SyntaxErrors, AllErrorsOfATextComeAtOnce) {
     for (const fs::path& path : texts(folder / "files")) check(path);
+}
+
+TEST(SyntaxErrors, NamesOfWhatIsNotInTheLanguageSayWhatIsMissing) {
+    const std::map<std::string, std::vector<std::string>> missing{
+        {"selecting the k largest", {"topk", "top_k", "kthvalue"}},
+        {"sorting", {"sort", "argsort", "median", "quantile", "percentile", "unique"}},
+        {"a scan, of which every element depends on the one before,",
+         {"cumsum", "cumprod", "cummax", "scan", "associative_scan"}},
+        {"a random number", {"rand", "randn", "random", "dropout", "bernoulli", "multinomial"}},
+        {"control flow", {"if", "for", "while", "cond"}},
+        {"a decomposition or an inverse of a matrix",
+         {"inverse", "inv", "svd", "eig", "eigh", "qr", "cholesky", "solve", "det"}}};
+    for (const auto& [what, names] : missing)
+        for (const std::string& name : names) {
+            const auto errors = parse_diagram(std::make_shared<const Source>(
+                Source{"a.nk", "f(X[i]) -> Y[i]\n    Y[i] = 1 + " + name + "(X[i], 2)\n"}));
+            ASSERT_FALSE(errors.ok()) << name;
+            EXPECT_EQ(errors.errors()[0].code, "unknown-function") << name;
+            EXPECT_EQ(errors.errors()[0].message, name + ": " + what + " is not in the language");
+            EXPECT_NE(errors.errors()[0].hint, "") << name;
+        }
+    // One's own definition of the name is a function like any other.
+    EXPECT_TRUE(parse_diagram(std::make_shared<const Source>(Source{
+                                  "a.nk", "sort(x) -> y\n    y = x + 1\n\nf(X[i]) -> Y[i]\n    Y[i] = sort(X[i])\n"}))
+                    .ok());
 }
 
 TEST(SyntaxErrors, EveryCodeHasACase) {

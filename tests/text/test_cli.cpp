@@ -159,6 +159,27 @@ TEST_F(Cli, check_lists_the_diagrams) {
     EXPECT_EQ(napkin("check two.nk --diagram thrice").code, 1);
 }
 
+TEST_F(Cli, check_binds_the_sizes_that_the_text_gives) {
+    const std::string shifted = "f(X[n]) -> Y[i]\n    Y[i] = X[i + 2]\n";
+    write("open.nk", shifted);
+    EXPECT_EQ(napkin("check open.nk").code, 0) << "sizes that are left open are no error";
+    write("half.nk", shifted + "sizes n = 6\n");
+    EXPECT_EQ(napkin("check half.nk").code, 0);
+    write("good.nk", shifted + "sizes n = 6, i = 4\n");
+    EXPECT_EQ(napkin("check good.nk").code, 0);
+    write("wrong.nk", shifted + "sizes n = 6, i = 5\n");
+    // Each diagram of a file is looked at, with its own sizes.
+    write("first.nk", "g(X[n]) -> Y[i]\n    Y[i] = X[i + 2]\n    sizes n = 6, i = 5\n\n" + shifted);
+    for (const std::string file : {"wrong.nk", "first.nk"}) {
+        const Outcome outcome = napkin("check " + file);
+        EXPECT_EQ(outcome.code, 1) << file;
+        EXPECT_EQ(outcome.out, "") << file;
+        EXPECT_THAT(outcome.err, HasSubstr("[index-out-of-range]")) << file;
+    }
+    write("zero.nk", shifted + "sizes n = i - i\n");
+    EXPECT_THAT(napkin("check zero.nk").err, HasSubstr("[bad-size]"));
+}
+
 TEST_F(Cli, a_dash_reads_stdin) {
     write("a.nk", matmul);
     EXPECT_EQ(napkin("check - <a.nk").code, 0);

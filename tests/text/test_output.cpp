@@ -130,7 +130,11 @@ TEST_F(Output, nothing_from_outside_steers_the_terminal) {
 TEST_F(Output, two_outputs_do_not_go_to_one_file) {
     write("two.nk", "two(X[a]) -> Y[a], Z[a]\n    Y[a] = X[a] + 1\n    Z[a] = X[a] * 2\nsizes a = 4\n");
     fs::create_directory(folder_ / "sub");
-    for (const std::string other : {"y.npy", "./y.npy", "sub/../y.npy"}) {
+    std::ofstream(folder_ / "there.npy") << "an older output";
+    fs::create_hard_link(folder_ / "there.npy", folder_ / "linked.npy");
+    fs::create_symlink("y.npy", folder_ / "points.npy");
+    EXPECT_EQ(napkin("run two.nk --seconds 0.01 --no-baseline --output Y=there.npy --output Z=linked.npy").code, 2);
+    for (const std::string other : {"y.npy", "./y.npy", "sub/../y.npy", "points.npy"}) {
         const Outcome outcome = napkin("run two.nk --seconds 0.01 --no-baseline --output Y=y.npy --output Z=" + other);
         EXPECT_EQ(outcome.code, 2) << other;
         EXPECT_THAT(outcome.err, HasSubstr("Y goes to that file already")) << other;

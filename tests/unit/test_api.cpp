@@ -240,6 +240,27 @@ TEST(Api, outputs_that_overlap_are_errors) {
     EXPECT_EQ(code(arrays), "none");
 }
 
+TEST(Api, outputs_that_overlap_each_other_are_errors) {
+    const auto program = napkin::compile(
+        "f(X[a]) -> Y[a], Z[a]\n    Y[a] = X[a] + 1\n    Z[a] = X[a] * 2\nsizes a = 4\n");
+    ASSERT_TRUE(program) << program.error_text();
+    const std::vector<float> X = {1, 2, 3, 4};
+    std::vector<float> memory(9, -1);
+    const auto run = [&](std::int64_t Y, std::int64_t Z, std::int64_t stride) {
+        const auto errors = program->run(std::vector<napkin::ConstView>{{X.data(), ElementType::f32, {4}, {}}},
+                                         std::vector<napkin::View>{{memory.data() + Y, ElementType::f32, {4}, {stride}},
+                                                                   {memory.data() + Z, ElementType::f32, {4}, {stride}}});
+        return errors.empty() ? "none" : errors.front().code + ": " + errors.front().message;
+    };
+    EXPECT_EQ(run(0, 3, 1), "view-overlap: the views of Y and Z overlap");
+    EXPECT_EQ(run(4, 1, 1), "view-overlap: the views of Y and Z overlap");
+    EXPECT_EQ(run(0, 2, 2), "view-overlap: the views of Y and Z overlap");
+    EXPECT_EQ(memory, std::vector<float>(9, -1));
+    EXPECT_EQ(run(0, 4, 1), "none");
+    EXPECT_EQ(run(0, 1, 2), "none") << "one between the other's elements";
+    EXPECT_EQ(memory, (std::vector<float>{2, 2, 3, 4, 4, 6, 5, 8, -1}));
+}
+
 TEST(Api, several_threads_may_run_one_program) {
     const auto program = napkin::compile(text);
     ASSERT_TRUE(program) << program.error_text();

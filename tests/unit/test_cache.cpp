@@ -126,21 +126,27 @@ TEST(Cache, ClearsOnlyWhatIsItsOwn) {
     const Cache cache = Cache::open(home.file("cache")).value();
     const std::string entry = put(cache, "a", "ours");
     test::write(entry + "/notes", "put there by hand");
-    const std::vector<std::string> theirs = {"photos/summer.jpg", "photos/old/one.jpg", "tmp-mine/draft.txt",
-                                             "named/manifest", "letter.txt"};
+    const std::vector<std::string> theirs = {"photos/summer.jpg",  "photos/old/one.jpg", "tmp-mine/draft.txt",
+                                             "tmp-named/manifest", "named/manifest",     "letter.txt"};
     for (const std::string& file : theirs) {
         fs::create_directories(fs::path(home.file("cache/" + file)).parent_path());
         test::write(home.file("cache/" + file), "precious");
     }
-    for (const char* folder : {"photos", "tmp-mine", "named"}) {
+    // One that begins as ours do, and goes on otherwise.
+    const std::string alike = content(entry + "/manifest").substr(0, content(entry + "/manifest").find('\n')) +
+                              "s of linen\n";
+    fs::create_directories(home.file("cache/linen"));
+    test::write(home.file("cache/linen/manifest"), alike);
+    for (const char* folder : {"photos", "tmp-mine", "tmp-named", "named", "linen"}) {
         const auto old = fs::file_time_type::clock::now() - std::chrono::hours(3);
         fs::last_write_time(home.file("cache/") + folder, old);
     }
     EXPECT_EQ(cache.stats().entries, 1);
-    EXPECT_EQ(cache.stats().foreign, 4);
+    EXPECT_EQ(cache.stats().foreign, 6);
     cache.trim();
     cache.clear();
     for (const std::string& file : theirs) EXPECT_EQ(content(home.file("cache/" + file)), "precious") << file;
+    EXPECT_EQ(content(home.file("cache/linen/manifest")), alike);
     EXPECT_EQ(content(entry + "/notes"), "put there by hand");
     EXPECT_FALSE(fs::exists(entry + "/data"));
     EXPECT_EQ(cache.stats().entries, 0);

@@ -174,6 +174,23 @@ TEST(CheckIndices, WhatAConditionKeepsOutMayLeadOutside) {
     EXPECT_TRUE(check_indices(d, extents, values));
 }
 
+TEST(CheckIndices, AnIndexThatIsReadByAnotherLeadsInsideToo) {
+    const Diagram d = parsed(
+        "f(X[n], a[m]: i32, b[t]: i32) -> Y[t]\n    Y[t] = X[a[b[t]]]\nsizes n = 9, m = 3, t = 2\n");
+    Values values(d.arrays.size());
+    const auto found = [&](std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
+        values[static_cast<std::size_t>(*d.find_array("a"))] = Column(std::move(a));
+        values[static_cast<std::size_t>(*d.find_array("b"))] = Column(std::move(b));
+        const auto wrong = check_indices(d, *bind_sizes(d), values);
+        return wrong ? wrong->message : "";
+    };
+    EXPECT_EQ(found({0, 8, 4}, {0, 2}), "");
+    EXPECT_EQ(found({0, 9, 4}, {0, 2}), "") << "nothing reads the element that leads outside";
+    EXPECT_EQ(found({0, 9, 4}, {0, 1}), "a[b[t]] is 9 at t = 1, but n of X has 9 values");
+    EXPECT_EQ(found({0, 8, 4}, {3, 1}), "a[b[t]] is outside of its own array at t = 0, but n of X has 9 values");
+    EXPECT_EQ(found({0, 8, 4}, {0, -1}), "a[b[t]] is outside of its own array at t = 1, but n of X has 9 values");
+}
+
 TEST(CheckIndices, ComputedOnesAreLookedAtOnceTheyAreKnown) {
     const Diagram d = parsed(
         "f(X[a, t], K[t]: i32, V[m]) -> Y[a], Z[a]\n    I[a] = argmax(t) X[a, t]\n    J[a] = K[I[a]] - 1\n"

@@ -73,6 +73,9 @@ TEST(Overlap, addresses_do_not_wrap_around) {
     EXPECT_FALSE(is_addressable({1 << 20, 4, {2}, {INT64_MAX}}));
     EXPECT_FALSE(is_addressable({1 << 20, 4, {3, 3}, {INT64_MAX / 8, INT64_MAX / 8}}));
     EXPECT_FALSE(is_addressable({1 << 20, 4, {2}, {-(1 << 20)}}));
+    EXPECT_FALSE(is_addressable({1 << 20, 4, {2, 2}, {INT64_MAX / 20, INT64_MAX / 20}}))
+        << "either axis alone would do";
+    EXPECT_TRUE(is_addressable({1 << 20, 4, {2}, {INT64_MAX / 20}}));
     EXPECT_TRUE(is_addressable({1 << 20, 4, {1}, {INT64_MAX}})) << "a stride along one value leads nowhere";
     EXPECT_TRUE(is_addressable({1 << 20, 4, {0, 5}, {1, INT64_MAX}})) << "nothing is read";
 }

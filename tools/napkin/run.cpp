@@ -6,6 +6,7 @@
 #include "napkin/command.hpp"
 #include "napkin/measured.hpp"
 #include "run/derivation.hpp"
+#include "run/files.hpp"
 #include "support/numbers.hpp"
 
 namespace napkin::cli {
@@ -37,15 +38,17 @@ Files files(const std::vector<std::string>& items, const std::string& flag) {
     return result;
 }
 
-/// Two outputs in one file would leave the last alone. What is no file, as /dev/null, takes any number.
+/// Two outputs in one file would leave the last alone, also where a link leads to the other's file before that is there. What is no file, as
+/// /dev/null, takes any number.
 void check_distinct(const Files& outputs) {
     namespace fs = std::filesystem;
     std::error_code none;
+    const auto written = [&](const std::string& path) {
+        return fs::weakly_canonical(fs::absolute(destination_of(path).path, none), none);
+    };
     for (auto a = outputs.begin(); a != outputs.end(); ++a) {
         for (auto b = std::next(a); b != outputs.end(); ++b) {
-            const bool same = fs::equivalent(a->second, b->second, none) ||
-                              fs::weakly_canonical(fs::absolute(a->second, none), none) ==
-                                  fs::weakly_canonical(fs::absolute(b->second, none), none);
+            const bool same = fs::equivalent(a->second, b->second, none) || written(a->second) == written(b->second);
             if (same && !fs::is_character_file(a->second, none))
                 throw UsageError(fmt::format("--output {}={}: {} goes to that file already", b->first, b->second, a->first));
         }
