@@ -36,6 +36,40 @@ TEST(IndexKernels, ComputeTheirDefinition) {
         EXPECT_EQ(failures[k], "") << texts[k] << cpu_case::describe(cases[k]);
 }
 
+/// Reads that a condition keeps inside, halves of an axis, and integers that are counted, for every width of vectors: tiles that lie inside
+/// of their array, tiles that its edge cuts, rows of a map in the order of memory.
+TEST(IndexKernels, ComputeForEveryWidth) {
+    const char* programs[] = {
+        "f(X[b, t, c], mix[c]) -> Y[b, t, c]\n"
+        "    Y[b, t, c] = mix[c] * X[b, t, c] + (1 - mix[c]) * where(t > 0, X[b, t - 1, c], 0)\n",
+        "f(X[t, r], F[h]) -> Y[t, r]\n"
+        "    Y[t, r] = where(r < h, X[t, r] * F[r % size(h)] - X[t, r + size(r)/2],\n"
+        "                           X[t, r] * F[r % size(h)] + X[t, r - size(r)/2])\nsizes r = 2 * h\n",
+        "f(A[i]: i64, B[j]: i64) -> N[i]: i32, M[i]: i64\n    N[i] = sum(j) where(A[i] == B[j], 1, 0)\n"
+        "    M[i] = max(j) where(A[i] == B[j], B[j] * 3, A[i] - j)\n",
+        "f(X[n, c], K[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) K[w, c] * where(n - w >= 0, X[n - w, c], 0)\n",
+    };
+    for (const cpu_case::Width& width : cpu_case::widths()) {
+        std::vector<cpu_case::Case> cases;
+        for (const char* text : programs) {
+            const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
+            ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+            for (std::uint64_t seed = 0; seed < 4; ++seed) {
+                std::mt19937_64 random(seed);
+                std::map<std::string, std::int64_t> sizes;
+                for (const Axis& axis : diagram->axes)
+                    if (!axis.size) sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % 41);
+                const auto extents = bind_sizes(*diagram, sizes);
+                ASSERT_TRUE(extents.ok()) << render(extents.errors());
+                cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("w{}_", cases.size()), {}, width));
+            }
+        }
+        const auto failures = cpu_case::failures(cases, width);
+        for (std::size_t k = 0; k < cases.size(); ++k)
+            EXPECT_EQ(failures[k], "") << width.name << "\n" << cpu_case::describe(cases[k]);
+    }
+}
+
 /// Loops that move a tile have counters of their own, whatever the axes and arrays are called.
 TEST(IndexKernels, NamesAreTheReadersOwn) {
     const std::string text =

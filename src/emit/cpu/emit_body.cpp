@@ -278,6 +278,7 @@ ValueId BodyWriter::whole(std::string pattern, std::vector<ValueId> args, int pr
     v.argument_precedence = std::move(argument_precedence);
     v.is_whole = true;
     for (const ValueId a : args) {
+        v.row |= at(a).row;
         v.level = std::max(v.level, at(a).level);
         v.argument_use.push_back(Use::plain);
     }
@@ -560,7 +561,9 @@ ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
     const Kind kind = nest_.is_whole ? whole_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
-    if (is_integer(kind) && !is_number && !whole_values_.is_small(e)) return lowered_[e.get()] = lower_whole(e, kind);
+    // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing.
+    if (is_integer(kind) && !is_number && (as<Select>(e) || !whole_values_.is_small(e)))
+        return lowered_[e.get()] = lower_whole(e, kind);
     const auto visitor = [&](const auto& node) -> ValueId {
         using T = std::decay_t<decltype(node)>;
         if constexpr (std::is_same_v<T, Constant>)

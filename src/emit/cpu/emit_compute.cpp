@@ -61,10 +61,12 @@ public:
           scope_(step.scope),
           compute_(std::get<Compute>(*step.statement)),
           names_(frame.names) {
-        const bool in_panel = nest_.vector_axis == frame.vector_axis && !nest_.vector_reduces;
-        if (nest_.vector_axis >= 0 && !nest_.vector_reduces && !in_panel) add_loop(nest_.vector_axis);
+        const bool in_panel = nest_.vector_axis == frame.vector_axis && !nest_.vector_reduces && !nest_.vector_last;
+        if (nest_.vector_axis >= 0 && !nest_.vector_reduces && !in_panel && !nest_.vector_last)
+            add_loop(nest_.vector_axis);
         for (const AxisId a : nest_.outer) add_loop(a);
         if (nest_.row_axis >= 0) add_loop(nest_.row_axis);
+        if (nest_.vector_last) add_loop(nest_.vector_axis);
         target_level_ = static_cast<int>(loops_.size());
         for (const AxisId a : nest_.reduce) add_loop(a);
         if (nest_.vector_reduces) add_loop(nest_.vector_axis);
@@ -238,7 +240,7 @@ private:
 
     [[nodiscard]] std::string accumulate(const std::string& text, bool is_vector) const {
         const ReduceOp op = *compute_.reduce;
-        if (is_whole()) return fmt::format("acc = {};", combined_whole(op, "acc", text));
+        if (is_whole()) return fmt::format("acc{0} = {1};", index(), combined_whole(op, "acc" + index(), text));
         std::string value = as_vector(text, is_vector);
         if (nest_.vector_reduces) {
             // Lanes past the end must not take part.
@@ -285,8 +287,8 @@ private:
         const auto& compute = std::get<Compute>(*step.statement);
         const bool has_loop = target_level_ > 0 && axis_at(target_level_) == compute.reduce_axes.front();
         const int around = has_loop ? target_level_ - 1 : target_level_;
-        follower_nest_ = {
-            nest_.vector_axis, false, nest_.block_vectors, nest_.row_axis, nest_.block_rows, false, {}, {}};
+        follower_nest_ = nest_;
+        follower_nest_.outer.clear(), follower_nest_.reduce.clear();
         follower_ = std::make_unique<Follower>(Follower{
             compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
             BodyWriter(frame_, follower_nest_, scope_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});

@@ -22,10 +22,12 @@ struct Span {
 };
 using Scope = std::vector<Span>;  ///< by AxisId
 
-/// How one compute statement becomes loops. Order: vector axis (unless it is reduced), outer, row axis, reduce, reduced vector axis.
+/// How one compute statement becomes loops. Order: vector axis (unless it is reduced), outer, row axis, reduce, reduced vector axis; of a
+/// map along rows of memory, the vector axis comes last.
 struct Nest {
     AxisId vector_axis = -1;      ///< -1: scalar code
     bool vector_reduces = false;  ///< lanes are partial reductions, combined at the end
+    bool vector_last = false;  ///< a map that goes along the rows of its operands: memory is read in the order in which it lies
     int block_vectors = 1;
     AxisId row_axis = -1;
     int block_rows = 1;

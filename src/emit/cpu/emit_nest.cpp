@@ -57,6 +57,10 @@ public:
             if (a != nest.row_axis && (nest.vector_reduces || a != nest.vector_axis)) nest.outer.push_back(a);
         for (const AxisId a : compute_.reduce_axes)
             if (!(nest.vector_reduces && a == nest.vector_axis)) nest.reduce.push_back(a);
+        nest.vector_last = nest.vector_axis >= 0 && !compute_.reduce &&
+                           std::all_of(reads_.begin(), reads_.end(), [&](const Read* r) {
+                               return step_along(frame_, *r, nest.vector_axis) != Step1::far;
+                           });
         return nest;
     }
 
@@ -109,7 +113,7 @@ private:
 
     /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide latency.
     void choose_rows(Nest& nest) const {
-        if (!compute_.reduce || is_whole_) return;
+        if (!compute_.reduce) return;
         int best_reuse = -1;
         for (const AxisId a : targets_) {
             if ((!nest.vector_reduces && a == nest.vector_axis) || tile(a) < 2) continue;
@@ -130,7 +134,9 @@ private:
         const bool has_totals = *compute_.reduce == ReduceOp::sum && !nest.vector_reduces &&
                                 is_long_sum(terms, total_terms(frame_, compute_));
         const std::int64_t fit = ((frame_.options.vector_registers - 2) / nest.block_vectors - 1) / (has_totals ? 2 : 1);
-        std::int64_t rows = std::min({frame_.plan->block_rows.value, fit, tile(nest.row_axis)});
+        // Integers stand one by one where real numbers fill vectors: their block has all of its accumulators in rows.
+        const std::int64_t wanted = frame_.plan->block_rows.value * (is_whole_ ? frame_.plan->block_vectors.value : 1);
+        std::int64_t rows = std::min({wanted, fit, tile(nest.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
         rows = std::max<std::int64_t>(rows, 1);
         nest.block_rows = static_cast<int>(fitting_rows(nest.row_axis, rows));

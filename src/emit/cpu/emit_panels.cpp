@@ -22,7 +22,12 @@ public:
         Panels panels;
         const auto close = [&] {
             out.insert(out.end(), before.begin(), before.end());
-            if (!panels.steps.empty()) out.emplace_back(panels);
+            if (panels.steps.size() == 1 && frame_.steps[static_cast<std::size_t>(panels.steps[0])].nest.vector_last) {
+                out.emplace_back(panels.steps[0]);  // it hands nothing to another
+            } else if (!panels.steps.empty()) {
+                for (const int s : panels.steps) frame_.steps[static_cast<std::size_t>(s)].nest.vector_last = false;
+                out.emplace_back(panels);
+            }
             out.insert(out.end(), after.begin(), after.end());
             before.clear(), after.clear();
             panels.steps.clear();

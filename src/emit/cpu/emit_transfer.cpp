@@ -74,7 +74,7 @@ private:
     void load_cut() {
         const std::string& name = frame_.name(variable_);
         out_.open("");
-        std::string some;
+        std::string some, all;
         for (std::size_t d = 0; d < v_.dims.size(); ++d) {
             if (!is_cut(frame_, v_, d)) continue;
             const BoundsText bounds = bounds_text(frame_, v_.dims[d], scope_);
@@ -83,8 +83,12 @@ private:
                             "{0}_first{1}_;",
                             name, d, bounds.low, bounds.high, frame_.extent(v_.limits[d])));
             some += fmt::format("{}{}_count{}_ > 0", some.empty() ? "" : " && ", name, d);
+            all += fmt::format("{}{}_count{}_ < {}", all.empty() ? "" : " || ", name, d,
+                               most_values(frame_, v_.dims[d], scope_));
         }
+        out_.open(fmt::format("if ({})", all));
         write_zeros(frame_, out_, variable_);
+        out_.close();
         out_.open(fmt::format("if ({})", some));
         copy(true, name);
         out_.close();
