@@ -100,8 +100,9 @@ Bounded BoundedReducer::sum() const {
         if ((size - value) / 2 + error > rounding_.largest) out.may |= may_be_minus_infinite;
         const std::uint8_t both = may_be_infinite | may_be_minus_infinite;
         if ((out.may & both) == both) out.may |= may_be_nan;
-    } else {
-        out.may = may_be_any;  // a sum over other reductions may meet the infinities, or their difference, in another order
+    } else if (may_ != 0 || size == infinity) {
+        // Beside an infinity, finite terms that overflow the other way give NaN.
+        if ((value > 0 ? may_ & may_be_minus_infinite : may_ & may_be_infinite) != 0) out.may |= may_be_nan;
     }
     return out;
 }
@@ -133,7 +134,7 @@ Bounded BoundedReducer::extreme() const {
         low = apply(op_, low, low_[lane]);
         high = apply(op_, high, high_[lane]);
     }
-    Bounded out{value, 0, static_cast<std::uint8_t>(std::isnan(value) ? may_be_any : 0)};
+    Bounded out{value, 0, 0};
     if (low != high && !std::isnan(value)) {
         // The subtraction and addition of the errors were rounded themselves.
         out.error = std::max(high - value, value - low) + epsilon(DType::f64) * std::abs(value);
@@ -147,7 +148,6 @@ Bounded BoundedReducer::extreme() const {
 
 Bounded BoundedReducer::product() const {
     Bounded out = each_;
-    if (!std::isfinite(out.value)) out.may = may_be_any;
     if (grown_ > rounding_.largest) out.may |= may_be_infinite | may_be_minus_infinite | may_be_nan;
     if (shrunk_ < rounding_.smallest / rounding_.unit) {
         admit(out, 0);

@@ -12,8 +12,8 @@ namespace napkin {
 ///  - sum: Σe + γ_D·Σ(|x| + e) with γ_D = D·u / (1 - D·u) for the depth D, and what partial sums may overflow to;
 ///  - max, min: the hull of what could win, which no rounding widens;
 ///  - prod: factor by factor, and what partial products may over- or underflow to.
-/// A sum or product that is not finite is not finite in what runs either, but which of the infinities and NaN it is stays open, as a sum
-/// over other sums meets its infinities in another order. So it is with an extremum that is NaN.
+/// A product that is not finite is not finite in what runs either, but which of the infinities and NaN it is stays open, as it is with an
+/// extremum that is NaN. Of sums, reach.hpp tells where it is.
 class BoundedReducer {
 public:
     BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole, const Rounding& rounding);

@@ -41,10 +41,14 @@ Reach::Reach(const Diagram& diagram, const Extents& extents, const Rounding& rou
       extents_(extents),
       extended_(diagram),
       definitions_(diagram.arrays.size(), nullptr),
+      reduced_(diagram.arrays.size(), false),
       kinds_([&diagram](ArrayId a) { return diagram.array(a).type; }),
       most_of_array_(diagram.arrays.size(), -1),
       cells_(diagram.arrays.size()) {
-    for (const Equation& e : diagram.equations) definitions_[at(e.target)] = &e;
+    for (const Equation& e : diagram.equations) {
+        definitions_[at(e.target)] = &e;
+        reduced_[at(e.target)] = e.reduce || reads_reduced(e.body);
+    }
     for (const Array& array : diagram.arrays)
         extended_.arrays.push_back({array.name, array.axes, DType::f64, ArrayRole::temporary, {}});
     extended_.arrays.push_back({"most", {}, DType::f64, ArrayRole::temporary, {}});
@@ -54,12 +58,18 @@ Reach::Reach(const Diagram& diagram, const Extents& extents, const Rounding& rou
 void Reach::widen(const Equation& equation, BoundedValues& values) {
     if (!is_float(extended_.array(equation.target).type)) return;
     const Part part = part_of(equation.body);
-    if (has_one_order(equation, part.products)) return;
+    const bool has_orders = !has_one_order(equation, part.products);
+    std::vector<double>&error = values.error[at(equation.target)], &may = values.may[at(equation.target)];
+    if (equation.reduce == ReduceOp::sum && (has_orders || reads_reduced(equation.body))) {
+        const Column& value = values.value[at(equation.target)];
+        for (std::size_t i = 0; i < may.size(); ++i)
+            if (!std::isfinite(value[i])) may[i] = may_be_any;
+    }
+    if (!has_orders) return;
     values_ = &values;
     const double lost = part.products * rounding_.smallest;
     // Below this, what underflows is less than the smallest number's share of an ordinary one.
     const double harmless = std::min(rounding_.largest, 1 / (rounding_.unit * rounding_.unit));
-    std::vector<double>&error = values.error[at(equation.target)], &may = values.may[at(equation.target)];
     if (const double reach = most_of(equation); reach <= harmless) {
         for (double& e : error) e += e > 0 ? lost * reach : 0;
         return;
@@ -83,6 +93,11 @@ bool Reach::has_one_order(const Equation& equation, double products) const {
                return depends_on_axis(product->a, axis) &&
                       (product->op == BinaryOp::pow || depends_on_axis(product->b, axis));
            });
+}
+
+bool Reach::reads_reduced(const Expr& e) const {
+    const std::vector<ArrayId> arrays = read_arrays(e);
+    return std::any_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return reduced_[at(a)]; });
 }
 
 // ---- the reach as an expression

@@ -19,7 +19,8 @@ public:
     /// All three must live as long as this.
     Reach(const Diagram& diagram, const Extents& extents, const Rounding& rounding);
 
-    /// Widens the bounds of an equation's target by what another order of the factors may do: a value whose reach passes the largest
+    /// Widens the bounds of an equation's target by what another order may do. A sum of products with several orders, or one over other
+    /// reductions, that is not finite may be any of the infinities or NaN, as these meet otherwise. Of the factors: a value whose reach passes the largest
     /// number may be infinite or NaN, and a partial product that underflows loses the smallest number times what is multiplied with
     /// it. `values` has all arrays up to the target, whose errors and states are not dropped yet.
     ///
@@ -37,6 +38,7 @@ private:
     [[nodiscard]] ArrayId reach_id(ArrayId array) const;
     Part part_of(const Expr& e);
     Part compute_part(const Expr& e);
+    [[nodiscard]] bool reads_reduced(const Expr& e) const;
     Part factor(const Expr& e);
     [[nodiscard]] bool has_one_order(const Equation& equation, double products) const;
 
@@ -53,6 +55,7 @@ private:
     const Extents& extents_;
     Diagram extended_;  ///< the arrays, the reach of each, and a number; no equations
     std::vector<const Equation*> definitions_;
+    std::vector<bool> reduced_;  ///< by ArrayId: the result of a reduction, or made of such
     Kinds kinds_;
     BoundedValues* values_ = nullptr;  ///< while a target is widened
     std::unordered_map<Expr, Part, ExprHash, ExprEqual> parts_;

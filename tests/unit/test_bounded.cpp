@@ -192,7 +192,7 @@ TEST(Bounded, sums_of_whole_numbers_are_exact_and_large_ones_may_overflow) {
 
 TEST(Bounded, what_is_not_finite_stays_so_but_which_of_them_is_open) {
     const std::vector<double> terms = {1, infinity, 2}, invalid = {1, nan, 2};
-    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
+    for (const ReduceOp op : {ReduceOp::prod, ReduceOp::max, ReduceOp::min})
         for (const auto& row : {terms, invalid}) {
             BoundedReducer reducer(op, 3, 3, false, single);
             reducer.add(row_of(row), 3);

@@ -83,6 +83,22 @@ TEST(Reach, what_an_exponential_or_a_reduction_gives_is_one_factor) {
     EXPECT_EQ(e.judged({nan}), Judgement::bad);
 }
 
+TEST(Reach, which_infinity_a_sum_is_stays_open_where_it_has_several_orders) {
+    const std::string products = "    Y[q] = sum(k) X[q, k] * K[k]\nsizes q = 2, k = 2\n";
+    const std::vector<double> X = {1, infinity, 1, -1}, K = {1, -1};
+    // A product of inputs has one order: what follows may rely on its infinity.
+    const Evaluated plain("f(X[q, k], K[k]) -> Y[q]\n" + products, {X, K});
+    EXPECT_EQ(plain.judged({-infinity, 2}), Judgement::good);
+    EXPECT_EQ(plain.judged({nan, 2}), Judgement::bad);
+    EXPECT_EQ(plain.judged({infinity, 2}), Judgement::bad);
+    const std::string rows = "f(Z[q, k, t], K[k]) -> Y[q]\n    X[q, k] = sum(t) Z[q, k, t]\n" + products;
+    const Evaluated nested(rows.substr(0, rows.find("sizes")) + "sizes q = 2, k = 2, t = 1\n", {X, K});
+    EXPECT_EQ(nested.judged({-infinity, 2}), Judgement::good);
+    EXPECT_EQ(nested.judged({nan, 2}), Judgement::good);
+    EXPECT_EQ(nested.judged({1, 2}), Judgement::bad);
+    EXPECT_EQ(nested.judged({-infinity, nan}), Judgement::bad);
+}
+
 TEST(Reach, a_division_may_be_a_product_with_a_reciprocal) {
     const Evaluated e("f(X[a], Y[a]) -> Q[a]\n    Q[a] = X[a] / Y[a]\nsizes a = 2\n", {{1e-30F, 1}, {1e-39F, 0.5}});
     EXPECT_EQ(e.judged({1e-30F / double{1e-39F}, 2}), Judgement::good);
