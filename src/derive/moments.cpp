@@ -118,9 +118,11 @@ private:
                 if (!is_extremum(part, stream_)) continue;
                 const auto found = origin(part, sign, a);
                 if (!found) return part;
-                // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity no moment is.
+                // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity, or at NaN, no
+                // moment is.
                 const auto infinity = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
-                if (!term_.masks.empty() && stream_.values(part).has(infinity)) return part;
+                const ValueClass values = stream_.values(part);
+                if (!term_.masks.empty() && (values.has(infinity) || values.has(ValueClass::undefined))) return part;
             }
         return nullptr;
     }
@@ -196,7 +198,10 @@ private:
         std::size_t exact = rest.size();  // the factor in which the definition subtracts this very mean
         for (std::size_t i = 0; i < rest.size() && !g.mean; ++i) {
             g.mean = subtracted_mean(rest[i], minus(g.a, g.origin));
-            if (g.mean) exact = i;
+            if (!g.mean) continue;
+            exact = i;
+            if (!term_.masks.empty()) continue;
+            for (const Expr& c : lost(rest[i], to_expr(polynomial(where_defined(rest[i]))), stream_)) undefined.push_back(c);
         }
         if (!g.mean && (!g.origin || rest.size() > 1)) g.mean = weighted_mean(g);
         for (const auto& b : rest) {

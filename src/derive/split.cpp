@@ -340,6 +340,8 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
             const auto found = dominance(parts[i].e, parts[i].sign, a, masks, stream_);
             if (!found) continue;
             Extremum r = found->extremum;
+            // Under a mask that lets nothing through, the sum is 0 even beside NaN, which no difference follows.
+            if (!masks.empty() && stream_.values(r.value).has(ValueClass::undefined)) continue;
             // The least integer stands for an empty maximum: as a real number, so that no difference wraps.
             if (stream_.whole(r.value)) r = {r.is_max, r.of, cast(DType::f64, r.value), nullptr, r.guarded};
             Expr rest;
