@@ -360,12 +360,14 @@ private:
     void finish(Fold& fold, int t) const {
         std::set<ArrayId> beyond;
         for (const ArrayId id : order_) {
-            if (!needed_.contains(id) || on_stream(id) || is_state(id) || traversal(id) != t) continue;
-            const auto reads = read_arrays(body_.at(id));
-            const bool map = !definition(id).reduce &&
+            if (!needed_.contains(id) || on_stream(id) || is_state(id) || counts_.contains(id) || traversal(id) != t)
+                continue;
+            const Statement made = statement(id);
+            const auto reads = read_arrays(made.body);
+            const bool map = !made.reduce &&
                              std::none_of(reads.begin(), reads.end(), [&](ArrayId r) { return beyond.contains(r); });
             if (map) {
-                fold.finish.emplace_back(id, body_.at(id));
+                fold.finish.emplace_back(id, made.body);
             } else {
                 beyond.insert(id);
             }

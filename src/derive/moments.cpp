@@ -201,7 +201,8 @@ private:
             if (!g.mean) continue;
             exact = i;
             if (!term_.masks.empty()) continue;
-            for (const Expr& c : lost(rest[i], to_expr(polynomial(where_defined(rest[i]))), stream_)) undefined.push_back(c);
+            for (const Expr& c : lost(rest[i], to_expr(polynomial(where_defined(rest[i]))), stream_))
+                undefined.push_back(c);
         }
         if (!g.mean && (!g.origin || rest.size() > 1)) g.mean = weighted_mean(g);
         for (const auto& b : rest) {

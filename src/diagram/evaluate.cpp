@@ -283,6 +283,8 @@ Number evaluate_at(const Expr& e, Kinds& kinds, const Diagram& diagram, const Ex
         offset = offset * extents[at(array.axes[i])] + coordinate;
     }
     const Column& column = values[at(element.array)];
+    if (static_cast<std::size_t>(offset) >= column.size())
+        throw InternalError(array.name + " is read and was never computed");
     return column.at(static_cast<std::size_t>(offset)).to(kind_of(array.type));
 }
 

@@ -8,7 +8,9 @@
 #include <set>
 
 #include "derive/derive.hpp"
+#include "property/pipeline_case.hpp"
 #include "support/random_diagram.hpp"
+#include "support/random_program.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {
@@ -106,6 +108,18 @@ TEST(States, of_random_diagrams_are_all_needed) {
         ASSERT_TRUE(derived.ok()) << render(derived.errors());
         ASSERT_EQ(superfluous(*derived), "") << "seed " << seed;
     }
+}
+
+TEST(States, a_count_of_an_earlier_traversal_is_known_behind_a_later_one) {
+    const Diagram diagram = parsed_program(R"(f(K[k], G[k]) -> V, Y
+    V = sum(k) (K[k] - sum(k) G[k])^2
+    A = sum(k) abs(K[k] - V)
+    Y = A * V
+)");
+    pipeline::Coverage seen;
+    for (std::uint64_t seed = 0; seed < 20; ++seed)
+        ASSERT_EQ(pipeline::failure_of(pipeline::make_case(diagram, seed, Probe::normal), seen), "") << seed;
+    EXPECT_GT(seen.merges, 0);
 }
 
 }  // namespace
