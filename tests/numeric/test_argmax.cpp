@@ -8,16 +8,10 @@
 
 #include "diagram/evaluate.hpp"
 #include "numeric/cpu_kernel_case.hpp"
-#include "syntax/parse.hpp"
+#include "support/parsed.hpp"
 
 namespace napkin {
 namespace {
-
-Diagram parsed(const std::string& text) {
-    auto diagram = parse_diagram(std::make_shared<const Source>(Source{"argmax.nk", text}));
-    EXPECT_TRUE(diagram.ok()) << render(diagram.errors());
-    return *std::move(diagram);
-}
 
 const std::string places =
     "places(X[a, t], Z[a, t]: i32, W[a, t]: f16, U[a, t, u]) -> I[a]: i32, J[a]: i64, K[a]: i32, L[a], N[a]: i32\n"

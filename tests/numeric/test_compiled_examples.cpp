@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <optional>
 #include <random>
 
@@ -10,21 +9,13 @@
 #include "check/small_sizes.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "support/examples.hpp"
+#include "support/seeds.hpp"
 
 namespace napkin {
 namespace {
 
 constexpr std::uint64_t programs_a_module = 48;
 constexpr double most_points = 60000;
-
-/// NAPKIN_SEEDS=from:to runs other seeds than those of every day. A seed is one example, in turn, at sizes of its own.
-std::pair<std::uint64_t, std::uint64_t> seeds(std::size_t examples) {
-    const char* given = std::getenv("NAPKIN_SEEDS");
-    if (!given) return {0, examples};
-    char* end = nullptr;
-    const std::uint64_t from = std::strtoull(given, &end, 10);
-    return {from, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : from + 1};
-}
 
 /// Sizes below, at and past those of vectors and blocks, where the diagram can have them.
 std::optional<Extents> ragged_extents(const Diagram& diagram, std::mt19937_64& random) {
@@ -43,6 +34,7 @@ std::optional<Extents> ragged_extents(const Diagram& diagram, std::mt19937_64& r
 
 TEST(CompiledExamples, AreNeverBad) {
     const std::vector<ExampleDiagram> examples = example_diagrams();
+    // A seed is one example, in turn, at sizes of its own.
     const auto [first, last] = seeds(examples.size());
     int failures = 0, programs = 0, runs = 0;
     for (std::uint64_t seed = first; seed < last;) {

@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "numeric/cpu_kernel_case.hpp"
 #include "support/random_diagram.hpp"
 #include "support/random_program.hpp"
+#include "support/seeds.hpp"
 
 namespace napkin {
 namespace {
@@ -14,19 +13,10 @@ namespace {
 constexpr int shards = 2;
 constexpr std::uint64_t programs_a_module = 60;
 
-/// NAPKIN_SEEDS=from:to runs other seeds than those of every day.
-std::pair<std::uint64_t, std::uint64_t> seeds() {
-    const char* given = std::getenv("NAPKIN_SEEDS");
-    if (!given) return {0, 240};
-    char* end = nullptr;
-    const std::uint64_t from = std::strtoull(given, &end, 10);
-    return {from, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : from + 1};
-}
-
 class CompiledPrograms : public testing::TestWithParam<int> {};
 
 TEST_P(CompiledPrograms, ComputeTheirDefinition) {
-    const auto [from, to] = seeds();
+    const auto [from, to] = seeds(240);
     const std::uint64_t shard = static_cast<std::uint64_t>(GetParam());
     const std::uint64_t first = from + (to - from) * shard / shards, last = from + (to - from) * (shard + 1) / shards;
     int failures = 0, kernels = 0;

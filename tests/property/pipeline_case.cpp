@@ -13,6 +13,7 @@
 #include "derive/replay.hpp"
 #include "derive/verify.hpp"
 #include "support/random_diagram.hpp"
+#include "syntax/print.hpp"
 #include "tile/count.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
@@ -160,6 +161,19 @@ std::string failure_of(const Case& c, Coverage& seen) {
     } catch (const std::exception& e) {
         return fmt::format("thrown: {}", e.what());
     }
+}
+
+std::string made_small(const Case& c) {
+    constexpr std::uint64_t tries = 6;
+    Coverage ignored;
+    const auto failing_seed = [&](const Diagram& d) {
+        for (std::uint64_t s = c.seed; s < c.seed + tries; ++s)
+            if (!failure_of(make_case(d, s, c.probe), ignored).empty()) return s;
+        return c.seed + tries;
+    };
+    const Diagram small = reduce_failure(c.diagram, [&](const Diagram& d) { return failing_seed(d) < c.seed + tries; });
+    const Case least = make_case(small, failing_seed(small), c.probe);
+    return fmt::format("reduced to\n{}{}{}\n", print(small), describe(least), failure_of(least, ignored));
 }
 
 }  // namespace napkin::pipeline

@@ -38,4 +38,8 @@ struct Coverage {
 /// Whatever is thrown is a failure too.
 std::string failure_of(const Case& c, Coverage& seen);
 
+/// A failing case made small, as a program that can be run, and how it fails. Sizes come from the seed and change as axes go, so a few
+/// seeds are tried for each variant.
+std::string made_small(const Case& c);
+
 }  // namespace napkin::pipeline

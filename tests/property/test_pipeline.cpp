@@ -3,40 +3,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "property/pipeline_case.hpp"
 #include "support/random_diagram.hpp"
+#include "support/seeds.hpp"
 
 namespace napkin::pipeline {
 namespace {
 
-/// A failing case made small. Sizes come from the seed and change as axes go, so a few seeds are tried for each variant.
-std::string report(const Case& c, const std::string& failure) {
-    constexpr std::uint64_t tries = 6;
-    Coverage ignored;
-    const auto failing_seed = [&](const Diagram& d) {
-        for (std::uint64_t s = c.seed; s < c.seed + tries; ++s)
-            if (!failure_of(make_case(d, s), ignored).empty()) return s;
-        return c.seed + tries;
-    };
-    const Diagram small = reduce_failure(c.diagram, [&](const Diagram& d) { return failing_seed(d) < c.seed + tries; });
-    const Case least = make_case(small, failing_seed(small));
-    return "seed " + std::to_string(c.seed) + ": " + failure + "\nreduced to\n" + describe(least) +
-           failure_of(least, ignored) + "\n";
-}
-
-/// NAPKIN_SEEDS=from:to runs other seeds than those of every day.
-std::pair<std::uint64_t, std::uint64_t> seeds() {
-    const char* given = std::getenv("NAPKIN_SEEDS");
-    if (!given) return {0, 2500};
-    char* end = nullptr;
-    const std::uint64_t from = std::strtoull(given, &end, 10);
-    return {from, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : from + 1};
-}
-
 TEST(Pipeline, EveryRoomGivesWhatTheDefinitionGives) {
-    const auto [from, to] = seeds();
+    const auto [from, to] = seeds(2500);
     RecordProperty("first_seed", std::to_string(from));
     RecordProperty("last_seed", std::to_string(to - 1));
     Coverage seen;
@@ -45,7 +20,7 @@ TEST(Pipeline, EveryRoomGivesWhatTheDefinitionGives) {
         const Case c = make_case(random_diagram(seed), seed);
         const std::string failure = failure_of(c, seen);
         if (failure.empty()) continue;
-        ADD_FAILURE() << report(c, failure);
+        ADD_FAILURE() << fmt::format("seed {}: {}\n{}", seed, failure, made_small(c));
         ++failures;
     }
     fmt::print(

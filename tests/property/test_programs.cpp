@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "property/pipeline_case.hpp"
 #include "support/random_diagram.hpp"
 #include "support/random_program.hpp"
-#include "syntax/print.hpp"
+#include "support/seeds.hpp"
 
 namespace napkin::pipeline {
 namespace {
@@ -21,34 +19,10 @@ Probe probe_of(std::uint64_t seed) {
     return seed % 2 == 0 ? Probe::normal : all_probes[seed / 2 % std::size(all_probes)];
 }
 
-/// A failing case made small, as a program that can be run. Sizes change as axes go, so a few seeds are tried for each variant.
-std::string report(const Case& c, const std::string& failure) {
-    constexpr std::uint64_t tries = 6;
-    Coverage ignored;
-    const auto failing_seed = [&](const Diagram& d) {
-        for (std::uint64_t s = c.seed; s < c.seed + tries; ++s)
-            if (!failure_of(make_case(d, s, c.probe), ignored).empty()) return s;
-        return c.seed + tries;
-    };
-    const Diagram small = reduce_failure(c.diagram, [&](const Diagram& d) { return failing_seed(d) < c.seed + tries; });
-    const Case least = make_case(small, failing_seed(small), c.probe);
-    return fmt::format("seed {}: {}\n{}reduced to\n{}{}{}\n", c.seed, failure, random_program(c.seed), print(small),
-                       describe(least), failure_of(least, ignored));
-}
-
-/// NAPKIN_SEEDS=from:to runs other seeds than those of every day.
-std::pair<std::uint64_t, std::uint64_t> seeds() {
-    const char* given = std::getenv("NAPKIN_SEEDS");
-    if (!given) return {0, 2000};
-    char* end = nullptr;
-    const std::uint64_t from = std::strtoull(given, &end, 10);
-    return {from, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : from + 1};
-}
-
 class Programs : public testing::TestWithParam<int> {};
 
 TEST_P(Programs, EveryRoomGivesWhatTheDefinitionGives) {
-    const auto [from, to] = seeds();
+    const auto [from, to] = seeds(2000);
     const std::uint64_t shard = static_cast<std::uint64_t>(GetParam());
     const std::uint64_t first = from + (to - from) * shard / shards, last = from + (to - from) * (shard + 1) / shards;
     Coverage seen;
@@ -59,7 +33,9 @@ TEST_P(Programs, EveryRoomGivesWhatTheDefinitionGives) {
         if (failure.empty()) continue;
         ++failures;
         // To make a failure small takes long: a campaign says the seeds, and each run alone is made small.
-        ADD_FAILURE() << (last - first <= most_made_small ? report(c, failure) : fmt::format("seed {}: {}", seed, failure));
+        ADD_FAILURE() << (last - first <= most_made_small
+                              ? fmt::format("seed {}: {}\n{}{}", seed, failure, random_program(seed), made_small(c))
+                              : fmt::format("seed {}: {}", seed, failure));
     }
     RecordProperty("first_seed", std::to_string(first));
     RecordProperty("programs", std::to_string(last - first));

@@ -4,17 +4,10 @@
 #include <functional>
 
 #include "check/validate.hpp"
-#include "derive/derive.hpp"
-#include "syntax/parse.hpp"
+#include "support/parsed.hpp"
 
 namespace napkin {
 namespace {
-
-Derived derived_from(const std::string& text) {
-    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
-    if (!diagram) throw std::runtime_error(render(diagram.errors()));
-    return derive(*diagram).value();
-}
 
 const char* const attention =
     "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n"

@@ -4,18 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "derive/derive.hpp"
 #include "run_test_support.hpp"
-#include "syntax/parse.hpp"
+#include "support/parsed.hpp"
 
 namespace napkin {
 namespace {
-
-Derived derived_from(const std::string& text) {
-    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
-    if (!diagram) throw std::runtime_error(render(diagram.errors()));
-    return derive(*diagram).value();
-}
 
 const char* const softmax = "f(X[q, x]) -> P[q, x]\n    P[q, x] = softmax(x) where(x <= q, X[q, x], -inf)\n";
 

@@ -7,6 +7,7 @@
 #include "diagram/box.hpp"
 #include "diagram/check_indices.hpp"
 #include "diagram/evaluate.hpp"
+#include "support/parsed.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 
@@ -16,12 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 
 Expr number(std::int64_t n) { return constant(static_cast<double>(n)); }
-
-Diagram parsed(const std::string& text) {
-    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
-    if (!diagram.ok()) throw std::runtime_error(render(diagram.errors()));
-    return *diagram;
-}
 
 const Read& first_read(const Diagram& d, const std::string& array) {
     const Read* found = nullptr;

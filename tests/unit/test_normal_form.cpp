@@ -11,16 +11,10 @@
 #include "diagram/evaluate.hpp"
 #include "diagram/verifier.hpp"
 #include "run/derivation.hpp"
-#include "syntax/parse.hpp"
+#include "support/parsed.hpp"
 
 namespace napkin {
 namespace {
-
-Diagram parsed(const std::string& text) {
-    auto d = parse_diagram(std::make_shared<Source>(Source{"test.nk", text}), {});
-    if (!d) throw std::runtime_error(render(d.errors()));
-    return std::move(d).value();
-}
 
 Derived derived(const std::string& text) {
     Derived d = derive(parsed(text)).value();
