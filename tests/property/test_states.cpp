@@ -111,10 +111,12 @@ TEST(States, of_random_diagrams_are_all_needed) {
 }
 
 TEST(States, a_count_of_an_earlier_traversal_is_known_behind_a_later_one) {
-    const Diagram diagram = parsed_program(R"(f(K[k], G[k]) -> V, Y
-    V = sum(k) (K[k] - sum(k) G[k])^2
-    A = sum(k) abs(K[k] - V)
-    Y = A * V
+    const Diagram diagram = parsed_program(R"(f(K[k], W[h, k]) -> Y, C[h]
+    F = sum(k) K[k]
+    V = sum(k) (K[k] - F)^2
+    Y = V + 1
+    A = sum(k) abs(K[k] - F)
+    C[h] = sum(k) V * W[h, k] * A
 )");
     pipeline::Coverage seen;
     for (std::uint64_t seed = 0; seed < 20; ++seed)
