@@ -218,7 +218,7 @@ private:
         return state && state->reduce == ReduceOp::sum && state->reduce_axes == stream_.axes ? state : nullptr;
     }
 
-    /// −b as the very mean of `of`: N/D with N = Σ w·of and D = Σ w, or N/n.
+    /// −b as the very mean of `of`: N/D with N = Σ w·of and D = Σ w, or N = Σ κ·of times 1/(κ·n), κ being fixed.
     std::optional<Mean> subtracted_mean(const Expr& b, const Expr& of) {
         const Polynomial p = -polynomial(where_defined(b));
         if (p.size() != 1 || p[0].coefficient <= 0) return std::nullopt;
@@ -250,11 +250,12 @@ private:
             mean.value = ratio(numerator, denominator);
             return mean;
         }
-        if (!n.masks.empty() || !equal_over_reals(n.e, a) ||
-            !(other * polynomial(number_of_points(stream_)) == Polynomial{{1, {}}}))
+        const auto scale = quotient(polynomial(n.e), polynomial(a));
+        if (!n.masks.empty() || !scale || !stream_.fixed(to_expr(*scale)) ||
+            !(other * *scale * polynomial(number_of_points(stream_)) == Polynomial{{1, {}}}))
             return std::nullopt;
         const Expr count = options_.make_state({"_count", ReduceOp::sum, constant(1), {}});
-        mean.value = mean_of_points(numerator, count);
+        mean.value = mean_of_points(numerator, count, *scale == Polynomial{{1, {}}} ? nullptr : to_expr(*scale));
         return mean;
     }
 
@@ -300,8 +301,8 @@ private:
     static Expr ratio(const Expr& total, const Expr& weight) {
         return select(binary(BinaryOp::eq, weight, constant(0)), constant(0), binary(BinaryOp::div, total, weight));
     }
-    static Expr mean_of_points(const Expr& total, const Expr& count) {
-        return binary(BinaryOp::div, total, binary(BinaryOp::max, count, constant(1)));
+    static Expr mean_of_points(const Expr& total, const Expr& count, const Expr& scale = nullptr) {
+        return binary(BinaryOp::div, total, times(binary(BinaryOp::max, count, constant(1)), scale));
     }
 
     // --- moments ------------------------------------------------------------------------------------------------------------
