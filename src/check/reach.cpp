@@ -60,7 +60,8 @@ void Reach::widen(const Equation& equation, BoundedValues& values) {
     const Part part = part_of(equation.body);
     const bool has_orders = !has_one_order(equation, part.products);
     std::vector<double>&error = values.error[at(equation.target)], &may = values.may[at(equation.target)];
-    if (equation.reduce == ReduceOp::sum && (has_orders || reads_reduced(equation.body))) {
+    const bool is_open = reads_reduced(equation.body) || (has_orders && !is_product_of_inputs(equation));
+    if (equation.reduce == ReduceOp::sum && is_open) {
         const Column& value = values.value[at(equation.target)];
         for (std::size_t i = 0; i < may.size(); ++i)
             if (!std::isfinite(value[i])) may[i] = may_be_any;
@@ -95,6 +96,25 @@ bool Reach::has_one_order(const Equation& equation, double products) const {
            });
 }
 
+/// But for finite numbers that are the same everywhere, so that the infinities among its terms are those of the sum in every order.
+bool Reach::is_product_of_inputs(const Equation& equation) const {
+    std::vector<Expr> factors{equation.body};
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+        const Expr e = factors[i];
+        if (const auto* b = as<Binary>(e); b && b->op == BinaryOp::mul) {
+            factors.push_back(b->a);
+            factors.push_back(b->b);
+            continue;
+        }
+        if (free_axes(e).empty() && read_arrays(e).empty()) continue;
+        const auto* r = as<Read>(e);
+        if (r == nullptr || !is_factor(r->array)) return false;
+        for (const AxisId axis : equation.reduce_axes)
+            if (!depends_on_axis(e, axis)) return false;
+    }
+    return true;
+}
+
 bool Reach::reads_reduced(const Expr& e) const {
     const std::vector<ArrayId> arrays = read_arrays(e);
     return std::any_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return reduced_[at(a)]; });
@@ -126,12 +146,14 @@ Reach::Part Reach::compute_part(const Expr& e) {
     if (is_integer(kinds_(e))) return factor(e);
     if (const auto* r = as<Read>(e)) {
         const Expr reach = read(reach_id(r->array), r->indices);
-        return {reach, is_factor(r->array) ? 0 : part_of(definitions_[at(r->array)]->body).products};
+        if (is_factor(r->array)) return {reach, 0};
+        const Part map = part_of(definitions_[at(r->array)]->body);
+        return {reach, map.products, map.has_terms};
     }
     if (const auto* c = as<Cast>(e)) return part_of(c->a);
     if (const auto* s = as<Select>(e)) {
         const Part a = part_of(s->a), b = part_of(s->b);
-        return {select(s->condition, a.reach, b.reach), std::max(a.products, b.products)};
+        return {select(s->condition, a.reach, b.reach), std::max(a.products, b.products), a.has_terms || b.has_terms};
     }
     if (const auto* u = as<Unary>(e)) return u->op == UnaryOp::neg || u->op == UnaryOp::abs ? part_of(u->a) : factor(e);
     const auto* const b = as<Binary>(e);
@@ -140,7 +162,7 @@ Reach::Part Reach::compute_part(const Expr& e) {
         case BinaryOp::add:
         case BinaryOp::sub: {
             const Part x = part_of(b->a), y = part_of(b->b);
-            return {binary(BinaryOp::add, x.reach, y.reach), std::max(x.products, y.products)};
+            return {binary(BinaryOp::add, x.reach, y.reach), std::max(x.products, y.products), true};
         }
         case BinaryOp::max:
         case BinaryOp::min: {
@@ -149,17 +171,19 @@ Reach::Part Reach::compute_part(const Expr& e) {
         }
         case BinaryOp::mul: {
             const Part x = part_of(b->a), y = part_of(b->b);
-            return {times(times(x.reach, y.reach), constant(slack)), x.products + y.products + 1};
+            const bool has_terms = x.has_terms || y.has_terms;
+            return {times(times(x.reach, y.reach), constant(slack)), x.products + y.products + (has_terms ? 2 : 1),
+                    has_terms};
         }
         case BinaryOp::div: {
             const Part x = part_of(b->a), y = factor(binary(BinaryOp::div, constant(1), b->b));
-            return {times(x.reach, y.reach), x.products + 2};
+            return {times(x.reach, y.reach), x.products + 2, x.has_terms};
         }
         case BinaryOp::pow: {
             const double power = whole_power(*b);
             if (power == 0) return factor(e);
             const Part x = part_of(b->a);
-            return {binary(BinaryOp::pow, x.reach, b->b), power * (x.products + 1) - 1};
+            return {binary(BinaryOp::pow, x.reach, b->b), power * (x.products + 1) - 1, x.has_terms};
         }
         default: return factor(e);
     }

@@ -28,10 +28,12 @@ public:
     void widen(const Equation& equation, BoundedValues& values);
 
 private:
-    /// An expression's reach, which reads the reaches of arrays, and the multiplications on the way to it.
+    /// An expression's reach, which reads the reaches of arrays, and the multiplications on the way to it; one over a sum counts twice, as
+    /// it may be one of each term.
     struct Part {
         Expr reach;
         double products = 0;
+        bool has_terms = false;  ///< it is a sum or a difference
     };
 
     [[nodiscard]] bool is_factor(ArrayId array) const;
@@ -41,6 +43,7 @@ private:
     [[nodiscard]] bool reads_reduced(const Expr& e) const;
     Part factor(const Expr& e);
     [[nodiscard]] bool has_one_order(const Equation& equation, double products) const;
+    [[nodiscard]] bool is_product_of_inputs(const Equation& equation) const;
 
     double most(const Expr& reach);
     double most_of_array(ArrayId array);

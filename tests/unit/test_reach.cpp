@@ -55,6 +55,16 @@ TEST(Reach, a_factor_that_leaves_a_sum_lets_only_what_it_tames_overflow) {
     EXPECT_EQ(e.judged({first, second * 1.001}), Judgement::bad);
 }
 
+TEST(Reach, a_product_over_a_difference_may_be_taken_of_each_term) {
+    const Evaluated e(
+        "f(X[a, t], M[a], W[t]) -> Y[a]\n    N[a, t] = X[a, t] - M[a]\n    Y[a] = sum(t) N[a, t] * W[t]\nsizes a = 2, "
+        "t = 1\n",
+        {{1e38F, 2}, {1e38F, 1}, {10}});
+    EXPECT_EQ(e.judged({0, 10}), Judgement::good);
+    EXPECT_EQ(e.judged({nan, 10}), Judgement::good);
+    EXPECT_EQ(e.judged({0, nan}), Judgement::bad);
+}
+
 TEST(Reach, a_partial_product_that_underflows_is_lost) {
     const Evaluated e("f(X[a], Y[a], Z[a]) -> P[a]\n    P[a] = X[a] * Y[a] * Z[a]\nsizes a = 3\n",
                       {{1e30F, 1e-30F, 1e30F}, {1e-30F, 1, 1}, {1e-20F, 1, 1e-30F}});
@@ -91,6 +101,14 @@ TEST(Reach, which_infinity_a_sum_is_stays_open_where_it_has_several_orders) {
     EXPECT_EQ(plain.judged({-infinity, 2}), Judgement::good);
     EXPECT_EQ(plain.judged({nan, 2}), Judgement::bad);
     EXPECT_EQ(plain.judged({infinity, 2}), Judgement::bad);
+    const Evaluated scaled(
+        "f(X[q, k], K[k]) -> Y[q]\n    Y[q] = sum(k) X[q, k] * K[k] * size(k)^-0.5\nsizes q = 2, k = 2\n", {X, K});
+    EXPECT_EQ(scaled.judged({nan, std::sqrt(2.0)}), Judgement::bad);
+    // An infinite factor that leaves the sum meets what is left of it.
+    const Evaluated leaving("f(s, K[k]) -> Y\n    Y = sum(k) s * K[k]\nsizes k = 2\n", {{infinity}, {1, -2}});
+    EXPECT_EQ(leaving.judged({-infinity}), Judgement::good);
+    EXPECT_EQ(leaving.judged({nan}), Judgement::good);
+    EXPECT_EQ(leaving.judged({1}), Judgement::bad);
     const std::string rows = "f(Z[q, k, t], K[k]) -> Y[q]\n    X[q, k] = sum(t) Z[q, k, t]\n" + products;
     const Evaluated nested(rows.substr(0, rows.find("sizes")) + "sizes q = 2, k = 2, t = 1\n", {X, K});
     EXPECT_EQ(nested.judged({-infinity, 2}), Judgement::good);
