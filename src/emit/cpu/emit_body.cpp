@@ -263,29 +263,6 @@ ValueId BodyWriter::as_mask(ValueId id) {
     return v;
 }
 
-/// A real number that stands for an integer is one.
-ValueId BodyWriter::as_whole(ValueId id) {
-    if (at(id).is_whole) return id;
-    if (at(id).is_constant) return whole(whole_literal(static_cast<std::int64_t>(at(id).constant)), {}, 4, {});
-    return at(id).is_mask ? whole("int64_t({0} ? 1 : 0)", {id}, 4, {1}) : whole("int64_t({0})", {id}, 4, {0});
-}
-
-ValueId BodyWriter::whole(std::string pattern, std::vector<ValueId> args, int precedence,
-                          std::vector<int> argument_precedence) {
-    Value v;
-    v.pattern = std::move(pattern);
-    v.precedence = precedence;
-    v.argument_precedence = std::move(argument_precedence);
-    v.is_whole = true;
-    for (const ValueId a : args) {
-        v.row |= at(a).row;
-        v.level = std::max(v.level, at(a).level);
-        v.argument_use.push_back(Use::plain);
-    }
-    v.args = std::move(args);
-    return intern(std::move(v));
-}
-
 ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
     switch (o) {
         case BinaryOp::add: return op("{0} + {1}", {a, b}, 1, {1, 2});
@@ -513,47 +490,6 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
         case BinaryOp::logical_and:
         case BinaryOp::logical_or: return logical(b.op, a, c);
         default: return compare(b.op, as_number(a), as_number(c));
-    }
-}
-
-/// An integer that real numbers may not hold.
-ValueId BodyWriter::lower_whole(const Expr& e, Kind kind) {
-    const int bits = kind == Kind::i32 ? 32 : 64;
-    if (const auto* c = as<Constant>(e)) return whole(whole_literal(*whole_of(*c)), {}, 4, {});
-    if (const auto* size = as<AxisSize>(e)) return whole(whole_literal(frame_.extent(size->axis)), {}, 4, {});
-    if (const auto* index = as<AxisIndex>(e)) return axis_index(index->axis, true);
-    if (const auto* u = as<Unary>(e)) {
-        const ValueId a = as_whole(lower(u->a));
-        if (u->op == UnaryOp::floor) return a;
-        return whole(fmt::format("whole_{}<{}>({{0}})", u->op == UnaryOp::neg ? "neg" : "abs", bits), {a}, 4, {0});
-    }
-    if (const auto* b = as<Binary>(e)) return lower_whole_binary(*b, kind);
-    if (const auto* s = as<Select>(e)) {
-        const ValueId c = as_mask(lower(s->condition)), a = as_whole(lower(s->a)), b = as_whole(lower(s->b));
-        return whole("({0} ? {1} : {2})", {c, a, b}, 4, {1, 0, 0});
-    }
-    const Expr& from = std::get<Cast>(e->v).a;
-    const ValueId a = lower(from);
-    if (is_integer(whole_values_.kind(from)))
-        return bits == 64 ? as_whole(a) : whole("wrap<32>({0})", {as_whole(a)}, 4, {0});
-    return whole(fmt::format("whole_of<{}>({{0}})", bits), {as_number(a)}, 4, {0});
-}
-
-ValueId BodyWriter::lower_whole_binary(const Binary& b, Kind kind) {
-    const ValueId x = as_whole(lower(b.a)), y = as_whole(lower(b.b));
-    const auto call_whole = [&](const char* function) {
-        return whole(fmt::format("{}<{}>({{0}}, {{1}})", function, kind == Kind::i32 ? 32 : 64), {x, y}, 4, {0, 0});
-    };
-    switch (b.op) {
-        case BinaryOp::add: return call_whole("whole_add");
-        case BinaryOp::sub: return call_whole("whole_sub");
-        case BinaryOp::mul: return call_whole("whole_mul");
-        case BinaryOp::floor_div: return call_whole("whole_div");
-        case BinaryOp::mod: return call_whole("whole_mod");
-        case BinaryOp::pow: return call_whole("whole_pow");
-        case BinaryOp::min: return whole("min_index({0}, {1})", {x, y}, 4, {0, 0});
-        case BinaryOp::max: return whole("max_index({0}, {1})", {x, y}, 4, {0, 0});
-        default: throw InternalError("emit: an operator that integers do not have");
     }
 }
 
