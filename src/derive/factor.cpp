@@ -168,8 +168,13 @@ private:
                                                binary(BinaryOp::pow, t.tail, number_of_points(stream_))))
                          : as<Constant>(value) ? value
                                                : multiplied(value, t.tail);
-            if (const auto absorbing = law(op_, tail_action()).absorbing; t.masked_tail && absorbing)
-                acted = select(binary(BinaryOp::eq, value, constant(*absorbing)), constant(*absorbing), acted);
+            if (const auto absorbing = law(op_, tail_action()).absorbing; t.masked_tail && absorbing) {
+                // Where nothing was selected, or of an extremum a 0 that a mask put there, the factor does not count, not even an infinite one.
+                Expr stays = binary(BinaryOp::eq, value, constant(*absorbing));
+                if (*absorbing != 0)
+                    stays = binary(BinaryOp::logical_or, stays, binary(BinaryOp::eq, value, constant(0)));
+                acted = select(stays, *absorbing != 0 ? value : constant(0), acted);
+            }
             value = acted;
         }
         for (const Expr& condition : t.undefined) value = select(condition, constant(nan), value);

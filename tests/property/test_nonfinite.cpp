@@ -65,6 +65,12 @@ const Program programs[] = {
     T = sum(t) where(A[t] == 1, P[t] - M, 0)
     U = sum(t) where(A[t] == 1, exp(P[t] - M), 0)
 )"},
+    {"a_masked_0_under_an_infinite_factor", R"(f(A[t], B[t]) -> M, N, T
+    F = max(t) exp(B[t])
+    M = max(t) where(A[t] == 1, F, 0)
+    N = min(t) where(A[t] == 1, F * exp(B[t]), 0)
+    T = sum(t) where(A[t] == 1, F * B[t], 0)
+)"},
     {"a_mask_beside_an_empty_maximum", R"(f(A[t], B[t]) -> T, U, W
     S[t] = where(B[t] > 100, B[t], -inf)
     M = max(t) S[t]
