@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "derive/centre.hpp"
 #include "derive/extrema.hpp"
 #include "derive/law.hpp"
 #include "derive/moments.hpp"

@@ -11,7 +11,4 @@ namespace napkin {
 std::variant<Expr, FactorFailure> moments(const Term& term, const Stream& stream, const FactorOptions& options,
                                           Conditions& undefined);
 
-/// Π size(a): the number of reduced points.
-Expr number_of_points(const Stream& stream);
-
 }  // namespace napkin

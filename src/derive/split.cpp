@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "algebra/polynomial.hpp"
+#include "derive/centre.hpp"
 #include "derive/law.hpp"
-#include "derive/moments.hpp"
 
 namespace napkin {
 namespace {
@@ -14,11 +14,6 @@ namespace {
 constexpr std::size_t max_terms = 64;  // an expansion beyond this is refused rather than left to grow
 constexpr int max_power = 8;
 constexpr double inf = std::numeric_limits<double>::infinity();
-
-bool is_zero(const Expr& e) {
-    const auto* c = as<Constant>(e);
-    return c && c->value == 0;
-}
 
 /// b^exponent with a constant base above 1, or e^exponent (base null).
 struct Power {

@@ -77,7 +77,7 @@ const Program programs[] = {
     T = sum(t) where(A[t] == 1, exp(S[t] - M), 0)
     U = sum(t) where(t < 0, exp(S[t] - M), 0)
     R = sqrt(sum(t) B[t])
-    W = sum(t) where(A[t] == 1, t - R, 0)
+    W = sum(t) where(A[t] == 1, t - R, 0) + where(A[t] == 2, B[t] - sum(t) B[t], 0)
 )"},
     {"chunks_of_a_mask_beside_minus_infinity", R"(f(B[t]) -> Z, H
     S[t] = where(t < 0, B[t], -inf)
