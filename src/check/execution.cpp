@@ -25,13 +25,46 @@ std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     return terms;
 }
 
-void for_each_loop(const std::vector<TileStatement>& body, const std::function<void(const TileLoop&)>& f) {
+/// Calls `f` with every loop and `g` with every computation, those inside of loops too.
+void for_each(const std::vector<TileStatement>& body, const std::function<void(const TileLoop&)>& f,
+              const std::function<void(const Compute&)>& g) {
     for (const TileStatement& s : body) {
+        if (const auto* compute = std::get_if<Compute>(&s)) g(*compute);
         const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
         if (loop == nullptr) continue;
         f(**loop);
-        for_each_loop((*loop)->body, f);
+        for_each((*loop)->body, f, g);
     }
+}
+
+/// How many terms one after the other, where the axes with these numbers of terms are reduced by several computations, each the axes of a
+/// set together: a contraction of many operands is one of two after the other. Axes that no set has are reduced with all others.
+std::int64_t terms_in_turn(const std::map<std::string, std::int64_t>& terms,
+                           const std::set<std::set<std::string>>& together) {
+    std::set<std::set<std::string>> parts;
+    for (const auto& set : together) {
+        std::set<std::string> part;
+        for (const std::string& axis : set)
+            if (terms.contains(axis)) part.insert(axis);
+        if (!part.empty()) parts.insert(part);
+    }
+    const auto is_within_another = [&](const std::set<std::string>& part) {
+        return std::any_of(parts.begin(), parts.end(), [&](const auto& other) {
+            return other != part && std::includes(other.begin(), other.end(), part.begin(), part.end());
+        });
+    };
+    std::int64_t in_turn = 0, with_all = 1;
+    std::set<std::string> reduced;
+    for (const auto& part : parts) {
+        if (is_within_another(part)) continue;
+        std::int64_t product = 1;
+        for (const std::string& axis : part) product = saturating_mul(product, terms.at(axis));
+        in_turn = saturating_add(in_turn, product);
+        reduced.insert(part.begin(), part.end());
+    }
+    for (const auto& [axis, n] : terms)
+        if (!reduced.contains(axis)) with_all = saturating_mul(with_all, n);
+    return saturating_mul(with_all, std::max<std::int64_t>(in_turn, 1));
 }
 
 }  // namespace
@@ -56,6 +89,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Til
     std::map<std::string, std::int64_t> chunk;
     std::int64_t most_chunks = 1;
     std::set<std::int64_t> streamed_extents;
+    std::set<std::set<std::string>> together;  // the axes of each reduction
     for (const TileKernel& kernel : program.kernels) {
         bool is_double = false;
         for (const Variable& v : kernel.variables) {
@@ -65,26 +99,34 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Til
                 e.kept[at(*id)] = v.memory_type;
         }
         if (!is_double) e.working = DType::f32;
-        for_each_loop(kernel.body, [&](const TileLoop& loop) {
+        const auto see_loop = [&](const TileLoop& loop) {
             const std::int64_t extent = program.extents[at(loop.axis)],
                                size = std::clamp<std::int64_t>(loop.chunk, 1, extent);
             std::int64_t& known = chunk[program.diagram.axis(loop.axis).name];
             known = std::max(known, size);
             streamed_extents.insert(extent);
             most_chunks = std::max(most_chunks, (extent + size - 1) / size);
-        });
+        };
+        const auto see_reduction = [&](const Compute& compute) {
+            std::set<std::string> axes;
+            for (const AxisId axis : compute.reduce_axes) axes.insert(program.diagram.axis(axis).name);
+            if (compute.reduce) together.insert(axes);
+        };
+        for_each(kernel.body, see_loop, see_reduction);
     }
     for (const Equation& equation : diagram.equations) {
-        std::int64_t terms = 1;
+        std::map<std::string, std::int64_t> terms;
         bool is_streamed = false;
         for (const AxisId axis : equation.reduce_axes) {
             const auto loop = chunk.find(diagram.axis(axis).name);
-            terms = saturating_mul(terms,
-                                   loop == chunk.end() ? extents[at(axis)] : std::min(loop->second, extents[at(axis)]));
+            terms[diagram.axis(axis).name] = loop == chunk.end() ? extents[at(axis)]
+                                                                 : std::min(loop->second, extents[at(axis)]);
             // An axis may run under the name of another one of its size.
             is_streamed = is_streamed || loop != chunk.end() || streamed_extents.contains(extents[at(axis)]);
         }
-        e.depth.push_back(equation.reduce ? saturating_add(terms, is_streamed ? roundings_a_chunk * most_chunks : 0) : 0);
+        e.depth.push_back(equation.reduce ? saturating_add(terms_in_turn(terms, together),
+                                                           is_streamed ? roundings_a_chunk * most_chunks : 0)
+                                          : 0);
     }
     return e;
 }

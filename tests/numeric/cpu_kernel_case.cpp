@@ -148,7 +148,7 @@ Plan random_plan(const Derived& derived, const Extents& extents, std::uint64_t s
         }
         for (std::size_t a = 0; a < extents.size(); ++a)
             if (pick(4) != 0) k.stream[derived.diagram.axes[a].name] = {1 + pick(extents[a]), "", false};
-        if (pick(8) == 0)
+        if (pick(8) == 0 && !extents.empty())
             k.vector_axis =
                 derived.diagram.axes[static_cast<std::size_t>(pick(static_cast<std::int64_t>(extents.size())))].name;
         k.threads = {1 + pick(2), "", false};

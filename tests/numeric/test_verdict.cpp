@@ -61,6 +61,24 @@ TEST(CompiledVerdict, double_precision_and_sizes_of_one_are_good) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) expect_good(one, seed);
 }
 
+TEST(CompiledVerdict, a_long_product_is_judged_and_compared_as_it_is_contracted) {
+    const Compilation c = compiled(
+        "f(A[a, b], B[b, c], C[c, d], D[d, e], E[e, f]) -> Y[a, f]\n"
+        "    Y[a, f] = sum(b, c, d, e) A[a, b] * B[b, c] * C[c, d] * D[d, e] * E[e, f]\n",
+        {{"a", 48}, {"b", 48}, {"c", 48}, {"d", 48}, {"e", 48}, {"f", 48}});
+    // Four sums of 48 terms in turn, not one of 48^4, of which no value would have a bound.
+    expect_good(c, 1);
+    EXPECT_EQ(useful_flops(c), 4 * 2.0 * 48 * 48 * 48);
+    const std::vector<Tensor> inputs = all_inputs(c.diagram, c.extents, {}, 1).value();
+    std::vector<Tensor> outputs;
+    RunOptions options;
+    options.seconds = 0;
+    const auto report = run_and_report(c, inputs, options, outputs);
+    ASSERT_TRUE(report) << render(report.errors());
+    EXPECT_EQ(report->dense_flops, useful_flops(c));
+    EXPECT_TRUE(report->baseline_seconds);
+}
+
 TEST(CompiledVerdict, a_wrong_row_beside_one_that_overflows_is_bad) {
     const Compilation c = compiled("f(X[a, t]) -> Y[a]\n    Y[a] = sum(t) exp(X[a, t])\nsizes a = 8, t = 100\n");
     std::vector<Tensor> inputs = all_inputs(c.diagram, c.extents, {}, 1).value();
