@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 
 programs=20000 compiled=5000 examples=5000 first=1000000 seconds=36000 jobs=$(nproc) build=build/release
 record=bench/results/$(date +%F)-random-programs.json
+arguments=$*
 while [ $# -gt 0 ]; do
     case $1 in
         --programs) programs=$2 ;;
@@ -55,10 +56,10 @@ pieces | xargs -r -P "$jobs" -n 3 sh -c '
     NAPKIN_SEEDS=$3 nice "$build/tests/$1" --gtest_filter="$2" --gtest_output="json:$log.json" \
         >"$log.log" 2>&1 || { tail -n 40 "$log.log" >&2; true; }' piece
 
-python3 - "$folder" "$record" "$first" <<'PYTHON'
-import glob, json, os, re, subprocess, sys
+python3 - "$folder" "$record" "$first" "$arguments" <<'PYTHON'
+import datetime, glob, json, os, re, subprocess, sys
 
-folder, record, first = sys.argv[1:]
+folder, record, first, command = sys.argv[1:]
 totals, failures, seconds = {}, [], {}
 kinds = {"Programs": "interpreted", "CompiledPrograms": "compiled", "CompiledExamples": "examples"}
 for path in sorted(glob.glob(folder + "/*.json")):
@@ -81,7 +82,9 @@ for kind in totals:
     totals[kind]["failures"] = sum(f["kind"] == kind for f in failures)
     totals[kind]["processor_seconds"] = round(seconds[kind], 1)
 commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-document = {"commit": commit, "first_seed": int(first), **totals, "failures": failures, "pieces_that_ended_early": missing}
+device = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
+document = {"date": datetime.date.today().isoformat(), "device": f"{device}, {os.cpu_count()} cores", "commit": commit,
+            "command": "scripts/nightly.sh " + command, "first_seed": int(first), **totals, "failures": failures, "pieces_that_ended_early": missing}
 with open(record, "w") as out:
     json.dump(document, out, indent=2)
     out.write("\n")
