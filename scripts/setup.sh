@@ -8,7 +8,8 @@
 # Prints one line where it has something to install and nothing where it has not. Exit code 3: it may not install.
 set -eu
 
-run='g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libhwloc-dev'
+run='g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libhwloc-dev
+libopenblas0-pthread'
 test="$run libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev clang-format-19 python3"
 all="$test clang-19 libclang-rt-19-dev llvm-19 clang-tidy-19"
 

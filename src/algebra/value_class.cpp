@@ -48,7 +48,6 @@ ValueClass of_finite(BinaryOp op, double a, double b) {
         case BinaryOp::sub: return a * b > 0 ? ValueClass::finite() : value_class(a - b);
         case BinaryOp::div:
         case BinaryOp::floor_div:
-            if (b == 0) return a == 0 ? ValueClass(Kind::undefined) : ValueClass(Kind::infinite | Kind::minus_infinite);
             return op == BinaryOp::div ? value_class(a / b) : value_class(a / b) | ValueClass(Kind::zero);
         case BinaryOp::mod: return b == 0 ? ValueClass(Kind::undefined) : value_class(b) | ValueClass(Kind::zero);
         case BinaryOp::pow:
@@ -74,7 +73,13 @@ ValueClass of_binary(BinaryOp op, ValueClass a, ValueClass b) {
     ValueClass out;
     for_each_kind(a, [&](double x) {
         for_each_kind(b, [&](double y) {
-            out |= std::isfinite(x) && std::isfinite(y) ? of_finite(op, x, y) : value_class(apply(op, x, y));
+            const bool divides_by_zero = y == 0 && (op == BinaryOp::div || op == BinaryOp::floor_div);
+            // The sign of a zero depends on how it came about.
+            if (divides_by_zero)
+                out |= x == 0 || std::isnan(x) ? ValueClass(Kind::undefined)
+                                               : ValueClass(Kind::infinite | Kind::minus_infinite);
+            else
+                out |= std::isfinite(x) && std::isfinite(y) ? of_finite(op, x, y) : value_class(apply(op, x, y));
         });
     });
     return out;

@@ -49,7 +49,7 @@ private:
 
     void check(const ScheduleItem& item) {
         static const std::vector<std::string> own{"group", "stream", "threads", "rows", "vectors", "vector"},
-            others{"form", "subloop"};
+            others{"form"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
         } else if (item.kind == "stream") {
@@ -62,6 +62,10 @@ private:
             check_number(item, choices_.vectors, 1024);
         } else if (item.kind == "vector") {
             check_vector(item);
+        } else if (item.kind == "subloop") {
+            error("unsupported-choice", item,
+                  fmt::format("subloop {} cuts nothing: no kernel has a loop inside of its stream", item.axis),
+                  "one of group, stream, threads, vector, vectors, rows, form", "leave the line out");
         } else if (std::find(others.begin(), others.end(), item.kind) == others.end()) {
             std::vector<std::string> kinds = own;
             kinds.insert(kinds.end(), others.begin(), others.end());

@@ -366,8 +366,14 @@ TEST(ValueClass, HoldsEveryValueOfRandomExpressions) {
                 bool tame = true;
                 visit(e, [&](const Expr& n) {
                     const double part = field.at(n, x, y);
-                    tame = tame && !(std::fabs(part) > 1e9 && std::isfinite(part)) &&
+                    tame = tame && !(std::fabs(part) > 300 && std::isfinite(part)) &&
                            (part == 0 || !(std::fabs(part) < 1e-9));
+                    const auto* operation = as<Binary>(n);
+                    if (!operation || operation->op != BinaryOp::pow) return;
+                    const double base = field.at(operation->a, x, y), exponent = field.at(operation->b, x, y);
+                    const bool beyond = std::isfinite(base) && base != 0 && std::isfinite(exponent) &&
+                                        (std::isinf(part) || part == 0);
+                    tame = tame && !beyond;
                 });
                 if (!tame) continue;
                 const double value = field.at(e, x, y);

@@ -182,6 +182,9 @@ TEST(Plan, HandMadeChoicesThatBreakARule) {
     r = refusal(d, e, item("treads", "", 2));
     EXPECT_EQ(r.code, "unknown-choice");
     EXPECT_THAT(r.hint, HasSubstr("'threads'"));
+    r = refusal(d, e, item("subloop", "k", 7));
+    EXPECT_EQ(r.code, "unsupported-choice");
+    EXPECT_THAT(r.message, HasSubstr("subloop k cuts nothing"));
 }
 
 TEST(Plan, MemoryLimitsHandMadeChoices) {
