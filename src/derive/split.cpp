@@ -473,87 +473,9 @@ std::optional<Terms> Splitter::choice(const Expr& e, const Select& s, const Cond
 }
 
 std::optional<Shifted> Splitter::separate(const Expr& e) {
-    if (const auto hit = separated_.find(e); hit != separated_.end()) return hit->second;
-    auto out = compute_separate(e);
-    separated_.emplace(e, out);
+    auto out = separator_.separate(e);
+    if (!out) fail(separator_.failure().reason, separator_.failure().term);
     return out;
-}
-
-std::optional<Shifted> Splitter::compute_separate(const Expr& e) {
-    if (!stream_.runs(e) && stream_.streams(e)) return Shifted{e, nullptr};
-    if (!stream_.streams(e)) return Shifted{nullptr, e};
-    if (const auto* b = as<Binary>(e)) {
-        if (b->op == BinaryOp::add || b->op == BinaryOp::sub) {
-            const auto x = separate(b->a);
-            const auto y = x ? separate(b->b) : std::nullopt;
-            if (!x || !y) return std::nullopt;
-            if (b->op == BinaryOp::sub) return Shifted{minus(x->a, y->a), minus(x->b, y->b)};
-            return Shifted{plus(x->a, y->a), plus(x->b, y->b)};
-        }
-        if (b->op == BinaryOp::mul || b->op == BinaryOp::div) return separate_product(e, *b);
-    }
-    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) {
-        const auto inner = separate(u->a);
-        if (!inner) return std::nullopt;
-        return Shifted{negated(inner->a), negated(inner->b)};
-    }
-    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::log) return separate_log(u->a);
-    if (const auto* s = as<Select>(e); s && !stream_.runs(s->condition)) {
-        // A masked side is absorbing: where(c, a + b, -inf) = where(c, a, -inf) + b.
-        const auto infinite = [](const Expr& side) {
-            const auto* c = as<Constant>(side);
-            return c && std::isinf(c->value);
-        };
-        const bool first = infinite(s->b);
-        if (first || infinite(s->a)) {
-            const auto inner = separate(first ? s->a : s->b);
-            if (!inner) return std::nullopt;
-            const Expr a = or_zero(inner->a);
-            return Shifted{first ? select(s->condition, a, s->b) : select(s->condition, s->a, a), inner->b};
-        }
-    }
-    if (const auto* c = as<Cast>(e); c && is_float(c->type)) return separate(c->a);
-    return fail("it is not a sum of a part of the stream and a part of the running results", e);
-}
-
-/// (A + B)·c = A·c + B·c where c neither streams nor runs.
-std::optional<Shifted> Splitter::separate_product(const Expr& e, const Binary& b) {
-    const bool left = b.op == BinaryOp::mul && stream_.fixed(b.a);
-    const Expr& factor = left ? b.a : b.b;
-    if (!stream_.fixed(factor))
-        return fail("it is not a sum of a part of the stream and a part of the running results", e);
-    const auto inner = separate(left ? b.b : b.a);
-    if (!inner) return std::nullopt;
-    const auto scale = [&](const Expr& p) {
-        return p ? simplify(binary(b.op, left ? factor : p, left ? p : factor)) : p;
-    };
-    return Shifted{scale(inner->a), scale(inner->b)};
-}
-
-/// log(a·b) = log a + log b where the factor without the stream is provably positive.
-std::optional<Shifted> Splitter::separate_log(const Expr& e) {
-    const Expr logarithm = unary(UnaryOp::log, e);
-    if (stream_.streams(e) && !stream_.runs(e)) return Shifted{logarithm, nullptr};
-    if (!stream_.streams(e)) {
-        if (stream_.positive(e)) return Shifted{nullptr, logarithm};
-        return fail("the logarithm of a product needs a running factor that is provably positive", e);
-    }
-    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return separate(u->a);
-    const auto* b = as<Binary>(e);
-    if (b && (b->op == BinaryOp::mul || b->op == BinaryOp::div)) {
-        const auto x = separate_log(b->a);
-        const auto y = x ? separate_log(b->b) : std::nullopt;
-        if (!x || !y) return std::nullopt;
-        if (b->op == BinaryOp::div) return Shifted{minus(x->a, y->a), minus(x->b, y->b)};
-        return Shifted{plus(x->a, y->a), plus(x->b, y->b)};
-    }
-    if (const auto* c = b && b->op == BinaryOp::pow ? as<Constant>(b->b) : nullptr) {
-        const auto inner = separate_log(b->a);
-        if (!inner) return std::nullopt;
-        const auto scale = [&](const Expr& p) { return p ? times(constant(c->value), p) : p; };
-        return Shifted{scale(inner->a), scale(inner->b)};
-    }
-    return fail("the logarithm is not of a product of positive factors", logarithm);
 }
 
 }  // namespace napkin

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "derive/separate.hpp"
 #include "derive/term.hpp"
 
 namespace napkin {
@@ -14,7 +15,7 @@ class Splitter {
 public:
     /// `wraps`: the body is an integer. Its sums are then multiplied out as they stand, which is exact modulo 2^n; nothing cancels.
     Splitter(const Stream& stream, const FactorOptions& options, bool wraps)
-        : stream_(stream), options_(options), wraps_(wraps) {}
+        : stream_(stream), options_(options), wraps_(wraps), separator_(stream) {}
 
     /// Σ terms, under conditions of the stream that stand around e; nullopt and `failure` where e does not separate.
     std::optional<Terms> split(const Expr& e, const Conditions& masks = {});
@@ -32,8 +33,8 @@ private:
     const Stream& stream_;
     const FactorOptions& options_;
     bool wraps_;
-    std::unordered_map<Expr, std::optional<Terms>> known_;        // by node, outside of masks
-    std::unordered_map<Expr, std::optional<Shifted>> separated_;  // by node
+    std::unordered_map<Expr, std::optional<Terms>> known_;  // by node, outside of masks
+    Separator separator_;
 
     std::optional<Terms> compute(const Expr& e, const Conditions& masks);
     std::optional<Terms> sum(const Expr& e, const Conditions& masks);
@@ -48,9 +49,6 @@ private:
     std::optional<Terms> choice(const Expr& e, const Select& s, const Conditions& masks);
     std::optional<Terms> branch(const Expr& side, const Conditions& stated, const Conditions& masks);
     std::optional<Terms> wrapped(const Expr& e, const Expr& inner, const Conditions& masks);
-    std::optional<Shifted> compute_separate(const Expr& e);
-    std::optional<Shifted> separate_log(const Expr& e);
-    std::optional<Shifted> separate_product(const Expr& e, const Binary& b);
 };
 
 }  // namespace napkin

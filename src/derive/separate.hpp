@@ -1,0 +1,32 @@
+#pragma once
+// An expression as a part of the stream plus a part of the running results: A(x) + B(ν), through sums, products with what is fixed, logarithms
+// of products, and masks that make a side infinite.
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "derive/term.hpp"
+
+namespace napkin {
+
+class Separator {
+public:
+    explicit Separator(const Stream& stream) : stream_(stream) {}
+
+    /// nullopt, and failure(), where e is no such sum.
+    std::optional<Shifted> separate(const Expr& e);
+    [[nodiscard]] const FactorFailure& failure() const { return failure_; }
+
+private:
+    const Stream& stream_;
+    FactorFailure failure_;
+    std::unordered_map<Expr, std::pair<std::optional<Shifted>, FactorFailure>> separated_;  // by node
+
+    std::nullopt_t fail(const std::string& reason, const Expr& term);
+    std::optional<Shifted> compute_separate(const Expr& e);
+    std::optional<Shifted> separate_log(const Expr& e);
+    std::optional<Shifted> separate_product(const Expr& e, const Binary& b);
+};
+
+}  // namespace napkin
