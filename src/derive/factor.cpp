@@ -178,7 +178,9 @@ private:
             }
             value = acted;
         }
-        for (const Expr& condition : t.undefined) value = select(condition, constant(nan), value);
+        for (auto c = t.undefined.begin(); c != t.undefined.end(); ++c)
+            if (std::none_of(t.undefined.begin(), c, [&](const Expr& said) { return equal(said, *c); }))
+                value = select(*c, constant(nan), value);
         return masked(t.guards, value);
     }
 

@@ -91,6 +91,14 @@ Conditions lost(const Expr& before, const Expr& after, const Stream& stream) {
             for (const Part& inner : addends(is_nan(s->a) ? s->b : s->a)) search(inner.e);
             return;
         }
+        if (kept.contains(where_defined(part))) {
+            // What is lost is only what says where the part is undefined.
+            return visit(part, [&](const Expr& node) {
+                const auto* guard = as<Select>(node);
+                if (guard && is_nan(guard->a)) note(guard->condition);
+                if (guard && is_nan(guard->b)) note(simplify(unary(UnaryOp::logical_not, guard->condition)));
+            });
+        }
         note(unary(UnaryOp::logical_not,
                    binary(BinaryOp::lt, unary(UnaryOp::abs, part), constant(std::numeric_limits<double>::infinity()))));
     };

@@ -65,6 +65,15 @@ const Program programs[] = {
     T = sum(t) where(A[t] == 1, P[t] - M, 0)
     U = sum(t) where(A[t] == 1, exp(P[t] - M), 0)
 )"},
+    {"a_divergence_of_two_softmaxes", R"(f(A[t], B[t]) -> D, H
+    M = max(t) where(A[t] > -2, A[t], -1e9)
+    P[t] = exp(where(A[t] > -2, A[t], -1e9) - M)
+    Z = sum(t) P[t]
+    N = max(t) B[t]
+    W = sum(t) exp(B[t] - N)
+    D = sum(t) P[t] / Z * (where(A[t] > -2, A[t], -1e9) - M - log(Z) - (B[t] - N - log(W)))
+    H = sum(t) P[t] * (A[t] - M - B[t] + N)
+)"},
     {"a_masked_0_under_an_infinite_factor", R"(f(A[t], B[t]) -> M, N, T
     F = max(t) exp(B[t])
     M = max(t) where(A[t] == 1, F, 0)
