@@ -1,8 +1,6 @@
 #include "derive/centre.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <map>
 
 #include "algebra/polynomial.hpp"
 
@@ -45,7 +43,7 @@ private:
     Group& group_of(const Expr& a) {
         for (auto& g : groups_)
             if (equal_over_reals(g.a, a)) return g;
-        groups_.push_back({a, {}, nullptr, nullptr, std::nullopt, {}});
+        groups_.push_back({a, {}, nullptr, std::nullopt, {}});
         return groups_.back();
     }
 
@@ -61,7 +59,7 @@ private:
                 if (!found) return part;
                 // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity, or at NaN, no
                 // moment is.
-                const auto infinity = found->beside.extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
+                const auto infinity = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
                 const ValueClass values = stream_.values(part);
                 if (!term_.masks.empty() && (values.has(infinity) || values.has(ValueClass::undefined))) return part;
             }
@@ -84,32 +82,9 @@ private:
         return nullptr;
     }
 
-    /// The addend of B as an extremum of A, or of one of A's own addends: of A − C in (A − max A) − (C − max C).
-    struct Origin {
-        Dominance beside;
-        std::size_t place = whole;  ///< of A's addend
-    };
-    static constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
-    [[nodiscard]] std::optional<Origin> origin(const Expr& addend, int sign, const Expr& a) const {
-        if (const auto found = extremum_of(addend, sign, a, term_.masks, stream_)) return Origin{*found};
-        const auto parts = addends(a);
-        for (std::size_t k = 0; parts.size() > 1 && k < parts.size(); ++k) {
-            const Expr part = parts[k].sign > 0 ? parts[k].e : negated(parts[k].e);
-            if (const auto found = extremum_of(addend, sign, part, term_.masks, stream_)) return Origin{*found, k};
-        }
-        return std::nullopt;
-    }
-    /// A with each addend less what stands for it.
-    [[nodiscard]] static Expr each_less(const Expr& a, const std::map<std::size_t, Expr>& less) {
-        Expr out;
-        const auto parts = addends(a);
-        for (std::size_t k = 0; k < parts.size(); ++k) {
-            const auto& [sign, part] = parts[k];
-            const auto r = less.find(k);
-            const Expr near = r == less.end() ? part : minus(part, sign > 0 ? r->second : negated(r->second));
-            out = sign > 0 ? plus(out, near) : minus(out, near);
-        }
-        return out;
+    /// The addend as an extremum of A.
+    [[nodiscard]] std::optional<Dominance> origin(const Expr& addend, int sign, const Expr& a) const {
+        return extremum_of(addend, sign, a, term_.masks, stream_);
     }
     /// R as A lies: s·R, or −s·R beside −s·A.
     [[nodiscard]] static Expr placed(const Expr& r, const Dominance& beside) {
@@ -126,27 +101,19 @@ private:
     void place(Group& g, Conditions& undefined) {
         std::vector<Expr> rest = g.b;  // r + B without the mean
         for (std::size_t i = 0; i < g.b.size() && !g.origin; ++i) {
-            Expr value;
-            std::map<std::size_t, Expr> less;  // by A's addend: its extremum
             for (const auto& [sign, part] : addends(where_defined(g.b[i]))) {
                 const auto found = origin(part, sign, g.a);
-                if (!found || less.contains(found->place) || less.contains(whole) ||
-                    (found->place == whole && !less.empty()))
-                    continue;
-                const Expr guarded = placed(found->beside.extremum.guarded, found->beside);
-                less[found->place] = guarded;
-                g.origin = plus(g.origin, guarded);
-                value = plus(value, placed(found->beside.extremum.value, found->beside));
-                if (term_.masks.empty() && found->beside.extremum.empty)
-                    undefined.push_back(found->beside.extremum.empty);
-            }
-            if (!g.origin) continue;
-            g.near = less.contains(whole) ? minus(g.a, g.origin) : each_less(g.a, less);
-            for (auto& b : rest) {
-                const Expr together = plus(b, value);
-                b = to_expr(polynomial(where_defined(b)) + polynomial(value));
-                if (!term_.masks.empty()) continue;
-                for (const Expr& c : lost(together, plus(b, value), stream_)) undefined.push_back(c);
+                if (!found) continue;
+                const Expr value = placed(found->extremum.value, *found);
+                g.origin = placed(found->extremum.guarded, *found);
+                if (term_.masks.empty() && found->extremum.empty) undefined.push_back(found->extremum.empty);
+                for (auto& b : rest) {
+                    const Expr together = plus(b, value);
+                    b = to_expr(polynomial(where_defined(b)) + polynomial(value));
+                    if (!term_.masks.empty()) continue;
+                    for (const Expr& c : lost(together, plus(b, value), stream_)) undefined.push_back(c);
+                }
+                break;
             }
         }
         // A sum of differences is multiplied out about 0: that rounds a part of A and B, and B, being a result of rounded sums, is not known
@@ -245,7 +212,7 @@ private:
             {mean.weight ? "_weight" : "_count", ReduceOp::sum, masked(mean.masks, or_one(mean.weight)), correction});
         if (g.origin) correction.moment = Moment{{1}, {g.origin}, {{{0}, as<Read>(weight)->array}}};
         const Expr total = options_.make_state(
-            {"_total", ReduceOp::sum, masked(mean.masks, times(mean.weight, g.near ? g.near : g.a)), correction});
+            {"_total", ReduceOp::sum, masked(mean.masks, times(mean.weight, minus(g.a, g.origin))), correction});
         mean.value = mean.weight ? ratio(total, weight) : mean_of_points(total, weight);
         return mean;
     }

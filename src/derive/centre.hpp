@@ -19,13 +19,12 @@ struct Mean {
 struct Group {
     Expr a;
     std::vector<Expr> b;
-    Expr origin;               ///< a running extremum of a, finite, or the sum of those of its addends; null: none
-    Expr near;                 ///< a − origin, each addend less its own extremum; null: a
+    Expr origin;               ///< a running extremum of a, finite; null: none
     std::optional<Mean> mean;  ///< of a − origin
     std::vector<Expr> shifts;  ///< r + B at the end of the stream; null: 0
 
     /// A − r.
-    [[nodiscard]] Expr centred() const { return minus(near ? near : a, mean ? mean->value : nullptr); }
+    [[nodiscard]] Expr centred() const { return mean ? minus(minus(a, origin), mean->value) : minus(a, origin); }
     [[nodiscard]] Expr reference() const { return mean ? plus(origin, mean->value) : origin; }
 };
 
