@@ -1,5 +1,7 @@
 #include "derive/carry.hpp"
 
+#include <algorithm>
+
 #include "derive/law.hpp"
 #include "derive/term.hpp"
 #include "support/result.hpp"
@@ -17,9 +19,7 @@ double binomial(int n, int k) {
 Expr correction_of(const Reference& reference, const std::function<Expr(const Expr&, bool)>& at) {
     const Expr before = at(reference.value, true), now = at(reference.guarded, false);
     const Expr moved = simplify(reference.is_max ? binary(BinaryOp::sub, before, now) : binary(BinaryOp::sub, now, before));
-    const Expr factor = exponential(reference.base, times(moved, reference.scale));
-    if (!reference.is_of_more) return factor;
-    return select(binary(BinaryOp::eq, before, at(reference.value, false)), constant(1), factor);
+    return exponential(reference.base, times(moved, reference.scale));
 }
 
 }  // namespace
@@ -33,7 +33,14 @@ Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
         const Expr factor = correction_of(r, at);
         delta = delta ? binary(BinaryOp::mul, delta, factor) : factor;
     }
-    const auto followed = [&](const Expr& e) { return delta ? binary(BinaryOp::mul, e, delta) : e; };
+    // A reference over more points than count here may be infinite or NaN while nothing has counted.
+    const bool is_of_more = std::any_of(correction.references.begin(), correction.references.end(),
+                                        [](const Reference& r) { return r.is_of_more; });
+    const auto followed = [&](const Expr& e) {
+        if (!delta) return e;
+        const Expr moved = binary(BinaryOp::mul, e, delta);
+        return is_of_more ? select(binary(BinaryOp::eq, e, constant(0)), constant(0), moved) : moved;
+    };
     Expr value = followed(own);
     if (const auto& m = correction.moment) {
         // Σ w·Π(A − r)^p = Σ_j Π C(p, j)·(r′ − r)^(p − j)·Σ w·Π(A − r′)^j. The exponential's correction comes first: where it is 0, what a
@@ -48,6 +55,7 @@ Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
                 for (int k = powers[g]; k < m->powers[g]; ++k) term = binary(BinaryOp::mul, term, shift);
             }
             if (ways != 1) term = binary(BinaryOp::mul, constant(ways), term);
+            if (m->is_masked) term = select(binary(BinaryOp::eq, old(state), constant(0)), constant(0), term);
             value = binary(BinaryOp::add, value, term);
         }
     }

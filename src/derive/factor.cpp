@@ -253,7 +253,7 @@ bool operator==(const Selection& a, const Selection& b) {
     return same(a.extremum, b.extremum) && same(a.nothing, b.nothing) && a.or_nan == b.or_nan;
 }
 bool operator==(const Moment& a, const Moment& b) {
-    return a.powers == b.powers && a.lower == b.lower &&
+    return a.powers == b.powers && a.lower == b.lower && a.is_masked == b.is_masked &&
            std::equal(a.origins.begin(), a.origins.end(), b.origins.begin(), b.origins.end(), same);
 }
 bool operator==(const Correction& a, const Correction& b) {

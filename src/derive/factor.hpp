@@ -24,7 +24,7 @@ struct Reference {
     Expr scale;          ///< |s|; null: 1
     bool is_max = true;  ///< s > 0 and the value is a maximum; else s < 0 and it is a minimum
     Expr base;           ///< null: e
-    bool is_of_more = false;  ///< the value is over points that a mask excludes here: it may stay infinite while what counts is finite
+    bool is_of_more = false;  ///< the value is over points that a mask excludes here: infinite or NaN, perhaps, while nothing counts
     friend bool operator==(const Reference& a, const Reference& b);
 };
 
@@ -41,6 +41,7 @@ struct Moment {
     std::vector<int> powers;                                  ///< p_g
     std::vector<Expr> origins;                                ///< r_g(ν)
     std::vector<std::pair<std::vector<int>, ArrayId>> lower;  ///< those that are not identically 0
+    bool is_masked = false;  ///< what a mask lets nothing of through is 0, wherever the origins are
     friend bool operator==(const Moment& a, const Moment& b);
 };
 

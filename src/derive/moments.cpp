@@ -123,6 +123,7 @@ private:
         if (degree > 0 && std::any_of(groups_.begin(), groups_.end(), moves)) {
             Moment follows;
             follows.powers = powers;
+            follows.is_masked = !term_.masks.empty();
             for (const auto& g : groups_) follows.origins.push_back(g.reference());
             Powers lower(powers.size(), 0);
             do {

@@ -80,6 +80,13 @@ const Program programs[] = {
     N = min(t) where(A[t] == 1, F * exp(B[t]), 0)
     T = sum(t) where(A[t] == 1, F * B[t], 0)
 )"},
+    {"a_mask_beside_a_maximum_that_is_not_a_number", R"(f(A[t], B[t]) -> T, U, V
+    M = max(t) B[t]
+    T = sum(t) where(A[t] == 1, B[t] - M, 0)
+    V = sum(t) where(A[t] == 1, exp(B[t] - M), 0)
+    N = max(j) log(A[j])
+    U = sum(t) where(B[t] > 100, log(A[t]) - N, 0)
+)"},
     {"a_mask_beside_an_empty_maximum", R"(f(A[t], B[t]) -> T, U, W
     S[t] = where(B[t] > 100, B[t], -inf)
     M = max(t) S[t]
