@@ -9,12 +9,6 @@
 namespace napkin {
 namespace {
 
-double binomial(int n, int k) {
-    double value = 1;
-    for (int i = 0; i < k; ++i) value = value * (n - i) / (i + 1);
-    return value;
-}
-
 /// b^(s·(R′ − R)), where the old R′ is infinite while nothing has arrived: the factor is then 0, not undefined, since the new one is finite.
 Expr correction_of(const Reference& reference, const std::function<Expr(const Expr&, bool)>& at) {
     const Expr before = at(reference.value, true), now = at(reference.guarded, false);
@@ -23,6 +17,12 @@ Expr correction_of(const Reference& reference, const std::function<Expr(const Ex
 }
 
 }  // namespace
+
+double binomial(int n, int k) {
+    double value = 1;
+    for (int i = 0; i < k; ++i) value = value * (n - i) / (i + 1);
+    return value;
+}
 
 Expr nonzero(const Expr& e) { return select(binary(BinaryOp::eq, e, constant(0)), constant(1), e); }
 

@@ -11,6 +11,9 @@ namespace napkin {
 Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
              const std::function<Expr(const Expr&, bool old)>& at, const std::function<Expr(ArrayId)>& old);
 
+/// n over k.
+double binomial(int n, int k);
+
 /// e, but 1 where it is 0: the denominator of a reciprocal that is kept, before the first value.
 Expr nonzero(const Expr& e);
 

@@ -2,18 +2,13 @@
 
 #include <algorithm>
 
+#include "derive/carry.hpp"
 #include "derive/centre.hpp"
 
 namespace napkin {
 namespace {
 
 using Powers = std::vector<int>;
-
-double binomial(int n, int k) {
-    double value = 1;
-    for (int i = 0; i < k; ++i) value = value * (n - i) / (i + 1);
-    return value;
-}
 
 class Expansion {
 public:
