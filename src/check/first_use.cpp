@@ -4,9 +4,9 @@
 
 #include <chrono>
 
-#include "run/cache.hpp"
 #include "run/derivation.hpp"
-#include "run/files.hpp"
+#include "support/cache.hpp"
+#include "support/files.hpp"
 #include "syntax/print.hpp"
 
 namespace napkin {

@@ -1,15 +1,12 @@
-// Which C++ compiler the kernels are compiled with, and what a cache key says about it and about the processor.
-#include "run/compiler.hpp"
-
+// Which C++ compiler the kernels are compiled with, and what a cache key says about it.
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <sstream>
 
-#include "run/files.hpp"
+#include "run/jit.hpp"
 #include "run/process.hpp"
 
 namespace napkin {
@@ -87,22 +84,6 @@ std::string compiler_version(const Compiler& compiler) {
     command.emplace_back("--version");
     const ProcessResult answer = run_process(command);
     return answer.ok() ? answer.output.substr(0, answer.output.find('\n')) : "";
-}
-
-std::string processor_identity() {
-    utsname system{};
-    ::uname(&system);
-    std::string identity = system.machine;
-    // The lines of the first processor that decide what -march=native means.
-    std::istringstream lines(read_file("/proc/cpuinfo").value_or(""));
-    std::string line;
-    while (std::getline(lines, line) && !line.empty()) {
-        for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU implementer",
-                                "CPU architecture", "CPU variant", "CPU part", "Features", "isa"}) {
-            if (line.starts_with(key)) identity += "\n" + line;
-        }
-    }
-    return identity;
 }
 
 }  // namespace napkin

@@ -8,10 +8,10 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "run/cache.hpp"
-#include "run/compiler.hpp"
-#include "run/files.hpp"
+#include "machine/processor.hpp"
 #include "run/process.hpp"
+#include "support/cache.hpp"
+#include "support/files.hpp"
 
 namespace napkin {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <limits>
 
-#include "run/files.hpp"
+#include "support/files.hpp"
 #include "support/limits.hpp"
 
 namespace napkin {

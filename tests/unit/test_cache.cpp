@@ -1,4 +1,4 @@
-#include "run/cache.hpp"
+#include "support/cache.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

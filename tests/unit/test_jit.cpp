@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "run/cache.hpp"
 #include "run_test_support.hpp"
+#include "support/cache.hpp"
 
 namespace napkin {
 namespace {

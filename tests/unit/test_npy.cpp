@@ -1,5 +1,5 @@
-#include "run/files.hpp"
 #include "run/npy.hpp"
+#include "support/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "napkin/command.hpp"
-#include "run/cache.hpp"
+#include "support/cache.hpp"
 #include "support/numbers.hpp"
 
 namespace napkin::cli {

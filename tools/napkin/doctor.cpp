@@ -4,8 +4,8 @@
 #include "machine/machine.hpp"
 #include "napkin/command.hpp"
 #include "run/blas.hpp"
-#include "run/cache.hpp"
 #include "run/jit.hpp"
+#include "support/cache.hpp"
 #include "support/numbers.hpp"
 
 namespace napkin::cli {

@@ -6,7 +6,7 @@
 #include "napkin/command.hpp"
 #include "napkin/measured.hpp"
 #include "run/derivation.hpp"
-#include "run/files.hpp"
+#include "support/files.hpp"
 #include "support/numbers.hpp"
 
 namespace napkin::cli {

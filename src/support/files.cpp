@@ -1,4 +1,4 @@
-#include "run/files.hpp"
+#include "support/files.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

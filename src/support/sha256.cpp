@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "run/cache.hpp"
+#include "support/cache.hpp"
 
 namespace napkin {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/cache.hpp"
+#include "support/cache.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include <ctime>
 #include <sstream>
 
-#include "run/files.hpp"
+#include "support/files.hpp"
 
 namespace napkin {
 namespace {
