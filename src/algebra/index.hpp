@@ -14,6 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "support/ids.hpp"
+
 namespace napkin {
 
 using AxisId = int;   ///< index into Diagram::axes

@@ -12,12 +12,9 @@
 namespace napkin {
 
 namespace {
-
 /// Roundings that a chunk adds to what was summed before it: the correction's exponential with its argument, the products with it, the
 /// merge of a shifted moment, the addition.
 constexpr std::int64_t roundings_a_chunk = 8;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     std::int64_t terms = 1;

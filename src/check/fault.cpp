@@ -13,7 +13,6 @@
 namespace napkin {
 
 namespace {
-
 using Statements = std::vector<TileStatement>;
 
 /// Another expression in place of one node, and what that does.
@@ -137,7 +136,7 @@ private:
                 // A state read before it is brought up to date.
                 if (i + 1 < body.size()) {
                     const auto* next = std::get_if<Compute>(&body[i + 1]);
-                    const bool is_state = std::find(states_.begin(), states_.end(), compute->variable) != states_.end();
+                    const bool is_state = contains(states_, compute->variable);
                     if (next && is_state &&
                         (reads_array(next->body, compute->variable) ||
                          (next->carry && reads_array(next->carry, compute->variable)))) {
@@ -188,9 +187,7 @@ private:
         if (extent < 2) return;
         for (std::size_t k = 0; k < loop.body.size(); ++k) {
             const auto* compute = std::get_if<Compute>(&loop.body[k]);
-            if (!compute || !compute->reduce ||
-                std::find(compute->reduce_axes.begin(), compute->reduce_axes.end(), loop.axis) == compute->reduce_axes.end())
-                continue;
+            if (!compute || !compute->reduce || !contains(compute->reduce_axes, loop.axis)) continue;
             TileLoop other = loop;
             Compute shorter = *compute;
             shorter.body = select(binary(BinaryOp::lt, axis_index(loop.axis), constant(static_cast<double>(extent - 1))),

@@ -10,14 +10,11 @@
 namespace napkin {
 
 namespace {
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
 /// By how much a factor, or a product of two, may be larger than the reference has it because of its error.
 constexpr double slack = 1 + 0x1p-10;
 /// Powers up to here are products of their own base.
 constexpr double most_power = 8;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 Expr larger(Expr a, Expr b) { return binary(BinaryOp::max, std::move(a), std::move(b)); }
 Expr times(Expr a, Expr b) { return binary(BinaryOp::mul, std::move(a), std::move(b)); }

@@ -11,10 +11,7 @@
 namespace napkin {
 
 namespace {
-
 constexpr double points_per_thread = 1 << 20;  ///< less work than this is done before a thread is started
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
     std::int64_t n = 1;

@@ -14,9 +14,6 @@
 namespace napkin {
 
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// A size from 1 to the extent for every axis; the loops and groups that a kernel has take theirs from it.
 PartitionSizes random_partition(const Derived& derived, const Extents& extents, std::mt19937_64& random) {
     PartitionSizes sizes;

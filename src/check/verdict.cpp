@@ -13,12 +13,9 @@
 namespace napkin {
 
 namespace {
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
 /// With more values than this share without a bound, an output has not been checked.
 constexpr double most_unbounded = 0.1;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// Half the distance of neighbouring numbers of the type at x.
 double rounding_at(DType type, double x) {

@@ -10,10 +10,7 @@
 
 namespace napkin {
 namespace {
-
 __extension__ using Wide = __int128;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// Π over the dimensions of the size of the interval over which the index runs, for a tile of these extents that begins at 0.
 std::int64_t box(const std::vector<Index>& dims, const std::vector<std::int64_t>& tile) {

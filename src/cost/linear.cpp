@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "support/ids.hpp"
+
 namespace napkin {
 namespace {
-
 Rational dot(const Row& a, const Row& b) {
     Rational sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) sum = sum + a[i] * b[i];
@@ -86,7 +87,7 @@ std::vector<Row> best_corners(const Polyhedron& p, const Row& objective) {
         if (highest && value < *highest) continue;
         if (!highest || value > *highest) best.clear();
         highest = value;
-        if (std::find(best.begin(), best.end(), *x) == best.end()) best.push_back(*x);
+        if (!contains(best, *x)) best.push_back(*x);
     } while (std::prev_permutation(pick.begin(), pick.end()));
     return best;
 }

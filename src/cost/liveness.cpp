@@ -9,7 +9,6 @@
 
 namespace napkin {
 namespace {
-
 /// First and last moment of a variable's life, both included.
 struct Life {
     int first = 0, last = 0;
@@ -209,6 +208,6 @@ std::vector<AxisId> axes_of(const std::vector<Index>& dims) {
     return {axes.begin(), axes.end()};
 }
 
-bool is_among(const std::vector<int>& ids, int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+bool is_among(const std::vector<int>& ids, int id) { return contains(ids, id); }
 
 }  // namespace napkin

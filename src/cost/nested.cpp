@@ -8,9 +8,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// The moments at which an outer level may hold most.
 class Held {
 public:

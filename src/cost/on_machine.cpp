@@ -13,9 +13,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(AxisId axis) { return static_cast<std::size_t>(axis); }
-
 /// Which operations of a core wait for each other. A GPU's special functions and tensor cores stand beside its other units.
 std::string pipe_of(const Machine& machine, const UnitWork& work) {
     if (machine.kind == MachineKind::cpu) return "core";
@@ -154,11 +151,11 @@ private:
         constexpr std::int64_t usual_group = 128;  // the chunk is chosen before the groups
         double bytes_a_step = 0;
         for (const CoreVariable& v : live_.variables) {
-            if (!v.loaded || v.loop < 0 || !is_among(axes_of(v.dims), axis)) continue;
+            if (!v.loaded || v.loop < 0 || !contains(axes_of(v.dims), axis)) continue;
             double tile = bytes(derived_.diagram.array(v.array).type);
             for (const AxisId a : axes_of(v.dims))
                 if (a != axis)
-                    tile *= static_cast<double>(is_among(cost_.grouped, a) ? std::min(extents_[at(a)], usual_group)
+                    tile *= static_cast<double>(contains(cost_.grouped, a) ? std::min(extents_[at(a)], usual_group)
                                                                            : extents_[at(a)]);
             bytes_a_step += tile;
         }
@@ -361,12 +358,8 @@ private:
     [[nodiscard]] bool in_loop(const ArrayTransfers& a) const {
         const std::vector<std::string> symbols = a.per_group.symbols();
         return !a.stored && std::any_of(cost_.streamed.begin(), cost_.streamed.end(),
-                                        [&](AxisId axis) { return is_among(symbols, derived_.diagram.axis(axis).name); });
+                                        [&](AxisId axis) { return contains(symbols, derived_.diagram.axis(axis).name); });
     }
-    static bool is_among(const std::vector<std::string>& names, const std::string& name) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    }
-    static bool is_among(const std::vector<AxisId>& ids, AxisId id) { return napkin::is_among(ids, id); }
 
     [[nodiscard]] std::string sizes_text(const SizedCost::Sizes& sizes) const {
         std::string text;

@@ -11,7 +11,6 @@
 
 namespace napkin {
 namespace {
-
 Size one_term(const Monomial& monomial, Rational coefficient = 1) {
     Size term = coefficient;
     for (const auto& [symbol, exponent] : monomial) term *= Size::symbol(symbol, exponent);
@@ -29,7 +28,7 @@ std::map<Monomial, Size> by_factors(const Size& size, const std::vector<std::str
     for (const auto& [monomial, coefficient] : size.terms()) {
         Monomial inside, outside;
         for (const auto& [symbol, exponent] : monomial)
-            (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end() ? outside : inside).emplace(symbol, exponent);
+            (!contains(symbols, symbol) ? outside : inside).emplace(symbol, exponent);
         parts[inside] += one_term(outside, coefficient);
     }
     std::erase_if(parts, [](const auto& part) { return part.second.is_zero(); });
@@ -418,7 +417,7 @@ private:
             for (std::size_t i = 0; i < groups_.size(); ++i) {
                 if (rows_[k][i] == Rational(0)) continue;
                 product.emplace(groups_[i], rows_[k][i]);
-                is_open |= std::find(open.begin(), open.end(), groups_[i]) != open.end();
+                is_open |= contains(open, groups_[i]);
             }
             if (is_open) note(product, values_[k]);
         }
@@ -443,8 +442,7 @@ private:
                 const Rational beta = order(term);
                 if (!(number > Rational(0)) || !(beta > Rational(0)) || !(beta < Rational(1))) continue;
                 const auto small = (term / Size::symbol("M", beta)).pow(Rational(1) / (Rational(1) - beta));
-                if (small && !small->as_constant() && std::find(all.begin(), all.end(), *small) == all.end())
-                    all.push_back(*small);
+                if (small && !small->as_constant() && !contains(all, *small)) all.push_back(*small);
             }
         }
         for (const Size& small : all)

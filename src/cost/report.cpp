@@ -18,10 +18,7 @@
 
 namespace napkin {
 namespace {
-
 using nlohmann::json;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 std::string padded(const std::string& text, std::size_t columns, bool to_right = false) {
     return to_right ? right(text, columns) : left(text, columns);
@@ -39,7 +36,7 @@ std::map<std::string, std::string> ties(const Derived& derived, const KernelCost
     const Diagram& diagram = derived.diagram;
     const auto used = [&](const std::string& name) {
         const std::vector<std::string> symbols = (cost.transfers + cost.per_group).symbols();
-        return std::find(symbols.begin(), symbols.end(), name) != symbols.end();
+        return contains(symbols, name);
     };
     const auto in_output = [&](AxisId axis) {
         return std::any_of(kernel.outputs.begin(), kernel.outputs.end(),

@@ -9,7 +9,6 @@
 
 namespace napkin {
 namespace {
-
 /// The letters of a kernel: the size over which each axis runs in a group and in a loop's iteration.
 class Letters {
 public:
@@ -129,8 +128,7 @@ bool is_guarded(const Kernel& kernel, const CoreVariable& v, std::size_t dimensi
 
 void note_assumptions(const Diagram& diagram, const Kernel& kernel, const CoreVariable& v, KernelCost& cost) {
     const auto note = [&](std::string text) {
-        if (std::find(cost.assumptions.begin(), cost.assumptions.end(), text) == cost.assumptions.end())
-            cost.assumptions.push_back(std::move(text));
+        if (!contains(cost.assumptions, text)) cost.assumptions.push_back(std::move(text));
     };
     for (std::size_t d = 0; d < v.dims.size(); ++d) {
         const Index& dim = v.dims[d];

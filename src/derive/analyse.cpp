@@ -11,11 +11,6 @@
 
 namespace napkin {
 namespace {
-
-bool contains(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 class Analyser {
 public:
     Analyser(Diagram& diagram, const std::vector<ArrayId>& targets, AxisId axis, Form form,

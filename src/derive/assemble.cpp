@@ -13,11 +13,6 @@
 
 namespace napkin {
 namespace {
-
-bool contains(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 class Assembler {
 public:
     Assembler(Diagram& diagram, const Analysis& analysis, AxisId axis, const std::vector<ArrayId>& outputs)

@@ -6,11 +6,7 @@
 #include "support/result.hpp"
 
 namespace napkin {
-namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
+namespace {}  // namespace
 
 KernelBuilder::KernelBuilder(const Diagram& diagram, Form form)
     : diagram_(diagram),

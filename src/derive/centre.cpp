@@ -6,7 +6,6 @@
 
 namespace napkin {
 namespace {
-
 /// where(masks, e, 0), taken apart.
 struct Masked {
     Conditions masks;
@@ -123,9 +122,8 @@ private:
             Expr shift;
             for (const auto& [sign, part] : addends(g.b[0])) {
                 const auto own = free_axes(part);
-                const bool beside = !stream_.runs(part) && std::all_of(own.begin(), own.end(), [&](AxisId x) {
-                    return std::find(axes.begin(), axes.end(), x) != axes.end();
-                });
+                const bool beside = !stream_.runs(part) &&
+                                    std::all_of(own.begin(), own.end(), [&](AxisId x) { return contains(axes, x); });
                 Expr& to = beside ? g.a : shift;
                 to = sign > 0 ? plus(to, part) : minus(to, part);
             }

@@ -12,11 +12,6 @@
 
 namespace napkin {
 namespace {
-
-bool contains(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 std::string names_of(const Diagram& diagram, const std::vector<ArrayId>& ids) {
     std::vector<std::string> out;
     for (const ArrayId id : ids) out.push_back(diagram.array(id).name);
@@ -123,9 +118,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
             std::vector<std::string> reducible;
             for (const auto& e : diagram.equations)
                 for (const AxisId a : e.reduce_axes)
-                    if (const auto& n = diagram.axis(a).name;
-                        std::find(reducible.begin(), reducible.end(), n) == reducible.end())
-                        reducible.push_back(n);
+                    if (const auto& n = diagram.axis(a).name; !contains(reducible, n)) reducible.push_back(n);
             errors.push_back(problem("not-streamable", range,
                                      fmt::format("'{}' cannot be streamed: no reduction consumes it", axis_name),
                                      "an axis under a reduction", fmt::format("{}", fmt::join(reducible, ", "))));

@@ -7,7 +7,6 @@
 
 namespace napkin {
 namespace {
-
 bool is_infinity(const Expr& e, double sign) {
     const auto* c = as<Constant>(e);
     return c && std::isinf(c->value) && c->value * sign > 0;
@@ -109,9 +108,7 @@ std::optional<Extremum> extremum(const Expr& e, bool is_max, const Stream& strea
     if (const auto* r = as<Read>(e)) {
         const Equation* state = stream.running(r->array) ? stream.definition(r->array) : nullptr;
         if (!state || state->reduce != op) return std::nullopt;
-        const auto reduced = [&](AxisId a) {
-            return std::find(state->reduce_axes.begin(), state->reduce_axes.end(), a) != state->reduce_axes.end();
-        };
+        const auto reduced = [&](AxisId a) { return contains(state->reduce_axes, a); };
         if (!std::all_of(stream.axes.begin(), stream.axes.end(), reduced)) return std::nullopt;
         return of_value(state->body);
     }

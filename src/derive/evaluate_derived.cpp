@@ -11,9 +11,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 struct Tile {
     std::vector<std::int64_t> begin, count;  ///< of every axis
 
@@ -148,7 +145,7 @@ private:
                 const auto other = accumulated.find(statement.target);
                 run_statement(other == accumulated.end() ? statement : other->second, tile);
                 const std::vector<AxisId>& axes = diagram_.array(statement.target).axes;
-                if (std::find(axes.begin(), axes.end(), loop.axis) != axes.end()) store(statement.target, tile);
+                if (contains(axes, loop.axis)) store(statement.target, tile);
             }
         }
     }

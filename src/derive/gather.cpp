@@ -13,7 +13,6 @@
 
 namespace napkin {
 namespace {
-
 using Targets = std::vector<ArrayId>;
 
 /// A row of equations up to this long is tried one equation after the other, a longer one by doubling.
@@ -23,12 +22,6 @@ constexpr std::size_t short_row = 16;
 constexpr std::size_t look_ahead = 4;
 /// Kernels over one input are joined up to so many equations.
 constexpr std::size_t largest_joined = 64;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-bool contains(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
 
 class Gatherer {
 public:
@@ -67,8 +60,7 @@ private:
         for (const auto& names : options_.kernels) {
             Targets targets;
             for (const auto& e : d_.equations)
-                if (std::find(names.begin(), names.end(), d_.array(e.target).name) != names.end() &&
-                    placed.insert(e.target).second)
+                if (contains(names, d_.array(e.target).name) && placed.insert(e.target).second)
                     targets.push_back(e.target);
             add(targets);
         }

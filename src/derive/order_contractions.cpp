@@ -13,7 +13,6 @@
 
 namespace napkin {
 namespace {
-
 using Axes = std::set<AxisId>;
 using Subset = std::uint32_t;
 
@@ -200,7 +199,7 @@ private:
         for (const AxisId a : target.axes)
             if (t.after.contains(a)) axes.push_back(a);
         for (const AxisId a : t.after)
-            if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
+            if (!contains(axes, a)) axes.push_back(a);
         const DType type = target.type == DType::f64 ? DType::f64 : DType::f32;
         part.target = add_array(d_, target.name + "_part", axes, type, ArrayRole::temporary);
         out_.push_back(part);

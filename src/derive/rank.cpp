@@ -12,7 +12,6 @@
 
 namespace napkin {
 namespace {
-
 constexpr std::size_t most_alternatives = 8;
 
 struct Candidate {
@@ -45,10 +44,8 @@ int held_whole(const KernelBuilder& builder, const Gathering& g, const Kernel& k
     int whole = !reduced.empty() && !g.stream ? 1 : 0;
     for (const ArrayId t : g.targets) {
         const auto& axes = builder.diagram().array(t).axes;
-        const bool stored = std::find(kernel.outputs.begin(), kernel.outputs.end(), t) != kernel.outputs.end();
-        const bool carries = std::any_of(axes.begin(), axes.end(), [&](AxisId a) {
-            return std::find(reduced.begin(), reduced.end(), a) != reduced.end();
-        });
+        const bool stored = contains(kernel.outputs, t);
+        const bool carries = std::any_of(axes.begin(), axes.end(), [&](AxisId a) { return contains(reduced, a); });
         whole += carries && !stored ? 1 : 0;
     }
     return whole;

@@ -8,7 +8,6 @@
 
 namespace napkin {
 namespace {
-
 Statement statement_of(const Equation& e) { return {e.target, e.reduce, e.reduce_axes, e.body, nullptr, e.range}; }
 
 /// Equations in one block. Pre: each stands after those that it reads.
@@ -107,9 +106,7 @@ Derived Replay::form() const {
         // A form with loops, or cut into groups, runs the derived statements; a fused one the equations as they are.
         out.kernels.push_back(made.streamed || !made.grouped.empty() ? whole : block_of(diagram_, equations, whole.outputs));
         out.kernels.back().group_axes = made.grouped;
-        std::erase_if(out.kernels.back().recompute_axes, [&](AxisId axis) {
-            return std::find(made.grouped.begin(), made.grouped.end(), axis) == made.grouped.end();
-        });
+        std::erase_if(out.kernels.back().recompute_axes, [&](AxisId axis) { return !contains(made.grouped, axis); });
     }
     return out;
 }

@@ -6,7 +6,6 @@
 
 namespace napkin {
 namespace {
-
 using Table = std::unordered_map<Expr, ArrayId, ExprHash, ExprEqual>;
 
 bool is_leaf(const Expr& e) { return as<Constant>(e) || as<Read>(e) || as<AxisIndex>(e) || as<AxisSize>(e); }
@@ -45,9 +44,9 @@ std::vector<AxisId> axes_of(const Diagram& diagram, const Statement& s, const Ex
     const auto free = free_axes(e);
     std::vector<AxisId> axes;
     for (const AxisId a : diagram.array(s.target).axes)
-        if (std::find(free.begin(), free.end(), a) != free.end()) axes.push_back(a);
+        if (contains(free, a)) axes.push_back(a);
     for (const AxisId a : free)
-        if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
+        if (!contains(axes, a)) axes.push_back(a);
     return axes;
 }
 
@@ -198,8 +197,7 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     const std::function<void(Statement, std::vector<Statement>&)> place = [&](Statement s, std::vector<Statement>& into) {
         const auto define_parts = [&](const std::vector<ArrayId>& arrays) {
             for (const auto& d : definitions) {
-                if (std::find(arrays.begin(), arrays.end(), d.target) == arrays.end() || !placed.insert(d.target).second)
-                    continue;
+                if (!contains(arrays, d.target) || !placed.insert(d.target).second) continue;
                 place(d, hoisted && hoistable(d.body) ? *hoisted : into);
             }
         };

@@ -8,7 +8,6 @@
 
 namespace napkin {
 namespace {
-
 using Forms = std::vector<Affine>;
 
 /// What a body is compared with: the identity of the reduction.
@@ -16,7 +15,7 @@ enum class Null { zero, one, minus_infinity, plus_infinity };
 
 Forms united(Forms a, const Forms& b) {
     for (const auto& f : b)
-        if (std::find(a.begin(), a.end(), f) == a.end()) a.push_back(f);
+        if (!contains(a, f)) a.push_back(f);
     return a;
 }
 
@@ -126,7 +125,7 @@ private:
 std::vector<Affine> common(const std::vector<Affine>& a, const std::vector<Affine>& b) {
     Forms out;
     for (const auto& f : a)
-        if (std::find(b.begin(), b.end(), f) != b.end()) out.push_back(f);
+        if (contains(b, f)) out.push_back(f);
     return out;
 }
 

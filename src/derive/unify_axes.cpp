@@ -8,9 +8,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// Equal by definition, not by chance: the one's size is said to be the other's.
 bool same_size(const Diagram& d, AxisId a, AxisId b) {
     const auto is = [&](AxisId axis, AxisId other) {
@@ -61,8 +58,7 @@ private:
 
     [[nodiscard]] bool uses(const Equation& e, AxisId axis) const {
         const auto& axes = d_.array(e.target).axes;
-        return std::find(axes.begin(), axes.end(), axis) != axes.end() ||
-               std::find(e.reduce_axes.begin(), e.reduce_axes.end(), axis) != e.reduce_axes.end();
+        return contains(axes, axis) || contains(e.reduce_axes, axis);
     }
     /// False once the axis is renamed: an equation may read the dimension more than once.
     [[nodiscard]] bool used(AxisId axis) const {

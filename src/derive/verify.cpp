@@ -10,11 +10,6 @@
 
 namespace napkin {
 namespace {
-
-bool contains(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 class KernelRules {
 public:
     KernelRules(const Derived& derived, const Kernel& kernel, std::set<ArrayId>& memory, std::vector<std::string>& faults)
@@ -96,7 +91,7 @@ private:
                 for (std::size_t i = 0; i < r->indices.size(); ++i)
                     if (!r->indices[i].is_axis(d_.array(r->array).axes[i]))
                         fault("reads its own {} at other indices", name(r->array));
-            } else if (std::find(k_.inputs.begin(), k_.inputs.end(), r->array) == k_.inputs.end()) {
+            } else if (!contains(k_.inputs, r->array)) {
                 fault("reads {} in {} before it is defined", name(r->array), name(s.target));
             }
         });

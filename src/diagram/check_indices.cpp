@@ -11,9 +11,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// Steps the coordinates of the axes; false after the last.
 bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
     for (std::size_t i = axes.size(); i-- > 0;) {
@@ -130,9 +127,7 @@ private:
             const std::vector<ArrayId> arrays = read_arrays(guard.condition);
             if (!std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_known(a); })) return false;
             for (const AxisId axis : free_axes(guard.condition))
-                if (std::find(fixed.begin(), fixed.end(), axis) == fixed.end() &&
-                    std::find(open.begin(), open.end(), axis) == open.end())
-                    open.push_back(axis);
+                if (!contains(fixed, axis) && !contains(open, axis)) open.push_back(axis);
         }
         Kinds kinds = kinds_of(diagram_);
         do {

@@ -14,10 +14,7 @@
 
 namespace napkin {
 namespace {
-
 constexpr std::int64_t points_per_thread = 1 << 22;  ///< less work than this is done before a thread is started
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// The whole array, row-major.
 Operand locate(const Read& element, const Diagram& diagram, const Extents& extents, const Values& values) {

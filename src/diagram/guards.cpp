@@ -8,12 +8,11 @@
 
 namespace napkin {
 namespace {
-
 constexpr std::int64_t most_points = std::int64_t{1} << 22;  ///< that are walked where no form decides
 
 std::vector<Affine> united(std::vector<Affine> a, const std::vector<Affine>& b) {
     for (const Affine& f : b)
-        if (std::find(a.begin(), a.end(), f) == a.end()) a.push_back(f);
+        if (!contains(a, f)) a.push_back(f);
     return a;
 }
 

@@ -13,9 +13,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// Where the `dimension`th index of a read stands in the text of its equation, when it can be told; else the equation.
 SourceRange index_range(const SourceRange& equation, const std::string& array, std::size_t dimension,
                         const std::string& index) {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/ids.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
 namespace {
-
 /// The byte offset of a 1-based line and column; toml++ counts columns in code points.
 std::uint32_t offset_of(const std::string& text, toml::source_position position) {
     std::size_t offset = 0;
@@ -109,7 +109,7 @@ void FigureReader::error(std::string code, SourceRange range, std::string messag
 void FigureReader::check_keys(const toml::table& table, const std::vector<std::string>& known, const std::string& where) {
     for (const auto& [key, value] : table) {
         const std::string text(key.str());
-        if (std::find(known.begin(), known.end(), text) != known.end()) continue;
+        if (contains(known, text)) continue;
         const std::string near = nearest_name(text, known);
         if (!near.empty()) misspelt_.insert({&table, near});
         error("unknown-key", range_of(key.source()), fmt::format("unknown key '{}' in {}", text, where),
@@ -238,7 +238,7 @@ std::vector<const toml::table*> FigureReader::tables(const toml::table& root, co
 void FigureReader::check_name(const toml::table& table, const std::string& key, const std::string& name,
                               const std::vector<std::string>& known, const std::string& what) {
     const toml::node* node = table.get(key);
-    if (!node || !node->is_string() || std::find(known.begin(), known.end(), name) != known.end()) return;
+    if (!node || !node->is_string() || contains(known, name)) return;
     const std::string near = nearest_name(name, known);
     error("bad-value", range_of(node->source()), fmt::format("there is no {} '{}'", what, name),
           "one of " + join(known, ", "), near.empty() ? "" : fmt::format("did you mean '{}'?", near));

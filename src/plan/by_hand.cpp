@@ -7,11 +7,6 @@
 
 namespace napkin {
 namespace {
-
-bool contains(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 class Checker {
 public:
     Checker(const Derived& derived, const Extents& extents)
@@ -66,7 +61,7 @@ private:
             error("unsupported-choice", item,
                   fmt::format("subloop {} cuts nothing: no kernel has a loop inside of its stream", item.axis),
                   "one of group, stream, threads, vector, vectors, rows, form", "leave the line out");
-        } else if (std::find(others.begin(), others.end(), item.kind) == others.end()) {
+        } else if (!contains(others, item.kind)) {
             std::vector<std::string> kinds = own;
             kinds.insert(kinds.end(), others.begin(), others.end());
             const std::string near = nearest_name(item.kind, kinds);

@@ -15,13 +15,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-bool carries(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 double rounded(double value, int digits) {
     if (!(value > 0) || !std::isfinite(value)) return value;
     // Through text, so that the plan's text gives the same number back.
@@ -125,7 +118,7 @@ private:
         take({shape, {}, true, false, {}, {}, 0});
         const Kernel& kernel = model_.kernel();
         for (const AxisId axis : kernel.group_axes)
-            if (!carries(kernel.recompute_axes, axis) || hand_.group.contains(axis)) add_group(axis);
+            if (!contains(kernel.recompute_axes, axis) || hand_.group.contains(axis)) add_group(axis);
         for (const Stage& stage : kernel.stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) add_stream(loop->axis);
         if (!fits(smallest())) {
@@ -153,7 +146,7 @@ private:
         } else {
             d.sizes = candidate_sizes(
                 extent(axis), axis == shape_.shape.axis ? shape_.shape.vectors * model_.lanes() : unit_of(axis));
-            if (axis == shape_.shape.axis && !carries(model_.kernel().recompute_axes, axis))
+            if (axis == shape_.shape.axis && !contains(model_.kernel().recompute_axes, axis))
                 drop_parts_of_panels(d.sizes);
         }
         dimensions_.push_back(std::move(d));
@@ -176,7 +169,7 @@ private:
     [[nodiscard]] std::int64_t unit_of(AxisId axis) const {
         const std::int64_t rows = shape_.shape.rows;
         for (const StatementWork& s : model_.work())
-            if (!s.reduce_axes.empty() && carries(s.target_axes, axis) && extent(axis) >= rows) return rows;
+            if (!s.reduce_axes.empty() && contains(s.target_axes, axis) && extent(axis) >= rows) return rows;
         return 1;
     }
 
@@ -366,7 +359,7 @@ private:
         if (!fits_) return nothing_fits();
         std::string text;
         const std::int64_t panel = shape_.shape.vectors * model_.lanes();
-        if (cut_recompute_ && carries(model_.kernel().recompute_axes, d.axis))
+        if (cut_recompute_ && contains(model_.kernel().recompute_axes, d.axis))
             text = "repeats work, but the whole axis does not fit";
         else if (size == extent(d.axis))
             text = "the whole axis";

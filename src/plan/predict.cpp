@@ -9,9 +9,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 // Clocks of the core's own bookkeeping: leaving a loop whose end it mispredicts, calling a statement's function, and moving one
 // value between layouts through a block transpose.
 constexpr double block_clocks = 12, call_clocks = 10, transpose_clocks = 0.6, far_transpose_clocks = 2;
@@ -29,10 +26,6 @@ double beside(std::initializer_list<double> clocks) {
         sum += ratio * ratio * ratio * ratio;
     }
     return longest * std::sqrt(std::sqrt(sum));
-}
-
-bool has(const std::vector<AxisId>& axes, AxisId axis) {
-    return axis >= 0 && std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
 double ceil_of(double a, double b) { return std::ceil(a / b); }
@@ -80,8 +73,8 @@ KernelModel::KernelModel(const Derived& derived, const Kernel& kernel, const Ext
     for (const CoreVariable& v : live_.variables) {
         if (!v.loaded && !v.stored) continue;
         Moved m{&v, axes_of(v.dims), -1, 0};
-        if (v.loop >= 0 && has(m.axes, std::get<Loop>(kernel.stages[at(v.loop)]).axis)) m.stage = v.loop;
-        if (!has(counted, v.array))
+        if (v.loop >= 0 && contains(m.axes, std::get<Loop>(kernel.stages[at(v.loop)]).axis)) m.stage = v.loop;
+        if (!contains(counted, v.array))
             m.unique_bytes = static_cast<double>(count_values(derived.diagram, v.array, extents)) *
                              bytes(derived.diagram.array(v.array).type);
         counted.push_back(v.array);
@@ -103,15 +96,14 @@ struct KernelModel::Nest {
 };
 
 namespace {
-
 /// How an operand is read when vectors lie along an axis: one value for all lanes, neighbouring values, or values far apart. In a tile
 /// the dimension with the kernel's vector axis is innermost, in others the last.
 enum class Reach { same, near, far };
 
 Reach reach(const OperandRead& operand, AxisId axis, AxisId vector_axis) {
-    if (!has(operand.axes, axis)) return Reach::same;
+    if (!contains(operand.axes, axis)) return Reach::same;
     std::size_t inner = operand.dims.size() - 1;
-    if (has(operand.axes, vector_axis))
+    if (contains(operand.axes, vector_axis))
         for (std::size_t d = 0; d < operand.dims.size(); ++d)
             if (operand.dims[d].depends_on(vector_axis)) inner = d;
     std::int64_t step = 0;
@@ -146,7 +138,7 @@ KernelModel::Nest KernelModel::nest_of(const StatementWork& s, const std::vector
     Nest nest;
     const auto size = [&](AxisId axis) { return static_cast<double>(tile[at(axis)]); };
     const auto lanes = static_cast<double>(lanes_);
-    if (has(s.target_axes, shape.axis)) {
+    if (contains(s.target_axes, shape.axis)) {
         nest.vector_axis = shape.axis;
         nest.block_vectors = static_cast<double>(shape.vectors);
     } else {
@@ -177,8 +169,10 @@ KernelModel::Nest KernelModel::nest_of(const StatementWork& s, const std::vector
         int reuse = 0;
         for (const OperandRead& o : s.operands) {
             const bool reduced = std::any_of(s.reduce_axes.begin(), s.reduce_axes.end(),
-                                             [&](AxisId r) { return has(o.axes, r); });
-            reuse += reduced && (nest.vector_axis < 0 || has(o.axes, nest.vector_axis)) && !has(o.axes, axis) ? 1 : 0;
+                                             [&](AxisId r) { return contains(o.axes, r); });
+            reuse += reduced && (nest.vector_axis < 0 || contains(o.axes, nest.vector_axis)) && !contains(o.axes, axis)
+                         ? 1
+                         : 0;
         }
         if (reuse > most_reuse || (reuse == most_reuse && size(axis) >= size(nest.row_axis)))
             most_reuse = reuse, nest.row_axis = axis;
@@ -195,7 +189,7 @@ KernelModel::Nest KernelModel::nest_of(const StatementWork& s, const std::vector
 double KernelModel::loads_a_step(const StatementWork& s, const Nest& nest, AxisId vector_axis) const {
     double loads = 0;
     for (const OperandRead& o : s.operands) {
-        double each = has(o.axes, nest.row_axis) ? nest.block_rows : 1;
+        double each = contains(o.axes, nest.row_axis) ? nest.block_rows : 1;
         if (nest.vector_axis >= 0) {
             const Reach r = reach(o, nest.vector_axis, vector_axis);
             if (r != Reach::same) each *= nest.block_vectors * (r == Reach::far ? static_cast<double>(lanes_) : 1);
@@ -281,7 +275,9 @@ KernelModel::Pipes KernelModel::statement_pipes(const StatementWork& s, const st
         for (const OperandRead& o : s.operands) {
             double passes = 1;
             if (!s.reduce_axes.empty() && !nest.horizontal)
-                passes = !has(o.axes, v) ? panels : panel_bytes > l1 && !has(o.axes, nest.row_axis) ? row_blocks : 1;
+                passes = !contains(o.axes, v)                                   ? panels
+                         : panel_bytes > l1 && !contains(o.axes, nest.row_axis) ? row_blocks
+                                                                                : 1;
             traffic += footprint(o.axes) * passes;
         }
         const Level& nearest = machine_.levels.back();
@@ -293,8 +289,9 @@ KernelModel::Pipes KernelModel::statement_pipes(const StatementWork& s, const st
 }
 
 bool KernelModel::carried_by_all_memory(AxisId axis) const {
-    return std::all_of(live_.variables.begin(), live_.variables.end(),
-                       [&](const CoreVariable& v) { return (!v.loaded && !v.stored) || has(axes_of(v.dims), axis); });
+    return std::all_of(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
+        return (!v.loaded && !v.stored) || contains(axes_of(v.dims), axis);
+    });
 }
 
 VectorShape KernelModel::fitted(const VectorShape& shape, const TileSizes& sizes) const {
@@ -313,7 +310,7 @@ double KernelModel::statement_clocks(const StatementWork& s, const std::vector<s
 /// memory or absent, else a block transpose.
 double KernelModel::copy_clocks(const Moved& m, double values, const std::vector<std::int64_t>& tile,
                                 const VectorShape& shape) const {
-    const bool with_vector_axis = has(m.axes, shape.axis);
+    const bool with_vector_axis = contains(m.axes, shape.axis);
     const Array& array = derived_.diagram.array(m.variable->array);
     if (!m.variable->stored && !with_vector_axis && array.type == type_) return 0;
     const auto& dims = m.variable->dims;

@@ -9,13 +9,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-bool carries(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 bool reduces(const KernelModel& model) {
     return std::any_of(model.work().begin(), model.work().end(),
                        [](const StatementWork& s) { return !s.reduce_axes.empty(); });
@@ -26,7 +19,7 @@ TileSizes ordinary_sizes(const KernelModel& model, const VectorShape& shape) {
     const Extents& extents = model.extents();
     TileSizes sizes{std::vector<std::int64_t>(extents.size()), std::vector<std::int64_t>(extents.size())};
     for (const AxisId axis : model.kernel().group_axes) {
-        const bool whole = carries(model.kernel().recompute_axes, axis);
+        const bool whole = contains(model.kernel().recompute_axes, axis);
         const bool batch = model.carried_by_all_memory(axis) && reduces(model);
         const std::int64_t wanted = axis == shape.axis ? shape.vectors * model.lanes() : batch ? 1 : 64;
         sizes.group[at(axis)] = whole && axis != shape.axis ? 0 : std::min(extents[at(axis)], wanted);
@@ -145,12 +138,12 @@ std::vector<ShapeChoice> shape_candidates(const KernelModel& model, const ShapeB
         // A state without any grouped axis, such as a count, is one value for all lanes.
         const auto state_fits = [&](ArrayId state) {
             const std::vector<AxisId>& axes = diagram.array(state).axes;
-            return carries(axes, axis) ||
-                   std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return carries(kernel.group_axes, a); });
+            return contains(axes, axis) ||
+                   std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return contains(kernel.group_axes, a); });
         };
         return std::all_of(states.begin(), states.end(), state_fits) &&
                std::all_of(heavy.begin(), heavy.end(),
-                           [&](const StatementWork* s) { return carries(s->target_axes, axis); });
+                           [&](const StatementWork* s) { return contains(s->target_axes, axis); });
     };
 
     // Axes that keep reductions vertical; last axes of what is computed or loaded, a whole vector of them, or failing that half a one;
@@ -160,7 +153,7 @@ std::vector<ShapeChoice> shape_candidates(const KernelModel& model, const ShapeB
         (*by_hand.axis >= 0 && everywhere(*by_hand.axis) ? vertical : last) = {*by_hand.axis};
     } else {
         for (const AxisId axis : kernel.group_axes)
-            if (!carries(kernel.recompute_axes, axis) && extent(axis) >= lanes && everywhere(axis))
+            if (!contains(kernel.recompute_axes, axis) && extent(axis) >= lanes && everywhere(axis))
                 vertical.insert(axis);
         std::set<AxisId> ends;
         for (const StatementWork& s : model.work())

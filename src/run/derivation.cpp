@@ -11,7 +11,6 @@
 namespace napkin {
 
 namespace {
-
 /// Columns that a text takes on a terminal: UTF-8 continuation bytes take none.
 std::size_t columns(const std::string& text) {
     return static_cast<std::size_t>(
@@ -49,7 +48,7 @@ std::string combined(ReduceOp op, const std::string& left, const std::string& ri
 std::string changes(const Diagram& diagram, const Edit& edit) {
     std::string out;
     for (const Edit::Replacement& r : edit.equations) {
-        const bool stays = std::find(r.after.begin(), r.after.end(), r.before) != r.after.end();
+        const bool stays = contains(r.after, r.before);
         if (!stays) out += fmt::format("     -        {}\n", to_string(diagram, r.before));
         for (const Equation& equation : r.after)
             if (!(equation == r.before)) out += fmt::format("     +        {}\n", to_string(diagram, equation));
@@ -105,7 +104,6 @@ std::string kernels_line(const Derived& derived) {
 }
 
 namespace {
-
 /// How one kernel's expressions print: states without indices, values before the step with a mark.
 class KernelPrinter {
 public:
@@ -121,7 +119,7 @@ public:
             for (const auto& [state, value] : loop->init) bare_.insert(state);
             for (const Statement& statement : loop->body) {
                 const std::vector<AxisId>& axes = derived.diagram.array(statement.target).axes;
-                const bool kept = std::find(axes.begin(), axes.end(), loop->axis) == axes.end();
+                const bool kept = !contains(axes, loop->axis);
                 if (kept && !bare_.contains(statement.target)) {
                     bare_.insert(statement.target);
                     if (!statement.reduce && as<Read>(statement.body) == nullptr && !reads_old(statement.body))
@@ -296,10 +294,7 @@ std::string describe(const Derived& derived) {
         for (const ArrayId id : kernel.outputs) outputs.push_back(diagram.array(id).name);
         out += fmt::format("\nkernel {}: {} → {}", kernel.name, joined(inputs, ", "), joined(outputs, ", "));
         std::vector<AxisId> grouped = kernel.group_axes;
-        std::erase_if(grouped, [&](AxisId axis) {
-            return std::find(kernel.recompute_axes.begin(), kernel.recompute_axes.end(), axis) !=
-                   kernel.recompute_axes.end();
-        });
+        std::erase_if(grouped, [&](AxisId axis) { return contains(kernel.recompute_axes, axis); });
         if (!grouped.empty()) out += fmt::format("   groups over {}", axis_list(diagram, grouped));
         out += "\n";
         std::vector<EquationLine> lines = kernel_lines(derived, kernel);

@@ -9,7 +9,6 @@
 
 namespace napkin {
 namespace {
-
 /// The values of a view, row-major.
 Column column_of(const KernelInput& view, const std::vector<std::int64_t>& sizes) {
     std::int64_t count = 1;
@@ -49,7 +48,7 @@ Status check_index_inputs(const Diagram& diagram, const Extents& extents, const 
     Values values(diagram.arrays.size());
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
         const ArrayId id = diagram.inputs[i];
-        if (std::find(deciding.begin(), deciding.end(), id) == deciding.end()) continue;
+        if (!contains(deciding, id)) continue;
         std::vector<std::int64_t> sizes;
         for (const AxisId axis : diagram.array(id).axes) sizes.push_back(extents[static_cast<std::size_t>(axis)]);
         const KernelInput& view = inputs[i];

@@ -21,7 +21,6 @@
 
 namespace napkin {
 namespace {
-
 using Entry = void (*)(const void* const*, void* const*, const std::int64_t*, std::int64_t, std::int64_t, void*);
 
 struct Free {
@@ -243,7 +242,7 @@ struct CpuKernel::Impl {
         const Diagram& diagram = program.diagram;
         std::vector<ArrayId> fresh;
         for (const ArrayId a : source.entries[k].outputs)
-            if (std::find(deciding.begin(), deciding.end(), a) != deciding.end()) fresh.push_back(a);
+            if (contains(deciding, a)) fresh.push_back(a);
         if (fresh.empty()) return Done{};
         std::set<ArrayId> known(diagram.inputs.begin(), diagram.inputs.end());
         for (std::size_t i = 0; i <= k; ++i)

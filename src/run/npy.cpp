@@ -13,11 +13,11 @@
 #include <limits>
 
 #include "support/files.hpp"
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 
 namespace napkin {
 namespace {
-
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t max_header_bytes = 1 << 16;
 
@@ -232,7 +232,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
 
     // Against the bytes that are there, before any memory is taken: a header may claim anything.
     const auto present = static_cast<std::int64_t>(text.size() - begin - length);
-    std::int64_t count = std::find(header.shape.begin(), header.shape.end(), 0) == header.shape.end() ? 1 : 0;
+    std::int64_t count = !contains(header.shape, 0) ? 1 : 0;
     for (const std::int64_t size : header.shape) {
         if (count > 0 && size > present / element->size / count) {
             count = -1;

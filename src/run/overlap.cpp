@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "support/ids.hpp"
+
 namespace napkin {
 namespace {
-
 /// A step that may be taken from 0 up to `most` times.
 struct Step {
     std::int64_t bytes = 1;
@@ -39,7 +40,7 @@ private:
     std::vector<std::int64_t> reach_;  ///< of the steps from each on
 };
 
-bool is_empty(const StridedArray& a) { return std::find(a.sizes.begin(), a.sizes.end(), 0) != a.sizes.end(); }
+bool is_empty(const StridedArray& a) { return contains(a.sizes, 0); }
 
 /// The steps of an array from its lowest address, which is as much below the base as `below` says.
 std::vector<Step> steps_of(const StridedArray& a, std::int64_t& below) {

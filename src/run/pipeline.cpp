@@ -11,6 +11,7 @@
 #include "emit/cpu/prelude.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "support/ids.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 #include "tile/expand.hpp"
@@ -20,7 +21,6 @@
 namespace napkin {
 
 namespace {
-
 // How each pass' result is checked and shown: overloads, so that the wrapper finds them by type.
 std::vector<std::string> faults(const Diagram& diagram) { return verify(diagram); }
 std::vector<std::string> faults(const TileProgram& program) { return verify(program); }
@@ -114,7 +114,7 @@ public:
         }
         for (const std::string& fault : faults(result))
             throw InternalError("after " + std::string(name(pass)) + ": " + fault);
-        if (std::find(options_.print_after.begin(), options_.print_after.end(), pass) != options_.print_after.end()) {
+        if (contains(options_.print_after, pass)) {
             options_.print(shown(result));
         }
         return pass != options_.until;

@@ -17,9 +17,6 @@
 namespace napkin {
 
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 Diagnostic input_error(std::string code, std::string message, std::string expected = "", std::string hint = "") {
     Diagnostic error;
     error.code = std::move(code);
@@ -67,7 +64,7 @@ double fraction_inside(const std::vector<Affine>& forms, AxisId inner, const Ext
     std::vector<AxisId> axes;
     for (const Affine& form : forms) {
         for (const auto& [axis, coefficient] : form.terms) {
-            if (axis != inner && std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+            if (axis != inner && !contains(axes, axis)) axes.push_back(axis);
         }
     }
     std::int64_t points = 1;
@@ -100,8 +97,7 @@ double fraction_inside(const std::vector<Affine>& forms, AxisId inner, const Ext
 
 bool has_axis(const Diagram& diagram, const Equation& equation, AxisId axis) {
     const std::vector<AxisId>& target = diagram.array(equation.target).axes;
-    return std::find(target.begin(), target.end(), axis) != target.end() ||
-           std::find(equation.reduce_axes.begin(), equation.reduce_axes.end(), axis) != equation.reduce_axes.end();
+    return contains(target, axis) || contains(equation.reduce_axes, axis);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@
 #include <numbers>
 #include <thread>
 
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 
 namespace napkin {
 namespace {
-
 constexpr std::size_t alignment_bytes = 64;
 constexpr std::size_t huge_page_bytes = std::size_t{1} << 21;
 
@@ -155,7 +155,7 @@ Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {
         too_large |= size > 0 && count > limits::max_size_product / 8 / size;
         if (!too_large) count *= size;
     }
-    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
+    if (contains(sizes, 0)) {
         count = 0;
     } else if (too_large) {
         return too_little_memory(sizes, limits::max_size_product);

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "study/compare.hpp"
+#include "support/ids.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
 namespace {
-
 const std::vector<std::string> item_forms = {"FILE",         "no-fuse",       "fuse",      "machine=NAME", "types=TYPE",
                                              "diagram=NAME", "set:AXIS=SIZE", "devices=N", "cluster=N",    "form=FORM"};
 const std::vector<std::string> keys = {"machine", "types", "diagram", "devices", "cluster", "form"};
@@ -62,7 +62,7 @@ private:
         } else if (text == "fuse" || text == "no-fuse") {
             once("fuse", text);
             out_.fuse = text == "fuse";
-        } else if (std::find(keys.begin(), keys.end(), key) != keys.end() && sign != std::string::npos) {
+        } else if (contains(keys, key) && sign != std::string::npos) {
             once(key, text);
             value(key, text.substr(sign + 1));
         } else if (sign == std::string::npos && text.find_first_of("./") != std::string::npos) {
@@ -123,7 +123,7 @@ private:
         std::vector<std::string> words = keys;
         if (!with_value) words.insert(words.end(), {"no-fuse", "fuse"});
         const std::string near = nearest_name(key, words);
-        const bool takes_value = std::find(keys.begin(), keys.end(), near) != keys.end();
+        const bool takes_value = contains(keys, near);
         std::string hint = near.empty() ? "a file has a '.' or a '/' in its name"
                                         : did_you_mean_one_of(key, words, takes_value ? "=…" : "");
         errors_.push_back(

@@ -13,9 +13,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// The sizes of the core and of the levels above it, outermost first and the core last; each a multiple of the next one's.
 struct Nest {
     std::vector<std::string> names;

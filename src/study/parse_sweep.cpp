@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "study/sweep.hpp"
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 
 namespace napkin {
 namespace {
-
 constexpr const char* forms =
     "AXIS=LO..HI, AXIS=LO..HI:STEP, AXIS=LO..HI:*FACTOR or AXIS=a,b,c, as in d=32..512 or q=x=1024..65536";
 
@@ -68,8 +68,7 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
         const std::string axis(rest.substr(0, sign));
         if (!is_name(axis))
             return bad_sweep(text, axis.empty() ? "an axis is missing" : fmt::format("{} is no axis", axis));
-        if (std::find(out.axes.begin(), out.axes.end(), axis) != out.axes.end())
-            return bad_sweep(text, fmt::format("{} stands there twice", axis));
+        if (contains(out.axes, axis)) return bad_sweep(text, fmt::format("{} stands there twice", axis));
         out.axes.push_back(axis);
         rest.remove_prefix(sign + 1);
     }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "study/flips.hpp"
+#include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
@@ -16,10 +17,7 @@
 
 namespace napkin {
 namespace {
-
-bool is_one_of(const std::string& code, std::initializer_list<std::string_view> codes) {
-    return std::find(codes.begin(), codes.end(), code) != codes.end();
-}
+bool is_one_of(const std::string& code, std::initializer_list<std::string_view> codes) { return contains(codes, code); }
 
 Diagnostic too_large_for_memory(const CostSummary& figures) {
     Diagnostic d;
@@ -92,7 +90,7 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
         for (const Axis& axis : subject.diagram.axes) axes.push_back(axis.name);
     }
     for (const auto& [axis, size] : sizes) {
-        if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+        if (contains(axes, axis)) continue;
         std::sort(axes.begin(), axes.end());
         axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
         Diagnostic d;
@@ -182,9 +180,7 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
         }
     }
     const auto group_of = [&](const std::string& axis) {
-        return std::find_if(groups.begin(), groups.end(), [&](const TiedAxes& g) {
-            return std::find(g.axes.begin(), g.axes.end(), axis) != g.axes.end();
-        });
+        return std::find_if(groups.begin(), groups.end(), [&](const TiedAxes& g) { return contains(g.axes, axis); });
     };
     for (const Subject& subject : subjects) {
         for (const auto& tie : declared_ties(subject)) {

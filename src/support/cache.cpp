@@ -16,10 +16,10 @@
 #include <sstream>
 
 #include "support/files.hpp"
+#include "support/ids.hpp"
 
 namespace napkin {
 namespace {
-
 constexpr const char* manifest_name = "manifest";
 constexpr const char* manifest_magic = "napkin-cache 1";
 constexpr const char* draft_manifest = "napkin-cache 1\ndraft\n";  ///< of an entry that is being made
@@ -142,9 +142,8 @@ std::int64_t remove_entry(const std::string& directory, const std::string& key) 
     std::string entry = directory + "/" + key;
     std::vector<std::string> own = own_files(entry);
     const std::vector<std::string> present = directory_names(entry);
-    const bool shared = std::any_of(present.begin(), present.end(), [&](const std::string& name) {
-        return std::find(own.begin(), own.end(), name) == own.end();
-    });
+    const bool shared = std::any_of(present.begin(), present.end(),
+                                    [&](const std::string& name) { return !contains(own, name); });
     if (!shared) {
         const std::string away = make_temporary_directory(directory + "/" + std::string(draft_prefix));
         if (!away.empty() && ::rename(entry.c_str(), away.c_str()) == 0) {

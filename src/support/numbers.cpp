@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/ids.hpp"
+
 namespace napkin {
 
 namespace {
-
 /// Three significant digits, without an exponent from 1 to 9999.
 std::string three_digits(double value) {
     if (value >= 99.95) return fmt::format("{:.0f}", value);
@@ -74,7 +75,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
     for (const auto& row : rows) {
         std::string line = indent;
         for (std::size_t i = 0; i < row.size(); ++i) {
-            const bool to_the_right = std::find(to_right.begin(), to_right.end(), i) != to_right.end();
+            const bool to_the_right = contains(to_right, i);
             line += (i > 0 ? "  " : "") + (to_the_right ? right(row[i], widths[i]) : left(row[i], widths[i]));
         }
         line.erase(line.find_last_not_of(' ') + 1);

@@ -11,7 +11,6 @@
 
 namespace napkin {
 namespace {
-
 /// Calls f on the node and on everything below it.
 void walk(const AstNode& node, const std::function<void(const AstNode&)>& f) {
     f(node);
@@ -182,7 +181,7 @@ void Elaborator::signature() {
             const AxisId id = axis(word.text);
             if (!d_.axes[static_cast<std::size_t>(id)].range.source)
                 d_.axes[static_cast<std::size_t>(id)].range = word.range;
-            if (std::find(axes.begin(), axes.end(), id) != axes.end()) {
+            if (contains(axes, id)) {
                 error(Code::duplicate_axis, word.range,
                       fmt::format("{} stands twice among the axes of {}", word.text, a.name.text),
                       "a name of its own for each axis",
@@ -214,7 +213,7 @@ std::vector<AxisId> Elaborator::target_axes(const AstArray& target) {
         const AxisId id = axis(word.text);
         if (!d_.axes[static_cast<std::size_t>(id)].range.source)
             d_.axes[static_cast<std::size_t>(id)].range = word.range;
-        if (std::find(out.begin(), out.end(), id) != out.end()) {
+        if (contains(out, id)) {
             error(Code::duplicate_axis, word.range,
                   fmt::format("{} stands twice among the indices of {}", word.text, target.name.text),
                   "each index once");
@@ -289,7 +288,7 @@ void Elaborator::equation(const AstEquation& e) {
 
     std::vector<ArrayId> targets;
     for (const AstArray& target : e.targets) targets.push_back(declare_target(target, infer || !e.body));
-    const bool targets_good = std::find(targets.begin(), targets.end(), -1) == targets.end();
+    const bool targets_good = !contains(targets, -1);
     const ArrayId first = targets[0];
 
     Frame frame{{}, e.targets[0].name.text, e.range};
@@ -298,13 +297,13 @@ void Elaborator::equation(const AstEquation& e) {
         for (const AstWord& word : e.targets[0].axes) {
             if (frame.bound.size() > limits::max_axes_per_array) break;
             const AxisId id = axis(word.text);
-            if (std::find(frame.bound.begin(), frame.bound.end(), id) == frame.bound.end()) frame.bound.push_back(id);
+            if (!contains(frame.bound, id)) frame.bound.push_back(id);
         }
     }
     for (std::size_t i = 1; i < targets.size(); ++i) {
         if (targets[i] < 0 || frame.bound.size() > limits::max_axes) continue;
         for (const AxisId id : d_.array(targets[i]).axes) {
-            if (std::find(frame.bound.begin(), frame.bound.end(), id) == frame.bound.end()) frame.bound.push_back(id);
+            if (!contains(frame.bound, id)) frame.bound.push_back(id);
         }
     }
 
@@ -370,7 +369,7 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
         return true;
     }
     if (callee->elementwise && call) return false;
-    if (std::find(targets.begin(), targets.end(), -1) != targets.end()) return true;
+    if (contains(targets, -1)) return true;
 
     Binding b;
     b.callee = callee;
@@ -389,7 +388,7 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
     std::vector<ArrayId> direct(targets.size(), -1);
     for (std::size_t i = 0; i < targets.size(); ++i) {
         Array& array = d_.arrays[static_cast<std::size_t>(targets[i])];
-        if (std::find(open.begin(), open.end(), targets[i]) != open.end()) {
+        if (contains(open, targets[i])) {
             const Array& result = callee->diagram.array(callee->diagram.outputs[i]);
             for (const AxisId a : result.axes) array.axes.push_back(map_axis(b, a));
         }

@@ -12,10 +12,6 @@
 
 namespace napkin {
 
-inline bool contains(const std::vector<AxisId>& axes, AxisId axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 /// One node, and so small enough to stand wherever a parameter is read.
 inline bool is_simple(const Expr& e) { return !as<Unary>(e) && !as<Binary>(e) && !as<Select>(e) && !as<Cast>(e); }
 

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <utility>
 
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 
 namespace napkin {
 namespace {
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -48,7 +48,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
 bool is_operator(std::string_view s) {
     static constexpr std::array<std::string_view, 19> operators{
         "+", "-", "*", "/", "//", "%", "^", "<", ">", "<=", ">=", "==", "!=", "=", "->", ":", "and", "or", ","};
-    return std::find(operators.begin(), operators.end(), s) != operators.end();
+    return contains(operators, s);
 }
 bool is_operator(const Token& t) {
     return (t.kind == TokenKind::symbol || t.kind == TokenKind::name) && is_operator(t.text);

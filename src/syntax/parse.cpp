@@ -13,7 +13,6 @@
 
 namespace napkin {
 namespace {
-
 /// The standard library, read once. It is part of napkin, so an error in it is napkin's.
 const Module& standard_module() {
     static const Module module = [] {
@@ -76,8 +75,8 @@ void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diag
     std::vector<std::string> names(like_axes.begin(), like_axes.end());
     for (const Axis& axis : d.axes) names.push_back(axis.name);
     for (const ScheduleItem& item : d.schedule) {
-        if (std::find(kinds.begin(), kinds.end(), item.kind) == kinds.end()) continue;
-        if (item.axis.empty() || std::find(names.begin(), names.end(), item.axis) != names.end()) continue;
+        if (!contains(kinds, item.kind)) continue;
+        if (item.axis.empty() || contains(names, item.axis)) continue;
         diagnostics.error(Code::unknown_schedule_axis, item.range,
                           fmt::format("{} has no axis {}", definition.name.text, item.axis),
                           fmt::format("an axis of {}", definition.name.text), did_you_mean(item.axis, names));

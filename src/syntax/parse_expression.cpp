@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 #include "syntax/elaborate.hpp"
 #include "syntax/parser.hpp"
 
 namespace napkin {
 namespace {
-
 enum Level : int { loosest, l_or, l_and, l_not, l_compare, l_sum, l_product };
 
 struct Operator {
@@ -52,7 +52,7 @@ constexpr int max_recursion = 2 * limits::max_nesting + 10;
 
 bool is_reserved(std::string_view word) {
     static constexpr std::array<std::string_view, 7> words{"and", "or", "not", "inf", "nan", "sizes", "schedule"};
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return contains(words, word);
 }
 
 bool LineParser::is(std::string_view symbol, std::size_t ahead) const {

@@ -7,7 +7,6 @@
 
 namespace napkin {
 namespace {
-
 /// Whether the axis is only ever run over as a whole: no coordinate of it, no other index in its place.
 bool is_whole(const Diagram& d, AxisId axis) {
     bool whole = true;
@@ -24,7 +23,7 @@ bool is_whole(const Diagram& d, AxisId axis) {
     const std::string& name = d.axis(axis).name;
     for (const Axis& other : d.axes) {
         const auto symbols = other.size ? other.size->symbols() : std::vector<std::string>{};
-        whole = whole && std::find(symbols.begin(), symbols.end(), name) == symbols.end();
+        whole = whole && !contains(symbols, name);
     }
     return whole;
 }

@@ -9,9 +9,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 std::vector<std::int64_t> counts_of(const std::vector<AxisId>& axes, const Tile& tile) {
     std::vector<std::int64_t> counts;
     for (const AxisId a : axes) counts.push_back(tile.count[at(a)]);
@@ -93,7 +90,6 @@ void Arithmetic::run_points(const Compute& compute, Compiled& c, const Tile& til
 }
 
 namespace {
-
 /// Values of a row into the cells of a column.
 template <class Cell>
 void put(const Cell* values, std::int64_t n, Column& to, std::int64_t place) {

@@ -7,9 +7,6 @@
 namespace napkin {
 
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 class Walk {
 public:
     Walk(const TileProgram& program, const TileKernel& kernel, std::int64_t& statements_left)

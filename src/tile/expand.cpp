@@ -10,11 +10,6 @@
 
 namespace napkin {
 namespace {
-
-bool contains(const std::vector<ArrayId>& ids, ArrayId id) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
 /// Ends every lifetime that begins in the list after the last use of the variable; `outer` were alive before it.
 std::vector<TileStatement> with_frees(const TileKernel& kernel, std::vector<TileStatement> statements,
                                       const std::set<VariableId>& outer) {

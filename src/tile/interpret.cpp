@@ -11,9 +11,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// The arrays that lie in memory, by ArrayId.
 using Memory = std::vector<Buffer>;
 

@@ -10,7 +10,6 @@
 
 namespace napkin {
 namespace {
-
 /// Columns on a terminal: code points, since none of ours is wide.
 std::size_t width(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -33,7 +32,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, const std
         std::string line(indent);
         for (std::size_t c = 0; c < row.size(); ++c) {
             const std::string padding(widths[c] - width(row[c]), ' ');
-            const bool to_right = std::find(right.begin(), right.end(), c) != right.end();
+            const bool to_right = contains(right, c);
             line += (c == 0 ? "" : "  ") + (to_right ? padding + row[c] : row[c] + padding);
         }
         line.erase(line.find_last_not_of(' ') + 1);

@@ -11,7 +11,6 @@
 
 namespace napkin {
 namespace {
-
 using TileSizes = std::vector<std::int64_t>;  ///< of every axis where something stands: group size, chunk, or extent
 
 /// The smallest value, over all tiles of one axis, of (low end of the read's index) - (low end of the variable's dimension), as far
@@ -211,7 +210,7 @@ private:
         }
         for (const auto& [axis, size] : kernel_.groups) {
             const auto& axes = diagram_.array(v.array).axes;
-            if (is_axis(axis) && std::find(axes.begin(), axes.end(), axis) == axes.end())
+            if (is_axis(axis) && !contains(axes, axis))
                 report("{} is stored at the same points by every group of {}", v.name, axis_name(axis));
         }
         for (const TileLoop* loop : loops_) {
@@ -314,8 +313,7 @@ private:
             if (!seen.insert(axis).second) report("{} reduces over {} twice", name, axis_name(axis));
             if (is_grouped(axis))
                 report("{} reduces over the grouped axis {}: no group holds all of it", name, axis_name(axis));
-            if (std::find(own.begin(), own.end(), axis) != own.end())
-                report("{} reduces over its own axis {}", name, axis_name(axis));
+            if (contains(own, axis)) report("{} reduces over its own axis {}", name, axis_name(axis));
             const auto streams = [&](const TileLoop* loop) { return loop->axis == axis; };
             if (variable(compute.variable).is_state && !compute.carry && std::any_of(loops_.begin(), loops_.end(), streams))
                 report("state {} is reduced over the streamed axis {} without a carry: earlier chunks are lost", name,

@@ -22,9 +22,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 struct Coverage {
     int kernels = 0, symbolic = 0, sums = 0, skipping = 0, stored_chunks = 0, held_apart = 0;
 };

@@ -10,7 +10,6 @@
 
 namespace napkin::optima {
 namespace {
-
 using Sizes = std::map<std::string, std::int64_t>;
 
 struct Subject {
@@ -235,7 +234,7 @@ std::string random_contraction(std::mt19937& random, std::vector<std::string>& a
     }
     std::vector<std::string> summed;
     for (const std::string& axis : axes)
-        if (std::find(kept.begin(), kept.end(), axis) == kept.end()) summed.push_back(axis);
+        if (!contains(kept, axis)) summed.push_back(axis);
     return fmt::format("{}) -> Y[{}]\n    Y[{}] = sum({}) {}\n", head, fmt::join(kept, ", "), fmt::join(kept, ", "),
                        fmt::join(summed, ", "), body);
 }

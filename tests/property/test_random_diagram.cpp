@@ -12,7 +12,6 @@
 
 namespace napkin {
 namespace {
-
 constexpr std::uint64_t seeds = 2000;
 
 /// Largest magnitude over all outputs; infinity when one is not finite.
@@ -84,7 +83,7 @@ TEST(RandomDiagram, CoversWhatItPromises) {
             here.insert(e.reduce ? std::string(name(*e.reduce)) : "map");
             if (e.reduce_axes.size() > 1) here.insert("two reduced axes");
             const std::vector<AxisId> known = free_axes(e.body);
-            const auto unknown = [&](AxisId axis) { return std::find(known.begin(), known.end(), axis) == known.end(); };
+            const auto unknown = [&](AxisId axis) { return !contains(known, axis); };
             const auto& kept = d.array(e.target).axes;
             if (std::any_of(kept.begin(), kept.end(), unknown)) here.insert("broadcast");
             if (std::any_of(e.reduce_axes.begin(), e.reduce_axes.end(), unknown))

@@ -18,7 +18,6 @@
 
 namespace napkin {
 namespace {
-
 /// Spellings that keep other states than the first of their file, and the reason.
 using Others = std::map<std::string, std::string>;
 
@@ -97,7 +96,7 @@ bool follows(const Derived& derived, const Loop& loop, ArrayId state) {
     std::set<ArrayId> running;
     for (const Statement& s : loop.body) {
         const auto& axes = derived.diagram.array(s.target).axes;
-        if (std::find(axes.begin(), axes.end(), loop.axis) == axes.end()) running.insert(s.target);
+        if (!contains(axes, loop.axis)) running.insert(s.target);
         const auto reads = read_arrays(s.body);
         if (std::any_of(reads.begin(), reads.end(), [&](ArrayId r) { return running.contains(r); }))
             running.insert(s.target);

@@ -49,15 +49,13 @@ Term RandomExpressions::define(std::optional<ReduceOp> op, const std::vector<Axi
     if (!known && op == ReduceOp::prod) range = {0, reduced.size() > 1 ? 1e6 : 70};
     std::vector<AxisId> axes;
     for (AxisId axis : free_axes(body.e)) {
-        if (std::find(reduced.begin(), reduced.end(), axis) == reduced.end()) axes.push_back(axis);
+        if (!contains(reduced, axis)) axes.push_back(axis);
     }
     if (!known && axes.size() < 3 && chance(5)) {
         // The same value all along an axis that the body does not know.
         const AxisId more = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
         const auto lists = {axes, reduced};
-        const bool there = std::any_of(lists.begin(), lists.end(), [&](const auto& list) {
-            return std::find(list.begin(), list.end(), more) != list.end();
-        });
+        const bool there = std::any_of(lists.begin(), lists.end(), [&](const auto& list) { return contains(list, more); });
         if (!there) axes.push_back(more);
     }
     shuffle(axes);

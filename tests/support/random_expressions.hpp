@@ -85,9 +85,7 @@ protected:
     Term self(ArrayId id) { return {read_self(d_, id), ranges_[static_cast<std::size_t>(id)]}; }
     /// An array, more often one of the last; -1 when none will do.
     ArrayId pick_array(const std::function<bool(const Array&)>& good);
-    static bool has(const Array& array, AxisId axis) {
-        return std::find(array.axes.begin(), array.axes.end(), axis) != array.axes.end();
-    }
+    static bool has(const Array& array, AxisId axis) { return contains(array.axes, axis); }
     /// Makes sure that every index of axis `from` is one of axis `to`, by giving `to` a size if it has none.
     bool fit(AxisId from, AxisId to);
     /// The array at its own axes, or now and then with an index of another axis.

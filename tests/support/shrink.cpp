@@ -9,9 +9,6 @@
 
 namespace napkin {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 Expr replace_reads(const Expr& e, const std::function<Expr(const Read&)>& f) {
     return transform(e, [&](const Expr& node) { return as<Read>(node) ? f(*as<Read>(node)) : node; });
 }

@@ -42,7 +42,7 @@ std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& 
             std::int64_t value = 0;
             const auto parsed = std::from_chars(number.data(), number.data() + number.size(), value);
             const bool good = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size() && value >= 1 &&
-                              !axes.empty() && std::find(axes.begin(), axes.end(), "") == axes.end();
+                              !axes.empty() && !contains(axes, "");
             if (!good) {
                 throw UsageError(fmt::format(
                     "{} {}: expected AXIS=SIZE with a whole size of at least 1, as in {} q=512", flag, item, flag));
@@ -55,7 +55,6 @@ std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& 
 }
 
 namespace {
-
 Diagnostic file_error(std::string code, std::string message, std::string hint = "") {
     Diagnostic error;
     error.code = std::move(code);
@@ -138,7 +137,7 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     result.machine = options.machine;
     result.until = until;
     for (const Pass pass : all_passes) {
-        if (std::find(options.print_after.begin(), options.print_after.end(), name(pass)) != options.print_after.end()) {
+        if (contains(options.print_after, name(pass))) {
             result.print_after.push_back(pass);
         }
     }
@@ -173,7 +172,6 @@ ExitCode fail(const std::vector<Diagnostic>& errors, const Options& options) {
 }
 
 namespace {
-
 /// Whether any output is in colours. Until a command asks, none is, and what looks like a colour came from outside.
 bool colors_in_use = false;
 

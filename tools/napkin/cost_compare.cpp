@@ -13,7 +13,6 @@
 namespace napkin::cli {
 
 namespace {
-
 /// Text, JSON or CSV, as asked.
 template <class T>
 ExitCode show(const Result<T>& result, const char* schema, const ManyOptions& many, const Options& common) {
@@ -64,7 +63,7 @@ std::vector<std::string> machine_list(const std::string& machine) {
     std::vector<std::string> out;
     const auto add = [&](const std::string& name) {
         if (name.empty()) throw UsageError(fmt::format("--machine {}: a name is missing between the commas", machine));
-        if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+        if (!contains(out, name)) out.push_back(name);
     };
     if (machine.empty()) return {"host"};
     for (std::size_t begin = 0; begin <= machine.size();) {

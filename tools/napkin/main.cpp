@@ -9,7 +9,6 @@
 #include "napkin/command.hpp"
 
 namespace {
-
 constexpr int internal_fault = 70;
 
 int usage(const std::string& message, const std::string& command) {
@@ -59,7 +58,7 @@ int main(int argc, char** argv) {
         std::cerr << app.help();
         return static_cast<int>(ExitCode::usage);
     }
-    const bool known = std::find(commands.begin(), commands.end(), first) != commands.end();
+    const bool known = contains(commands, first);
     if (!known && first[0] != '-') {
         const std::string near = nearest_name(first, commands);
         return usage("there is no command `" + first + "`" + (near.empty() ? "" : "; did you mean `" + near + "`?"), "");

@@ -12,7 +12,6 @@
 namespace napkin::cli {
 
 namespace {
-
 /// Tells what goes on, in one line that is written over, where stderr is a terminal.
 class Progress {
 public:
@@ -44,14 +43,13 @@ Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const 
 }  // namespace
 
 namespace {
-
 /// Every output that is to be written exists.
 Status check_outputs(const Diagram& diagram, const Files& files) {
     std::vector<std::string> names;
     for (const ArrayId id : diagram.outputs) names.push_back(diagram.array(id).name);
     std::vector<Diagnostic> errors;
     for (const auto& [name, path] : files) {
-        if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+        if (contains(names, name)) continue;
         Diagnostic error;
         error.code = "unknown-output";
         error.message = fmt::format("{} has no output {}", diagram.name, name);
@@ -140,7 +138,6 @@ std::string sizes_text(const Compilation& compilation) {
 }
 
 namespace {
-
 Json verdict_json(const Verdict& verdict) {
     Json document = {{"checks", Json::array()}};
     for (const ArrayVerdict& v : verdict.arrays) {

@@ -14,7 +14,6 @@
 namespace napkin::cli {
 
 namespace {
-
 namespace fs = std::filesystem;
 
 struct ReproduceCommand {
@@ -55,7 +54,7 @@ Result<nlohmann::json> answer(const PlacedText& query) {
     if (words.empty() || (words[0] != "cost" && words[0] != "machines" && words[0] != "formats"))
         return query_error(query, fmt::format("'{}' is no query", words.empty() ? "" : words[0]),
                            "cost, machines or formats");
-    if (words[0] == "cost" && std::find(words.begin(), words.end(), "--machine") == words.end())
+    if (words[0] == "cost" && !contains(words, "--machine"))
         return query_error(query, "a cost without --machine is that of the computer at hand", "--machine NAME");
     words.emplace_back("--json");
     const Captured captured = run_captured(words);

@@ -14,7 +14,6 @@
 
 namespace napkin::cpu {
 namespace {
-
 ExprNames expression_names(const Frame& frame) {
     return {[&frame](AxisId a) { return frame.program->diagram.axis(a).name; },
             [&frame](ArrayId v) { return frame.variable(v).name; }};
@@ -129,7 +128,7 @@ private:
                 const Array& a = diagram().array(arrays[k]);
                 const std::string& name = frame_.memory.at(arrays[k]);
                 const std::string type = (is_input ? "const " : "") + memory_type(a.type);
-                if (is_input || std::find(frame_.inputs.begin(), frame_.inputs.end(), arrays[k]) == frame_.inputs.end()) {
+                if (is_input || !contains(frame_.inputs, arrays[k])) {
                     out_(fmt::format("{0}* const {1} = static_cast<{0}*>({2}[{3}]);", type, name,
                                      is_input ? "inputs" : "outputs", k));
                     if (const std::string& strides = frame_.strides.at(arrays[k]); mentions_name(user, strides))

@@ -9,7 +9,6 @@
 
 namespace napkin::cpu {
 namespace {
-
 /// Flattens the statements of one list into steps and loops; Free is dropped, lifetimes are computed after reordering.
 class Flattening {
 public:
@@ -49,7 +48,7 @@ private:
             if (layout.scope < 0) layout.scope = scope;
         };
         const auto use = [](std::vector<ArrayId>& list, ArrayId a) {
-            if (std::find(list.begin(), list.end(), a) == list.end()) list.push_back(a);
+            if (!contains(list, a)) list.push_back(a);
         };
         if (const auto* load = std::get_if<Load>(&s))
             at(load->variable), use(frame_.inputs, frame_.variable(load->variable).array);

@@ -7,13 +7,11 @@
 
 namespace napkin::cpu {
 namespace {
-
 class PanelForming {
 public:
     explicit PanelForming(Frame& frame) : frame_(frame) {
         for (const ArrayId a : frame.outputs)
-            if (std::find(frame.inputs.begin(), frame.inputs.end(), a) != frame.inputs.end())
-                stored_and_loaded_.insert(a);
+            if (contains(frame.inputs, a)) stored_and_loaded_.insert(a);
     }
 
     std::vector<Node> run(const std::vector<Node>& nodes) {

@@ -9,7 +9,6 @@
 
 namespace napkin::cpu {
 namespace {
-
 constexpr std::int64_t alignment_bytes = 64;
 
 /// Whether the first value that is copied does not stand first in the buffer's row when a tile is ragged.
@@ -237,7 +236,6 @@ std::int64_t overshoot(const Frame& frame) {
 }  // namespace
 
 namespace {
-
 /// One past the largest value of the axis that any tile reads, padding included.
 std::int64_t padded_end(const Frame& frame, const Scope& scope, AxisId axis) {
     const Span& span = span_of(scope, axis);
@@ -277,7 +275,7 @@ bool may_be_view(const Frame& frame, std::size_t v) {
     constexpr std::int64_t often = 4;
     const Variable& variable = frame.kernel->variables[v];
     const int last = static_cast<int>(variable.dims.size()) - 1;
-    const bool written = std::find(frame.outputs.begin(), frame.outputs.end(), variable.array) != frame.outputs.end();
+    const bool written = contains(frame.outputs, variable.array);
     if (!variable.gathers.empty() || is_cut(frame, variable)) return false;
     const bool falls = std::any_of(variable.dims.begin(), variable.dims.end(), starts_late);
     if (variable.memory_type != (frame.is_double ? DType::f64 : DType::f32) || written || falls || last < 0 ||
@@ -321,7 +319,7 @@ void place_variables(Frame& frame) {
     Lifetimes(frame).stretch_back();
     place(frame, false);
     frame.arena_values += round_up(overshoot(frame), frame.lanes);
-    if (std::find(frame.whole.begin(), frame.whole.end(), true) == frame.whole.end()) return;
+    if (!contains(frame.whole, true)) return;
     frame.arena_values = round_up(frame.arena_values, alignment_bytes / 4);
     place(frame, true);
     frame.arena_values += round_up(2 * overshoot(frame), frame.lanes);

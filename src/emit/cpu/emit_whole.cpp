@@ -6,9 +6,6 @@
 
 namespace napkin::cpu {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
 
 /// Bounds stay far inside of 64 bits, so that sums and products of them can be formed.
