@@ -1,0 +1,46 @@
+"""What the Python benchmarks share: running napkin, and the head of a record (date, device, commit, command)."""
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NAPKIN = ROOT / "build/release/bin/napkin"
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+def run_kernel(arguments, text=None):
+    """The document that `napkin run --json` prints: the kernel measured, neither checked nor compared."""
+    command = [NAPKIN, "run", *arguments, "--no-baseline", "--no-check", "--no-validate", "--json"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def median(values):
+    values = sorted(values)
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+
+
+def head(schema, device):
+    return {
+        "schema": schema,
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "device": device,
+        "load": os.getloadavg()[0],
+        "commit": output_of("git", "-C", ROOT, "rev-parse", "HEAD"),
+        "changed_since": output_of("git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no") != "",
+        "command": "python3 " + " ".join(sys.argv),
+    }
+
+
+def write(path, record):
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    print(f"written: {path}", file=sys.stderr)
