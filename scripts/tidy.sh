@@ -9,7 +9,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 command -v clang-tidy-19 >/dev/null || { echo "tidy.sh: clang-tidy-19 is missing; scripts/setup.sh all installs it" >&2; exit 3; }
-[ -e build/release/compile_commands.json ] || cmake --preset release >/dev/null
+[ -e build/debug/compile_commands.json ] || cmake --preset debug >/dev/null
 
 case ${1-} in
     '') files=$(find src tools -name '*.cpp') ;;
@@ -28,6 +28,6 @@ echo "$files" | grep . | xargs -r -P 2 -n 1 sh -c '
     key=$(cat .clang-tidy $read_files scripts/tidy.sh 2>/dev/null | sha256sum | cut -c 1-40)
     if [ -n "$read_files" ] && [ -e "$clean/$key" ]; then exit 0; fi
     # The commands are for GCC: clang need not know all of its warnings, and the library is not ours (cmake/flags.cmake).
-    clang-tidy-19 --quiet -p build/release --extra-arg=-Wno-unknown-warning-option \
+    clang-tidy-19 --quiet -p build/debug --extra-arg=-Wno-unknown-warning-option \
         --extra-arg=-Wno-deprecated-declarations "$1" 2>/dev/null || { echo "tidy.sh: $1 is not clean"; exit 1; }
     touch "$clean/$key"' sh

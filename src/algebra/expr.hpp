@@ -38,6 +38,7 @@ enum class BinaryOp : std::uint8_t {
     logical_and,
     logical_or
 };
+constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
 
 /// The number value + correction. The correction is 0 but for whole numbers of 64 bits that no double holds.
 struct Constant {

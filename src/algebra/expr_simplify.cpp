@@ -10,8 +10,6 @@
 namespace napkin {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-
 bool is_constant(const Expr& e, double value) {
     const auto* c = as<Constant>(e);
     return c && c->value == value;
@@ -24,8 +22,6 @@ const Binary* as_binary(const Expr& e, BinaryOp op) {
     const auto* n = as<Binary>(e);
     return n && n->op == op ? n : nullptr;
 }
-
-bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
 
 /// Always 0 or 1.
 bool is_boolean(const Expr& e) {
@@ -167,7 +163,7 @@ Expr simplify_binary(const Expr& e, const Binary& n) {
             return e;
         case BinaryOp::min:
         case BinaryOp::max: {
-            const double neutral = n.op == BinaryOp::min ? inf : -inf;
+            const double neutral = n.op == BinaryOp::min ? infinity : -infinity;
             if (equal(n.a, n.b) || is_constant(n.b, neutral)) return n.a;
             return is_constant(n.a, neutral) ? n.b : e;
         }

@@ -29,7 +29,7 @@ std::optional<std::int64_t> whole(const Expr& e) {
 }
 
 /// The operators of indices on whole numbers; / rounds down.
-std::int64_t apply_whole(BinaryOp op, std::int64_t a, std::int64_t b) {
+std::int64_t apply_index(BinaryOp op, std::int64_t a, std::int64_t b) {
     switch (op) {
         case BinaryOp::add: return clamped_sum(a, b);
         case BinaryOp::sub: return clamped_sum(a, -b);
@@ -49,8 +49,8 @@ Interval negated(const Interval& a) { return {-a.high, -a.low}; }
 
 /// The least and the greatest of the four corners: for operators that are monotone in each operand.
 Interval corners(BinaryOp op, const Interval& a, const Interval& b) {
-    const std::int64_t all[] = {apply_whole(op, a.low, b.low), apply_whole(op, a.low, b.high),
-                                apply_whole(op, a.high, b.low), apply_whole(op, a.high, b.high)};
+    const std::int64_t all[] = {apply_index(op, a.low, b.low), apply_index(op, a.low, b.high),
+                                apply_index(op, a.high, b.low), apply_index(op, a.high, b.high)};
     return {*std::min_element(std::begin(all), std::end(all)), *std::max_element(std::begin(all), std::end(all))};
 }
 
@@ -96,7 +96,7 @@ Expr folded(const Expr& e) {
         const auto x = whole(b->a), y = whole(b->b);
         if (!x || !y || (b->op == BinaryOp::div && (*y == 0 || *x % *y != 0))) return node;
         if ((b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && *y == 0) return node;
-        return constant(static_cast<double>(apply_whole(b->op, *x, *y)));
+        return constant(static_cast<double>(apply_index(b->op, *x, *y)));
     });
 }
 
@@ -236,7 +236,7 @@ Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents) {
         if (const auto* s = as<AxisSize>(node)) return size(s->axis);
         const auto* b = as<Binary>(node);
         const auto x = b ? whole(b->a) : std::nullopt, y = b ? whole(b->b) : std::nullopt;
-        return x && y ? constant(static_cast<double>(apply_whole(b->op, *x, *y))) : node;
+        return x && y ? constant(static_cast<double>(apply_index(b->op, *x, *y))) : node;
     }));
 }
 
@@ -302,7 +302,7 @@ std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point
         internal_check(number.has_value(), "an index holds what is no whole number");
         return *number;
     };
-    return fold<std::int64_t>(*index.expression(), leaf, apply_whole, -1);
+    return fold<std::int64_t>(*index.expression(), leaf, apply_index, -1);
 }
 
 Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {

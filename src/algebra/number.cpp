@@ -15,7 +15,6 @@ constexpr std::int64_t largest_i32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t least_i64 = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t largest_i64 = std::numeric_limits<std::int64_t>::max();
 
-bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
 bool is_logic(BinaryOp op) { return op == BinaryOp::logical_and || op == BinaryOp::logical_or; }
 
 // Arithmetic modulo 2^64: overflow of signed numbers is undefined in C++, of unsigned ones it wraps.

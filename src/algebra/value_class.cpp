@@ -10,30 +10,26 @@
 namespace napkin {
 namespace {
 
-using Kind = ValueClass::Kind;
-
-constexpr double inf = std::numeric_limits<double>::infinity();
-
 /// One number of each kind, in the order of the bits.
-constexpr std::array representatives{-1.0, 0.0, 1.0, inf, -inf, std::numeric_limits<double>::quiet_NaN()};
+constexpr std::array representatives{-1.0, 0.0, 1.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()};
 
 template <class F>
 void for_each_kind(ValueClass set, F f) {
     for (std::size_t i = 0; i < representatives.size(); ++i)
-        if (set.has(static_cast<Kind>(1U << i))) f(representatives[i]);
+        if (set.has(static_cast<ValueClass::Kind>(1U << i))) f(representatives[i]);
 }
 
-constexpr ValueClass truth{Kind::zero | Kind::positive};
+constexpr ValueClass truth{ValueClass::zero | ValueClass::positive};
 
 /// Of a finite argument: -1, 0 and 1 stand for all numbers of their sign.
 ValueClass of_finite(UnaryOp op, double a) {
     switch (op) {
-        case UnaryOp::exp: return ValueClass(Kind::positive);
+        case UnaryOp::exp: return ValueClass(ValueClass::positive);
         case UnaryOp::log:
-            return a > 0 ? ValueClass::finite() : ValueClass(a == 0 ? Kind::minus_infinite : Kind::undefined);
+            return a > 0 ? ValueClass::finite() : ValueClass(a == 0 ? ValueClass::minus_infinite : ValueClass::undefined);
         case UnaryOp::rsqrt:
             // The sign of a zero depends on how it came about.
-            if (a == 0) return ValueClass(Kind::infinite | Kind::minus_infinite);
+            if (a == 0) return ValueClass(ValueClass::infinite | ValueClass::minus_infinite);
             return value_class(a > 0 ? 1 : std::numeric_limits<double>::quiet_NaN());
         case UnaryOp::sin:
         case UnaryOp::cos: return ValueClass::finite();
@@ -48,12 +44,13 @@ ValueClass of_finite(BinaryOp op, double a, double b) {
         case BinaryOp::sub: return a * b > 0 ? ValueClass::finite() : value_class(a - b);
         case BinaryOp::div:
         case BinaryOp::floor_div:
-            return op == BinaryOp::div ? value_class(a / b) : value_class(a / b) | ValueClass(Kind::zero);
-        case BinaryOp::mod: return b == 0 ? ValueClass(Kind::undefined) : value_class(b) | ValueClass(Kind::zero);
+            return op == BinaryOp::div ? value_class(a / b) : value_class(a / b) | ValueClass(ValueClass::zero);
+        case BinaryOp::mod:
+            return b == 0 ? ValueClass(ValueClass::undefined) : value_class(b) | ValueClass(ValueClass::zero);
         case BinaryOp::pow:
-            if (a > 0 || b == 0) return ValueClass(Kind::positive);
-            if (a == 0) return ValueClass(b > 0 ? Kind::zero : Kind::infinite | Kind::minus_infinite);
-            return ValueClass(Kind::negative | Kind::positive | Kind::undefined);
+            if (a > 0 || b == 0) return ValueClass(ValueClass::positive);
+            if (a == 0) return ValueClass(b > 0 ? ValueClass::zero : ValueClass::infinite | ValueClass::minus_infinite);
+            return ValueClass(ValueClass::negative | ValueClass::positive | ValueClass::undefined);
         default: return value_class(apply(op, a, b));
     }
 }
@@ -76,8 +73,8 @@ ValueClass of_binary(BinaryOp op, ValueClass a, ValueClass b) {
             const bool divides_by_zero = y == 0 && (op == BinaryOp::div || op == BinaryOp::floor_div);
             // The sign of a zero depends on how it came about.
             if (divides_by_zero)
-                out |= x == 0 || std::isnan(x) ? ValueClass(Kind::undefined)
-                                               : ValueClass(Kind::infinite | Kind::minus_infinite);
+                out |= x == 0 || std::isnan(x) ? ValueClass(ValueClass::undefined)
+                                               : ValueClass(ValueClass::infinite | ValueClass::minus_infinite);
             else
                 out |= std::isfinite(x) && std::isfinite(y) ? of_finite(op, x, y) : value_class(apply(op, x, y));
         });
@@ -92,7 +89,7 @@ ValueClass of_power(ValueClass a, const Expr& exponent) {
         return of_binary(BinaryOp::pow, a, n ? value_class(n->value) : ValueClass::any());
     ValueClass out;
     for_each_kind(a, [&](double x) {
-        out |= x == 0 && n->value < 0 ? ValueClass(Kind::infinite | Kind::minus_infinite)
+        out |= x == 0 && n->value < 0 ? ValueClass(ValueClass::infinite | ValueClass::minus_infinite)
                                       : value_class(std::pow(x, n->value));
     });
     return out;
@@ -101,21 +98,22 @@ ValueClass of_power(ValueClass a, const Expr& exponent) {
 /// Of a value that stands where a comparison of itself with an infinity fails: where(x == inf, …, x), where(abs(x) == inf, …, x).
 ValueClass of_guarded(const Expr& condition, const Expr& e, ValueClass all) {
     const auto* test = as<Binary>(condition);
-    const auto* infinity = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
-    if (!infinity || !std::isinf(infinity->value)) return all;
+    const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
+    if (!bound || !std::isinf(bound->value)) return all;
     const auto* size = as<Unary>(test->a);
     unsigned excluded = 0;
-    if (equal(test->a, e)) excluded = value_class(infinity->value).bits();
-    if (size && size->op == UnaryOp::abs && equal(size->a, e)) excluded = Kind::infinite | Kind::minus_infinite;
+    if (equal(test->a, e)) excluded = value_class(bound->value).bits();
+    if (size && size->op == UnaryOp::abs && equal(size->a, e))
+        excluded = ValueClass::infinite | ValueClass::minus_infinite;
     return ValueClass(all.bits() & ~excluded);
 }
 
 }  // namespace
 
 ValueClass value_class(double value) {
-    if (std::isnan(value)) return ValueClass(Kind::undefined);
-    if (std::isinf(value)) return ValueClass(value > 0 ? Kind::infinite : Kind::minus_infinite);
-    return ValueClass(value > 0 ? Kind::positive : value < 0 ? Kind::negative : Kind::zero);
+    if (std::isnan(value)) return ValueClass(ValueClass::undefined);
+    if (std::isinf(value)) return ValueClass(value > 0 ? ValueClass::infinite : ValueClass::minus_infinite);
+    return ValueClass(value > 0 ? ValueClass::positive : value < 0 ? ValueClass::negative : ValueClass::zero);
 }
 
 ValueClass value_class(const Expr& e, const std::function<ValueClass(ArrayId)>& of_array) {
@@ -126,7 +124,7 @@ ValueClass value_class(const Expr& e, const std::function<ValueClass(ArrayId)>& 
         if (const auto* c = as<Constant>(node)) {
             out = value_class(c->value);
         } else if (as<AxisSize>(node)) {
-            out = ValueClass(Kind::positive);
+            out = ValueClass(ValueClass::positive);
         } else if (as<AxisIndex>(node)) {
             out = truth;
         } else if (const auto* r = as<Read>(node)) {
@@ -137,7 +135,7 @@ ValueClass value_class(const Expr& e, const std::function<ValueClass(ArrayId)>& 
             out = b->op == BinaryOp::pow ? of_power(of(b->a), b->b) : of_binary(b->op, of(b->a), of(b->b));
             // A square is not negative.
             if (b->op == BinaryOp::mul && equal(b->a, b->b))
-                out = ValueClass(out.bits() & ~static_cast<unsigned>(Kind::negative | Kind::minus_infinite));
+                out = ValueClass(out.bits() & ~static_cast<unsigned>(ValueClass::negative | ValueClass::minus_infinite));
         } else if (const auto* s = as<Select>(node)) {
             out = of_guarded(s->condition, s->b, of(s->b)) | of(s->a);
         } else if (const auto* to = as<Cast>(node)) {

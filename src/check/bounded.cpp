@@ -11,7 +11,6 @@ namespace napkin {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Stands for a finite number that the reference itself cannot hold.
 constexpr double beyond = 1e300;
@@ -231,11 +230,6 @@ Bounded comparison(BinaryOp op, const Bounded& a, const Bounded& b) {
     // An infinity or a NaN compares alike with all values of an interval.
     return condition(
         v, reach == 0 || !std::isfinite(a.value) || !std::isfinite(b.value) || std::abs(a.value - b.value) > reach);
-}
-
-bool is_comparison(BinaryOp op) {
-    return op == BinaryOp::lt || op == BinaryOp::le || op == BinaryOp::gt || op == BinaryOp::ge || op == BinaryOp::eq ||
-           op == BinaryOp::ne;
 }
 
 }  // namespace

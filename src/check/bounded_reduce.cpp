@@ -10,8 +10,6 @@ namespace napkin {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 double total(const std::array<double, 8>& x) {
     return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
 }

@@ -43,8 +43,6 @@ public:
     }
 
 private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-
     bool one_in(std::uint64_t n) { return random_() % n == 0; }
     /// The sum of the coordinates.
     [[nodiscard]] double steps(std::int64_t place) const {

@@ -10,9 +10,8 @@
 namespace napkin {
 
 namespace {
-constexpr double infinity = std::numeric_limits<double>::infinity();
 /// By how much a factor, or a product of two, may be larger than the reference has it because of its error.
-constexpr double slack = 1 + 0x1p-10;
+constexpr double margin = 1 + 0x1p-10;
 /// Powers up to here are products of their own base.
 constexpr double most_power = 8;
 
@@ -127,7 +126,7 @@ bool Reach::is_factor(ArrayId array) const {
 }
 
 Reach::Part Reach::factor(const Expr& e) {
-    const Expr size = times(unary(UnaryOp::abs, e), constant(slack));
+    const Expr size = times(unary(UnaryOp::abs, e), constant(margin));
     const Expr reach = select(binary(BinaryOp::lt, size, constant(infinity)), larger(constant(1), size), constant(1));
     factors_.emplace(reach, e);
     return {reach, 0};
@@ -169,7 +168,7 @@ Reach::Part Reach::compute_part(const Expr& e) {
         case BinaryOp::mul: {
             const Part x = part_of(b->a), y = part_of(b->b);
             const bool has_terms = x.has_terms || y.has_terms;
-            return {times(times(x.reach, y.reach), constant(slack)), x.products + y.products + (has_terms ? 2 : 1),
+            return {times(times(x.reach, y.reach), constant(margin)), x.products + y.products + (has_terms ? 2 : 1),
                     has_terms};
         }
         case BinaryOp::div: {

@@ -19,15 +19,6 @@ std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
     return n;
 }
 
-/// Steps the coordinates of `axes` in row-major order; false after the last.
-bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
-    for (std::size_t i = axes.size(); i-- > 0;) {
-        if (++point[at(axes[i])] < extents[at(axes[i])]) return true;
-        point[at(axes[i])] = 0;
-    }
-    return false;
-}
-
 /// What an equation gives, before integers are what their type holds.
 struct Target {
     std::vector<double> value, error, may;

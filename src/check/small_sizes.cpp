@@ -14,11 +14,6 @@ constexpr std::int64_t usual_size = 9;
 constexpr std::int64_t largest_reach = 400;  ///< of a number in a mask that an axis is made to pass
 constexpr int attempts = 60;
 
-bool is_comparison(BinaryOp op) {
-    return op == BinaryOp::lt || op == BinaryOp::le || op == BinaryOp::gt || op == BinaryOp::ge || op == BinaryOp::eq ||
-           op == BinaryOp::ne;
-}
-
 /// The largest number with which a condition compares each axis' coordinate, by axis; 0 where none does.
 std::vector<std::int64_t> reaches(const Diagram& diagram) {
     std::vector<std::int64_t> result(diagram.axes.size(), 0);

@@ -13,7 +13,6 @@
 namespace napkin {
 
 namespace {
-constexpr double infinity = std::numeric_limits<double>::infinity();
 /// With more values than this share without a bound, an output has not been checked.
 constexpr double most_unbounded = 0.1;
 

@@ -10,7 +10,7 @@
 namespace napkin {
 namespace {
 
-std::string rate_text(double bytes_per_s) { return fmt::format("{:.4g} TB/s", bytes_per_s / 1e12); }
+std::string terabytes_text(double bytes_per_s) { return fmt::format("{:.4g} TB/s", bytes_per_s / 1e12); }
 std::string size_text(double bytes) { return quantity_text(bytes, Dimension::bytes); }
 
 /// The links among the instances of a level, in the machine file's order.
@@ -74,11 +74,12 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
         top.why = {{"M_" + top.name, "N·M_" + memory.name,
                     fmt::format("{} · {}", options.devices, size_text(memory.capacity_bytes.value)), top.memory_bytes,
                     "B", "A.2.3"},
-                   {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices", "−1/" + rate_text(rate),
-                    top.seconds_per_byte, "s/B", "A.2.3"}};
+                   {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices",
+                    "−1/" + terabytes_text(rate), top.seconds_per_byte, "s/B", "A.2.3"}};
         levels.push_back(std::move(top));
         ModelLevel child{memory.name, "A.2.3", memory.capacity_bytes.value, 1 / rate, devices, 0, false, 0, {}};
-        child.why = {{"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + rate_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
+        child.why = {
+            {"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
         levels.push_back(std::move(child));
     }
     for (std::size_t l = 1; l < machine.levels.size(); ++l) {
@@ -131,15 +132,16 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
             x.why = {{"M_" + x.name, fmt::format("N·M_{}", level.name),
                       fmt::format("{} · {}", options.cluster, size_text(level.capacity_bytes.value)), x.memory_bytes,
                       "B", "Theorem 3"},
-                     {"Ḣ⁻¹_" + x.name, "Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c)", fmt::format("1/{} − 1/{}", rate_text(rate), rate_text(link)),
-                      x.seconds_per_byte, "s/B", "Theorem 3"}};
+                     {"Ḣ⁻¹_" + x.name, "Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c)",
+                      fmt::format("1/{} − 1/{}", terabytes_text(rate), terabytes_text(link)), x.seconds_per_byte, "s/B",
+                      "Theorem 3"}};
             levels.push_back(std::move(x));
             made.rule = "Theorem 3";
             made.seconds_per_byte = 1 / link;
-            made.why.push_back(
-                {"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + rate_text(link), made.seconds_per_byte, "s/B", "Theorem 3"});
+            made.why.push_back({"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(link), made.seconds_per_byte,
+                                "s/B", "Theorem 3"});
         } else {
-            made.why.push_back({"Ḣ⁻¹_" + level.name, "1 / rate of its pipes", "1/" + rate_text(rate),
+            made.why.push_back({"Ḣ⁻¹_" + level.name, "1 / rate of its pipes", "1/" + terabytes_text(rate),
                                 made.seconds_per_byte, "s/B", made.rule});
         }
         levels.push_back(std::move(made));

@@ -58,9 +58,9 @@ private:
                 if (!found) return part;
                 // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity, or at NaN, no
                 // moment is.
-                const auto infinity = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
+                const auto extreme = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
                 const ValueClass values = stream_.values(part);
-                if (!term_.masks.empty() && (values.has(infinity) || values.has(ValueClass::undefined))) return part;
+                if (!term_.masks.empty() && (values.has(extreme) || values.has(ValueClass::undefined))) return part;
             }
         return nullptr;
     }

@@ -15,8 +15,6 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-using Result = std::variant<Factored, FactorFailure>;
-
 bool same(const Expr& a, const Expr& b) { return a && b ? equal(a, b) : !a && !b; }
 
 /// where(condition, nan, z), or null.
@@ -78,7 +76,7 @@ public:
     SumFactoring(ReduceOp op, const Stream& stream, const FactorOptions& options, Splitter& splitter)
         : op_(op), stream_(stream), options_(options), splitter_(splitter) {}
 
-    Result run(Terms terms) {
+    std::variant<Factored, FactorFailure> run(Terms terms) {
         Factored out;
         for (auto& t : terms) {
             settle_undefined(t, stream_);
@@ -214,8 +212,8 @@ private:
 };
 
 /// max and min: first what is monotone in the stream, else one term with a positive factor that waits.
-Result factor_extremum(ReduceOp op, const Expr& body, const Stream& stream, const FactorOptions& options,
-                       Splitter& splitter) {
+std::variant<Factored, FactorFailure> factor_extremum(ReduceOp op, const Expr& body, const Stream& stream,
+                                                      const FactorOptions& options, Splitter& splitter) {
     if (auto peeled = peel(op, body, stream, splitter)) {
         Factored out;
         StateSpec spec{"_acc", peeled->op, peeled->core, {{}, peeled->selections, std::nullopt, nullptr}};
@@ -260,7 +258,8 @@ bool operator==(const Correction& a, const Correction& b) {
     return a.references == b.references && a.selections == b.selections && a.moment == b.moment && same(a.kept, b.kept);
 }
 
-Result factor(ReduceOp op, const Expr& body, const Stream& stream, const FactorOptions& options) {
+std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Stream& stream,
+                                             const FactorOptions& options) {
     if (!stream.runs(body)) {
         Factored out;
         out.plain = StateSpec{"", op, body, {}};

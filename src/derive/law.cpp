@@ -7,11 +7,7 @@
 #include "support/result.hpp"
 
 namespace napkin {
-namespace {
-
-constexpr double inf = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 const std::vector<Law>& laws() {
     using enum ReduceOp;
@@ -39,21 +35,23 @@ const std::vector<Law>& laws() {
          "what is summed where A(x) equals its running extremum is void as soon as that moves", Stable::by_equality},
         {"a factor leaves a product", prod, Action::raise, 1, std::nullopt, "×", "1/a",
          "a factor of every one of n points is its n-th power", Stable::by_itself},
-        {"a term leaves a maximum", max, Action::add, -inf, -inf, "+", "-a", "max distributes over +", Stable::by_itself},
-        {"a term leaves a minimum", min, Action::add, inf, inf, "+", "-a", "min distributes over +", Stable::by_itself},
-        {"a positive factor leaves a maximum", max, Action::multiply, -inf, -inf, "×", "1/a",
+        {"a term leaves a maximum", max, Action::add, -infinity, -infinity, "+", "-a", "max distributes over +",
+         Stable::by_itself},
+        {"a term leaves a minimum", min, Action::add, infinity, infinity, "+", "-a", "min distributes over +",
+         Stable::by_itself},
+        {"a positive factor leaves a maximum", max, Action::multiply, -infinity, -infinity, "×", "1/a",
          "max distributes over × by a positive factor", Stable::by_itself},
-        {"a positive factor leaves a minimum", min, Action::multiply, inf, inf, "×", "1/a",
+        {"a positive factor leaves a minimum", min, Action::multiply, infinity, infinity, "×", "1/a",
          "min distributes over × by a positive factor", Stable::by_itself},
-        {"a monotone function leaves a maximum", max, Action::map, -inf, std::nullopt, "φ", "φ⁻¹",
+        {"a monotone function leaves a maximum", max, Action::map, -infinity, std::nullopt, "φ", "φ⁻¹",
          "a monotone function of a maximum is the maximum of its values, and of a minimum where it decreases",
          Stable::by_itself},
-        {"a monotone function leaves a minimum", min, Action::map, inf, std::nullopt, "φ", "φ⁻¹",
+        {"a monotone function leaves a minimum", min, Action::map, infinity, std::nullopt, "φ", "φ⁻¹",
          "a monotone function of a minimum is the minimum of its values, and of a maximum where it decreases",
          Stable::by_itself},
-        {"a selection follows a maximum", max, Action::select, -inf, -inf, "where A = M", "",
+        {"a selection follows a maximum", max, Action::select, -infinity, -infinity, "where A = M", "",
          "what is selected where A(x) equals its running extremum is void as soon as that moves", Stable::by_equality},
-        {"a selection follows a minimum", min, Action::select, inf, inf, "where A = M", "",
+        {"a selection follows a minimum", min, Action::select, infinity, infinity, "where A = M", "",
          "what is selected where A(x) equals its running extremum is void as soon as that moves", Stable::by_equality},
     };
     return table;

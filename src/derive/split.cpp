@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t max_terms = 64;  // an expansion beyond this is refused rather than left to grow
 constexpr int max_power = 8;
-constexpr double inf = std::numeric_limits<double>::infinity();
-
 /// b^exponent with a constant base above 1, or e^exponent (base null).
 struct Power {
     Expr base, exponent;
@@ -379,9 +377,9 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
     }
     // No running result is known to dominate the exponent: a maximum of its own does, whatever the others do meanwhile.
     const Expr a = stream_.whole(sum->a) ? cast(DType::f64, plus(sum->a, fixed)) : plus(sum->a, fixed);
-    StateSpec spec{"_max", ReduceOp::max, masks.empty() ? a : select(conjunction(masks), a, constant(-inf)), {}};
+    StateSpec spec{"_max", ReduceOp::max, masks.empty() ? a : select(conjunction(masks), a, constant(-infinity)), {}};
     const Expr m = options_.make_state(spec);
-    const Expr guarded = select(binary(BinaryOp::eq, unary(UnaryOp::abs, m), constant(inf)), constant(0), m);
+    const Expr guarded = select(binary(BinaryOp::eq, unary(UnaryOp::abs, m), constant(infinity)), constant(0), m);
     t.undefined = cancelled;
     // Where nothing counts, or only what weighs nothing, the maximum is -inf and the tail 0, whatever the running results.
     t.tail = exponential(base, plus(m, running));

@@ -12,14 +12,6 @@
 namespace napkin {
 namespace {
 /// Steps the coordinates of the axes; false after the last.
-bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
-    for (std::size_t i = axes.size(); i-- > 0;) {
-        if (++point[at(axes[i])] < extents[at(axes[i])]) return true;
-        point[at(axes[i])] = 0;
-    }
-    return false;
-}
-
 class Check {
 public:
     Check(const Diagram& diagram, const Extents& extents, const Values& values, const std::vector<ArrayId>& fresh)

@@ -90,14 +90,6 @@ struct WholeReducer {
 };
 
 /// Steps the coordinates of `axes` in row-major order; false after the last.
-bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
-    for (std::size_t i = axes.size(); i-- > 0;) {
-        if (++point[at(axes[i])] < extents[at(axes[i])]) return true;
-        point[at(axes[i])] = 0;
-    }
-    return false;
-}
-
 std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
     std::int64_t n = 1;
     for (AxisId axis : axes) n *= extents[at(axis)];

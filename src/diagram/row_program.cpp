@@ -12,7 +12,6 @@
 namespace napkin {
 namespace {
 
-bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
 bool is_logic(BinaryOp op) { return op == BinaryOp::logical_and || op == BinaryOp::logical_or; }
 
 template <class To, class From, class F>

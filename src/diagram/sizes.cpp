@@ -391,4 +391,12 @@ std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& 
     return count;
 }
 
+bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
+    for (std::size_t i = axes.size(); i-- > 0;) {
+        if (++point[at(axes[i])] < extents[at(axes[i])]) return true;
+        point[at(axes[i])] = 0;
+    }
+    return false;
+}
+
 }  // namespace napkin

@@ -23,4 +23,7 @@ Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, s
 /// Number of values of an array; the extents were bound, so it fits 2^62.
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents);
 
+/// Moves the point to the next one of the axes' box, the last axis fastest; false, and at the first one again, past the end.
+bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point);
+
 }  // namespace napkin

@@ -1,7 +1,6 @@
 #include "run/baseline.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include "run/baseline_source.hpp"
 #include "run/blas.hpp"
 #include "run/jit.hpp"
+#include "run/memory.hpp"
 #include "run/workers.hpp"
 
 namespace napkin {
@@ -94,23 +94,6 @@ bool needs_double(const Diagram& diagram) {
 }
 
 std::int64_t value_bytes(const Diagram& diagram) { return needs_double(diagram) ? 8 : 4; }
-
-/// Memory in huge pages where the system has them, as large arrays of a numerical program lie.
-struct Memory {
-    explicit Memory(std::int64_t bytes) {
-        constexpr std::size_t huge = std::size_t{1} << 21;
-        const std::size_t rounded = (static_cast<std::size_t>(bytes) + huge - 1) / huge * huge;
-        data = bytes < static_cast<std::int64_t>(huge)
-                   ? std::aligned_alloc(64, (static_cast<std::size_t>(bytes) + 127) / 64 * 64)
-                   : std::aligned_alloc(huge, rounded);
-        if (data == nullptr) throw std::bad_alloc();
-        if (bytes >= static_cast<std::int64_t>(huge)) madvise(data, rounded, MADV_HUGEPAGE);
-    }
-    Memory(Memory&& other) noexcept : data(std::exchange(other.data, nullptr)) {}
-    Memory& operator=(Memory&&) = delete;
-    ~Memory() { std::free(data); }
-    void* data;
-};
 
 std::int64_t available_bytes() {
     std::ifstream in("/proc/meminfo");
@@ -218,7 +201,10 @@ Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents,
             impl->steps[i].function = reinterpret_cast<LoopFunction>(impl->loops->symbol(fmt::format("equation_{}", i)));
         }
     }
-    for (const std::int64_t size : impl->placement.sizes) impl->memory.emplace_back(size * value_bytes(impl->diagram));
+    for (const std::int64_t size : impl->placement.sizes) {
+        impl->memory.push_back(allocate(size * value_bytes(impl->diagram)));
+        if (!impl->memory.back()) throw std::bad_alloc();
+    }
     if (impl->blas) impl->blas_name = impl->blas->name();
     const int threads = options.threads > 0 ? options.threads
                                             : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -234,7 +220,7 @@ void Baseline::run(const std::vector<const void*>& inputs, const std::vector<voi
     for (std::size_t i = 0; i < outputs.size(); ++i) arrays[static_cast<std::size_t>(diagram.outputs[i])] = outputs[i];
     for (std::size_t id = 0; id < arrays.size(); ++id) {
         if (const int slot = impl_->placement.slot[id]; slot >= 0)
-            arrays[id] = impl_->memory[static_cast<std::size_t>(slot)].data;
+            arrays[id] = impl_->memory[static_cast<std::size_t>(slot)].get();
     }
     for (const Step& step : impl_->steps) {
         if (step.gemm) {

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* library_names[] = {"libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0", "libopenblaso.so.0"};
 
 // CBLAS' own numbers.
-constexpr int row_major = 101, no_transpose = 111, transpose = 112;
+constexpr int cblas_row_major = 101, cblas_no_trans = 111, cblas_trans = 112;
 
 template <class T>
 using GemmFunction = void (*)(int order, int op_a, int op_b, int m, int n, int k, T alpha, const T* a, int lda,
@@ -28,7 +28,7 @@ struct Blas::Impl {
     static void call(GemmFunction<T> gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
                      std::int64_t k, T alpha, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c,
                      std::int64_t ldc) {
-        gemm(row_major, transpose_a ? transpose : no_transpose, transpose_b ? transpose : no_transpose,
+        gemm(cblas_row_major, transpose_a ? cblas_trans : cblas_no_trans, transpose_b ? cblas_trans : cblas_no_trans,
              static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
              static_cast<int>(ldb), beta, c, static_cast<int>(ldc));
     }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,29 +15,13 @@
 #include "diagram/check_indices.hpp"
 #include "emit/cpu/prelude.hpp"
 #include "run/index_inputs.hpp"
+#include "run/memory.hpp"
 #include "run/overlap.hpp"
 #include "run/workers.hpp"
 
 namespace napkin {
 namespace {
 using Entry = void (*)(const void* const*, void* const*, const std::int64_t*, std::int64_t, std::int64_t, void*);
-
-struct Free {
-    void operator()(void* p) const { std::free(p); }
-};
-using Memory = std::unique_ptr<void, Free>;
-
-constexpr std::int64_t alignment_bytes = 64;
-
-/// Zeroed memory; null when there is none, or when it is more than the machine has (the kernel would grant it and then fail).
-Memory allocate(std::int64_t bytes) {
-    const std::int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0 && bytes / page > pages) return nullptr;
-    const auto size = static_cast<std::size_t>((bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
-    Memory memory(std::aligned_alloc(alignment_bytes, std::max<std::size_t>(size, alignment_bytes)));
-    if (memory) std::memset(memory.get(), 0, size);
-    return memory;
-}
 
 Diagnostic too_little_memory(std::int64_t bytes, const std::string& what) {
     Diagnostic d;

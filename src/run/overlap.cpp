@@ -8,7 +8,7 @@
 namespace napkin {
 namespace {
 /// A step that may be taken from 0 up to `most` times.
-struct Step {
+struct Stride {
     std::int64_t bytes = 1;
     std::int64_t most = 0;
 };
@@ -17,8 +17,8 @@ struct Step {
 /// what the shorter ones can still reach leaves few counts of each; for arrays whose axes are nested in each other, two.
 class Sums {
 public:
-    explicit Sums(std::vector<Step> steps) : steps_(std::move(steps)) {
-        std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.bytes > b.bytes; });
+    explicit Sums(std::vector<Stride> steps) : steps_(std::move(steps)) {
+        std::sort(steps_.begin(), steps_.end(), [](const Stride& a, const Stride& b) { return a.bytes > b.bytes; });
         reach_.resize(steps_.size() + 1, 0);
         for (std::size_t i = steps_.size(); i-- > 0;) reach_[i] = reach_[i + 1] + steps_[i].bytes * steps_[i].most;
     }
@@ -27,7 +27,7 @@ public:
         if (target < 0 || target > reach_[i]) return false;
         if (target == 0 || target == reach_[i]) return true;
         if (i == steps_.size()) return false;
-        const Step& step = steps_[i];
+        const Stride& step = steps_[i];
         const std::int64_t rest = reach_[i + 1];
         const std::int64_t least = target > rest ? (target - rest + step.bytes - 1) / step.bytes : 0;
         for (std::int64_t n = std::min(step.most, target / step.bytes); n >= least; --n)
@@ -36,15 +36,15 @@ public:
     }
 
 private:
-    std::vector<Step> steps_;
+    std::vector<Stride> steps_;
     std::vector<std::int64_t> reach_;  ///< of the steps from each on
 };
 
 bool is_empty(const StridedArray& a) { return contains(a.sizes, 0); }
 
 /// The steps of an array from its lowest address, which is as much below the base as `below` says.
-std::vector<Step> steps_of(const StridedArray& a, std::int64_t& below) {
-    std::vector<Step> steps;
+std::vector<Stride> steps_of(const StridedArray& a, std::int64_t& below) {
+    std::vector<Stride> steps;
     below = 0;
     for (std::size_t d = 0; d < a.sizes.size(); ++d) {
         if (a.sizes[d] <= 1) continue;
@@ -79,20 +79,20 @@ bool overlaps_itself(const StridedArray& a) {
     // Two elements differ by some count of each step, of either sign. With the first step that differs taken forwards, and the others
     // counted from their most backwards, all counts are positive.
     std::int64_t ignored = 0;
-    std::vector<Step> steps = steps_of(a, ignored);
+    std::vector<Stride> steps = steps_of(a, ignored);
     for (std::size_t d = 0; d < a.sizes.size(); ++d)
         if (a.sizes[d] > 1 && a.strides[d] == 0) return true;
     // Nested axes, by far the usual case: each step is longer than all that the shorter ones reach.
-    std::sort(steps.begin(), steps.end(), [](const Step& x, const Step& y) { return x.bytes < y.bytes; });
+    std::sort(steps.begin(), steps.end(), [](const Stride& x, const Stride& y) { return x.bytes < y.bytes; });
     std::int64_t reach = a.width - 1;
     bool nested = true;
-    for (const Step& step : steps) {
+    for (const Stride& step : steps) {
         nested = nested && step.bytes > reach;
         reach += step.bytes * step.most;
     }
     if (nested) return false;
     for (std::size_t first = 0; first < steps.size(); ++first) {
-        std::vector<Step> differences{{1, 2 * (a.width - 1)}};
+        std::vector<Stride> differences{{1, 2 * (a.width - 1)}};
         std::int64_t offset = a.width - 1;
         for (std::size_t d = first; d < steps.size(); ++d) {
             const bool forwards = d == first;
@@ -107,12 +107,12 @@ bool overlaps_itself(const StridedArray& a) {
 bool overlap(const StridedArray& a, const StridedArray& b) {
     if (is_empty(a) || is_empty(b)) return false;
     std::int64_t below_a = 0, below_b = 0;
-    std::vector<Step> steps = steps_of(a, below_a), others = steps_of(b, below_b);
+    std::vector<Stride> steps = steps_of(a, below_a), others = steps_of(b, below_b);
     const std::uintptr_t low_a = a.base - static_cast<std::uintptr_t>(below_a);
     const std::uintptr_t low_b = b.base - static_cast<std::uintptr_t>(below_b);
     std::int64_t reach_a = a.width - 1, reach_b = b.width - 1;
-    for (const Step& step : steps) reach_a += step.bytes * step.most;
-    for (const Step& step : others) reach_b += step.bytes * step.most;
+    for (const Stride& step : steps) reach_a += step.bytes * step.most;
+    for (const Stride& step : others) reach_b += step.bytes * step.most;
     if (low_a > low_b + static_cast<std::uintptr_t>(reach_b) || low_b > low_a + static_cast<std::uintptr_t>(reach_a))
         return false;
     // low_a + Σ steps of a = low_b + Σ steps of b, with b's counted from their most backwards.

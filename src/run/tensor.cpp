@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -18,8 +16,6 @@
 
 namespace napkin {
 namespace {
-constexpr std::size_t alignment_bytes = 64;
-constexpr std::size_t huge_page_bytes = std::size_t{1} << 21;
 
 /// A small float's layout: stored mantissa bits and exponent bias; e4m3 keeps its highest exponent for numbers.
 struct SmallFloat {
@@ -139,8 +135,6 @@ Number decode_number(DType type, const void* from) {
     throw InternalError("unknown number format");
 }
 
-void Tensor::Release::operator()(void* p) const { std::free(p); }
-
 Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {
     std::int64_t count = 1;
     bool too_large = false;
@@ -161,18 +155,9 @@ Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {
         return too_little_memory(sizes, limits::max_size_product);
     }
 
-    // The system hands out more than it has and kills later, so what exceeds the machine's memory is refused here.
-    const std::int64_t bytes_wanted = count * bytes(type), pages = ::sysconf(_SC_PHYS_PAGES),
-                       page = ::sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0 && bytes_wanted / page > pages) return too_little_memory(sizes, bytes_wanted);
-    const auto wanted = static_cast<std::size_t>(bytes_wanted);
-    const std::size_t unit = wanted >= huge_page_bytes ? huge_page_bytes : alignment_bytes;
-    const std::size_t rounded = std::max(unit, (wanted + unit - 1) / unit * unit);
     Tensor tensor;
-    tensor.data_.reset(std::aligned_alloc(unit, rounded));
-    if (!tensor.data_) return too_little_memory(sizes, bytes_wanted);
-    if (unit == huge_page_bytes) ::madvise(tensor.data_.get(), rounded, MADV_HUGEPAGE);
-    std::memset(tensor.data_.get(), 0, rounded);
+    tensor.data_ = allocate(count * bytes(type));
+    if (!tensor.data_) return too_little_memory(sizes, count * bytes(type));
     tensor.type_ = type;
     tensor.sizes_ = std::move(sizes);
     tensor.count_ = count;

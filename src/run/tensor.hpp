@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "diagram/column.hpp"
+#include "run/memory.hpp"
 #include "support/dtype.hpp"
 #include "support/result.hpp"
 
@@ -53,13 +54,10 @@ public:
     void fill(double value);
 
 private:
-    struct Release {
-        void operator()(void* p) const;
-    };
     DType type_ = DType::f32;
     std::vector<std::int64_t> sizes_;
     std::int64_t count_ = 0;
-    std::unique_ptr<void, Release> data_;
+    Memory data_;
 };
 
 /// Number `i` of the N(0, 1) sequence of a seed.

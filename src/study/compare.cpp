@@ -79,7 +79,7 @@ Result<WinnersAlong> winners_along(CostTable& table, const TiedAxes& group, std:
     return out;
 }
 
-std::string winner_text(const std::vector<Subject>& subjects, int winner) {
+std::string lower_text(const std::vector<Subject>& subjects, int winner) {
     if (winner == nobody) return "neither";
     return winner == all_equal ? "equal" : subjects[static_cast<std::size_t>(winner)].label;
 }
@@ -163,15 +163,15 @@ std::string to_text(const Comparison& c) {
         const std::string end = count_text(static_cast<double>(along.to)) +
                                 (along.to < c.largest ? ", the most that runs" : "");
         if (along.flips.empty()) {
-            text += fmt::format("  {}  no change from {} to {}: {}\n", axes, count_text(static_cast<double>(along.from)),
-                                end, winner_text(c.subjects, along.at_from));
+            text += fmt::format("  {}  no change from {} to {}: {}\n", axes,
+                                count_text(static_cast<double>(along.from)), end, lower_text(c.subjects, along.at_from));
             continue;
         }
         text += fmt::format("  {}  from {} {}", axes, count_text(static_cast<double>(along.from)),
-                            winner_text(c.subjects, along.at_from));
+                            lower_text(c.subjects, along.at_from));
         for (std::size_t i = 0; i < along.flips.size(); ++i)
             text += fmt::format("; from {} {}{}", count_text(static_cast<double>(along.flips[i].at)),
-                                winner_text(c.subjects, along.flips[i].after),
+                                lower_text(c.subjects, along.flips[i].after),
                                 along.why[i].empty() ? "" : " (" + along.why[i] + ")");
         text += fmt::format("; to {}\n", end);
     }

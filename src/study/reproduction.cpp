@@ -55,7 +55,7 @@ public:
         std::vector<std::string> texts;
         bool agrees = true;
         for (std::size_t i = 0; i < row_.values.size(); ++i) {
-            const bool same = row_.comparison == Comparison::formula ? compare_formula(i, texts) : compare_number(i, texts);
+            const bool same = row_.comparison == Closeness::formula ? compare_formula(i, texts) : compare_number(i, texts);
             agrees = agrees && same;
         }
         if (!errors_.empty()) return errors_;
@@ -83,12 +83,12 @@ private:
         if (!take(found, row_.values[i]) || !take(said, row_.expected[i])) return false;
         const double a = std::get<double>(found), b = std::get<double>(said);
         texts.push_back(number_text(a, row_.expected[i].text));
-        if (row_.comparison == Comparison::within) {
+        if (row_.comparison == Closeness::within) {
             worst_ = std::max(worst_, std::fabs(a - b) / std::fabs(b));
             return std::fabs(a - b) <= row_.tolerance * std::fabs(b);
         }
         const auto as = printed(row_.expected[i].text);
-        if (row_.comparison == Comparison::rounded && as)
+        if (row_.comparison == Closeness::rounded && as)
             return std::fabs(a - b) <= 0.5 * std::pow(10.0, -as->decimals) * (1 + 1e-9);
         return equal(a, b);
     }
@@ -106,11 +106,11 @@ private:
 
     [[nodiscard]] std::string how() const {
         switch (row_.comparison) {
-            case Comparison::exact: return "yes";
-            case Comparison::rounded: return "yes, as rounded";
-            case Comparison::within:
+            case Closeness::exact: return "yes";
+            case Closeness::rounded: return "yes, as rounded";
+            case Closeness::within:
                 return fmt::format("yes, within {:.2g}% ({:.2g}% off)", 100 * row_.tolerance, 100 * worst_);
-            case Comparison::formula: return "yes, as an expression";
+            case Closeness::formula: return "yes, as an expression";
         }
         throw InternalError("unknown comparison");
     }

@@ -21,14 +21,14 @@ struct PlacedText {
 };
 
 /// How a computed figure is compared with the document's.
-enum class Comparison : std::uint8_t { exact, rounded, within, formula };
+enum class Closeness : std::uint8_t { exact, rounded, within, formula };
 
 struct ReproductionRow {
     std::string document, where, says;
     std::vector<PlacedText> values;  ///< expressions over the queries' results: src/study/reproduction_value.hpp
-    std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; for Comparison::formula a size expression
-    Comparison comparison = Comparison::exact;
-    double tolerance = 0;            ///< relative, for Comparison::within
+    std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; for Closeness::formula a size expression
+    Closeness comparison = Closeness::exact;
+    double tolerance = 0;            ///< relative, for Closeness::within
     std::map<std::string, Size> at;  ///< what stands for a symbol of the computed formulas
     std::string unit, note;
     std::string disagrees;  ///< why the document's figure is not the computed one; empty where they should agree

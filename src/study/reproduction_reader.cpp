@@ -106,7 +106,7 @@ private:
         if (!table.contains("value")) toml_.missing(table, "value", where, "an expression over the queries");
         read_comparison(table, row, where);
         for (const PlacedText& value : row.values) check_expression(value);
-        if (row.comparison != Comparison::formula)
+        if (row.comparison != Closeness::formula)
             for (const PlacedText& text : row.expected) check_expression(text);
         else
             for (const PlacedText& text : row.expected) (void)size(text);
@@ -126,9 +126,9 @@ private:
             return;
         }
         row.expected = several(table, is ? "is" : "formula", where);
-        row.comparison = formula ? Comparison::formula : Comparison::exact;
+        row.comparison = formula ? Closeness::formula : Closeness::exact;
         if (const toml::node* within = table.get("within")) {
-            row.comparison = Comparison::within;
+            row.comparison = Closeness::within;
             row.tolerance = within->value<double>().value_or(0);
             if (!(row.tolerance > 0 && row.tolerance < 1) || formula)
                 toml_.error("bad-value", toml_.range_of(within->source()),
@@ -140,7 +140,7 @@ private:
                 toml_.error("bad-value", toml_.range_of(rounded->source()),
                             fmt::format("'rounded' of {} is not true", where), "true, beside 'is' and without 'within'",
                             "");
-            row.comparison = Comparison::rounded;
+            row.comparison = Closeness::rounded;
         }
         if (const toml::node* at = table.get("at")) {
             const toml::table* symbols = at->as_table();

@@ -18,12 +18,11 @@ struct Format {
     double overflow;  ///< what lies past `max` after rounding
 };
 
-constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr Format f16_format{10, -14, 65504.0, inf};
-constexpr Format bf16_format{7, -126, 0x1.fep127, inf};
+constexpr Format f16_format{10, -14, 65504.0, infinity};
+constexpr Format bf16_format{7, -126, 0x1.fep127, infinity};
 constexpr Format e4m3_format{3, -6, 448.0, nan};
-constexpr Format e5m2_format{2, -14, 57344.0, inf};
+constexpr Format e5m2_format{2, -14, 57344.0, infinity};
 
 /// Rounds once, to nearest with ties to even. Works on the bits of the double, so it needs no library call.
 double round_narrow(const Format& format, double x) {

@@ -1,10 +1,13 @@
 #pragma once
 // The number formats of arrays: storage types of the language.
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
 namespace napkin {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 enum class DType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64 };
 inline constexpr DType all_dtypes[] = {DType::f64,  DType::f32,  DType::f16, DType::bf16,

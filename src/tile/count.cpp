@@ -7,9 +7,9 @@
 namespace napkin {
 
 namespace {
-class Walk {
+class Counter {
 public:
-    Walk(const TileProgram& program, const TileKernel& kernel, std::int64_t& statements_left)
+    Counter(const TileProgram& program, const TileKernel& kernel, std::int64_t& statements_left)
         : program_(program),
           kernel_(kernel),
           left_(statements_left),
@@ -110,7 +110,7 @@ private:
 std::optional<std::vector<KernelCounts>> count(const TileProgram& program, std::int64_t max_statements) {
     std::vector<KernelCounts> counts;
     for (const TileKernel& kernel : program.kernels) {
-        auto counted = Walk(program, kernel, max_statements).run();
+        auto counted = Counter(program, kernel, max_statements).run();
         if (!counted) return std::nullopt;
         counts.push_back(std::move(*counted));
     }

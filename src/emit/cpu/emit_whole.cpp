@@ -6,8 +6,6 @@
 
 namespace napkin::cpu {
 namespace {
-bool is_comparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
-
 /// Bounds stay far inside of 64 bits, so that sums and products of them can be formed.
 constexpr std::int64_t far = std::int64_t{1} << 54;
 
