@@ -17,7 +17,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Parser {
 public:
-    explicit Parser(std::string_view text) : text_(text) {}
+    Parser(std::string_view text, SymbolTable& symbols) : text_(text), symbols_(symbols) {}
 
     std::variant<Size, SizeSyntaxError> run() {
         try {
@@ -137,7 +137,7 @@ private:
         if (at_ >= text_.size() || !is_letter(text_[at_])) fail("a number, a symbol or (");
         const std::size_t begin = at_;
         while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) || text_[at_] == '\'')) ++at_;
-        return Size::symbol(std::string(text_.substr(begin, at_ - begin)));
+        return symbols_(text_.substr(begin, at_ - begin));
     }
 
     std::int64_t number() {
@@ -150,12 +150,15 @@ private:
     }
 
     std::string_view text_;
+    SymbolTable& symbols_;
     std::size_t at_ = 0;
     int depth_ = 0;
 };
 
 }  // namespace
 
-std::variant<Size, SizeSyntaxError> parse_size(std::string_view text) { return Parser(text).run(); }
+std::variant<Size, SizeSyntaxError> parse_size(std::string_view text, SymbolTable& symbols) {
+    return Parser(text, symbols).run();
+}
 
 }  // namespace napkin

@@ -20,6 +20,6 @@ struct SizeSyntaxError {
 
 /// Sums, products (`·` or `*`), quotients by one term, powers with rational exponents (`^2`, `^-1`, `^(-1/2)`, `²`, `⁻¹`) and parentheses;
 /// `−` and `-` alike. Symbols begin with a letter and go on with letters, digits, `_` and `'`. Numbers are whole; 1/2 is a quotient.
-std::variant<Size, SizeSyntaxError> parse_size(std::string_view text);
+std::variant<Size, SizeSyntaxError> parse_size(std::string_view text, SymbolTable& symbols);
 
 }  // namespace napkin

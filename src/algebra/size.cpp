@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -45,13 +46,12 @@ Rational integer_power(Rational base, std::int64_t exponent) {
     return result;
 }
 
-/// A number in a monomial: a prime under a root, by its digits.
-bool is_number(const std::string& symbol) { return symbol[0] >= '0' && symbol[0] <= '9'; }
+bool is_prime(Symbol symbol) { return symbol.kind == SymbolKind::prime; }
 
 /// Puts base^exponent into the term, whole powers into its coefficient. Numbers without a prime factor below 2^16 stay whole.
 void add_root(Monomial& monomial, Rational& coefficient, std::int64_t base, Rational exponent) {
     const auto add = [&](std::int64_t prime, Rational power) {
-        const auto at = monomial.find(std::to_string(prime));
+        const auto at = monomial.find({SymbolKind::prime, prime});
         if (at != monomial.end()) {
             power = power + at->second;
             monomial.erase(at);
@@ -59,7 +59,7 @@ void add_root(Monomial& monomial, Rational& coefficient, std::int64_t base, Rati
         std::int64_t whole = power.numerator() / power.denominator();
         if (power < Rational(whole)) --whole;
         coefficient = coefficient * integer_power(Rational(prime), whole);
-        if (power != Rational(whole)) monomial.emplace(std::to_string(prime), power - Rational(whole));
+        if (power != Rational(whole)) monomial.emplace(Symbol{SymbolKind::prime, prime}, power - Rational(whole));
     };
     for (std::int64_t prime = 2; prime * prime <= base && prime < (1 << 16); ++prime) {
         std::int64_t count = 0;
@@ -73,8 +73,8 @@ void add_root(Monomial& monomial, Rational& coefficient, std::int64_t base, Rati
 Monomial product(const Monomial& a, const Monomial& b, Rational& coefficient) {
     Monomial result = a;
     for (const auto& [symbol, exponent] : b) {
-        if (is_number(symbol)) {
-            add_root(result, coefficient, std::stoll(symbol), exponent);
+        if (is_prime(symbol)) {
+            add_root(result, coefficient, symbol.id, exponent);
             continue;
         }
         const auto [at, added] = result.emplace(symbol, exponent);
@@ -128,10 +128,14 @@ Size::Size(Rational constant) {
     if (constant != Rational(0)) terms_.emplace(Monomial{}, constant);
 }
 
-Size Size::symbol(const std::string& name, Rational exponent) {
-    Size size;
-    size.terms_.emplace(exponent == Rational(0) ? Monomial{} : Monomial{{name, exponent}}, 1);
-    return size;
+Size::Size(Symbol symbol, Rational exponent) {
+    terms_.emplace(exponent == Rational(0) ? Monomial{} : Monomial{{symbol, exponent}}, 1);
+}
+
+Size Size::term(const Monomial& monomial, Rational coefficient) {
+    Size term = coefficient;
+    for (const auto& [symbol, exponent] : monomial) term *= Size(symbol, exponent);
+    return term;
 }
 
 std::optional<Rational> Size::as_constant() const {
@@ -140,15 +144,12 @@ std::optional<Rational> Size::as_constant() const {
     return std::nullopt;
 }
 
-std::vector<std::string> Size::symbols() const {
-    std::map<std::string, bool> found;
-    for (const auto& [monomial, coefficient] : terms_) {
+std::vector<Symbol> Size::symbols() const {
+    std::set<Symbol> found;
+    for (const auto& [monomial, coefficient] : terms_)
         for (const auto& [symbol, exponent] : monomial)
-            if (!is_number(symbol)) found[symbol] = true;
-    }
-    std::vector<std::string> names;
-    for (const auto& entry : found) names.push_back(entry.first);
-    return names;
+            if (!is_prime(symbol)) found.insert(symbol);
+    return {found.begin(), found.end()};
 }
 
 std::optional<Size> Size::pow(Rational exponent) const {
@@ -161,8 +162,8 @@ std::optional<Size> Size::pow(Rational exponent) const {
         Monomial raised;
         Rational factor = 1;
         for (const auto& [symbol, e] : monomial)
-            is_number(symbol) ? add_root(raised, factor, std::stoll(symbol), e * exponent)
-                              : void(raised.emplace(symbol, e * exponent));
+            is_prime(symbol) ? add_root(raised, factor, symbol.id, e * exponent)
+                             : void(raised.emplace(symbol, e * exponent));
         if (exponent.is_integer()) {
             factor = factor * integer_power(coefficient, exponent.numerator());
         } else {
@@ -179,7 +180,7 @@ std::optional<Size> Size::pow(Rational exponent) const {
     return result;
 }
 
-Size Size::substitute(const std::string& symbol, const Size& by) const {
+Size Size::substitute(Symbol symbol, const Size& by) const {
     Size result;
     for (const auto& [monomial, coefficient] : terms_) {
         const auto at = monomial.find(symbol);
@@ -200,13 +201,24 @@ Size Size::substitute(const std::string& symbol, const Size& by) const {
     return result;
 }
 
-std::optional<double> Size::evaluate(const std::function<std::optional<double>(const std::string&)>& value) const {
+Size Size::renamed(const std::function<Symbol(Symbol)>& image) const {
+    Size result;
+    for (const auto& [monomial, coefficient] : terms_) {
+        Size term = coefficient;
+        for (const auto& [symbol, exponent] : monomial)
+            term *= Size(is_prime(symbol) ? symbol : image(symbol), exponent);
+        result += term;
+    }
+    return result;
+}
+
+std::optional<double> Size::evaluate(const SymbolValues& value) const {
     double sum = 0;
     for (const auto& [monomial, coefficient] : terms_) {
         // The denominator last, so that whole results come out whole.
         double term = static_cast<double>(coefficient.numerator());
         for (const auto& [symbol, exponent] : monomial) {
-            const auto base = is_number(symbol) ? std::optional(std::stod(symbol)) : value(symbol);
+            const auto base = is_prime(symbol) ? std::optional(static_cast<double>(symbol.id)) : value(symbol);
             if (!base) return std::nullopt;
             if (exponent == Rational(-1)) {
                 term /= *base;
@@ -271,10 +283,13 @@ std::string print_power(const std::string& symbol, Rational exponent, bool ascii
     return symbol + (ascii ? "^" + to_string(exponent) : superscript(exponent.numerator()));
 }
 
+/// A monomial with its symbols' names, as it is printed and ordered.
+using NamedFactors = std::map<std::string, Rational>;
+
 /// Factors as the paper writes them: what is multiplied before what is divided by, letters in alphabetical order but for d, the
 /// head size, which comes last.
-std::string print_monomial(const Monomial& monomial, bool ascii) {
-    std::vector<std::pair<std::string, Rational>> factors(monomial.begin(), monomial.end());
+std::string print_factors(const NamedFactors& named, bool ascii) {
+    std::vector<std::pair<std::string, Rational>> factors(named.begin(), named.end());
     const auto rank = [](const auto& factor) {
         return std::pair(factor.second < Rational(0), factor.first == "d" || factor.first.ends_with("_d"));
     };
@@ -289,19 +304,26 @@ std::string print_monomial(const Monomial& monomial, bool ascii) {
 
 }  // namespace
 
-std::string to_string(const Size& size, bool ascii) {
+std::string to_string(const Size& size, const SymbolNames& names, bool ascii) {
     if (size.is_zero()) return "0";
     // Terms of higher degree last, as in 2·q·d + 4·q·x·d²·M⁻¹, and a constant at the very end: n − w + 1.
-    std::vector<std::pair<Monomial, Rational>> terms(size.terms().begin(), size.terms().end());
-    const auto rank = [](const auto& term) {
+    const auto rank = [](const NamedFactors& factors, Rational coefficient) {
         std::int64_t symbols = 0;
-        for (const auto& entry : term.first)
-            symbols += entry.second.is_integer() ? std::abs(entry.second.numerator()) : 1;
-        return std::tuple(term.first.empty(), term.second < Rational(0), symbols);
+        for (const auto& entry : factors) symbols += entry.second.is_integer() ? std::abs(entry.second.numerator()) : 1;
+        return std::tuple(factors.empty(), coefficient < Rational(0), symbols);
     };
-    std::stable_sort(terms.begin(), terms.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::map<std::pair<std::tuple<bool, bool, std::int64_t>, NamedFactors>, Rational> terms;
+    for (const auto& [monomial, coefficient] : size.terms()) {
+        NamedFactors factors;
+        for (const auto& [symbol, exponent] : monomial) {
+            const auto name = is_prime(symbol) ? std::to_string(symbol.id) : names(symbol);
+            internal_check(factors.emplace(name, exponent).second, "two symbols of a size have one name");
+        }
+        terms.emplace(std::pair(rank(factors, coefficient), factors), coefficient);
+    }
     std::string out;
-    for (const auto& [monomial, coefficient] : terms) {
+    for (const auto& [key, coefficient] : terms) {
+        const NamedFactors& factors = key.second;
         const bool negative = coefficient < Rational(0);
         const Rational magnitude = negative ? Rational(0) - coefficient : coefficient;
         if (!out.empty()) {
@@ -309,11 +331,11 @@ std::string to_string(const Size& size, bool ascii) {
         } else if (negative) {
             out += "-";
         }
-        if (monomial.empty()) {
+        if (factors.empty()) {
             out += to_string(magnitude);
         } else {
             if (magnitude != Rational(1)) out += to_string(magnitude) + (ascii ? "*" : "·");
-            out += print_monomial(monomial, ascii);
+            out += print_factors(factors, ascii);
         }
     }
     return out;

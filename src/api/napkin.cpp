@@ -99,10 +99,10 @@ std::int64_t Program::extra_bytes() const { return impl_->compilation.kernel->ex
 Predicted Program::prediction() const {
     Predicted prediction;
     for (const KernelPlan& kernel : impl_->compilation.plan.kernels) {
-        prediction.transfers_values += kernel.transfers_values;
+        prediction.transfers_values += kernel.time.transfers;
         prediction.memory_values = std::max(prediction.memory_values, kernel.memory_values);
-        prediction.seconds += kernel.predicted_seconds;
     }
+    prediction.seconds = impl_->compilation.plan.seconds();
     return prediction;
 }
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "cost/saturate.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 
@@ -78,7 +78,7 @@ Execution plain_execution(const Diagram& diagram, const Extents& extents) {
     return e;
 }
 
-Execution execution_of(const Diagram& diagram, const Extents& extents, const TileProgram& program) {
+Execution execution_of(const Diagram& diagram, const Extents& extents, const SizedProgram& program) {
     Execution e;
     e.kept.resize(diagram.arrays.size());
     e.working = DType::f64;
@@ -87,7 +87,8 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Til
     std::int64_t most_chunks = 1;
     std::set<std::int64_t> streamed_extents;
     std::set<std::set<std::string>> together;  // the axes of each reduction
-    for (const TileKernel& kernel : program.kernels) {
+    for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+        const TileKernel& kernel = program.kernels[k];
         bool is_double = false;
         for (const Variable& v : kernel.variables) {
             is_double = is_double || v.memory_type == DType::f64 || program.diagram.array(v.array).type == DType::f64;
@@ -98,7 +99,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Til
         if (!is_double) e.working = DType::f32;
         const auto see_loop = [&](const TileLoop& loop) {
             const std::int64_t extent = program.extents[at(loop.axis)],
-                               size = std::clamp<std::int64_t>(loop.chunk, 1, extent);
+                               size = chunk_of(loop, program.sizes[k], program.extents);
             std::int64_t& known = chunk[program.diagram.axis(loop.axis).name];
             known = std::max(known, size);
             streamed_extents.insert(extent);

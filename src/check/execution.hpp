@@ -7,7 +7,7 @@
 
 #include "diagram/diagram.hpp"
 #include "diagram/sizes.hpp"
-#include "tile/program.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
@@ -22,6 +22,6 @@ Execution plain_execution(const Diagram& diagram, const Extents& extents);
 
 /// The program's: `diagram` is the definition that it was derived from, `extents` its sizes. An axis that is streamed is summed chunk
 /// by chunk, and every chunk may correct what was summed before it.
-Execution execution_of(const Diagram& diagram, const Extents& extents, const TileProgram& program);
+Execution execution_of(const Diagram& diagram, const Extents& extents, const SizedProgram& program);
 
 }  // namespace napkin

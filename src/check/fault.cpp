@@ -79,7 +79,7 @@ Expr with_replacement(const Expr& root, const ExprNode* node, const Expr& by) {
 
 class Planting {
 public:
-    explicit Planting(const TileProgram& program) : program_(program) {}
+    explicit Planting(const SizedProgram& program) : program_(program) {}
 
     std::vector<PlantedFault> run() {
         for (kernel_ = 0; kernel_ < program_.kernels.size(); ++kernel_) {
@@ -160,9 +160,10 @@ private:
     }
 
     void visit_loop(const TileLoop& loop, const Statements& body, std::size_t i, const Put& put) {
-        const std::int64_t extent = program_.extents[static_cast<std::size_t>(loop.axis)];
+        const std::int64_t extent = program_.extents[static_cast<std::size_t>(loop.axis)],
+                           chunk = chunk_of(loop, program_.sizes[kernel_], program_.extents);
         const std::string title = fmt::format("loop over {}: ", program_.diagram.axis(loop.axis).name);
-        const std::int64_t last = (extent - 1) / loop.chunk * loop.chunk;
+        const std::int64_t last = (extent - 1) / chunk * chunk;
         const auto restricted = [&](Affine form) {
             TileLoop other = loop;
             other.support.push_back(std::move(form));
@@ -176,12 +177,12 @@ private:
         const bool has_states = !states_of(loop).empty();
         if (last > 0 && has_states) {
             plant(FaultKind::chunk, title + "its first chunk is left out",
-                  with(restricted(Affine::axis(loop.axis) + Affine{{}, -loop.chunk})), put);
+                  with(restricted(Affine::axis(loop.axis) + Affine{{}, -chunk})), put);
             plant(FaultKind::chunk, title + "its last chunk is left out",
                   with(restricted(Affine{{}, last - 1} - Affine::axis(loop.axis))), put);
             Statements twice = body;
             twice.insert(twice.begin() + static_cast<std::ptrdiff_t>(i),
-                         restricted(Affine{{}, loop.chunk - 1} - Affine::axis(loop.axis)));
+                         restricted(Affine{{}, chunk - 1} - Affine::axis(loop.axis)));
             plant(FaultKind::chunk, title + "its first chunk is taken twice", std::move(twice), put);
         }
         if (extent < 2) return;
@@ -232,7 +233,7 @@ private:
         });
     }
 
-    const TileProgram& program_;
+    const SizedProgram& program_;
     std::size_t kernel_ = 0;
     FaultKind kind_{};
     std::string what_;
@@ -248,6 +249,6 @@ std::string_view name(FaultKind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
-std::vector<PlantedFault> plant_faults(const TileProgram& program) { return Planting(program).run(); }
+std::vector<PlantedFault> plant_faults(const SizedProgram& program) { return Planting(program).run(); }
 
 }  // namespace napkin

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/program.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
@@ -28,10 +28,10 @@ std::string_view name(FaultKind kind);
 struct PlantedFault {
     FaultKind kind;
     std::string what;  ///< "loop over x: its last chunk is left out"
-    TileProgram program;
+    SizedProgram program;
 };
 
 /// Every fault of the kinds above that the program has room for, one at a time.
-std::vector<PlantedFault> plant_faults(const TileProgram& program);
+std::vector<PlantedFault> plant_faults(const SizedProgram& program);
 
 }  // namespace napkin

@@ -46,8 +46,8 @@ private:
 
 }  // namespace
 
-TileProgram rounded(const TileProgram& program) {
-    TileProgram out = program;
+SizedProgram rounded(const SizedProgram& program) {
+    SizedProgram out = program;
     for (TileKernel& kernel : out.kernels) {
         const bool is_double = std::any_of(kernel.variables.begin(), kernel.variables.end(), [&](const Variable& v) {
             return v.memory_type == DType::f64 || program.diagram.array(v.array).type == DType::f64;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagram/symbol_names.hpp"
 #include "machine/peaks.hpp"
 
 namespace napkin {
@@ -25,15 +26,16 @@ public:
 
     /// Of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
     [[nodiscard]] std::optional<double> value(const Size& size, double memory = 0) const {
-        return size.evaluate([&](const std::string& symbol) -> std::optional<double> {
-            if (symbol == "M") return memory;
-            if (symbol.starts_with("g_")) return 1;
-            const bool streamed = symbol.starts_with("s_");
-            const auto axis = derived_.diagram.find_axis(streamed ? symbol.substr(2) : symbol);
-            if (!axis) return std::nullopt;
-            if (!streamed) return extent(*axis);
-            const auto size_of = on_machine_.stream.find(*axis);
-            return size_of == on_machine_.stream.end() ? 1 : static_cast<double>(size_of->second);
+        return size.evaluate([&](Symbol symbol) -> std::optional<double> {
+            const auto axis = symbol.axis();
+            switch (symbol.kind) {
+                case SymbolKind::memory: return memory;
+                case SymbolKind::axis: return extent(axis);
+                case SymbolKind::stream:
+                    return on_machine_.stream.contains(axis) ? static_cast<double>(on_machine_.stream.at(axis)) : 1;
+                case SymbolKind::group: return 1;
+                default: return std::nullopt;
+            }
         });
     }
 
@@ -81,13 +83,12 @@ public:
     }
 
     /// B.1, term by term.
-    void term_bounds(const Optimum& best, const std::map<std::string, std::string>& tied, std::vector<TermBound>& out) const {
+    void term_bounds(const Optimum& best, const TiedLetters& tied, std::vector<TermBound>& out) const {
         Size k = flops(work_, true);
         double seconds_per_flop = 0, total = 0;
         const bool contracts = !k.is_zero();
         if (!contracts) k = flops(work_, false);
-        for (const auto& [from, to] : tied) k = k.substitute(from, Size::symbol(to));
-        k = leading_terms(k);
+        k = leading_terms(with_tied(k, tied));
         if (!best.closed || k.terms().size() != 1) return;
         double widest = 1;
         for (const ArrayId input : kernel_.inputs)
@@ -104,9 +105,7 @@ public:
             const double rate = total_bandwidth(machine_.levels[l]) / widest;
             const std::string figures = fmt::format("{:.4g} FLOP/s / {:.4g} values/s", peak, rate);
             for (const auto& [monomial, coefficient] : best.transfers.terms()) {
-                Size alpha = coefficient;
-                for (const auto& [symbol, exponent] : monomial) alpha *= Size::symbol(symbol, exponent);
-                const Size term = alpha / k;
+                const Size term = Size::term(monomial, coefficient) / k;
                 add_term(term, machine_.levels[l].name, peak / rate, figures, out);
             }
         }
@@ -188,17 +187,18 @@ private:
                   std::vector<TermBound>& out) const {
         const auto& [monomial, coefficient] = *term.terms().begin();
         if (!(coefficient > Rational(0))) return;
-        const auto m = monomial.find("M");
+        const auto m = monomial.find(memory_symbol);
         if (m != monomial.end()) {
             const double beta = -m->second.to_double();
             const auto at_one = value(term, 1);
             if (!at_one || !(beta > 0)) return;
             const double least = std::pow(*at_one * ratio, 1 / beta);
-            out.push_back({level,
-                           term,
-                           "M",
-                           least,
-                           {"M_" + level, fmt::format("{} ≤ Ḣ/K̇", to_string(term)), figures, least, "values", "B.1"}});
+            out.push_back(
+                {level,
+                 term,
+                 memory_symbol,
+                 least,
+                 {"M_" + level, fmt::format("{} ≤ Ḣ/K̇", to_string(term, names_)), figures, least, "values", "B.1"}});
             return;
         }
         // A single axis to a negative power: its least length.
@@ -208,7 +208,8 @@ private:
                        term,
                        monomial.begin()->first,
                        least,
-                       {monomial.begin()->first, fmt::format("{} ≤ Ḣ/K̇", to_string(term)), figures, least, "", "B.1"}});
+                       {names_(monomial.begin()->first), fmt::format("{} ≤ Ḣ/K̇", to_string(term, names_)), figures,
+                        least, "", "B.1"}});
     }
 
     [[nodiscard]] double product(const std::vector<AxisId>& axes) const {
@@ -251,6 +252,7 @@ private:
     }
 
     const Derived& derived_;
+    SymbolNames names_ = symbol_names(derived_.diagram);
     const Kernel& kernel_;
     const Extents& extents_;
     const Machine& machine_;
@@ -261,9 +263,8 @@ private:
 
 }  // namespace
 
-Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best,
-              const std::map<std::string, std::string>& tied, const Extents& extents, const Machine& machine,
-              const KernelOnMachine& on_machine, double memory_values) {
+Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best, const TiedLetters& tied,
+              const Extents& extents, const Machine& machine, const KernelOnMachine& on_machine, double memory_values) {
     const Bounder bounder(derived, kernel, extents, machine, on_machine);
     Bounds out;
 

@@ -22,8 +22,8 @@ struct GroupBound {
 /// B.1: a term of H*/K (values a FLOP) below Ḣ/K̇: M ≥ …, or an axis ≥ ….
 struct TermBound {
     std::string level;
-    Size term;           ///< of H*/K, in axes' sizes and M
-    std::string symbol;  ///< "M" (values, of the whole level as H* sees it) or an axis
+    Size term;      ///< of H*/K, in axes' sizes and M
+    Symbol symbol;  ///< M (values, of the whole level as H* sees it) or an axis
     double at_least = 0;
     Formula formula;
 };
@@ -42,8 +42,7 @@ struct Bounds {
 
 /// `best`: the optimum in values, with tied letters where sizes are known to be equal; `tied`: the same letters, for the work.
 /// `memory_values`: M of a core.
-Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best,
-              const std::map<std::string, std::string>& tied, const Extents& extents, const Machine& machine,
-              const KernelOnMachine& on_machine, double memory_values);
+Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best, const TiedLetters& tied,
+              const Extents& extents, const Machine& machine, const KernelOnMachine& on_machine, double memory_values);
 
 }  // namespace napkin

@@ -7,7 +7,7 @@
 
 namespace napkin {
 
-CompiledSize::CompiledSize(const Size& size, const std::vector<std::string>& symbols) {
+CompiledSize::CompiledSize(const Size& size, const std::vector<Symbol>& symbols) {
     for (const auto& [monomial, coefficient] : size.terms()) {
         Term term{coefficient.to_double(), {}};
         for (const auto& [symbol, exponent] : monomial) {
@@ -16,8 +16,7 @@ CompiledSize::CompiledSize(const Size& size, const std::vector<std::string>& sym
                 term.factors.push_back({static_cast<std::size_t>(at - symbols.begin()), exponent.to_double()});
                 continue;
             }
-            Size root = Size::symbol(symbol, exponent);
-            const auto number = root.evaluate([](const std::string&) { return std::nullopt; });
+            const auto number = Size(symbol, exponent).evaluate([](Symbol) { return std::nullopt; });
             internal_check(number.has_value(), "a size with a symbol that has no number");
             term.coefficient *= *number;
         }

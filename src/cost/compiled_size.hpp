@@ -1,6 +1,5 @@
 #pragma once
 // A size expression made ready to be evaluated many times: symbols become slots of an array of numbers.
-#include <string>
 #include <vector>
 
 #include "algebra/size.hpp"
@@ -11,7 +10,7 @@ class CompiledSize {
 public:
     CompiledSize() = default;
     /// Pre: every symbol of the size is among `symbols`.
-    CompiledSize(const Size& size, const std::vector<std::string>& symbols);
+    CompiledSize(const Size& size, const std::vector<Symbol>& symbols);
     /// The value at values[i] for symbols[i].
     [[nodiscard]] double operator()(const std::vector<double>& values) const;
 

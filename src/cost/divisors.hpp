@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "cost/liveness.hpp"
-#include "cost/work.hpp"
 #include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
+#include "tile/liveness.hpp"
+#include "tile/work.hpp"
 
 namespace napkin {
 

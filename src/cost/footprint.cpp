@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cost/liveness.hpp"
+#include "tile/liveness.hpp"
 
 namespace napkin {
 

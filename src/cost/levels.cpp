@@ -54,6 +54,11 @@ Diagnostic no_such_link(const Machine& machine, const std::string& code, const s
 
 }  // namespace
 
+std::string_view citation(LevelRule rule) {
+    constexpr std::string_view names[] = {"Eq. 5", "Theorem 2", "Theorem 3", "A.2.3"};
+    return names[static_cast<std::size_t>(rule)];
+}
+
 Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const LevelOptions& options) {
     const std::size_t core = core_memory_level(machine);
     const auto among_cores = links_of(machine, machine.levels[core].name);
@@ -70,14 +75,16 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
     if (options.devices > 1) {
         const Level& memory = machine.levels[0];
         const double rate = node->bandwidth_bytes_per_s.at(options.devices).value * devices;
-        ModelLevel top{node->name, "A.2.3", devices * memory.capacity_bytes.value, -1 / rate, 1, 0, false, 0, {}};
+        ModelLevel top{node->name, LevelRule::devices, devices * memory.capacity_bytes.value, -1 / rate, 1, 0, false, 0,
+                       {}};
         top.why = {{"M_" + top.name, "N·M_" + memory.name,
                     fmt::format("{} · {}", options.devices, size_text(memory.capacity_bytes.value)), top.memory_bytes,
                     "B", "A.2.3"},
                    {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices",
                     "−1/" + terabytes_text(rate), top.seconds_per_byte, "s/B", "A.2.3"}};
         levels.push_back(std::move(top));
-        ModelLevel child{memory.name, "A.2.3", memory.capacity_bytes.value, 1 / rate, devices, 0, false, 0, {}};
+        ModelLevel child{memory.name, LevelRule::devices, memory.capacity_bytes.value, 1 / rate, devices, 0, false, 0,
+                         {}};
         child.why = {
             {"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
         levels.push_back(std::move(child));
@@ -86,7 +93,7 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
         const Level& level = machine.levels[l];
         const double rate = level.bandwidth_bytes_per_s.value * level.instances.value * devices;
         ModelLevel made{level.name,
-                        "Eq. 5",
+                        LevelRule::pipe,
                         level.capacity_bytes.value,
                         1 / rate,
                         level.instances.value * devices,
@@ -97,7 +104,7 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
         if (level.caches && l < core) {
             const Level& lowest = machine.levels[core];
             const double children = lowest.instances.value / level.instances.value;
-            made.rule = "Theorem 2";
+            made.rule = LevelRule::cache;
             made.capacity_bytes = level.capacity_bytes.value;
             made.memory_bytes = lowest.capacity_bytes.value * children;
             made.why.push_back(
@@ -121,7 +128,7 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
             const double link = cluster->bandwidth_bytes_per_s.at(options.cluster).value * level.instances.value * devices;
             const auto size = static_cast<double>(options.cluster);
             ModelLevel x{cluster->name,
-                         "Theorem 3",
+                         LevelRule::link,
                          size * level.capacity_bytes.value,
                          1 / rate - 1 / link,
                          made.nodes / size,
@@ -136,13 +143,13 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
                       fmt::format("1/{} − 1/{}", terabytes_text(rate), terabytes_text(link)), x.seconds_per_byte, "s/B",
                       "Theorem 3"}};
             levels.push_back(std::move(x));
-            made.rule = "Theorem 3";
+            made.rule = LevelRule::link;
             made.seconds_per_byte = 1 / link;
             made.why.push_back({"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(link), made.seconds_per_byte,
                                 "s/B", "Theorem 3"});
         } else {
             made.why.push_back({"Ḣ⁻¹_" + level.name, "1 / rate of its pipes", "1/" + terabytes_text(rate),
-                                made.seconds_per_byte, "s/B", made.rule});
+                                made.seconds_per_byte, "s/B", std::string(citation(made.rule))});
         }
         levels.push_back(std::move(made));
     }

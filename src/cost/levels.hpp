@@ -4,6 +4,7 @@
 // between the children of a level (Theorem 3) and between devices (A.2.3) enter by their weights and memories alone.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "machine/machine.hpp"
@@ -20,9 +21,19 @@ struct Formula {
     std::string rule;  ///< "Theorem 2", "Eq. 5", …
 };
 
+/// By which rule a level enters the model.
+enum class LevelRule : std::uint8_t {
+    pipe,     ///< Eq. 5: its own memory behind its own pipe
+    cache,    ///< Theorem 2: it only caches what its children hold
+    link,     ///< Theorem 3: its instances exchange data among themselves
+    devices,  ///< A.2.3: data is spread over devices before the launch
+};
+/// Where the paper states it: "Eq. 5", "Theorem 2", …
+std::string_view citation(LevelRule rule);
+
 struct ModelLevel {
     std::string name;
-    std::string rule;             ///< by which it enters: "Eq. 5", "Theorem 2", "Theorem 3", "A.2.3"
+    LevelRule rule = LevelRule::pipe;
     double memory_bytes = 0;      ///< M_ℓ of one node
     double seconds_per_byte = 0;  ///< Ḣ_ℓ⁻¹, over all pipes of the level together; negative where data is already spread
     double nodes = 1;             ///< instances of the level over all devices

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/optimum_text.hpp"
+#include "diagram/symbol_names.hpp"
 #include "machine/peaks.hpp"
 #include "machine/quantity.hpp"
 #include "support/numbers.hpp"
@@ -47,10 +49,9 @@ json sizes_json(const Derived& derived, const std::map<AxisId, std::int64_t>& si
     return out;
 }
 
-std::string sizes_text(const Derived& derived, const std::map<AxisId, std::int64_t>& sizes, const char* prefix) {
+std::string sizes_text(const SymbolNames& names, SymbolKind kind, const std::map<AxisId, std::int64_t>& sizes) {
     std::vector<std::string> parts;
-    for (const auto& [axis, size] : sizes)
-        parts.push_back(fmt::format("{}{} = {}", prefix, axis_name(derived, axis), size));
+    for (const auto& [axis, size] : sizes) parts.push_back(fmt::format("{} = {}", names(Symbol{kind, axis}), size));
     return join(parts, ", ");
 }
 
@@ -69,11 +70,10 @@ std::vector<IterationRow> iteration_rows(const Derived& derived, const Kernel& k
                                          const Machine& machine, const KernelOnMachine& cost) {
     std::vector<IterationRow> rows;
     for (const UnitWork& work : unit_work(derived, kernel, default_grouped(kernel), machine)) {
-        const auto operations = work.of_a_row.evaluate([&](const std::string& symbol) -> std::optional<double> {
-            const bool streamed = symbol.starts_with("s_");
-            const auto axis = derived.diagram.find_axis(streamed ? symbol.substr(2) : symbol);
-            if (!axis) return std::nullopt;
-            return static_cast<double>(streamed ? cost.stream.at(*axis) : extents[static_cast<std::size_t>(*axis)]);
+        const auto operations = work.of_a_row.evaluate([&](Symbol symbol) -> std::optional<double> {
+            const auto axis = symbol.axis();
+            if (symbol.kind == SymbolKind::stream) return static_cast<double>(cost.stream.at(axis));
+            return axis_values(extents)(symbol);
         });
         if (!operations || *operations == 0) continue;
         rows.push_back({work.statement, work.rate.unit, work.rate.type, *operations * work.flops_each(),
@@ -106,16 +106,12 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
     std::vector<LinkSaving> out;
     const KernelCost cost = symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes);
     const double memory = bytes_a_core(machine, core_memory_level(machine));
-    const SizedCost sized(derived.diagram, cost, extents);
+    const SizedCost sized(cost, extents);
     OptimumSolver solver(cost);
     std::map<double, double> known;
     const auto transfers_at = [&](double m) {
         if (const auto at = known.find(m); at != known.end()) return at->second;
-        const auto of_symbol = [&](const std::string& symbol) -> std::optional<double> {
-            if (symbol == "M") return m;
-            const auto axis = derived.diagram.find_axis(symbol);
-            return axis ? std::optional(static_cast<double>(extents[static_cast<std::size_t>(*axis)])) : std::nullopt;
-        };
+        const auto of_symbol = [&](Symbol symbol) { return symbol == memory_symbol ? m : axis_values(extents)(symbol); };
         const Optimum best = solver.at(of_symbol);
         SearchOptions options;
         options.memory = m;
@@ -142,8 +138,10 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
     const Machine& machine = *figures.machine;
     const KernelOnMachine& cost = *figures.cost;
     const Bounds& limits = figures.limits;
+    const SymbolNames names = symbol_names(derived.diagram);
     std::string out = fmt::format("  on {}", machine.name);
-    for (const std::string& part : {sizes_text(derived, cost.group, "g_"), sizes_text(derived, cost.stream, "s_")})
+    for (const std::string& part :
+         {sizes_text(names, SymbolKind::group, cost.group), sizes_text(names, SymbolKind::stream, cost.stream)})
         if (!part.empty()) out += "   " + part;
     out += fmt::format("   M {} of {}", bytes_text(cost.memory_bytes), bytes_text(cost.core_bytes));
     out += fmt::format("   {} groups on {} cores", count_text(cost.num_groups), machine.num_cores());
@@ -159,7 +157,8 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
     std::vector<std::vector<std::string>> table_rows{{"level", "rule", "M", "H", "rate", "time", "FLOP/B", "ridge"}};
     for (const LevelLoad& load : cost.levels)
         table_rows.push_back(
-            {load.level.name, load.level.rule, bytes_text(load.level.memory_bytes), bytes_text(load.transfers_bytes),
+            {load.level.name, std::string(citation(load.level.rule)), bytes_text(load.level.memory_bytes),
+             bytes_text(load.transfers_bytes),
              (load.level.seconds_per_byte < 0 ? "-" : "") + rate_text(1 / std::abs(load.level.seconds_per_byte)),
              load.seconds < 0 ? "-" + seconds_text(-load.seconds) : seconds_text(load.seconds),
              fmt::format("{:.3g}", cost.flops / load.transfers_bytes), fmt::format("{:.3g}", ridge_of(cost, load))});
@@ -178,7 +177,7 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
 
     for (const GroupBound& bound : limits.groups) {
         std::vector<std::string> letters;
-        for (const AxisId axis : bound.axes) letters.push_back("g_" + axis_name(derived, axis));
+        for (const AxisId axis : bound.axes) letters.push_back(names(group_symbol(axis)));
         out += fmt::format("    {} ≥ {:.4g} keeps {} from binding (B.0.1)\n", join(letters, "·"), bound.at_least,
                            bound.level);
     }
@@ -188,8 +187,8 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
         });
         if (asks_for_most)
             out += fmt::format("    {} ≥ {} for {}: {} of H*/K (B.1)\n",
-                               bound.symbol == "M" ? "M_" + bound.level : bound.symbol, operations_text(bound.at_least),
-                               bound.level, to_string(bound.term));
+                               bound.symbol == memory_symbol ? "M_" + bound.level : names(bound.symbol),
+                               operations_text(bound.at_least), bound.level, to_string(bound.term, names));
     }
     if (!limits.io.empty())
         out += fmt::format("    lower bound {} values ({}); the fewest {}, {:.3g} times it\n",
@@ -258,7 +257,7 @@ json machine_json(const Derived& derived, const MachineFigures& figures) {
         json why = json::array();
         for (const Formula& f : load.level.why) why.push_back(formula_json(f));
         out["levels"].push_back({{"name", load.level.name},
-                                 {"rule", load.level.rule},
+                                 {"rule", citation(load.level.rule)},
                                  {"memory_bytes", load.level.memory_bytes},
                                  {"bytes_per_s", 1 / load.level.seconds_per_byte},
                                  {"transfers_bytes", load.transfers_bytes},
@@ -270,18 +269,19 @@ json machine_json(const Derived& derived, const MachineFigures& figures) {
     }
     json& form = out["multi_level"] = {{"closed", figures.levels.best.closed}};
     if (figures.levels.best.closed) {
-        form["transfers"] = to_string(figures.levels.best.transfers);
+        const SymbolNames names = names_in(figures.levels.best, derived.diagram);
+        form["transfers"] = to_string(figures.levels.best.transfers, names);
         form["seconds"] = figures.levels.seconds;
         form["transfers_bytes"] = figures.levels.bytes;
         form["terms"] = json::array();
         for (const LevelTerm& term : figures.levels.terms)
-            form["terms"].push_back({{"alpha", to_string(term.term.alpha)},
+            form["terms"].push_back({{"alpha", to_string(term.term.alpha, names)},
                                      {"beta", to_string(term.term.beta)},
                                      {"alpha_value", term.alpha},
                                      {"seconds", term.seconds()},
                                      {"half_the_bytes", term.halved}});
     } else {
-        form["why_numeric"] = figures.levels.best.why_not;
+        form["why_numeric"] = why_numeric(figures.levels.best, derived.diagram);
     }
     form["derivation"] = json::array();
     for (const Formula& f : figures.levels.derivation) form["derivation"].push_back(formula_json(f));
@@ -336,12 +336,12 @@ json machine_json(const Derived& derived, const MachineFigures& figures) {
         limit["derivation"].push_back(formula_json(bound.formula));
     }
     for (const TermBound& bound : limits.terms) {
-        if (bound.symbol == "M") {
+        if (bound.symbol == memory_symbol) {
             // Several terms with M: the one that asks for most.
             json& least = limit["memory_at_least"][bound.level];
             least = std::max(least.is_null() ? 0.0 : least.get<double>(), bound.at_least);
         } else {
-            limit["axis_at_least"][bound.level][bound.symbol] = bound.at_least;
+            limit["axis_at_least"][bound.level][symbol_names(derived.diagram)(bound.symbol)] = bound.at_least;
         }
         limit["derivation"].push_back(formula_json(bound.formula));
     }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "cost/optimum_text.hpp"
+#include "diagram/symbol_names.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 
@@ -25,27 +27,23 @@ std::string types_text(const Diagram& diagram, const Kernel& kernel) {
 
 }  // namespace
 
-MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const std::map<std::string, std::string>& tied,
-                       const Extents& extents, const std::vector<ModelLevel>& levels) {
+MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const TiedLetters& tied, const Extents& extents,
+                       const std::vector<ModelLevel>& levels) {
     MultiLevel out;
     out.best = optimum(with_tied(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes), tied));
     if (!out.best.closed) {
-        out.derivation.push_back({"H*", "numeric: " + out.best.why_not, "", 0, "", "Eq. 4"});
+        out.derivation.push_back({"H*", "numeric: " + why_numeric(out.best, derived.diagram), "", 0, "", "Eq. 4"});
         return out;
     }
-    const auto value = [&](const Size& size) {
-        return out.best.value(size, [&](const std::string& symbol) -> std::optional<double> {
-            const auto axis = derived.diagram.find_axis(symbol);
-            return axis ? std::optional(static_cast<double>(extents[static_cast<std::size_t>(*axis)])) : std::nullopt;
-        });
-    };
+    const auto value = [&](const Size& size) { return out.best.value(size, axis_values(extents)); };
+    const SymbolNames names = names_in(out.best, derived.diagram);
     for (const StandardTerm& term : out.best.standard_form())
         if (!value(term.alpha)) {
             out.derivation.push_back(
                 {"H*", "numeric: a coefficient of H is not positive at these sizes", "", 0, "", "Eq. 4"});
             return out;
         }
-    out.derivation.push_back({"H*(a, M)", to_string(out.best.transfers),
+    out.derivation.push_back({"H*(a, M)", to_string(out.best.transfers, names),
                               fmt::format("bytes; {}; M in bytes", types_text(derived.diagram, kernel)), 0, "",
                               "Eqs. 3, 4"});
     for (const StandardTerm& term : out.best.standard_form()) {
@@ -60,7 +58,7 @@ MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const std::
         }
         out.seconds += at.seconds();
         out.derivation.push_back({fmt::format("T(β = {})", to_string(term.beta)),
-                                  fmt::format("({})·Σ_ℓ Ḣ_ℓ⁻¹·M_ℓ^-β", to_string(term.alpha)),
+                                  fmt::format("({})·Σ_ℓ Ḣ_ℓ⁻¹·M_ℓ^-β", to_string(term.alpha, names)),
                                   fmt::format("{:.4g}·({})", at.alpha, join(parts, " + ")), at.seconds(), "s", "Eq. 5"});
         out.derivation.push_back({"", "half the bytes a value: 2^(1+β) as fast",
                                   fmt::format("2^(1 + {})", to_string(term.beta)), at.halved, "", "Eq. 3"});
@@ -72,7 +70,7 @@ MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const std::
             bytes += term.alpha * std::pow(level.memory_bytes, -term.term.beta.to_double());
         out.bytes[level.name] = bytes;
         out.derivation.push_back({"H*_" + level.name, fmt::format("H*(a, M_{})", level.name),
-                                  "M = " + bytes_text(level.memory_bytes), bytes, "B", level.rule});
+                                  "M = " + bytes_text(level.memory_bytes), bytes, "B", std::string(citation(level.rule))});
     }
     out.derivation.push_back({"T", "Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ)",
                               fmt::format("{} terms, {} levels", out.terms.size(), levels.size()), out.seconds, "s",

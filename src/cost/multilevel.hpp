@@ -31,7 +31,7 @@ struct MultiLevel {
 };
 
 /// `tied`: letters of axes that are equal in size, as in with_tied.
-MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const std::map<std::string, std::string>& tied,
-                       const Extents& extents, const std::vector<ModelLevel>& levels);
+MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const TiedLetters& tied, const Extents& extents,
+                       const std::vector<ModelLevel>& levels);
 
 }  // namespace napkin

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "cost/saturate.hpp"
-
 namespace napkin {
 namespace {
 /// The moments at which an outer level may hold most.
@@ -99,8 +97,6 @@ LevelCounts level_counts(const ExactCosts& costs, std::int64_t peak_memory) {
 }
 
 }  // namespace
-
-std::int64_t LevelCounts::transfers() const { return saturating_add(loaded, stored); }
 
 Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                     std::vector<TileSizes> levels) {

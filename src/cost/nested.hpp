@@ -15,20 +15,10 @@
 //    block's statement or the loop that first uses it to the last one that does, both included; what a loop loads or stores in each
 //    chunk is held for the whole chunk, everything at once. Any other tile that is stored is held after the statement or loop that
 //    defines it, while it is collected: each by itself, beside what a later statement still needs.
-#include "cost/exact.hpp"
 #include "support/result.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
-
-/// What crosses the upper border of one level, over all its groups, and what one of them holds.
-struct LevelCounts {
-    std::int64_t groups = 0;
-    std::vector<ArrayCount> arrays;                ///< ascending by ArrayId; those of which a value moves
-    std::int64_t loaded = 0, stored = 0;           ///< values
-    std::int64_t peak_memory = 0;                  ///< M, values
-    [[nodiscard]] std::int64_t transfers() const;  ///< H
-    friend bool operator==(const LevelCounts&, const LevelCounts&) = default;
-};
 
 /// The levels' sizes, outermost first and the core last, cut down to the extents and to the axes that the kernel groups or streams.
 /// Errors: bad-level-size, for each size that is negative or that neither is a multiple of the next inner level's nor spans the axis.

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "cost/exact.hpp"
 #include "cost/footprint.hpp"
-#include "cost/saturate.hpp"
+#include "support/saturate.hpp"
 #include "support/text.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
 namespace {
@@ -51,17 +51,13 @@ public:
           machine_(machine),
           options_(options),
           cost_(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes)),
-          sized_(derived.diagram, cost_, extents),
-          once_(derived.diagram, each_once(cost_), extents),
+          sized_(cost_, extents),
+          once_(each_once(cost_), extents),
           live_(liveness(derived, kernel, &extents)) {
         cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
-        for (const AxisId axis : cost_.grouped) symbols_.push_back("g_" + derived.diagram.axis(axis).name);
-        for (const AxisId axis : cost_.streamed) symbols_.push_back("s_" + derived.diagram.axis(axis).name);
-        values_.resize(symbols_.size());
-        for (std::size_t axis = 0; axis < derived.diagram.axes.size(); ++axis) {
-            symbols_.push_back(derived.diagram.axes[axis].name);
-            values_.push_back(static_cast<double>(extents[axis]));
-        }
+        symbols_ = symbols_of_sizes(cost_, extents.size());
+        values_.resize(sized_.num_sizes());
+        values_.insert(values_.end(), extents.begin(), extents.end());
         for (const UnitWork& w : unit_work(derived, kernel, cost_.grouped, machine))
             work_.push_back(
                 {pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(w.total, symbols_), w.in_loop, w.flops_each()});
@@ -92,7 +88,8 @@ public:
         };
         find_again((*levels)[0]);
         core_weight_ = core.seconds_per_byte;
-        memory_weight_ = (*levels)[0].rule == "A.2.3" ? (*levels)[2].seconds_per_byte : (*levels)[0].seconds_per_byte;
+        memory_weight_ = (*levels)[0].rule == LevelRule::devices ? (*levels)[2].seconds_per_byte
+                                                                 : (*levels)[0].seconds_per_byte;
         // Longer chunks repeat less of what is done once a chunk, and take memory from the group.
         SearchResult best;
         for (std::int64_t factor = 1; factor <= (cost_.streamed.empty() ? 1 : 16); factor *= 4) {
@@ -282,8 +279,9 @@ private:
             if (l != core_ && !as_it_is) {
                 SearchOptions search;
                 // A caching level holds what its children hold in fact (Theorem 2).
-                search.memory = levels[l].rule == "Theorem 2" ? levels[l].memory_bytes / out_.core_bytes * out_.memory_bytes
-                                                              : levels[l].memory_bytes;
+                search.memory = levels[l].rule == LevelRule::cache
+                                    ? levels[l].memory_bytes / out_.core_bytes * out_.memory_bytes
+                                    : levels[l].memory_bytes;
                 // Devices all have work, and cuts only go further down.
                 if (l > core_) search.least_groups = out_.num_groups;
                 if (levels[l].nodes == static_cast<double>(options_.levels.devices))
@@ -322,7 +320,7 @@ private:
         double between = 0;
         std::string link;
         for (const LevelLoad& load : out_.levels) {
-            if (load.level.rule == "A.2.3") {
+            if (load.level.rule == LevelRule::devices) {
                 between += load.seconds;
                 if (link.empty()) link = load.level.name;
             } else {
@@ -356,9 +354,9 @@ private:
         return all > 0 ? 1 - loop / all * (1 - out_.run_fraction) : 1;
     }
     [[nodiscard]] bool in_loop(const ArrayTransfers& a) const {
-        const std::vector<std::string> symbols = a.per_group.symbols();
+        const std::vector<Symbol> symbols = a.per_group.symbols();
         return !a.stored && std::any_of(cost_.streamed.begin(), cost_.streamed.end(),
-                                        [&](AxisId axis) { return contains(symbols, derived_.diagram.axis(axis).name); });
+                                        [&](AxisId axis) { return contains(symbols, axis_symbol(axis)); });
     }
 
     [[nodiscard]] std::string sizes_text(const SizedCost::Sizes& sizes) const {
@@ -378,7 +376,7 @@ private:
         for (const MemoryColumn& m : cost_.memory) {
             KernelCost one = cost_;
             one.memory = {m};
-            const double size = SizedCost(derived_.diagram, one, extents_).memory(best.sizes);
+            const double size = SizedCost(one, extents_).memory(best.sizes);
             if (size > largest) largest = size, column = m.at;
         }
         d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {:.0f} bytes",
@@ -400,7 +398,7 @@ private:
     double cores_ = 1, state_bytes_ = 0, core_weight_ = 0, memory_weight_ = 0;
     bool can_split_ = false;
     std::size_t core_ = 0;
-    std::vector<std::string> symbols_;
+    std::vector<Symbol> symbols_;
     mutable std::vector<double> values_;
     ModelLevel again_;
     double again_seconds_ = 0;
@@ -414,7 +412,7 @@ private:
 
 double KernelOnMachine::memory_transfers_bytes() const {
     for (const LevelLoad& load : levels)
-        if (load.level.rule != "A.2.3") return load.transfers_bytes;
+        if (load.level.rule != LevelRule::devices) return load.transfers_bytes;
     return 0;
 }
 

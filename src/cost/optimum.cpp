@@ -11,42 +11,22 @@
 
 namespace napkin {
 namespace {
-Size one_term(const Monomial& monomial, Rational coefficient = 1) {
-    Size term = coefficient;
-    for (const auto& [symbol, exponent] : monomial) term *= Size::symbol(symbol, exponent);
-    return term;
-}
-
-Rational exponent_of(const Monomial& monomial, const std::string& symbol) {
+Rational exponent_of(const Monomial& monomial, Symbol symbol) {
     const auto found = monomial.find(symbol);
     return found == monomial.end() ? Rational(0) : found->second;
 }
 
 /// The size as Σ coefficient·(product of the given symbols): by that product.
-std::map<Monomial, Size> by_factors(const Size& size, const std::vector<std::string>& symbols) {
+std::map<Monomial, Size> by_factors(const Size& size, const std::vector<Symbol>& symbols) {
     std::map<Monomial, Size> parts;
     for (const auto& [monomial, coefficient] : size.terms()) {
         Monomial inside, outside;
         for (const auto& [symbol, exponent] : monomial)
             (!contains(symbols, symbol) ? outside : inside).emplace(symbol, exponent);
-        parts[inside] += one_term(outside, coefficient);
+        parts[inside] += Size::term(outside, coefficient);
     }
     std::erase_if(parts, [](const auto& part) { return part.second.is_zero(); });
     return parts;
-}
-
-/// One term with its negative powers under a fraction bar: "M/(2·d)".
-std::string as_fraction(const Size& size) {
-    const auto& [monomial, coefficient] = *size.terms().begin();
-    Size above = coefficient.numerator(), below = coefficient.denominator();
-    for (const auto& [symbol, exponent] : monomial)
-        exponent > Rational(0) ? above *= Size::symbol(symbol, exponent)
-                               : below *= Size::symbol(symbol, Rational(0) - exponent);
-    if (below == Size(1)) return to_string(above);
-    const std::string text = to_string(below);
-    // A sum that one symbol stands for brings its parentheses.
-    const bool bare = text.find("·") == std::string::npos || below == Size::symbol(text);
-    return to_string(above) + (bare ? "/" + text : "/(" + text + ")");
 }
 
 /// At stream sizes of 1.
@@ -54,8 +34,8 @@ Size without_streams(const Size& size) {
     Size result;
     for (const auto& [monomial, coefficient] : size.terms()) {
         Monomial rest = monomial;
-        std::erase_if(rest, [](const auto& part) { return part.first.starts_with("s_"); });
-        result += one_term(rest, coefficient);
+        std::erase_if(rest, [](const auto& part) { return part.first.kind == SymbolKind::stream; });
+        result += Size::term(rest, coefficient);
     }
     return result;
 }
@@ -68,9 +48,9 @@ bool lower_order(const Monomial& a, const Monomial& b) {
 
 /// What is asked of the solver beside the cost.
 struct Question {
-    std::set<std::string> whole, single;  ///< axes whose group size is the whole axis, or 1
-    bool large_axes = true;               ///< of the coefficients in M only the terms largest in the axes' sizes
-    std::optional<std::size_t> column;    ///< the column of M that limits; none: the one that always does
+    std::set<AxisId> whole, single;     ///< axes whose group size is the whole axis, or 1
+    bool large_axes = true;             ///< of the coefficients in M only the terms largest in the axes' sizes
+    std::optional<std::size_t> column;  ///< the column of M that limits; none: the one that always does
 };
 
 /// The minimum over the group sizes, order by order.
@@ -85,18 +65,14 @@ public:
             columns_.push_back(without_streams(column.size));
             in_loop_.push_back(column.in_loop);
         }
-        for (const std::string& axis : question_.whole) fix("g_" + axis, Size::symbol(axis), axis + ", its whole axis");
-        for (const std::string& axis : question_.single) fix("g_" + axis, Size(1), "1");
+        for (const AxisId axis : question_.whole) fix({{{group_symbol(axis), 1}}, axis_symbol(axis), true});
+        for (const AxisId axis : question_.single) fix({{{group_symbol(axis), 1}}, 1});
     }
 
     Optimum run() {
-        if (auto failure = solve_program()) {
-            out_.why_not = *failure;
-            out_.at.clear();
-            out_.groups.clear();
-        } else {
-            out_.closed = true;
-        }
+        out_.obstacle = solve_program();
+        out_.closed = out_.obstacle == Obstacle::none;
+        if (!out_.closed) out_.groups.clear();
         return std::move(out_);
     }
 
@@ -106,14 +82,14 @@ private:
         Size value;  ///< c_t, one term
     };
 
-    void fix(const std::string& group, const Size& value, const std::string& text) {
+    void fix(GroupEquation equation) {
+        const Symbol group = equation.product.begin()->first;
         const auto at = std::find(groups_.begin(), groups_.end(), group);
         if (at == groups_.end()) return;
-        transfers_ = transfers_.substitute(group, value);
-        for (Size& column : columns_) column = column.substitute(group, value);
+        transfers_ = transfers_.substitute(group, equation.value);
+        for (Size& column : columns_) column = column.substitute(group, equation.value);
         groups_.erase(at);
-        out_.groups.push_back({{{group, Rational(1)}}, value});
-        if (!text.empty()) out_.at.push_back(group + " = " + text);
+        out_.groups.push_back(std::move(equation));
     }
 
     /// Fixes a group size that costs memory and saves no transfers at 1, and one that costs no memory at its whole axis.
@@ -122,16 +98,15 @@ private:
             again = false;
             const auto terms = by_factors(transfers_, groups_);
             const auto memory = by_factors(out_.memory, groups_);
-            for (const std::string& g : groups_) {
+            for (const Symbol g : groups_) {
                 const bool saves = std::any_of(terms.begin(), terms.end(), [&](const auto& part) {
                     return exponent_of(part.first, g) < Rational(0);
                 });
                 const bool costs = std::any_of(memory.begin(), memory.end(),
                                                [&](const auto& part) { return part.first.contains(g); });
                 if (saves && costs) continue;
-                const std::string free = g;
-                const Size value = saves ? Size::symbol(free.substr(2)) : Size(1);
-                fix(free, value, saves || costs ? to_string(value) : "");
+                const Size value = saves ? Size(axis_symbol(g.axis())) : Size(1);
+                fix({{{g, 1}}, value, false, !saves && !costs});
                 if (!find_memory()) return false;
                 again = true;
                 break;
@@ -147,7 +122,7 @@ private:
         for (const auto& [product, coefficient] : parts) {
             const bool below = std::any_of(parts.begin(), parts.end(),
                                            [&, &p = product](const auto& other) { return lower_order(p, other.first); });
-            if (!below) sum += one_term(product) * (question_.large_axes ? leading_terms(coefficient) : coefficient);
+            if (!below) sum += Size::term(product) * (question_.large_axes ? leading_terms(coefficient) : coefficient);
         }
         return sum;
     }
@@ -181,44 +156,49 @@ private:
     }
 
     /// Returns why there is no closed form, or nothing when out_ holds it.
-    std::optional<std::string> solve_program() {
-        if (!find_memory() || !settle_free_groups()) return "none of the columns of M is always the largest";
+    Obstacle solve_program() {
+        if (!find_memory() || !settle_free_groups()) return Obstacle::columns;
         std::vector<Term> terms;
         Size fixed;
         for (const auto& [monomial, coefficient] : by_factors(transfers_, groups_)) {
-            for (const std::string& symbol : coefficient.symbols())
-                if (symbol.starts_with("s_")) return "H depends on the stream size " + symbol;
+            for (const Symbol symbol : coefficient.symbols())
+                if (symbol.kind == SymbolKind::stream) return obstacle_at(Obstacle::stream, symbol);
             if (monomial.empty()) {
                 fixed = coefficient;
                 continue;
             }
             for (const auto& [symbol, exponent] : monomial)
-                if (exponent > Rational(0)) return "H grows with " + symbol;
+                if (exponent > Rational(0)) return obstacle_at(Obstacle::growing, symbol);
             if (std::any_of(coefficient.terms().begin(), coefficient.terms().end(),
                             [](const auto& term) { return term.second < Rational(0); }) &&
                 coefficient.terms().size() == 1)
-                return "a term of H is negative";
+                return Obstacle::negative;
             terms.push_back({powers(monomial, true), as_one_term(coefficient)});
         }
         Size sum = fixed;
         while (true) {
             take_determined(terms, sum);
             if (terms.empty()) break;
-            if (auto failure = next_order(terms, sum)) return failure;
+            if (const Obstacle found = next_order(terms, sum); found != Obstacle::none) return found;
             if (finite_.empty()) continue;
             // A group size that stays finite is 1, and what it multiplies may be of another order then: from the start.
-            for (const std::string& group : std::exchange(finite_, {})) fix(group, Size(1), "1");
+            for (const Symbol group : std::exchange(finite_, {})) fix({{{group, 1}}, 1});
             rows_.clear(), values_.clear();
             return solve_program();
         }
         out_.transfers = expanded(sum);
         describe();
-        return std::nullopt;
+        return Obstacle::none;
+    }
+
+    Obstacle obstacle_at(Obstacle obstacle, Symbol symbol) {
+        out_.obstacle_at = symbol;
+        return obstacle;
     }
 
     [[nodiscard]] Row powers(const Monomial& monomial, bool inverse) const {
         Row row;
-        for (const std::string& g : groups_)
+        for (const Symbol g : groups_)
             row.push_back(inverse ? Rational(0) - exponent_of(monomial, g) : exponent_of(monomial, g));
         return row;
     }
@@ -230,10 +210,11 @@ private:
         for (const auto& [monomial, coefficient] : size.terms())
             for (auto& [symbol, exponent] : common) exponent = std::min(exponent, exponent_of(monomial, symbol));
         std::erase_if(common, [](const auto& part) { return part.second <= Rational(0); });
-        const Size rest = size / one_term(common);
-        const std::string name = "(" + to_string(rest) + ")";
-        out_.sums.emplace(name, rest);
-        return one_term(common) * Size::symbol(name);
+        const Size rest = size / Size::term(common);
+        const auto known = std::find(out_.sums.begin(), out_.sums.end(), rest);
+        const Symbol stands_for_it{SymbolKind::sum, known - out_.sums.begin()};
+        if (known == out_.sums.end()) out_.sums.push_back(rest);
+        return Size::term(common) * stands_for_it;
     }
 
     /// With the sums that stand under no root written out.
@@ -242,9 +223,10 @@ private:
         for (const auto& [monomial, coefficient] : size.terms()) {
             Size term = coefficient;
             for (const auto& [symbol, exponent] : monomial) {
-                const auto sum = out_.sums.find(symbol);
-                const auto written = sum == out_.sums.end() ? std::nullopt : sum->second.pow(exponent);
-                term *= written ? *written : Size::symbol(symbol, exponent);
+                const auto written = symbol.kind == SymbolKind::sum
+                                         ? out_.sums[at(static_cast<int>(symbol.id))].pow(exponent)
+                                         : std::nullopt;
+                term *= written ? *written : Size(symbol, exponent);
             }
             result += term;
         }
@@ -270,10 +252,10 @@ private:
     }
 
     /// The power of M in a value.
-    static Rational order(const Size& value) { return exponent_of(value.terms().begin()->first, "M"); }
+    static Rational order(const Size& value) { return exponent_of(value.terms().begin()->first, memory_symbol); }
 
     /// The leading terms among those that are left: adds their sum to H and the equations that they give.
-    std::optional<std::string> next_order(std::vector<Term>& terms, Size& sum) {
+    Obstacle next_order(std::vector<Term>& terms, Size& sum) {
         const std::size_t n = groups_.size();
         const auto columns = by_factors(out_.memory, groups_);
         const bool first = rows_.empty();
@@ -303,7 +285,7 @@ private:
         Row objective(n + 1, Rational(0));
         objective[n] = 1;
         const std::vector<Row> corners = best_corners(p, objective);
-        if (corners.empty()) return "too many group sizes and terms";
+        if (corners.empty()) return Obstacle::too_many;
         const auto always = [&](auto condition) { return std::all_of(corners.begin(), corners.end(), condition); };
         const auto order_of = [&](const Row& powers, const Row& corner) {
             Rational total = 0;
@@ -319,13 +301,13 @@ private:
             if (always([&](const Row& c) { return order_of(entry.first, c) == Rational(1); })) active.push_back(entry);
         for (std::size_t i = 0; i < n; ++i)
             if (always([&](const Row& c) { return c[i] == Rational(0); })) finite_.push_back(groups_[i]);
-        if (!finite_.empty()) return std::nullopt;
+        if (!finite_.empty()) return Obstacle::none;
         return first ? balance(leading, active, std::move(rest), terms, sum) : spend(leading, std::move(rest), terms, sum);
     }
 
     /// The first order: shares w_t and multipliers λ_j.
-    std::optional<std::string> balance(const std::vector<Term>& leading, const std::vector<std::pair<Row, Size>>& active,
-                                       std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
+    Obstacle balance(const std::vector<Term>& leading, const std::vector<std::pair<Row, Size>>& active,
+                     std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
         std::vector<Row> rows;
         Row right;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -347,7 +329,7 @@ private:
             total *= *(leading[t].value / Size((*shares)[t])).pow((*shares)[t]);
         for (std::size_t j = 0; j < active.size(); ++j) {
             const Rational lambda = (*shares)[leading.size() + j];
-            const Size limit = Size::symbol("M") / active[j].second * Size(lambda / multipliers);
+            const Size limit = Size(memory_symbol) / active[j].second * Size(lambda / multipliers);
             total *= *limit.pow(Rational(0) - lambda);
             add_equation(active[j].first, limit);
         }
@@ -355,8 +337,7 @@ private:
     }
 
     /// A later order: shares w_t such that the terms' product is determined by the equations at hand.
-    std::optional<std::string> spend(const std::vector<Term>& leading, std::vector<Term> rest, std::vector<Term>& terms,
-                                     Size& sum) {
+    Obstacle spend(const std::vector<Term>& leading, std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
         std::vector<Row> rows;
         Row right;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -379,26 +360,26 @@ private:
         return keep(leading, *shares, total, std::move(rest), terms, sum);
     }
 
-    std::optional<std::string> keep(const std::vector<Term>& leading, const Row& shares, const Size& total,
-                                    std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
+    Obstacle keep(const std::vector<Term>& leading, const Row& shares, const Size& total, std::vector<Term> rest,
+                  std::vector<Term>& terms, Size& sum) {
         for (std::size_t t = 0; t < leading.size(); ++t)
             add_equation(leading[t].powers, leading[t].value / (total * Size(shares[t])));
         sum += total;
         terms = std::move(rest);
-        return std::nullopt;
+        return Obstacle::none;
     }
 
     static bool all_positive(const Row& row) {
         return std::all_of(row.begin(), row.end(), [](Rational r) { return r > Rational(0); });
     }
-    [[nodiscard]] std::string no_balance(std::size_t num_terms) const {
-        return std::to_string(num_terms) + " terms of one order in H for " + std::to_string(groups_.size()) +
-               " group sizes";
+    Obstacle no_balance(std::size_t num_terms) {
+        out_.num_terms = num_terms, out_.num_groups = groups_.size();
+        return Obstacle::unbalanced;
     }
 
     /// Group sizes one by one where the equations give them, else the products that they give.
     void describe() {
-        std::vector<std::string> open;
+        std::vector<Symbol> open;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
             Row row(groups_.size(), Rational(0));
             row[i] = 1;
@@ -409,7 +390,7 @@ private:
             }
             Size value = 1;
             for (std::size_t k = 0; k < parts->size(); ++k) value *= *values_[k].pow((*parts)[k]);
-            note({{groups_[i], Rational(1)}}, value);
+            out_.groups.push_back({{{groups_[i], Rational(1)}}, value});
         }
         for (std::size_t k = 0; k < rows_.size(); ++k) {
             Monomial product;
@@ -419,15 +400,13 @@ private:
                 product.emplace(groups_[i], rows_[k][i]);
                 is_open |= contains(open, groups_[i]);
             }
-            if (is_open) note(product, values_[k]);
+            if (is_open) out_.groups.push_back({product, values_[k]});
         }
-        std::vector<std::string> conditions;
-        for (const Size& column : at_most_memory_) conditions.push_back(to_string(column) + " ≤ M");
-        for (const Size& small : far_below_memory()) conditions.push_back("M ≫ " + as_fraction(small));
-        for (std::size_t i = 0; i < conditions.size(); ++i)
-            if (std::find(conditions.begin(), conditions.begin() + static_cast<std::ptrdiff_t>(i), conditions[i]) ==
-                conditions.begin() + static_cast<std::ptrdiff_t>(i))
-                out_.at.push_back((i == 0 ? "where " : "and ") + conditions[i]);
+        const auto add = [&](OptimumCondition condition) {
+            if (!contains(out_.where, condition)) out_.where.push_back(std::move(condition));
+        };
+        for (const Size& column : at_most_memory_) add({column, false});
+        for (const Size& small : far_below_memory()) add({small, true});
     }
 
     /// What M leaves out is small once M is large: for a term c·M^β at the optimum, where M ≫ c^(1/(1 - β)). The largest of these c.
@@ -437,11 +416,11 @@ private:
             const auto parts = combination(rows_, powers(product, false));
             if (!parts) continue;
             for (const auto& [monomial, number] : coefficient.terms()) {
-                Size term = one_term(monomial, number);
+                Size term = Size::term(monomial, number);
                 for (std::size_t k = 0; k < parts->size(); ++k) term *= *values_[k].pow((*parts)[k]);
                 const Rational beta = order(term);
                 if (!(number > Rational(0)) || !(beta > Rational(0)) || !(beta < Rational(1))) continue;
-                const auto small = (term / Size::symbol("M", beta)).pow(Rational(1) / (Rational(1) - beta));
+                const auto small = (term / Size(memory_symbol, beta)).pow(Rational(1) / (Rational(1) - beta));
                 if (small && !small->as_constant() && !contains(all, *small)) all.push_back(*small);
             }
         }
@@ -451,13 +430,9 @@ private:
                 largest.push_back(small);
         return largest;
     }
-    void note(const Monomial& product, const Size& value) {
-        out_.groups.push_back({product, value});
-        out_.at.push_back(to_string(one_term(product)) + " = " + as_fraction(value));
-    }
 
     Question question_;
-    std::vector<std::string> groups_;  ///< group sizes still to be chosen
+    std::vector<Symbol> groups_;  ///< group sizes still to be chosen
     Size transfers_;
     std::vector<Size> columns_;  ///< of M, at stream sizes of 1
     std::vector<bool> in_loop_;
@@ -465,7 +440,7 @@ private:
     std::vector<Size> at_most_memory_;  ///< other columns, which the form takes to be below the limiting one
     std::vector<Row> rows_;             ///< equations between the group sizes: Π g^row = value
     std::vector<Size> values_;          ///< one term each
-    std::vector<std::string> finite_;   ///< group sizes that were found not to grow with M
+    std::vector<Symbol> finite_;        ///< group sizes that were found not to grow with M
     Optimum out_;
 };
 
@@ -476,8 +451,8 @@ std::vector<StandardTerm> Optimum::standard_form() const {
     if (!closed) return {};
     for (const auto& [monomial, coefficient] : transfers.terms()) {
         Monomial rest = monomial;
-        rest.erase("M");
-        by_beta[Rational(0) - exponent_of(monomial, "M")] += one_term(rest, coefficient);
+        rest.erase(memory_symbol);
+        by_beta[Rational(0) - exponent_of(monomial, memory_symbol)] += Size::term(rest, coefficient);
     }
     std::vector<StandardTerm> terms;
     for (auto& [beta, alpha] : by_beta) terms.push_back({alpha, beta});
@@ -485,9 +460,9 @@ std::vector<StandardTerm> Optimum::standard_form() const {
 }
 
 std::optional<double> Optimum::value(const Size& size, const SymbolValues& of_symbol) const {
-    const auto number = size.evaluate([&](const std::string& symbol) {
-        const auto sum = sums.find(symbol);
-        return sum == sums.end() ? of_symbol(symbol) : sum->second.evaluate(of_symbol);
+    const auto number = size.evaluate([&](Symbol symbol) {
+        return symbol.kind == SymbolKind::sum ? sums[at(static_cast<int>(symbol.id))].evaluate(of_symbol)
+                                              : of_symbol(symbol);
     });
     return number && std::isfinite(*number) ? number : std::nullopt;
 }
@@ -505,31 +480,31 @@ const Optimum& OptimumSolver::solved(const Case& question) {
 
 /// With every group size from 1 to its axis: the one furthest outside is set there, one after the other.
 const Optimum& OptimumSolver::clamped(std::size_t column, const SymbolValues& value) {
-    std::set<std::string> whole, single;
+    std::set<AxisId> whole, single;
     while (true) {
         const Optimum& best = solved({column, whole, single});
         if (!best.closed) return best;
-        std::string worst;
+        std::optional<AxisId> worst;
         double excess = 1 + 1e-12;
         bool too_large = false;
         for (const GroupEquation& group : best.groups) {
             const auto size = best.value(group.value, value);
             double limit = 1;
-            std::string axis;
+            std::optional<AxisId> axis;
             bool sized = size.has_value();
             for (const auto& [symbol, exponent] : group.product) {
-                const std::string name = symbol.substr(2);
-                const auto extent = value(name);
+                const auto id = symbol.axis();
+                const auto extent = value(axis_symbol(id));
                 sized = sized && extent && exponent == Rational(1);
-                if (axis.empty() && !whole.contains(name) && !single.contains(name)) axis = name;
+                if (!axis && !whole.contains(id) && !single.contains(id)) axis = id;
                 limit *= extent.value_or(1);
             }
-            if (!sized || axis.empty()) continue;
+            if (!sized || !axis) continue;
             if (*size > limit * excess) worst = axis, excess = *size / limit, too_large = true;
             if (*size * excess < 1) worst = axis, excess = 1 / *size, too_large = false;
         }
-        if (worst.empty()) return best;
-        (too_large ? whole : single).insert(worst);
+        if (!worst) return best;
+        (too_large ? whole : single).insert(*worst);
     }
 }
 
@@ -543,7 +518,7 @@ Optimum OptimumSolver::at(const SymbolValues& value) {
         if (!transfers) {
             Optimum open = candidate;
             open.closed = false;
-            open.why_not = "a coefficient of H is not positive at these sizes";
+            open.obstacle = Obstacle::coefficient;
             return open;
         }
         if (!best || *transfers > most) most = *transfers, best = &candidate;

@@ -11,7 +11,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -28,20 +27,31 @@ struct StandardTerm {
 /// A product of powers of group sizes and what it is at the optimum: g_q·g_h = M/(2·d).
 struct GroupEquation {
     Monomial product;
-    Size value;  ///< in axes' sizes and M, one term
+    Size value;          ///< in axes' sizes and M, one term
+    bool whole = false;  ///< a bound of the axis, not of M: the value is the whole axis
+    bool any = false;    ///< it costs and saves nothing, and may be any
 };
 
-/// What a symbol stands for, where it is known.
-using SymbolValues = std::function<std::optional<double>(const std::string&)>;
+/// Under what H* is what it is: small ≤ M, or small ≪ M.
+struct OptimumCondition {
+    Size small;
+    bool far_below = false;
+    friend bool operator==(const OptimumCondition&, const OptimumCondition&) = default;
+};
+
+/// Why an optimum has no closed form.
+enum class Obstacle : std::uint8_t { none, columns, stream, growing, negative, too_many, unbalanced, coefficient };
 
 struct Optimum {
     bool closed = false;
     Size transfers;                     ///< H*: Σ α_t·M^-β_t in the axes' sizes and M; when it is not closed, H itself
     Size memory;                        ///< the constraint: M ≥ memory, in group sizes, at large sizes
     std::vector<GroupEquation> groups;  ///< the group sizes that reach it
-    std::vector<std::string> at;        ///< the same for readers: "g_a = M^(1/2)", "g_h = 1"
-    std::map<std::string, Size> sums;   ///< symbols that stand for a sum under a root: "(u - 1)"
-    std::string why_not;                ///< not closed: why the optimum is numeric
+    std::vector<OptimumCondition> where;
+    std::vector<Size> sums;  ///< what symbols of the kind `sum` stand for, under a root
+    Obstacle obstacle = Obstacle::none;
+    Symbol obstacle_at;                         ///< the group or stream size with which H grows or on which it depends
+    std::size_t num_terms = 0, num_groups = 0;  ///< of one order in H, and group sizes to balance them
 
     /// Of `transfers`, ascending in β. Empty when it is not closed.
     [[nodiscard]] std::vector<StandardTerm> standard_form() const;
@@ -64,7 +74,7 @@ public:
 
 private:
     /// Under one column of M, with some axes whole and some in groups of 1.
-    using Case = std::tuple<std::size_t, std::set<std::string>, std::set<std::string>>;
+    using Case = std::tuple<std::size_t, std::set<AxisId>, std::set<AxisId>>;
     [[nodiscard]] const Optimum& solved(const Case& question);
     [[nodiscard]] const Optimum& clamped(std::size_t column, const SymbolValues& value);
     const KernelCost& cost_;

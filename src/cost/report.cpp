@@ -8,13 +8,14 @@
 
 #include "cost/bounds.hpp"
 #include "cost/machine_report.hpp"
-#include "cost/optimum.hpp"
+#include "cost/optimum_text.hpp"
 #include "cost/search.hpp"
 #include "cost/transfers.hpp"
-#include "cost/work.hpp"
+#include "diagram/symbol_names.hpp"
 #include "support/numbers.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
+#include "tile/work.hpp"
 
 namespace napkin {
 namespace {
@@ -31,20 +32,18 @@ std::string short_number(double value) {
 }
 
 /// Inner axes (neither grouped nor streamed) of equal size, each with the letter that stands for all of them: one that an output has.
-std::map<std::string, std::string> ties(const Derived& derived, const KernelCost& cost, const Kernel& kernel,
-                                        const std::optional<CostNumbers>& numbers) {
+TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& kernel,
+                 const std::optional<CostNumbers>& numbers) {
     const Diagram& diagram = derived.diagram;
-    const auto used = [&](const std::string& name) {
-        const std::vector<std::string> symbols = (cost.transfers + cost.per_group).symbols();
-        return contains(symbols, name);
-    };
+    const std::vector<Symbol> symbols = (cost.transfers + cost.per_group).symbols();
+    const auto used = [&](AxisId axis) { return contains(symbols, axis_symbol(axis)); };
     const auto in_output = [&](AxisId axis) {
         return std::any_of(kernel.outputs.begin(), kernel.outputs.end(),
                            [&](ArrayId o) { return is_among(diagram.array(o).axes, axis); });
     };
     std::map<std::int64_t, std::vector<AxisId>> by_size;
     for (AxisId axis = 0; axis < static_cast<AxisId>(diagram.axes.size()); ++axis) {
-        if (is_among(cost.grouped, axis) || is_among(cost.streamed, axis) || !used(diagram.axis(axis).name)) continue;
+        if (is_among(cost.grouped, axis) || is_among(cost.streamed, axis) || !used(axis)) continue;
         std::optional<std::int64_t> size;
         if (numbers)
             size = numbers->extents[at(axis)];
@@ -53,14 +52,14 @@ std::map<std::string, std::string> ties(const Derived& derived, const KernelCost
                 size = constant->numerator();
         if (size) by_size[*size].push_back(axis);
     }
-    std::map<std::string, std::string> names;
+    TiedLetters letters;
     for (auto& [size, axes] : by_size) {
         const auto output = std::find_if(axes.begin(), axes.end(), in_output);
         const AxisId letter = output == axes.end() ? axes.front() : *output;
         for (const AxisId axis : axes)
-            if (axis != letter) names[diagram.axis(axis).name] = diagram.axis(letter).name;
+            if (axis != letter) letters[axis] = letter;
     }
-    return names;
+    return letters;
 }
 
 /// Rows of label, expression and remark under each other.
@@ -94,7 +93,11 @@ private:
 class KernelReport {
 public:
     KernelReport(const Derived& derived, std::size_t index, const std::optional<CostNumbers>& numbers)
-        : derived_(derived), index_(index), kernel_(derived.kernels[index]), numbers_(numbers) {
+        : derived_(derived),
+          index_(index),
+          kernel_(derived.kernels[index]),
+          numbers_(numbers),
+          names_(symbol_names(derived.diagram)) {
         std::vector<AxisId> grouped = default_grouped(kernel_);
         if (numbers) {
             // The axes that are cut in fact; one at its whole extent keeps its letter.
@@ -103,8 +106,8 @@ public:
                 if (numbers->sizes[index].group[at(axis)] > 0) grouped.push_back(axis);
         }
         cost_ = symbolic_cost(derived, kernel_, grouped);
-        tied_names_ = ties(derived, cost_, kernel_, numbers);
-        tied_ = with_tied(cost_, tied_names_);
+        tied_letters_ = ties(derived, cost_, kernel_, numbers);
+        tied_ = with_tied(cost_, tied_letters_);
         optimum_ = optimum(cost_);
         tied_optimum_ = optimum(tied_);
         if (numbers) count();
@@ -132,9 +135,9 @@ public:
         out["name"] = kernel_.name;
         out["grouped"] = name_list(cost_.grouped);
         out["streamed"] = name_list(cost_.streamed);
-        out["groups"] = to_string(cost_.num_groups);
-        out["transfers_per_group"] = to_string(cost_.per_group);
-        out["transfers"] = to_string(cost_.transfers);
+        out["groups"] = text(cost_.num_groups);
+        out["transfers_per_group"] = text(cost_.per_group);
+        out["transfers"] = text(cost_.transfers);
         out["may_skip_chunks"] = cost_.may_skip;
         out["counts_padding"] = cost_.counts_padding;
         out["assumptions"] = cost_.assumptions;
@@ -142,13 +145,15 @@ public:
         for (const MemoryColumn& column : cost_.memory) {
             std::vector<std::string> alive;
             for (const ArrayId array : column.arrays) alive.push_back(derived_.diagram.array(array).name);
-            out["memory"].push_back({{"at", column.at}, {"values", to_string(column.size)}, {"alive", alive}});
+            out["memory"].push_back({{"at", column.at}, {"values", text(column.size)}, {"alive", alive}});
         }
         out["optimum"] = optimum_json(optimum_);
-        if (!tied_names_.empty()) {
-            out["tied"] = {{"letters", tied_names_},
-                           {"transfers_per_group", to_string(tied_.per_group)},
-                           {"transfers", to_string(tied_.transfers)},
+        if (!tied_letters_.empty()) {
+            json letters;
+            for (const auto& [from, to] : tied_letters_) letters[name(from)] = name(to);
+            out["tied"] = {{"letters", letters},
+                           {"transfers_per_group", text(tied_.per_group)},
+                           {"transfers", text(tied_.transfers)},
                            {"optimum", optimum_json(tied_optimum_)}};
         }
         out["arrays"] = json::array();
@@ -156,14 +161,15 @@ public:
             out["arrays"].push_back({{"array", derived_.diagram.array(a.array).name},
                                      {"pattern", a.pattern},
                                      {"direction", a.stored ? "stored" : "loaded"},
-                                     {"per_group", to_string(a.per_group)},
-                                     {"per_launch", to_string(a.per_launch)}});
+                                     {"per_group", text(a.per_group)},
+                                     {"per_launch", text(a.per_launch)}});
         if (counts_) out["numbers"] = numbers_json();
         if (figures_) out.update(machine_json(derived_, *figures_));
         return out;
     }
 
 private:
+    [[nodiscard]] std::string text(const Size& size) const { return to_string(size, names_); }
     [[nodiscard]] std::string name(AxisId axis) const { return derived_.diagram.axis(axis).name; }
     [[nodiscard]] std::vector<std::string> name_list(const std::vector<AxisId>& axes) const {
         std::vector<std::string> out;
@@ -183,13 +189,13 @@ private:
     /// The numeric optimum: fewest transfers under integer sizes, with stream sizes of 1.
     void find_fewest() {
         const KernelCost cost = symbolic_cost(derived_, kernel_, default_grouped(kernel_));
-        const SizedCost sized(derived_.diagram, cost, numbers_->extents);
+        const SizedCost sized(cost, numbers_->extents);
         SearchOptions options;
         options.memory = *numbers_->memory_values;
         fewest_ = search_sizes(sized, options);
         fewest_axes_ = cost.grouped;
         // In letters as far as the sizes at hand allow: axes that would not fill a group are whole.
-        at_hand_ = optimum_at(cost, [&](const std::string& symbol) { return value(Size::symbol(symbol)); });
+        at_hand_ = optimum_at(cost, [&](Symbol symbol) { return value(symbol); });
     }
 
     /// The same among sizes that the machine's lines and instructions take.
@@ -200,7 +206,7 @@ private:
         const KernelOnMachine& on_machine = (*numbers_->on_machine)[index_];
         options.group_divisor = on_machine.divisors.least_multiple;
         for (const AxisId axis : cost.streamed) options.stream[axis] = on_machine.divisors.of(axis);
-        legal_ = search_sizes(SizedCost(derived_.diagram, cost, numbers_->extents), options);
+        legal_ = search_sizes(SizedCost(cost, numbers_->extents), options);
     }
 
     void place() {
@@ -210,9 +216,9 @@ private:
         figures_->cost = &(*numbers_->on_machine)[index_];
         std::vector<ModelLevel> levels;
         for (const LevelLoad& load : figures_->cost->levels) levels.push_back(load.level);
-        figures_->levels = multi_level(derived_, kernel_, tied_names_, numbers_->extents, levels);
-        figures_->limits = bounds(derived_, kernel_, tied_optimum_, tied_names_, numbers_->extents, *figures_->machine,
-                                  *figures_->cost, *numbers_->memory_values);
+        figures_->levels = multi_level(derived_, kernel_, tied_letters_, numbers_->extents, levels);
+        figures_->limits = bounds(derived_, kernel_, tied_optimum_, tied_letters_, numbers_->extents,
+                                  *figures_->machine, *figures_->cost, *numbers_->memory_values);
         figures_->iteration = iteration_rows(derived_, kernel_, numbers_->extents, *figures_->machine, *figures_->cost);
         figures_->links = link_savings(derived_, kernel_, numbers_->extents, *figures_->machine);
         figures_->fewest_values = fewest_->transfers;
@@ -222,44 +228,40 @@ private:
     [[nodiscard]] std::string fewest_text() const {
         std::vector<std::string> sizes;
         for (std::size_t i = 0; i < fewest_axes_.size(); ++i)
-            sizes.push_back(fmt::format("g_{} = {}", name(fewest_axes_[i]), fewest_->sizes[i]));
+            sizes.push_back(fmt::format("{} = {}", names_(group_symbol(fewest_axes_[i])), fewest_->sizes[i]));
         if (!fewest_->fits) return fmt::format("M = {} holds no tile", count_text(*numbers_->memory_values));
         return fmt::format("fewest {} at M = {}{}{}", count_text(std::round(fewest_->transfers)),
                            count_text(std::floor(*numbers_->memory_values)), sizes.empty() ? "" : ", ",
                            join(sizes, ", "));
     }
 
-    /// The expression at the extents and sizes at hand, M being what a core holds.
-    [[nodiscard]] std::optional<double> value(const Size& size) const {
-        return size.evaluate([&](const std::string& symbol) -> std::optional<double> {
-            if (symbol == "M") return numbers_->memory_values;
-            const std::string axis = symbol.starts_with("g_") || symbol.starts_with("s_") ? symbol.substr(2) : symbol;
-            const auto id = derived_.diagram.find_axis(axis);
-            if (!id) return std::nullopt;
-            const TileSizes& sizes = numbers_->sizes[index_];
-            const std::int64_t whole = numbers_->extents[at(*id)];
-            const std::int64_t cut = symbol.starts_with("g_")   ? sizes.group[at(*id)]
-                                     : symbol.starts_with("s_") ? sizes.stream[at(*id)]
-                                                                : whole;
-            return static_cast<double>(cut > 0 ? cut : whole);
-        });
+    /// Of a symbol at the extents and sizes at hand, M being what a core holds.
+    [[nodiscard]] std::optional<double> value(Symbol symbol) const {
+        if (symbol == memory_symbol) return numbers_->memory_values;
+        const std::size_t axis = at(symbol.axis());
+        const TileSizes& sizes = numbers_->sizes[index_];
+        const std::int64_t whole = numbers_->extents[axis];
+        const std::int64_t cut = symbol.kind == SymbolKind::group    ? sizes.group[axis]
+                                 : symbol.kind == SymbolKind::stream ? sizes.stream[axis]
+                                                                     : whole;
+        return static_cast<double>(cut > 0 ? cut : whole);
     }
 
     [[nodiscard]] std::string tied_remark() const {
         std::map<std::string, std::vector<std::string>> letters;
-        for (const auto& [from, to] : tied_names_) letters[to].push_back(from);
+        for (const auto& [from, to] : tied_letters_) letters[name(to)].push_back(name(from));
         std::vector<std::string> parts;
         for (const auto& [to, from] : letters) parts.push_back(join(from, " = ") + " = " + to);
         return "with " + join(parts, ", ");
     }
 
     [[nodiscard]] std::string expressions() const {
-        const bool tied = !tied_names_.empty();
+        const bool tied = !tied_letters_.empty();
         Expressions rows;
         const auto add = [&](const std::string& label, const Size& size, const Size& tied_size,
                              const std::string& remark = "") {
-            rows.add(label, to_string(size), remark);
-            if (tied && !(tied_size == size)) rows.add("", "= " + to_string(tied_size), tied_remark());
+            rows.add(label, text(size), remark);
+            if (tied && !(tied_size == size)) rows.add("", "= " + text(tied_size), tied_remark());
         };
         add("N_g", cost_.num_groups, tied_.num_groups);
         add("H_g", cost_.per_group, tied_.per_group);
@@ -267,16 +269,17 @@ private:
             join(cost_.assumptions, ", "));
         bool first = true;
         for (const MemoryColumn& column : tied ? tied_.memory : cost_.memory) {
-            rows.add(first ? "M ≥" : "  ≥", to_string(column.size),
+            rows.add(first ? "M ≥" : "  ≥", text(column.size),
                      "at " + column.at + (tied && first ? ", " + tied_remark() : ""));
             first = false;
         }
         const Optimum& best = tied ? tied_optimum_ : optimum_;
+        const std::vector<std::string> at = reached_at(best, derived_.diagram);
         if (best.closed)
-            rows.add("H*", to_string(best.transfers),
-                     best.at.empty() ? "at any group sizes" : "at " + join(best.at, ", "));
+            rows.add("H*", to_string(best.transfers, names_in(best, derived_.diagram)),
+                     at.empty() ? "at any group sizes" : "at " + join(at, ", "));
         else
-            rows.add("H*", "numeric: " + best.why_not);
+            rows.add("H*", "numeric: " + why_numeric(best, derived_.diagram));
         return rows.text();
     }
 
@@ -285,7 +288,7 @@ private:
         if (counts_) rows[0].push_back("values");
         std::map<ArrayId, bool> shown;
         for (const ArrayTransfers& a : cost_.arrays) {
-            rows.push_back({a.pattern, a.stored ? "stored" : "loaded", to_string(a.per_group), to_string(a.per_launch)});
+            rows.push_back({a.pattern, a.stored ? "stored" : "loaded", text(a.per_group), text(a.per_launch)});
             if (!counts_) continue;
             // Several patterns of one array share its count, which stands beside the first.
             std::string values;
@@ -311,17 +314,15 @@ private:
 
     [[nodiscard]] std::string numbers_text() const {
         std::vector<std::string> sizes, tiles;
-        std::vector<std::string> symbols = (cost_.transfers + cost_.per_group).symbols();
-        for (const MemoryColumn& column : cost_.memory)
-            for (const std::string& symbol : column.size.symbols()) symbols.push_back(symbol);
-        std::sort(symbols.begin(), symbols.end());
-        symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
-        for (const std::string& symbol : symbols) {
-            const auto number = value(Size::symbol(symbol));
-            if (!number) continue;
-            const bool part = symbol.starts_with("g_") || symbol.starts_with("s_");
-            (part ? tiles : sizes).push_back(fmt::format("{} = {}", symbol, *number));
-        }
+        std::map<std::string, Symbol> symbols;
+        const auto see = [&](const Size& size) {
+            for (const Symbol symbol : size.symbols()) symbols[names_(symbol)] = symbol;
+        };
+        see(cost_.transfers), see(cost_.per_group);
+        for (const MemoryColumn& column : cost_.memory) see(column.size);
+        for (const auto& [called, symbol] : symbols)
+            if (const auto number = value(symbol))
+                (is_part(symbol) ? tiles : sizes).push_back(fmt::format("{} = {}", called, *number));
         std::string out = "  at " + join(sizes, ", ") + (tiles.empty() ? "" : ";  " + join(tiles, ", ")) + "\n";
         const double moved = static_cast<double>(counts_->loaded_bytes) + static_cast<double>(counts_->stored_bytes);
         out += fmt::format("  N_g  {} groups", count_text(static_cast<double>(counts_->groups)));
@@ -353,8 +354,7 @@ private:
                     {"chunks_skipped", counts_->chunks_skipped},
                     {"flops", work_.flops()}};
         for (const AxisId axis : cost_.grouped) out["group"][name(axis)] = numbers_->sizes[index_].group[at(axis)];
-        for (const AxisId axis : cost_.streamed)
-            out["stream"][name(axis)] = value(Size::symbol("s_" + name(axis))).value_or(0);
+        for (const AxisId axis : cost_.streamed) out["stream"][name(axis)] = value(stream_symbol(axis)).value_or(0);
         for (const ArrayCount& c : counts_->arrays)
             out["arrays"][derived_.diagram.array(c.array).name] = {{"loaded", c.loaded}, {"stored", c.stored}};
         for (std::size_t k = 0; k < num_op_kinds; ++k)
@@ -362,7 +362,7 @@ private:
                 out["operations"][std::string(napkin::name(static_cast<OpKind>(k)))] = work_.by_kind[k];
         if (numbers_->memory_values) {
             out["core_memory_values"] = *numbers_->memory_values;
-            const auto of_symbol = [&](const std::string& symbol) { return value(Size::symbol(symbol)); };
+            const auto of_symbol = [&](Symbol symbol) { return value(symbol); };
             if (const auto best = optimum_.closed ? optimum_.value(optimum_.transfers, of_symbol) : std::nullopt)
                 out["optimum_transfers_values"] = *best;
             json sizes = json::object();
@@ -386,16 +386,17 @@ private:
         return out;
     }
 
-    static json optimum_json(const Optimum& optimum) {
-        json out = {{"closed", optimum.closed}, {"memory", to_string(optimum.memory)}};
+    [[nodiscard]] json optimum_json(const Optimum& optimum) const {
+        const SymbolNames names = names_in(optimum, derived_.diagram);
+        json out = {{"closed", optimum.closed}, {"memory", to_string(optimum.memory, names)}};
         if (!optimum.closed) {
-            out["why_numeric"] = optimum.why_not;
+            out["why_numeric"] = why_numeric(optimum, derived_.diagram);
             return out;
         }
-        out["transfers"] = to_string(optimum.transfers), out["at"] = optimum.at;
+        out["transfers"] = to_string(optimum.transfers, names), out["at"] = reached_at(optimum, derived_.diagram);
         out["standard_form"] = json::array();
         for (const StandardTerm& term : optimum.standard_form())
-            out["standard_form"].push_back({{"alpha", to_string(term.alpha)}, {"beta", to_string(term.beta)}});
+            out["standard_form"].push_back({{"alpha", to_string(term.alpha, names)}, {"beta", to_string(term.beta)}});
         return out;
     }
 
@@ -403,8 +404,9 @@ private:
     std::size_t index_;
     const Kernel& kernel_;
     const std::optional<CostNumbers>& numbers_;
+    SymbolNames names_;
     KernelCost cost_, tied_;
-    std::map<std::string, std::string> tied_names_;
+    TiedLetters tied_letters_;
     Optimum optimum_, tied_optimum_;
     std::optional<ExactCosts> counts_;
     WorkTotals work_;
@@ -433,10 +435,11 @@ CostReport cost_report(const Derived& derived, const std::optional<CostNumbers>&
             moved += static_cast<double>(counts->loaded_bytes) + static_cast<double>(counts->stored_bytes);
         }
     }
-    report.json["total"]["transfers"] = to_string(total);
+    const SymbolNames names = symbol_names(derived.diagram);
+    report.json["total"]["transfers"] = to_string(total, names);
     if (numbers) report.json["total"]["transfers_values"] = values, report.json["total"]["transfers_bytes"] = moved;
     if (derived.kernels.size() > 1) {
-        report.text += fmt::format("\nall {} kernels   H {}", derived.kernels.size(), to_string(total));
+        report.text += fmt::format("\nall {} kernels   H {}", derived.kernels.size(), to_string(total, names));
         if (numbers)
             report.text += fmt::format("\n                {} values, {}", count_text(values), bytes_text(moved));
         report.text += "\n";

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cost/exact.hpp"
 #include "cost/on_machine.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
 

@@ -4,12 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "cost/saturate.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
-
-std::string letter(const Diagram& diagram, const char* prefix, AxisId axis) { return prefix + diagram.axis(axis).name; }
 
 /// The smallest multiple of the divisor, or the whole axis, that cuts the axis into as many tiles as `size` does.
 std::int64_t tightened(std::int64_t size, std::int64_t extent, std::int64_t divisor) {
@@ -235,24 +233,25 @@ private:
 
 }  // namespace
 
-SizedCost::SizedCost(const Diagram& diagram, const KernelCost& cost, const Extents& extents)
+std::vector<Symbol> symbols_of_sizes(const KernelCost& cost, std::size_t num_axes) {
+    std::vector<Symbol> symbols;
+    for (const AxisId axis : cost.grouped) symbols.push_back(group_symbol(axis));
+    for (const AxisId axis : cost.streamed) symbols.push_back(stream_symbol(axis));
+    for (std::size_t axis = 0; axis < num_axes; ++axis) symbols.push_back(axis_symbol(static_cast<AxisId>(axis)));
+    return symbols;
+}
+
+SizedCost::SizedCost(const KernelCost& cost, const Extents& extents)
     : grouped_(cost.grouped), streamed_(cost.streamed) {
-    std::vector<std::string> symbols;
-    const auto add = [&](const char* prefix, AxisId axis) {
-        symbols.push_back(letter(diagram, prefix, axis));
-        extents_.push_back(extents[static_cast<std::size_t>(axis)]);
-    };
-    for (const AxisId axis : grouped_) add("g_", axis);
-    for (const AxisId axis : streamed_) add("s_", axis);
-    values_.resize(symbols.size());
-    for (std::size_t axis = 0; axis < diagram.axes.size(); ++axis) {
-        symbols.push_back(diagram.axes[axis].name);
-        values_.push_back(static_cast<double>(extents[axis]));
-    }
+    const std::vector<Symbol> symbols = symbols_of_sizes(cost, extents.size());
+    for (const auto* axes : {&grouped_, &streamed_})
+        for (const AxisId axis : *axes) extents_.push_back(extents[static_cast<std::size_t>(axis)]);
+    values_.resize(extents_.size());
+    values_.insert(values_.end(), extents.begin(), extents.end());
     transfers_ = CompiledSize(cost.transfers, symbols);
     for (const auto& [monomial, coefficient] : cost.transfers.terms())
         for (const auto& [symbol, exponent] : monomial)
-            may_grow_ |= symbol.starts_with("g_") && (exponent > Rational(0) || coefficient < Rational(0));
+            may_grow_ |= symbol.kind == SymbolKind::group && (exponent > Rational(0) || coefficient < Rational(0));
     for (const MemoryColumn& column : cost.memory) memory_.emplace_back(column.size, symbols);
 }
 

@@ -13,10 +13,13 @@
 
 namespace napkin {
 
+/// The group sizes of cost.grouped, the stream sizes of cost.streamed, and the axes' sizes: the order of CompiledSize's numbers.
+std::vector<Symbol> symbols_of_sizes(const KernelCost& cost, std::size_t num_axes);
+
 /// A cost with numbers for the axes; only group and stream sizes are open.
 class SizedCost {
 public:
-    SizedCost(const Diagram& diagram, const KernelCost& cost, const Extents& extents);
+    SizedCost(const KernelCost& cost, const Extents& extents);
 
     /// Sizes of the grouped axes, in the order of cost.grouped, then of the streamed ones.
     using Sizes = std::vector<std::int64_t>;

@@ -7,7 +7,6 @@ namespace napkin {
 std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                                 const Machine& machine) {
     const Diagram& diagram = derived.diagram;
-    const auto symbol = [&](const char* prefix, AxisId axis) { return Size::symbol(prefix + diagram.axis(axis).name); };
     std::vector<UnitWork> out;
     for (const StatementWork& s : statement_work(diagram, kernel)) {
         const AxisId stream = s.in_loop ? std::get<Loop>(kernel.stages[static_cast<std::size_t>(s.stage)]).axis : -1;
@@ -33,12 +32,13 @@ std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, co
             work.total = op.count;
             work.of_a_row = op.count;
             for (const AxisId axis : op.axes) {
-                work.total *= symbol("", axis);
-                if (!is_among(grouped, axis)) work.of_a_row *= symbol(axis == stream ? "s_" : "", axis);
+                work.total *= axis_symbol(axis);
+                if (!is_among(grouped, axis)) work.of_a_row *= axis == stream ? stream_symbol(axis) : axis_symbol(axis);
             }
             for (const AxisId axis : grouped)
-                if (!is_among(op.axes, axis)) work.total *= symbol("", axis) / symbol("g_", axis);
-            if (stream >= 0 && !is_among(op.axes, stream)) work.total *= symbol("", stream) / symbol("s_", stream);
+                if (!is_among(op.axes, axis)) work.total *= Size(axis_symbol(axis)) / group_symbol(axis);
+            if (stream >= 0 && !is_among(op.axes, stream))
+                work.total *= Size(axis_symbol(stream)) / stream_symbol(stream);
             if (!s.in_loop) work.of_a_row = Size();
             out.push_back(std::move(work));
         }

@@ -6,7 +6,7 @@
 #include "algebra/size.hpp"
 #include "cost/divisors.hpp"
 #include "cost/transfers.hpp"
-#include "cost/work.hpp"
+#include "tile/work.hpp"
 
 namespace napkin {
 

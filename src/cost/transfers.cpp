@@ -15,9 +15,9 @@ public:
     Letters(const Diagram& diagram, const Kernel& kernel, const std::vector<AxisId>& grouped, Measure measure)
         : diagram_(diagram), kernel_(kernel), grouped_(grouped), measure_(measure) {}
 
-    [[nodiscard]] Size whole(AxisId axis) const { return Size::symbol(diagram_.axis(axis).name); }
-    [[nodiscard]] Size group(AxisId axis) const { return Size::symbol("g_" + diagram_.axis(axis).name); }
-    [[nodiscard]] Size stream(AxisId axis) const { return Size::symbol("s_" + diagram_.axis(axis).name); }
+    static Size whole(AxisId axis) { return axis_symbol(axis); }
+    static Size group(AxisId axis) { return group_symbol(axis); }
+    static Size stream(AxisId axis) { return stream_symbol(axis); }
     [[nodiscard]] AxisId loop_axis(int stage) const {
         return stage < 0 ? -1 : std::get<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]).axis;
     }
@@ -100,9 +100,7 @@ std::string pattern_text(const Diagram& diagram, const CoreVariable& v) {
 
 /// Whether the index stays in its array whatever the sizes are, as far as comparing terms can tell.
 bool stays_inside(const Diagram& diagram, const Affine& index, AxisId limit) {
-    const auto size = [&](AxisId axis) {
-        return diagram.axis(axis).size.value_or(Size::symbol(diagram.axis(axis).name));
-    };
+    const auto size = [&](AxisId axis) { return diagram.axis(axis).size.value_or(axis_symbol(axis)); };
     Size low = index.constant, high = index.constant;
     for (const auto& [axis, c] : index.terms) (c < 0 ? low : high) += Size(c) * (size(axis) - Size(1));
     return never_above(Size(0), low) && never_above(high + Size(1), size(limit));
@@ -149,11 +147,6 @@ void note_assumptions(const Diagram& diagram, const Kernel& kernel, const CoreVa
     }
 }
 
-Size renamed(Size size, const std::map<std::string, std::string>& names) {
-    for (const auto& [from, to] : names) size = size.substitute(from, Size::symbol(to));
-    return size;
-}
-
 /// Keeps, in order, the columns that no other column is always at least as large as.
 std::vector<MemoryColumn> maximal(const std::vector<MemoryColumn>& all) {
     std::vector<MemoryColumn> columns, kept;
@@ -190,15 +183,15 @@ bool never_above(const Size& a, const Size& b) {
         if (divides(small, large)) return true;
         Monomial raised;
         for (const auto& [symbol, exponent] : large) {
-            const bool part = symbol.starts_with("g_") || symbol.starts_with("s_");
             raised[symbol] = exponent;
             // g_a ≤ a: where the smaller one has g_a and the larger one a, the larger one may lend its a.
-            if (part || exponent <= Rational(0)) continue;
-            for (const std::string prefix : {"g_", "s_"}) {
-                const auto wanted = small.find(prefix + symbol);
-                if (wanted != small.end() && !large.contains(prefix + symbol) && exponent >= wanted->second &&
+            if (symbol.kind != SymbolKind::axis || exponent <= Rational(0)) continue;
+            for (const SymbolKind kind : {SymbolKind::group, SymbolKind::stream, SymbolKind::subloop}) {
+                const Symbol part{kind, symbol.id};
+                const auto wanted = small.find(part);
+                if (wanted != small.end() && !large.contains(part) && exponent >= wanted->second &&
                     (!small.contains(symbol) || exponent >= small.at(symbol) + wanted->second)) {
-                    raised[prefix + symbol] = wanted->second;
+                    raised[part] = wanted->second;
                     raised[symbol] = exponent - wanted->second;
                     break;
                 }
@@ -231,9 +224,7 @@ Size leading_terms(const Size& size) {
             return other.first != term.first && other.second > Rational(0) && divides(term.first, other.first);
         });
         if (exceeded) continue;
-        Size kept = term.second;
-        for (const auto& [symbol, exponent] : term.first) kept *= Size::symbol(symbol, exponent);
-        leading += kept;
+        leading += Size::term(term.first, term.second);
     }
     return leading;
 }
@@ -289,12 +280,19 @@ KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std
     return cost;
 }
 
-KernelCost with_tied(const KernelCost& cost, const std::map<std::string, std::string>& names) {
+Size with_tied(const Size& size, const TiedLetters& letters) {
+    return size.renamed([&](Symbol symbol) {
+        const auto tied = letters.find(symbol.axis());
+        return symbol.kind == SymbolKind::axis && tied != letters.end() ? axis_symbol(tied->second) : symbol;
+    });
+}
+
+KernelCost with_tied(const KernelCost& cost, const TiedLetters& letters) {
     KernelCost tied = cost;
-    for (Size* size : {&tied.num_groups, &tied.per_group, &tied.transfers}) *size = renamed(*size, names);
+    for (Size* size : {&tied.num_groups, &tied.per_group, &tied.transfers}) *size = with_tied(*size, letters);
     for (ArrayTransfers& a : tied.arrays)
-        a.per_group = renamed(a.per_group, names), a.per_launch = renamed(a.per_launch, names);
-    for (MemoryColumn& m : tied.memory) m.size = renamed(m.size, names);
+        a.per_group = with_tied(a.per_group, letters), a.per_launch = with_tied(a.per_launch, letters);
+    for (MemoryColumn& m : tied.memory) m.size = with_tied(m.size, letters);
     tied.memory = maximal(tied.memory);
     return tied;
 }

@@ -1,6 +1,5 @@
 #pragma once
-// Two-level costs of a kernel as expressions (paper.md §§2–3). Symbols: an axis' name is its size, g_<axis> its group size, s_<axis>
-// its stream size. With a choice of grouped axes:
+// Two-level costs of a kernel as expressions (paper.md §§2–3) in the sizes a of axes, their group sizes g_a and stream sizes s_a. With a choice of grouped axes:
 //   N_g = Π a/g_a over the grouped axes                          groups
 //   H_g = Σ over memory variables of their tiles in one group    values moved between memory and the core, a group
 //   H   = N_g · H_g                                              a launch
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "algebra/size.hpp"
-#include "cost/liveness.hpp"
+#include "tile/liveness.hpp"
 
 namespace napkin {
 
@@ -53,8 +52,11 @@ enum class Measure : std::uint8_t { values, bytes };
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                          Measure measure = Measure::values);
 
-/// The same cost with axes renamed, for sizes known to be equal: {"d", "k"} writes k for d.
-KernelCost with_tied(const KernelCost& cost, const std::map<std::string, std::string>& names);
+/// Axes known to be equal in size, each with the one whose letter stands for both.
+using TiedLetters = std::map<AxisId, AxisId>;
+
+Size with_tied(const Size& size, const TiedLetters& letters);
+KernelCost with_tied(const KernelCost& cost, const TiedLetters& letters);
 
 /// True when a ≤ b wherever all symbols are ≥ 1, as far as comparing terms can tell.
 bool never_above(const Size& a, const Size& b);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "derive/weigh.hpp"
+#include "diagram/symbol_names.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -75,7 +76,8 @@ std::string when_less(const AxisPolynomial& a, const AxisPolynomial& b, const Di
     const auto [more, less] = difference(a, b);
     if (less.empty()) return "";
     if (more.empty()) return "always";
-    return fmt::format("{} < {}", to_string(as_size(more, diagram)), to_string(as_size(less, diagram)));
+    const SymbolNames names = symbol_names(diagram);
+    return fmt::format("{} < {}", to_string(as_size(more), names), to_string(as_size(less), names));
 }
 
 std::string condition(const Candidate& c, const Candidate& first, const Diagram& diagram) {
@@ -128,8 +130,8 @@ Region ranked(KernelBuilder& builder, const std::vector<std::vector<Gathering>>&
     if (built.size() > most_alternatives) built.resize(most_alternatives);
     Region region;
     for (const Candidate& c : built)
-        region.alternatives.push_back({c.kernels, as_size(c.weight.flops, diagram),
-                                       as_size(c.weight.transfers, diagram), condition(c, built.front(), diagram)});
+        region.alternatives.push_back(
+            {c.kernels, as_size(c.weight.flops), as_size(c.weight.transfers), condition(c, built.front(), diagram)});
     return region;
 }
 

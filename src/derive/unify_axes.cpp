@@ -11,7 +11,7 @@ namespace {
 /// Equal by definition, not by chance: the one's size is said to be the other's.
 bool same_size(const Diagram& d, AxisId a, AxisId b) {
     const auto is = [&](AxisId axis, AxisId other) {
-        return d.axis(axis).size && *d.axis(axis).size == Size::symbol(d.axis(other).name);
+        return d.axis(axis).size && *d.axis(axis).size == Size(axis_symbol(other));
     };
     return is(a, b) || is(b, a);
 }

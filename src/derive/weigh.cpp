@@ -50,11 +50,11 @@ Weight weigh(const KernelBuilder::Trial& trial) {
     return w;
 }
 
-Size as_size(const AxisPolynomial& polynomial, const Diagram& diagram) {
+Size as_size(const AxisPolynomial& polynomial) {
     Size sum;
     for (const auto& [axes, value] : polynomial) {
         Size term(static_cast<std::int64_t>(value));
-        for (const AxisId axis : axes) term *= Size::symbol(diagram.axis(axis).name);
+        for (const AxisId axis : axes) term *= axis_symbol(axis);
         sum += term;
     }
     return sum;
@@ -68,10 +68,8 @@ std::vector<double> nominal_sizes(const Diagram& diagram) {
         changed = false;
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             if (known[i] || !diagram.axes[i].size) continue;
-            const auto value = diagram.axes[i].size->evaluate([&](const std::string& name) -> std::optional<double> {
-                const auto other = diagram.find_axis(name);
-                if (!other) return unknown_size;
-                const auto at = static_cast<std::size_t>(*other);
+            const auto value = diagram.axes[i].size->evaluate([&](Symbol symbol) -> std::optional<double> {
+                const auto at = napkin::at(symbol.axis());
                 if (known[at] || !diagram.axes[at].size) return sizes[at];
                 return std::nullopt;
             });

@@ -19,7 +19,7 @@ struct Weight {
 /// The statements' operations, a sub-expression once for every point of its own axes; the arrays that are read and written, once each.
 Weight weigh(const KernelBuilder::Trial& trial);
 
-Size as_size(const AxisPolynomial& polynomial, const Diagram& diagram);
+Size as_size(const AxisPolynomial& polynomial);
 
 /// Sizes by AxisId for ranking: what the diagram gives, and a large number where it gives none.
 std::vector<double> nominal_sizes(const Diagram& diagram);

@@ -23,7 +23,7 @@ namespace napkin {
 
 struct Axis {
     std::string name;
-    /// From `sizes`: a number, or an expression in other axes' sizes by name (n - w + 1). Empty: stays symbolic.
+    /// From `sizes`: a number, or an expression in other axes' sizes (n - w + 1). Empty: stays symbolic.
     std::optional<Size> size;
     SourceRange range;
     friend bool operator==(const Axis&, const Axis&) = default;

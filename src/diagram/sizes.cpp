@@ -8,6 +8,7 @@
 #include <set>
 
 #include "diagram/guards.hpp"
+#include "diagram/symbol_names.hpp"
 #include "support/limits.hpp"
 #include "support/text.hpp"
 
@@ -114,15 +115,8 @@ private:
         state = State::busy;
         path_.push_back(id);
         State needed = State::bound;
-        for (const std::string& symbol : axis.size->symbols()) {
-            const auto other = d_.find_axis(symbol);
-            if (!other) {
-                error(unknown_axis(symbol, axis.range,
-                                   fmt::format("the size of {} is given by {}, which is no axis", axis.name, symbol)));
-                needed = State::failed;
-                continue;
-            }
-            const State found = bind(*other);
+        for (const Symbol symbol : axis.size->symbols()) {
+            const State found = bind(symbol.axis());
             if (found == State::failed || needed == State::failed) {
                 needed = State::failed;
             } else if (found == State::missing) {
@@ -156,17 +150,18 @@ private:
         for (const auto& [monomial, coefficient] : axis.size->terms()) {
             long double term = static_cast<long double>(coefficient.numerator());
             for (const auto& [symbol, exponent] : monomial) {
-                const auto base = static_cast<long double>(extents_[at(*d_.find_axis(symbol))]);
+                const auto base = static_cast<long double>(extents_[at(symbol.axis())]);
                 term *= std::pow(base, static_cast<long double>(exponent.numerator()) / exponent.denominator());
             }
             value += term / coefficient.denominator();
         }
         const auto shown = [&] {
-            std::string formula = to_string(*axis.size, true);
+            const SymbolNames names = symbol_names(d_);
+            std::string formula = to_string(*axis.size, names, true);
             if (axis.size->as_constant()) return formula;
             std::vector<std::string> with;
-            for (const auto& s : axis.size->symbols())
-                with.push_back(fmt::format("{} = {}", s, extents_[at(*d_.find_axis(s))]));
+            for (const Symbol s : axis.size->symbols())
+                with.push_back(fmt::format("{} = {}", names(s), extents_[at(s.axis())]));
             return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), join(with, ", "));
         };
         if (value > static_cast<long double>(limits::max_size_product)) {
@@ -204,9 +199,7 @@ private:
         }
         for (std::size_t i = 0; i < d_.axes.size(); ++i) {
             if (!d_.axes[i].size || overrides_.contains(d_.axes[i].name)) continue;
-            for (const std::string& symbol : d_.axes[i].size->symbols()) {
-                if (const auto id = d_.find_axis(symbol)) used.insert(*id);
-            }
+            for (const Symbol symbol : d_.axes[i].size->symbols()) used.insert(symbol.axis());
         }
         return used;
     }

@@ -39,6 +39,7 @@ public:
 
     std::vector<std::string> run() {
         check_names();
+        check_sizes();
         check_arrays();
         // Ids that point nowhere would make every later check a fault of its own.
         if (!errors_.empty()) return std::move(errors_);
@@ -54,6 +55,14 @@ private:
     template <class... Args>
     void error(fmt::format_string<Args...> format, Args&&... args) {
         errors_.push_back(fmt::format(format, std::forward<Args>(args)...));
+    }
+    void check_sizes() {
+        for (const Axis& axis : d_.axes) {
+            if (!axis.size) continue;
+            for (const Symbol s : axis.size->symbols())
+                if (s.kind != SymbolKind::axis || !is_axis(s.axis()))
+                    error("the size of {} is made of what is no axis", axis.name);
+        }
     }
     [[nodiscard]] bool is_axis(AxisId id) const { return id >= 0 && static_cast<std::size_t>(id) < d_.axes.size(); }
     [[nodiscard]] bool is_array(ArrayId id) const { return id >= 0 && static_cast<std::size_t>(id) < d_.arrays.size(); }

@@ -18,8 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/machine.hpp"
-#include "machine/quantity.hpp"
+#include "machine/figures.hpp"
 
 namespace napkin {
 
@@ -65,6 +64,18 @@ public:
                                     const TableName& where, Dimension dimension, Zero zero = Zero::impossible);
     /// A whole number from low to high.
     Figure count(const toml::table& table, const std::string& key, const TableName& where, double low, double high);
+    /// The figures of a table of keys into the owner.
+    template <class Owner>
+    void figures(const toml::table& table, const TableName& where, std::span<const FigureKey<Owner>> keys, Owner& owner,
+                 MachineKind kind) {
+        for (const FigureKey<Owner>& k : keys) {
+            const bool needed = k.need == Need::always || (k.need == Need::of_cpus && kind == MachineKind::cpu);
+            if (!needed && !table.contains(k.key)) continue;
+            const Zero zero = k.may_be_zero ? Zero::possible : Zero::impossible;
+            owner.*k.figure = k.most > 0 ? count(table, k.key, where, k.least, k.most)
+                                         : figure(table, k.key, where, k.dimension, zero);
+        }
+    }
     /// A whole number that needs no source of its own.
     std::optional<std::int64_t> integer(const toml::table& table, const std::string& key, const std::string& where,
                                         std::int64_t low, std::int64_t high);
@@ -91,6 +102,13 @@ private:
     std::set<std::pair<const toml::table*, std::string>> misspelt_;  ///< keys that stand in the table under a name near to theirs
     std::set<const toml::table*> unsourced_;  ///< tables that were told once that a source is missing
 };
+
+/// What check_keys is to know: the other keys and those of a table.
+template <class Owner>
+std::vector<std::string> with_keys(std::vector<std::string> others, std::span<const FigureKey<Owner>> keys) {
+    for (const FigureKey<Owner>& k : keys) others.emplace_back(k.key);
+    return others;
+}
 
 /// The parts of the file that GPUs have: [[cross_transfer]], [[instruction]], [threads]. Levels and units have been read.
 void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine& machine);

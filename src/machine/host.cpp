@@ -4,13 +4,14 @@
 #include <hwloc.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <memory>
 #include <optional>
 
-#include "machine/machine.hpp"
+#include "machine/figures.hpp"
+#include "machine/measured.hpp"
+#include "machine/processor.hpp"
 
 namespace napkin {
 namespace {
@@ -93,39 +94,30 @@ Figure clock() {
     return {2.5e9, "assumed"};
 }
 
-/// What a core does in one clock, in vectors.
+/// What a core does in one clock, in vectors of its own width.
 struct CoreRates {
-    double bits = 128, registers = 16;
     double fma = 1, simple = 1, load = 1, store = 1;
     double bytes_from_l2 = 32, bytes_from_l3 = 16;
     std::string source;
 };
 
-CoreRates core_rates() {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_cpu_init();
-    const bool amd = __builtin_cpu_is("amd") != 0;
-    if (__builtin_cpu_supports("avx512f") != 0) {
-        // Zen 4 passes a 512-bit operation twice through 256-bit units. Its load rate is what blocks of 16×1 and 24×1 accumulators
-        // reached (one broadcast for each multiply-add), measured 2026-11-20.
-        if (amd && __builtin_cpu_supports("avx512bf16") != 0 && !(__builtin_cpu_supports("avx512vp2intersect") != 0))
-            return {512, 32,   1,
-                    1,   0.69, 0.5,
-                    32,  16,   "AVX-512 on Zen 4: 512-bit operations take two passes; loads measured 2026-11-20"};
-        return {512, 32,  2,
-                2,   1.8, 1,
-                48,  16,  "AVX-512: two 512-bit multiply-adds and loads a clock, loads at 0.9 of nominal"};
-    }
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
-        return {256, 16,  2,
-                2,   1.8, 1,
-                32,  16,  "AVX2: two 256-bit multiply-adds and loads a clock, loads at 0.9 of nominal"};
-    if (__builtin_cpu_supports("avx") != 0) return {256, 16, 1, 1, 0.9, 0.5, 32, 16, "AVX without fused multiply-add"};
-    return {128, 16, 1, 1, 0.9, 1, 16, 8, "SSE2"};
+CoreRates core_rates([[maybe_unused]] int vector_bytes) {
+#if defined(__x86_64__)
+    // Zen 4 passes a 512-bit operation twice through 256-bit units.
+    const bool two_passes = __builtin_cpu_is("amd") != 0 && __builtin_cpu_supports("avx512bf16") != 0 &&
+                            __builtin_cpu_supports("avx512vp2intersect") == 0;
+    if (vector_bytes == 64 && two_passes)
+        return {
+            1, 1, 0.69, 0.5, 32, 16, "AVX-512 on Zen 4: 512-bit operations take two passes; loads measured 2026-11-20"};
+    if (vector_bytes == 64)
+        return {2, 2, 1.8, 1, 48, 16, "AVX-512: two 512-bit multiply-adds and loads a clock, loads at 0.9 of nominal"};
+    if (vector_bytes == 32)
+        return {2, 2, 1.8, 1, 32, 16, "AVX2: two 256-bit multiply-adds and loads a clock, loads at 0.9 of nominal"};
+    return {1, 2, 1.8, 1, 16, 8, "SSE2: a product and a sum a clock, two loads at 0.9 of nominal"};
 #elif defined(__aarch64__)
-    return {128, 32, 2, 2, 1.8, 1, 32, 16, "NEON: two 128-bit multiply-adds a clock"};
+    return {2, 2, 1.8, 1, 32, 16, "NEON: two 128-bit multiply-adds a clock"};
 #else
-    return {64, 16, 1, 1, 1, 1, 8, 8, "assumed: unknown processor"};
+    return {1, 1, 1, 1, 8, 8, "assumed: unknown processor"};
 #endif
 }
 
@@ -143,10 +135,10 @@ Level cache(const Topology& topology, hwloc_obj_type_t type, const std::string& 
 
 void add_units(Machine& machine, const CoreRates& rates) {
     const auto add = [&](const std::string& name, double vectors, double f64_vectors, const std::string& source) {
-        const double bits = rates.bits;
+        const double bits = machine.vector_bits.value;
         const auto rate = [&](double values) { return Figure{std::round(values * 100) / 100, source}; };
         machine.units.push_back(
-            {name, {{DType::f64, rate(f64_vectors * bits / 64)}, {DType::f32, rate(vectors * bits / 32)}}});
+            {name, {{DType::f64, rate(f64_vectors * bits / 64)}, {DType::f32, rate(vectors * bits / 32)}}, {}});
     };
     add("fma", rates.fma, rates.fma, rates.source);
     add("simple", rates.simple, rates.simple, rates.source);
@@ -166,23 +158,24 @@ void add_units(Machine& machine, const CoreRates& rates) {
 
 }  // namespace
 
-Machine host_machine(std::optional<double> clock_hz) {
+Machine host_machine(int vector_bytes) {
+    const int width = vector_bytes > 0 ? vector_bytes : native_vector_bytes();
     const Topology topology = load_topology();
-    const CoreRates rates = core_rates();
+    const CoreRates rates = core_rates(width);
     Machine machine;
-    machine.name = "host";
-    machine.clock_hz = clock_hz ? Figure{*clock_hz, "measured: a chain of dependent additions"} : clock();
+    machine.name = host_name(vector_bytes);
+    machine.clock_hz = clock();
     machine.cores = usable_cores(topology);
     const double cores = machine.cores.value, hz = machine.clock_hz.value;
-    machine.vector_bits = {rates.bits, "the processor's feature bits"};
-    machine.vector_registers = {rates.registers, "the processor's feature bits"};
+    const std::string features = vector_bytes > 0 ? "chosen" : "the processor's feature bits";
+    machine.vector_bits = {8.0 * width, features};
+    machine.vector_registers = {static_cast<double>(vector_registers(width)), features};
     machine.fma_latency_clocks = {4, "estimated: 4 on current processors"};
     machine.line_bytes = {64, "assumed"};
-    machine.sector_bytes = machine.line_bytes;
     machine.launch_s = {10e-6, "estimated: waking threads"};
     machine.group_s = {0.1e-6, "estimated: one atomic increment and a call"};
     machine.description = fmt::format("{}, {} core{}, {}-bit vectors", cpu_model(topology), cores,
-                                      cores == 1 ? "" : "s", rates.bits);
+                                      cores == 1 ? "" : "s", 8 * width);
 
     double memory = 8 * gib;
     std::string memory_source = "assumed";
@@ -191,7 +184,10 @@ Machine host_machine(std::optional<double> clock_hz) {
             // Virtual machines' memory comes and goes; the figure is to stay.
             memory = std::exp2(std::ceil(std::log2(static_cast<double>(root->total_memory)))),
             memory_source = "hwloc, up to a power of two";
-    machine.levels.push_back({"DRAM", {memory, memory_source}, {1, memory_source}, {}, {100e-9, "estimated"}});
+    machine.levels.push_back({.name = "DRAM",
+                              .capacity_bytes = {memory, memory_source},
+                              .instances = {1, memory_source},
+                              .latency_s = {100e-9, "estimated"}});
 
     Level l3 = cache(topology, HWLOC_OBJ_L3CACHE, "L3", cores), l2 = cache(topology, HWLOC_OBJ_L2CACHE, "L2", cores);
     Level l1 = cache(topology, HWLOC_OBJ_L1CACHE, "L1", cores);
@@ -216,33 +212,8 @@ Machine host_machine(std::optional<double> clock_hz) {
     add_cache(l2, rates.bytes_from_l3, 14);
     add_cache(l1, rates.bytes_from_l2, 4);
     add_units(machine, rates);
+    complete_figures(machine);
     return machine;
-}
-
-double measured_clock_hz() {
-    double best = 0;
-    for (int repeat = 0; repeat < 8; ++repeat) {
-        constexpr int additions = 200000;
-        unsigned long x = 1;
-        const auto begin = std::chrono::steady_clock::now();
-        for (int i = 0; i < additions; i += 8) {
-#if defined(__x86_64__)
-            asm volatile(
-                "add $1, %0\nadd $1, %0\nadd $1, %0\nadd $1, %0\nadd $1, %0\nadd $1, %0\nadd $1, %0\nadd $1, %0"
-                : "+r"(x));
-#elif defined(__aarch64__)
-            asm volatile(
-                "add %0, %0, #1\nadd %0, %0, #1\nadd %0, %0, #1\nadd %0, %0, #1\n"
-                "add %0, %0, #1\nadd %0, %0, #1\nadd %0, %0, #1\nadd %0, %0, #1"
-                : "+r"(x));
-#else
-            return clock().value;
-#endif
-        }
-        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-        best = std::max(best, additions / seconds.count());
-    }
-    return best;
 }
 
 }  // namespace napkin

@@ -6,12 +6,16 @@
 
 #include "machine/builtin.hpp"
 #include "machine/machine.hpp"
+#include "machine/measured.hpp"
+#include "machine/processor.hpp"
 #include "support/limits.hpp"
 
 namespace napkin {
 
 Result<Machine> load_machine(const std::string& name_or_path) {
-    if (name_or_path.empty() || name_or_path == "host") return host_machine();
+    for (int bytes = 0; bytes <= native_vector_bytes(); bytes = std::max(16, 2 * bytes))
+        if (name_or_path == host_name(bytes) || (name_or_path.empty() && bytes == 0))
+            return measured_host(host_machine(bytes));
     for (const EmbeddedText& text : builtin_machine_texts())
         if (text.name == name_or_path)
             return read_machine(

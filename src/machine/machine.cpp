@@ -7,14 +7,20 @@
 namespace napkin {
 namespace {
 
-/// Clocks of one fused multiply-add a clock that an operation takes on a vector, where the machine says nothing: the lengths of
-/// polynomials in single precision with range reduction, and typical divider throughputs.
-double fma_clocks(const std::string& unit) {
-    static const std::map<std::string, double> clocks{{"fma", 1},   {"simple", 1}, {"load", 1}, {"store", 2},
-                                                      {"div", 8},   {"sqrt", 12},  {"exp", 11}, {"log", 14},
-                                                      {"tanh", 18}, {"erf", 22},   {"sin", 20}, {"pow", 30}};
-    const auto found = clocks.find(unit);
-    return found == clocks.end() ? 16 : found->second;
+/// Where a machine says nothing of a unit: the unit whose rate stands for it, and how many of its operations one takes. Special functions
+/// are polynomials of multiply-adds in single precision with range reduction; dividers have typical rates.
+struct StandIn {
+    std::string unit;
+    double operations;
+};
+StandIn stand_in(const std::string& unit) {
+    static const std::map<std::string, StandIn> known{
+        {"simple", {"fma", 1}},   {"max", {"simple", 2}},     {"load", {"fma", 1}},     {"store", {"fma", 2}},
+        {"div", {"fma", 8}},      {"sqrt", {"fma", 12}},      {"exp", {"fma", 11}},     {"log", {"fma", 14}},
+        {"tanh", {"fma", 18}},    {"erf", {"fma", 22}},       {"sin", {"fma", 20}},     {"pow", {"fma", 30}},
+        {"widen", {"simple", 2}}, {"broadcast", {"load", 1}}, {"narrow", {"simple", 4}}};
+    const auto found = known.find(unit);
+    return found == known.end() ? StandIn{"fma", 16} : found->second;
 }
 
 }  // namespace
@@ -33,11 +39,15 @@ double per_clock(const Machine& machine, const std::string& unit, DType type) {
         const bool moves = unit == "load" || unit == "store";
         if (const double single = rate(unit, DType::f32); single > 0 && type != DType::f64)
             return moves ? single * bytes(DType::f32) / bytes(type) : single;
-        const double fma = rate("fma", type);
-        return (fma > 0 ? fma : rate("fma", DType::f32)) / fma_clocks(unit);
     }
-    const double fma = rate("fma", type);
-    return (fma > 0 ? fma : static_cast<double>(machine.lanes(type))) / fma_clocks(unit);
+    // A CPU's conversions run on the vectors of single precision.
+    const bool converts = unit == "widen" || unit == "narrow";
+    const DType of = machine.kind == MachineKind::gpu && rate("fma", type) == 0 ? DType::f32
+                     : converts && bytes(type) < 4                              ? DType::f32
+                                                                                : type;
+    if (unit == "fma") return rate("fma", of) > 0 ? rate("fma", of) : static_cast<double>(machine.lanes(of));
+    const StandIn other = stand_in(unit);
+    return per_clock(machine, other.unit, of) / other.operations;
 }
 
 std::size_t core_memory_level(const Machine& machine) {

@@ -17,6 +17,7 @@ namespace napkin {
 struct Figure {
     double value = 0;
     std::string source;
+    [[nodiscard]] bool known() const { return !source.empty(); }
     friend bool operator==(const Figure&, const Figure&) = default;
 };
 
@@ -29,6 +30,11 @@ struct Level {
     Figure instances;
     Figure bandwidth_bytes_per_s;  ///< from the level above into one instance; 0 for the first level
     Figure latency_s;              ///< of a load that this level serves
+    Figure sustained;              ///< of a GPU: the share of this bandwidth that programs reach; unknown: all
+    // Of a CPU: the same pipe while one core alone uses it, and of copies within the level above, read and written bytes together.
+    Figure core_bandwidth_bytes_per_s;
+    Figure copy_bandwidth_bytes_per_s;
+    Figure core_copy_bandwidth_bytes_per_s;
     /// Holds what passes to the level below and need not hold a group's results: intermediate caching (Theorem 2). In a file `cache = true`.
     bool caches = false;
     friend bool operator==(const Level&, const Level&) = default;
@@ -68,16 +74,20 @@ struct ThreadLimits {
     Figure threads_a_block;
     Figure registers_a_core;  ///< of 32 bits
     Figure registers_a_thread;
-    Figure register_unit;   ///< registers are handed to a warp in multiples of this
-    Figure block_bytes;     ///< of the core's memory that one block may use
+    Figure register_unit;  ///< registers are handed to a warp in multiples of this
+    Figure accumulators_a_core;  ///< registers that accumulators may fill; the others hold addresses and operands on their way
+    Figure block_bytes;          ///< of the core's memory that one block may use
     Figure reserved_bytes;  ///< of the core's memory, for every block, on top of what it asks for
     friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
 };
 
-/// A unit of a core and its rate: operations a clock by type. "fma", "simple", "load" and "store" count values.
+/// A unit of a core and its rate: operations a clock by type. All but "tensor" count values.
 struct Unit {
-    std::string name;  ///< an operation kind of cost/work.hpp, "load", "store", …; "tensor" counts multiply-adds, as "fma" does
+    /// An operation kind of tile/work.hpp; "max" (and minimum, which keep NaN); "load", "store", "broadcast" (one value loaded into all
+    /// lanes); "widen" and "narrow" (conversion of a storage type as it is loaded and stored); "tensor" counts multiply-adds, as "fma" does.
+    std::string name;
     std::map<DType, Figure> per_clock;
+    Figure sustained;  ///< of a GPU: the share of these rates that programs reach; unknown: all
     friend bool operator==(const Unit&, const Unit&) = default;
 };
 
@@ -85,11 +95,21 @@ struct Machine {
     std::string name;  ///< as load_machine finds it
     std::string description;
     MachineKind kind = MachineKind::cpu;
-    Figure clock_hz;     ///< at which the datasheet's rates hold
-    Figure cores;        ///< of a GPU: SMs or compute units
-    Figure vector_bits;  ///< of a CPU, as the next two
+    Figure clock_hz;  ///< at which the datasheet's rates hold
+    Figure cores;     ///< of a GPU: SMs or compute units
+    // ---- of a CPU's core
+    Figure vector_bits;
     Figure vector_registers;
     Figure fma_latency_clocks;
+    Figure issue_per_clock;  ///< instructions that the front end hands on
+    Figure beside_factor;  ///< how much longer two pipes take that are equally busy beside each other than one of them alone
+    Figure loop_exit_clocks;      ///< leaving a short loop whose end is mispredicted
+    Figure call_clocks;           ///< calling a function that is not inlined
+    Figure horizontal_clocks;     ///< reducing a vector of f32 to one value
+    Figure copy_run_clocks;       ///< beginning a contiguous run in the copy of a tile
+    Figure transpose_clocks;      ///< a value of f32, copied with neighbours in a column becoming neighbours in a row
+    Figure far_transpose_clocks;  ///< the same where a column's step is a page or more
+    // ---- of all machines
     Figure line_bytes;          ///< what a coalesced access moves between levels
     Figure sector_bytes;        ///< the least that moves; the line where a file does not say
     Figure launch_s;            ///< from calling a kernel on all cores to the first group running
@@ -98,9 +118,9 @@ struct Machine {
     std::vector<Unit> units;
     std::vector<CrossTransfer> cross_transfers;
     std::vector<Instruction> instructions;
-    std::optional<ThreadLimits> threads;       ///< of a GPU
-    std::optional<Figure> power_watts;         ///< at full load
-    std::optional<Figure> price_usd_per_hour;  ///< rent
+    std::optional<ThreadLimits> threads;  ///< of a GPU
+    Figure power_watts;                   ///< at full load; may be unknown, as the price
+    Figure price_usd_per_hour;            ///< rent
     friend bool operator==(const Machine&, const Machine&) = default;
 
     [[nodiscard]] std::int64_t num_cores() const { return static_cast<std::int64_t>(cores.value); }
@@ -122,13 +142,13 @@ std::size_t core_memory_level(const Machine& machine);
 /// core has several.
 double bytes_a_core(const Machine& machine, std::size_t level);
 
-/// The machine at hand, from hwloc and the processor's own description. Deterministic: nothing is timed, and the clock is what the
-/// system says, which may be below what the core reaches. `clock_hz` replaces it, as measured_clock_hz() gives it.
-Machine host_machine(std::optional<double> clock_hz = std::nullopt);
-/// The clock that one core runs at now, from a chain of dependent additions (about a millisecond).
-double measured_clock_hz();
+/// The machine at hand, from hwloc and the processor's own description, for code with vectors of so many bytes (0: the widest).
+/// Deterministic: nothing is timed; what a timing would tell is estimated, and its source says so.
+Machine host_machine(int vector_bytes = 0);
 
-/// "host" (or nothing: the machine at hand), a built-in machine by name, or a file by path (a name with a '/' or ending in ".toml").
+/// "host" (or nothing: the machine at hand, as `napkin machines measure` found it, or as host_machine() describes it), "host-128" to
+/// "host-512" (the same for code with vectors of so many bits), a built-in machine by name, or a file by path (a name with a '/' or
+/// ending in ".toml"). Nothing is timed.
 /// Errors: unknown-machine (nearest names), unreadable-file, and those of read_machine.
 Result<Machine> load_machine(const std::string& name_or_path);
 /// The names that load_machine knows: "host" and the built-in machines.

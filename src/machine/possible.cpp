@@ -58,10 +58,10 @@ private:
             impossible("sector", "a sector is a part of a line, and this one is larger");
         if (m_.launch_s.value > 1) impossible("launch", "'launch' takes longer than a second");
         if (m_.group_s.value > 1) impossible("group", "'group' takes longer than a second");
-        if (m_.power_watts && m_.power_watts->value > 20000)
+        if (m_.power_watts.value > 20000)
             impossible("power", fmt::format("{} for one device; none is fed or cooled beyond 20 kW",
-                                            quantity_text(m_.power_watts->value, Dimension::watts)));
-        if (m_.price_usd_per_hour && m_.price_usd_per_hour->value > 10000)
+                                            quantity_text(m_.power_watts.value, Dimension::watts)));
+        if (m_.price_usd_per_hour.value > 10000)
             impossible("price", "nobody rents one device for more than 10000 USD/h");
     }
 

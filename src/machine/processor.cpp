@@ -24,4 +24,30 @@ std::string processor_identity() {
     return identity;
 }
 
+int native_vector_bytes() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (wide) return 64;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+#endif
+    return 16;
+}
+
+int vector_registers([[maybe_unused]] int vector_bytes) {
+#if defined(__x86_64__)
+    return vector_bytes == 64 ? 32 : 16;
+#else
+    return 32;
+#endif
+}
+
+std::vector<std::string> flags_for_vectors([[maybe_unused]] int vector_bytes) {
+#if defined(__x86_64__)
+    if (vector_bytes < native_vector_bytes()) return {vector_bytes == 32 ? "-march=x86-64-v3" : "-march=x86-64"};
+#endif
+    return {};
+}
+
 }  // namespace napkin

@@ -156,21 +156,9 @@ void read_threads(FigureReader& reader, const toml::table& root, Machine& machin
         return reader.error(node ? "bad-value" : "missing-key",
                             node ? reader.range_of(node->source()) : reader.begin_of_file(),
                             "the machine has no [threads]", "one table [threads], as kind is \"gpu\"", "");
-    reader.check_keys(*table,
-                      {"warp_threads", "warps_a_core", "blocks_a_core", "threads_a_block", "registers_a_core",
-                       "registers_a_thread", "register_unit", "block_memory", "reserved_memory", "source"},
-                      "[threads]");
-    const TableName where{"[threads]", "threads."};
+    reader.check_keys(*table, with_keys({"source"}, thread_figures()), "[threads]");
     ThreadLimits limits;
-    limits.warp_threads = reader.count(*table, "warp_threads", where, 1, 1024);
-    limits.warps_a_core = reader.count(*table, "warps_a_core", where, 1, 1024);
-    limits.blocks_a_core = reader.count(*table, "blocks_a_core", where, 1, 1024);
-    limits.threads_a_block = reader.count(*table, "threads_a_block", where, 1, 65536);
-    limits.registers_a_core = reader.count(*table, "registers_a_core", where, 1, 1 << 24);
-    limits.registers_a_thread = reader.count(*table, "registers_a_thread", where, 1, 65536);
-    limits.register_unit = reader.count(*table, "register_unit", where, 1, 65536);
-    limits.block_bytes = reader.figure(*table, "block_memory", where, Dimension::bytes);
-    limits.reserved_bytes = reader.figure(*table, "reserved_memory", where, Dimension::bytes, Zero::possible);
+    reader.figures(*table, {"[threads]", "threads."}, thread_figures(), limits, machine.kind);
     machine.threads = limits;
 }
 

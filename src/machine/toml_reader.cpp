@@ -11,39 +11,16 @@
 namespace napkin {
 namespace {
 
-const std::vector<std::string> root_keys{
-    "name",        "description",    "source",      "kind",   "clock", "cores", "vector_bits", "vector_registers",
-    "fma_latency", "line",           "sector",      "launch", "group", "power", "price",       "level",
-    "unit",        "cross_transfer", "instruction", "threads"};
-
-/// The operation kinds of cost/work.hpp, what moves values, and what multiplies matrices.
-const std::vector<std::string> unit_names{"tensor", "fma", "simple", "div", "sqrt", "exp",  "log",
-                                          "tanh",   "erf", "sin",    "pow", "load", "store"};
+/// As machine.hpp describes them.
+const std::vector<std::string> unit_names{"tensor", "fma",   "simple",    "div",   "sqrt",  "exp",
+                                          "log",    "tanh",  "erf",       "sin",   "pow",   "max",
+                                          "load",   "store", "broadcast", "widen", "narrow"};
 
 MachineKind read_kind(FigureReader& reader, const toml::table& root) {
     if (!root.contains("kind")) return MachineKind::cpu;
     const std::string kind = reader.text(root, "kind", "the machine");
     reader.check_name(root, "kind", kind, {"cpu", "gpu"}, "kind of machine");
     return kind == "cpu" ? MachineKind::cpu : MachineKind::gpu;
-}
-
-void read_core(FigureReader& reader, const toml::table& root, Machine& machine) {
-    const TableName where{"the machine", ""};
-    machine.clock_hz = reader.figure(root, "clock", where, Dimension::hertz);
-    machine.cores = reader.count(root, "cores", where, 1, 1e6);
-    const bool cpu = machine.kind == MachineKind::cpu;
-    if (cpu || root.contains("vector_bits"))
-        machine.vector_bits = reader.figure(root, "vector_bits", where, Dimension::number);
-    if (cpu || root.contains("vector_registers"))
-        machine.vector_registers = reader.count(root, "vector_registers", where, 4, 4096);
-    if (cpu || root.contains("fma_latency"))
-        machine.fma_latency_clocks = reader.count(root, "fma_latency", where, 1, 1000);
-    machine.line_bytes = reader.figure(root, "line", where, Dimension::bytes);
-    machine.sector_bytes = reader.optional_figure(root, "sector", where, Dimension::bytes).value_or(machine.line_bytes);
-    machine.launch_s = reader.figure(root, "launch", where, Dimension::seconds);
-    machine.group_s = reader.figure(root, "group", where, Dimension::seconds);
-    machine.power_watts = reader.optional_figure(root, "power", where, Dimension::watts);
-    machine.price_usd_per_hour = reader.optional_figure(root, "price", where, Dimension::usd_per_hour);
 }
 
 /// `bandwidth` into one instance, or `total_bandwidth` into all of them together.
@@ -78,15 +55,12 @@ void read_levels(FigureReader& reader, const toml::table& root, Machine& machine
     std::set<std::string> names;
     for (const toml::table* table : reader.tables(root, "level", true)) {
         reader.check_keys(
-            *table, {"name", "capacity", "instances", "bandwidth", "total_bandwidth", "latency", "cache", "source"},
-            "a level");
+            *table, with_keys({"name", "bandwidth", "total_bandwidth", "cache", "source"}, level_figures()), "a level");
         Level level;
         level.name = reader.text(*table, "name", "a level");
         check_distinct(reader, *table, names, level.name, "level");
         const TableName where{"level '" + level.name + "'", fmt::format("level.{}.", machine.levels.size())};
-        level.capacity_bytes = reader.figure(*table, "capacity", where, Dimension::bytes);
-        level.latency_s = reader.figure(*table, "latency", where, Dimension::seconds);
-        level.instances = reader.count(*table, "instances", where, 1, 1e6);
+        reader.figures(*table, where, level_figures(), level, machine.kind);
         level.caches = read_flag(reader, *table, "cache", where.shown);
         if (!machine.levels.empty()) {
             level.bandwidth_bytes_per_s = read_bandwidth(reader, *table, where, level.instances.value);
@@ -102,7 +76,7 @@ void read_levels(FigureReader& reader, const toml::table& root, Machine& machine
 }
 
 void read_units(FigureReader& reader, const toml::table& root, Machine& machine) {
-    std::vector<std::string> keys{"name", "source"};
+    std::vector<std::string> keys{"name", "source", "sustained"};
     for (const DType type : all_dtypes) keys.emplace_back(name(type));
     std::set<std::string> names;
     for (const toml::table* table : reader.tables(root, "unit", true)) {
@@ -115,6 +89,7 @@ void read_units(FigureReader& reader, const toml::table& root, Machine& machine)
         for (const DType type : all_dtypes)
             if (auto rate = reader.optional_figure(*table, std::string(name(type)), where, Dimension::number))
                 unit.per_clock[type] = *rate;
+        unit.sustained = reader.optional_figure(*table, "sustained", where, Dimension::number).value_or(Figure{});
         if (unit.per_clock.empty())
             reader.error("missing-key", reader.range_of(table->source()), fmt::format("{} has no rate", where.shown),
                          "operations a clock by type, such as f32 = 16", "");
@@ -132,16 +107,21 @@ Result<Machine> read_machine(std::shared_ptr<const Source> text) {
     const toml::table root = reader.parse();
     if (!reader.errors().empty()) return std::move(reader.errors());
     Machine machine;
-    reader.check_keys(root, root_keys, "a machine");
+    reader.check_keys(
+        root,
+        with_keys({"name", "description", "source", "kind", "level", "unit", "cross_transfer", "instruction", "threads"},
+                  machine_figures()),
+        "a machine");
     machine.name = reader.text(root, "name", "a machine");
     machine.description = reader.text(root, "description", "a machine");
     machine.kind = read_kind(reader, root);
-    read_core(reader, root, machine);
+    reader.figures(root, {"the machine", ""}, machine_figures(), machine, machine.kind);
     read_levels(reader, root, machine);
     read_units(reader, root, machine);
     read_cross_transfers(reader, root, machine);
     read_instructions(reader, root, machine);
     read_threads(reader, root, machine);
+    if (reader.errors().empty()) complete_figures(machine);
     for (const Impossible& fault : impossible_figures(machine, reader.places()))
         reader.error("impossible-figure", fault.range, "impossible: " + fault.why, "", "");
     if (reader.errors().empty()) return machine;

@@ -5,8 +5,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "machine/machine.hpp"
-#include "machine/quantity.hpp"
+#include "machine/figures.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -35,8 +34,10 @@ public:
     void figure(const std::string& key, const Figure& figure, Dimension dimension) {
         lines_.push_back({key, value_text(figure.value, dimension), figure.source});
     }
-    void figure(const std::string& key, const std::optional<Figure>& given, Dimension dimension) {
-        if (given) figure(key, *given, dimension);
+    template <class Owner>
+    void figures(std::span<const FigureKey<Owner>> keys, const Owner& owner) {
+        for (const FigureKey<Owner>& k : keys)
+            if ((owner.*k.figure).known()) figure(k.key, owner.*k.figure, k.dimension);
     }
     /// A table of figures within the table.
     void figures(const std::string& key, const std::vector<std::pair<std::string, std::string>>& keys_and_values,
@@ -102,10 +103,8 @@ void write_bandwidth(TableWriter& table, const Level& level) {
 
 std::string level_toml(const Level& level, bool first) {
     TableWriter table;
-    table.figure("capacity", level.capacity_bytes, Dimension::bytes);
-    table.figure("instances", level.instances, Dimension::number);
+    table.figures(level_figures(), level);
     if (!first) write_bandwidth(table, level);
-    table.figure("latency", level.latency_s, Dimension::seconds);
     return fmt::format("\n[[level]]\nname = {}\n{}{}", quoted(level.name), level.caches ? "cache = true\n" : "",
                        table.str());
 }
@@ -151,15 +150,7 @@ std::string instruction_toml(const Instruction& i) {
 
 std::string threads_toml(const ThreadLimits& limits) {
     TableWriter table;
-    table.figure("warp_threads", limits.warp_threads, Dimension::number);
-    table.figure("warps_a_core", limits.warps_a_core, Dimension::number);
-    table.figure("blocks_a_core", limits.blocks_a_core, Dimension::number);
-    table.figure("threads_a_block", limits.threads_a_block, Dimension::number);
-    table.figure("registers_a_core", limits.registers_a_core, Dimension::number);
-    table.figure("registers_a_thread", limits.registers_a_thread, Dimension::number);
-    table.figure("register_unit", limits.register_unit, Dimension::number);
-    table.figure("block_memory", limits.block_bytes, Dimension::bytes);
-    table.figure("reserved_memory", limits.reserved_bytes, Dimension::bytes);
+    table.figures(thread_figures(), limits);
     return "\n[threads]\n" + table.str();
 }
 
@@ -170,25 +161,14 @@ std::string to_toml(const Machine& machine) {
     std::string out = fmt::format("name = {}\ndescription = {}\n{}", quoted(machine.name), quoted(machine.description),
                                   cpu ? "" : "kind = \"gpu\"\n");
     TableWriter top;
-    top.figure("clock", machine.clock_hz, Dimension::hertz);
-    top.figure("cores", machine.cores, Dimension::number);
-    if (cpu || machine.vector_bits != Figure{}) top.figure("vector_bits", machine.vector_bits, Dimension::number);
-    if (cpu || machine.vector_registers != Figure{})
-        top.figure("vector_registers", machine.vector_registers, Dimension::number);
-    if (cpu || machine.fma_latency_clocks != Figure{})
-        top.figure("fma_latency", machine.fma_latency_clocks, Dimension::number);
-    top.figure("line", machine.line_bytes, Dimension::bytes);
-    if (machine.sector_bytes != machine.line_bytes) top.figure("sector", machine.sector_bytes, Dimension::bytes);
-    top.figure("launch", machine.launch_s, Dimension::seconds);
-    top.figure("group", machine.group_s, Dimension::seconds);
-    top.figure("power", machine.power_watts, Dimension::watts);
-    top.figure("price", machine.price_usd_per_hour, Dimension::usd_per_hour);
+    top.figures(machine_figures(), machine);
     out += top.str();
     for (std::size_t l = 0; l < machine.levels.size(); ++l) out += level_toml(machine.levels[l], l == 0);
     for (const Unit& unit : machine.units) {
         TableWriter table;
         for (const auto& [type, figure] : unit.per_clock)
             table.figure(std::string(name(type)), figure, Dimension::number);
+        if (unit.sustained.known()) table.figure("sustained", unit.sustained, Dimension::number);
         out += fmt::format("\n[[unit]]\nname = {}\n{}", quoted(unit.name), table.str());
     }
     for (const CrossTransfer& cross : machine.cross_transfers) out += cross_transfer_toml(cross, machine);

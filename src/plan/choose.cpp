@@ -9,17 +9,15 @@
 #include <optional>
 #include <utility>
 
-#include "cost/transfers.hpp"
+#include "plan/axes.hpp"
 #include "plan/by_hand.hpp"
-#include "plan/shape.hpp"
+#include "plan/complete.hpp"
+#include "support/ids.hpp"
+#include "support/result.hpp"
+#include "tile/expand.hpp"
 
 namespace napkin {
 namespace {
-double rounded(double value, int digits) {
-    if (!(value > 0) || !std::isfinite(value)) return value;
-    // Through text, so that the plan's text gives the same number back.
-    return std::stod(fmt::format("{:.{}g}", value, digits));
-}
 
 std::string size_text(double bytes) {
     if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
@@ -57,65 +55,154 @@ std::vector<std::int64_t> candidate_sizes(std::int64_t extent, std::int64_t unit
 
 /// Times that differ by less are alike.
 constexpr double tolerance = 0.005;
-
 /// Tiles that are walked to count the chunks of one candidate.
 constexpr std::int64_t walk_limit = 64;
+/// Schedules of one kernel that are simulated.
+constexpr int most_simulated = 64;
+/// Reductions across the lanes must be worth it.
+constexpr double worth_crossing = 0.9;
+/// Sizes that tiles have before any are chosen, where the axes are that long.
+constexpr std::int64_t ordinary_group = 64, ordinary_stream = 128;
 
 /// A point of the search: an index into each dimension's sizes.
 using Point = std::vector<std::size_t>;
 
 class KernelChooser {
 public:
-    KernelChooser(const KernelModel& model, const HandChoices& hand, const PlanOptions& options)
-        : model_(model), hand_(hand), options_(options) {}
+    KernelChooser(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Simulator& model,
+                  const HandChoices& hand, const PlanOptions& options)
+        : program_(program), index_(kernel), model_(model), hand_(hand), options_(options) {
+        unit_ = {static_cast<int>(model.machine().vector_bits.value) / 8,
+                 static_cast<int>(model.machine().vector_registers.value)};
+        budget_ = options.quick ? most_simulated / 4 : most_simulated;
+        threads_ = hand.threads ? *hand.threads->value : model.machine().num_cores();
+    }
 
     Result<KernelPlan> run() {
-        threads_ = hand_.threads ? *hand_.threads->value : model_.machine().num_cores();
-        ShapeByHand by_hand;
-        if (hand_.vector) by_hand.axis = hand_.vector_axis;
-        if (hand_.rows) by_hand.rows = hand_.rows->value;
-        if (hand_.vectors) by_hand.vectors = hand_.vectors->value;
-        const std::vector<ShapeChoice> shapes = shape_candidates(model_, by_hand);
+        std::vector<VectorAxis> axes = vector_axes(model_);
+        if (hand_.vector) axes = {{hand_.vector_axis, "by hand", true}};
+        // Whether an axis is far slower shows on tiles of ordinary size.
+        std::vector<Shape> shapes;
+        for (const VectorAxis& axis : axes) shapes.push_back(rated_on_ordinary_tiles(axis, 3));
+        std::stable_sort(shapes.begin(), shapes.end(), [](const Shape& a, const Shape& b) {
+            return a.seconds * (a.axis.vertical ? worth_crossing : 1) < b.seconds * (b.axis.vertical ? worth_crossing : 1);
+        });
         std::optional<Found> best;
-        for (const ShapeChoice& shape : shapes) {
+        for (const Shape& shape : shapes) {
+            // What fits no core's memory gives place to anything that does.
+            const bool fits = best && best->fits;
+            if (fits && (shape.seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2)) break;
             Found found;
-            if (auto error = search_shape(shape, found)) return *error;
-            // Reductions across the lanes must be worth it.
-            const double margin = best && best->shape.vertical && !shape.vertical ? 0.9 : 1;
-            if (!best || found.seconds < best->seconds * margin) best = std::move(found);
+            if (auto error = search_shape(best_panel(shape.axis), found)) return *error;
+            const double margin = fits && best->shape.axis.vertical && !shape.axis.vertical ? worth_crossing : 1;
+            const bool faster = best && found.rated.at(found.point).seconds < margin * best->rated.at(best->point).seconds;
+            if (!best || (found.fits && !fits) || (found.fits == fits && faster)) best = std::move(found);
         }
-        if (shapes.size() > 1) best->shape.axis_reason += fmt::format("; fastest of {} axes", shapes.size());
+        if (axes.size() > 1) best->shape.axis.reason += fmt::format("; fastest of {} axes", axes.size());
         take(*best);
         return plan_of(best->point);
     }
 
 private:
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return model_.extents()[at(axis)]; }
-    [[nodiscard]] std::string axis_name(AxisId axis) const { return model_.derived().diagram.axis(axis).name; }
-
-    struct Rated {
-        double seconds = std::numeric_limits<double>::infinity();
-        double core_seconds = 0;
-        double memory = 0;  ///< values
+    struct Shape {
+        VectorAxis axis;
+        int vectors = 1;
+        double seconds = std::numeric_limits<double>::infinity();  ///< on ordinary tiles
     };
-
+    struct Rated {
+        double seconds = std::numeric_limits<double>::infinity(), core_seconds = 0, bytes = 0;
+    };
     /// The best sizes for one way to fill vectors, with what they were found among.
     struct Found {
-        ShapeChoice shape;
+        Shape shape;
         std::vector<Dimension> dimensions;
         bool fits = true, cut_recompute = false;
         std::map<Point, Rated> rated;
         Point point;
-        double seconds = 0;
     };
+
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return model_.extents()[at(axis)]; }
+    [[nodiscard]] std::string axis_name(AxisId axis) const { return model_.derived().diagram.axis(axis).name; }
+    [[nodiscard]] std::int64_t panel() const { return shape_.vectors * model_.lanes(); }
 
     void take(const Found& found) {
         shape_ = found.shape, dimensions_ = found.dimensions, rated_ = found.rated;
         fits_ = found.fits, cut_recompute_ = found.cut_recompute;
     }
 
-    std::optional<Diagnostic> search_shape(const ShapeChoice& shape, Found& found) {
-        take({shape, {}, true, false, {}, {}, 0});
+    // ---- schedules
+
+    [[nodiscard]] KernelSchedule schedule_of(const Shape& shape) const {
+        KernelSchedule s;
+        s.kernel = model_.kernel().name;
+        s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
+        s.threads = {threads_, "", hand_.threads.has_value()};
+        s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
+        return s;
+    }
+
+    [[nodiscard]] KernelSchedule schedule_at(const Point& point) const {
+        KernelSchedule s = schedule_of(shape_);
+        for (std::size_t i = 0; i < dimensions_.size(); ++i)
+            (dimensions_[i].stream ? s.stream : s.group)[dimensions_[i].axis] = {dimensions_[i].sizes[point[i]], "",
+                                                                                 dimensions_[i].by_hand};
+        return s;
+    }
+
+    [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule) const {
+        return complete(program_, index_, model_.extents(), std::move(schedule), unit_);
+    }
+
+    // ---- the panel
+
+    /// Sizes on which shapes are compared before the sizes are known; those by hand are what they are.
+    [[nodiscard]] KernelSchedule ordinary(const Shape& shape) const {
+        KernelSchedule s = schedule_of(shape);
+        for (const AxisId axis : model_.kernel().group_axes) {
+            if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
+                s.group[axis] = {*found->second.value, "", true};
+            } else if (!contains(model_.kernel().recompute_axes, axis)) {
+                const bool batch = model_.carried_by_all_memory(axis) && axis != shape.axis.axis;
+                const std::int64_t wanted = axis == shape.axis.axis
+                                                ? std::max(ordinary_group, shape.vectors * model_.lanes())
+                                            : batch ? 1
+                                                    : ordinary_group;
+                s.group[axis] = {std::min(extent(axis), wanted), "", false};
+            }
+        }
+        for (const Stage& stage : model_.kernel().stages)
+            if (const auto* loop = std::get_if<Loop>(&stage)) {
+                const auto found = hand_.stream.find(loop->axis);
+                s.stream[loop->axis] = {
+                    found != hand_.stream.end() ? *found->second.value : std::min(extent(loop->axis), ordinary_stream),
+                    "", false};
+            }
+        return s;
+    }
+
+    Shape rated_on_ordinary_tiles(const VectorAxis& axis, int vectors) {
+        Shape shape{axis, hand_.vectors ? static_cast<int>(*hand_.vectors->value) : vectors};
+        shape.seconds = model_.run(completed(ordinary(shape)), threads_, walk_limit).seconds;
+        ++simulated_;
+        return shape;
+    }
+
+    /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at ragged ends.
+    Shape best_panel(const VectorAxis& axis) {
+        Shape best = rated_on_ordinary_tiles(axis, 1);
+        const std::int64_t lanes = model_.lanes(), by_registers = (unit_.registers - 1) / 2;
+        const std::int64_t wanted = axis.axis < 0 ? 4 : std::min<std::int64_t>(6, (extent(axis.axis) + lanes - 1) / lanes);
+        for (int vectors = 2; !hand_.vectors && vectors <= std::min(wanted, by_registers); ++vectors) {
+            const Shape shape = rated_on_ordinary_tiles(axis, vectors);
+            if (shape.seconds < best.seconds * 0.99) best = shape;
+        }
+        return best;
+    }
+
+    // ---- the sizes
+
+    std::optional<Diagnostic> search_shape(const Shape& shape, Found& found) {
+        take({shape, {}, true, false, {}, {}});
         const Kernel& kernel = model_.kernel();
         for (const AxisId axis : kernel.group_axes)
             if (!contains(kernel.recompute_axes, axis) || hand_.group.contains(axis)) add_group(axis);
@@ -130,11 +217,13 @@ private:
         fits_ = fits(best);
         if (!fits_) {
             if (auto error = memory_error(best)) return error;
+            rated_[best].seconds = model_.run(completed(schedule_at(best)), threads_, walk_limit).seconds;
         } else {
-            best = search_with_batches_at_one();
+            // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
+            const Point ordinary = search(start()), low = search(best);
+            best = shrink(rate(low).seconds < rate(ordinary).seconds ? low : ordinary);
         }
-        const double seconds = model_.predict(sizes_of(best), shape_.shape, threads_, walk_limit).seconds;
-        found = {shape_, dimensions_, fits_, cut_recompute_, rated_, best, seconds};
+        found = {shape_, dimensions_, fits_, cut_recompute_, rated_, best};
         return std::nullopt;
     }
 
@@ -144,9 +233,8 @@ private:
             d.sizes = {*found->second.value};
             d.by_hand = true;
         } else {
-            d.sizes = candidate_sizes(
-                extent(axis), axis == shape_.shape.axis ? shape_.shape.vectors * model_.lanes() : unit_of(axis));
-            if (axis == shape_.shape.axis && !contains(model_.kernel().recompute_axes, axis))
+            d.sizes = candidate_sizes(extent(axis), axis == shape_.axis.axis ? panel() : 1);
+            if (axis == shape_.axis.axis && !contains(model_.kernel().recompute_axes, axis))
                 drop_parts_of_panels(d.sizes);
         }
         dimensions_.push_back(std::move(d));
@@ -160,80 +248,76 @@ private:
             d.sizes = {*found->second.value};
             d.by_hand = true;
         } else {
-            d.sizes = candidate_sizes(extent(axis), unit_of(axis));
+            d.sizes = candidate_sizes(extent(axis), 1);
         }
         dimensions_.push_back(std::move(d));
     }
 
-    /// Rows of register blocks run along axes of reductions' targets: whole blocks of them are preferred.
-    [[nodiscard]] std::int64_t unit_of(AxisId axis) const {
-        const std::int64_t rows = shape_.shape.rows;
-        for (const StatementWork& s : model_.work())
-            if (!s.reduce_axes.empty() && contains(s.target_axes, axis) && extent(axis) >= rows) return rows;
-        return 1;
-    }
-
     /// A part of a panel costs a whole one: it is worth something only where memory is short.
     void drop_parts_of_panels(std::vector<std::int64_t>& sizes) const {
-        const std::int64_t panel = shape_.shape.vectors * model_.lanes();
         std::vector<std::int64_t> whole;
         for (const std::int64_t s : sizes)
-            if (s >= panel || s == extent(shape_.shape.axis)) whole.push_back(s);
+            if (s >= panel() || s == extent(shape_.axis.axis)) whole.push_back(s);
         if (!whole.empty()) sizes = whole;
     }
 
-    [[nodiscard]] TileSizes sizes_of(const Point& point) const {
-        const std::size_t n = model_.extents().size();
-        TileSizes sizes{std::vector<std::int64_t>(n), std::vector<std::int64_t>(n)};
-        for (std::size_t i = 0; i < dimensions_.size(); ++i)
-            (dimensions_[i].stream ? sizes.stream : sizes.group)[at(dimensions_[i].axis)] = dimensions_[i].sizes[point[i]];
-        return sizes;
-    }
-
     [[nodiscard]] double bytes_of(const Point& point) const {
-        return static_cast<double>(model_.memory(sizes_of(point))) * static_cast<double>(model_.value_bytes());
+        return static_cast<double>(completed(schedule_at(point)).memory_bytes());
     }
     [[nodiscard]] bool fits(const Point& point) const { return bytes_of(point) <= model_.usable_bytes(); }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
 
-    /// Predicted time; infinite where the tiles do not fit.
+    /// Tiles of ordinary size, or the largest below that fit.
+    [[nodiscard]] Point start() const {
+        const KernelSchedule wanted = ordinary(shape_);
+        Point point = smallest();
+        for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+            const Dimension& d = dimensions_[i];
+            const auto& sizes = d.stream ? wanted.stream : wanted.group;
+            const auto found = sizes.find(d.axis);
+            if (found == sizes.end()) continue;
+            while (point[i] + 1 < d.sizes.size() && d.sizes[point[i] + 1] <= found->second.value) ++point[i];
+        }
+        while (!fits(point)) {
+            const auto largest = std::max_element(point.begin(), point.end());
+            if (*largest == 0) break;
+            --*largest;
+        }
+        return point;
+    }
+
+    /// Simulated time; infinite where the tiles do not fit, and once enough were simulated.
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
-        if (added) {
-            const double limit = model_.usable_bytes() / static_cast<double>(model_.value_bytes());
-            const Prediction p = model_.predict(sizes_of(point), shape_.shape, threads_, walk_limit, limit);
-            found->second = {p.seconds, p.core_seconds, p.memory};
-        }
+        if (!added || simulated_ >= budget_) return found->second;
+        const ScheduledKernel k = completed(schedule_at(point));
+        found->second.bytes = static_cast<double>(k.memory_bytes());
+        if (found->second.bytes > model_.usable_bytes()) return found->second;
+        ++simulated_;
+        const Simulation s = model_.run(k, threads_, walk_limit);
+        found->second.seconds = s.seconds, found->second.core_seconds = s.core_seconds;
         return found->second;
     }
 
-    /// Grouping axes that everything in memory carries saves no transfers: their groups stay at 1 where that costs nothing.
-    Point search_with_batches_at_one() {
-        const Point free = shrink(search(smallest()));
-        std::vector<Dimension> kept = dimensions_;
-        for (Dimension& d : dimensions_)
-            if (!d.stream && d.axis != shape_.shape.axis && model_.carried_by_all_memory(d.axis)) d.sizes.resize(1);
-        const Point tight = shrink(search(smallest()));
-        const bool good = rate(tight).seconds <= rate(free).seconds * (1 + 2 * tolerance);
-        dimensions_ = std::move(kept);  // a size's index is the same in both
-        return good ? tight : free;
-    }
-
-    /// Descent from the smallest tiles: one size at a time over all its candidates, then two at a time in opposite directions, since
-    /// at the memory's limit one can grow only where the other shrinks.
+    /// Descent: each size one step up or down, then two at a time in opposite directions, since at the memory's limit one can grow only where
+    /// the other shrinks.
     Point search(Point best) {
-        for (bool improved = true; improved;) {
+        for (bool improved = true; improved && simulated_ < budget_;) {
             improved = false;
             const auto consider = [&](const Point& point) {
-                if (rate(point).seconds < rate(best).seconds * (1 - 1e-6)) best = point, improved = true;
+                if (rate(point).seconds >= rate(best).seconds * (1 - 1e-6)) return false;
+                best = point;
+                return improved = true;
             };
             for (std::size_t i = 0; i < dimensions_.size(); ++i)
-                for (std::size_t k = 0; k < dimensions_[i].sizes.size(); ++k) {
-                    Point point = best;
-                    point[i] = k;
-                    consider(point);
-                }
-            for (std::size_t i = 0; i < dimensions_.size(); ++i)
+                for (const int direction : {1, -1})
+                    while (true) {
+                        Point point = best;
+                        if (direction < 0 ? point[i] == 0 : point[i] + 1 >= dimensions_[i].sizes.size()) break;
+                        point[i] += static_cast<std::size_t>(direction);
+                        if (!consider(point)) break;
+                    }
+            for (std::size_t i = 0; i < dimensions_.size() && !improved; ++i)
                 for (std::size_t j = 0; j < dimensions_.size(); ++j) {
                     Point point = best;
                     if (i == j || point[i] == 0 || point[j] + 1 >= dimensions_[j].sizes.size()) continue;
@@ -251,16 +335,14 @@ private:
                      core_limit = rate(best).core_seconds * (1 + 10 * tolerance);
         for (bool improved = true; improved;) {
             improved = false;
-            Point smallest_found = best;
-            for (std::size_t i = 0; i < dimensions_.size(); ++i)
-                for (std::size_t k = 0; k < best[i]; ++k) {
-                    Point point = best;
-                    point[i] = k;
-                    const Rated& r = rate(point);
-                    if (r.seconds <= limit && r.core_seconds <= core_limit && r.memory < rate(smallest_found).memory)
-                        smallest_found = point;
-                }
-            if (smallest_found != best) best = smallest_found, improved = true;
+            for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+                Point point = best;
+                if (point[i] == 0) continue;
+                --point[i];
+                const Rated& r = rate(point);
+                if (r.seconds <= limit && r.core_seconds <= core_limit && r.bytes < rate(best).bytes)
+                    best = point, improved = true;
+            }
         }
         return best;
     }
@@ -308,12 +390,13 @@ private:
 
     /// Would the tiles fit with every size at 1?
     [[nodiscard]] bool smallest_free_fits() const {
-        TileSizes sizes = sizes_of(smallest());
-        for (auto* list : {&sizes.group, &sizes.stream})
-            for (std::int64_t& s : *list) s = std::min<std::int64_t>(s, 1);
-        return static_cast<double>(model_.memory(sizes)) * static_cast<double>(model_.value_bytes()) <=
-               model_.usable_bytes();
+        KernelSchedule schedule = schedule_at(smallest());
+        for (auto* sizes : {&schedule.group, &schedule.stream})
+            for (auto& [axis, choice] : *sizes) choice.value = 1;
+        return static_cast<double>(completed(std::move(schedule)).memory_bytes()) <= model_.usable_bytes();
     }
+
+    // ---- why
 
     /// How the time would change at half and at twice the size.
     std::string sensitivity(const Point& best, std::size_t i) {
@@ -330,12 +413,13 @@ private:
             if (nearest == best[i]) return;
             Point point = best;
             point[i] = nearest;
-            const double bytes = bytes_of(point);
+            const ScheduledKernel k = completed(schedule_at(point));
             const std::string at_size = d.sizes[nearest] == wanted ? what : fmt::format("{}", d.sizes[nearest]);
-            if (bytes > model_.usable_bytes())
+            if (static_cast<double>(k.memory_bytes()) > model_.usable_bytes())
                 parts.push_back(fmt::format("{} exceeds {}", at_size, model_.level_name()));
             else
-                parts.push_back(fmt::format("{} is {}", at_size, percent(rate(point).seconds / rate(best).seconds)));
+                parts.push_back(fmt::format("{} is {}", at_size,
+                                            percent(model_.run(k, threads_, walk_limit).seconds / rate(best).seconds)));
         };
         neighbour(size / 2, "half");
         neighbour(size * 2, "double");
@@ -348,96 +432,67 @@ private:
         return fmt::format("M takes {} of {} in {}", size_text(bytes_of(point)), size_text(model_.usable_bytes()),
                            model_.level_name());
     }
-    [[nodiscard]] std::string nothing_fits() const {
-        return fmt::format("the smallest: no tile fits {} of {}", size_text(model_.usable_bytes()), model_.level_name());
-    }
 
-    std::string group_reason(const Point& best, std::size_t i) {
-        const Dimension& d = dimensions_[i];
-        const std::int64_t size = d.sizes[best[i]];
-        if (d.by_hand) return memory_text(best);
-        if (!fits_) return nothing_fits();
-        std::string text;
-        const std::int64_t panel = shape_.shape.vectors * model_.lanes();
-        if (cut_recompute_ && contains(model_.kernel().recompute_axes, d.axis))
-            text = "repeats work, but the whole axis does not fit";
-        else if (size == extent(d.axis))
-            text = "the whole axis";
-        else if (d.axis == shape_.shape.axis && size % panel == 0)
-            text = fmt::format("{} panel{} of {}×{} lanes", size / panel, size == panel ? "" : "s",
-                               shape_.shape.vectors, model_.lanes());
-        std::string more = d.sizes.size() > 1 ? sensitivity(best, i) : "";
-        if (!more.empty() && !model_.carried_by_all_memory(d.axis)) more += transfers_text(best);
-        return text + (text.empty() || more.empty() ? "" : "; ") + more;
-    }
-
-    /// How busy transfers keep the pipe into the core's memory: why fewer of them would not help, or would.
-    std::string transfers_text(const Point& best) {
-        const Prediction p = model_.predict(sizes_of(best), shape_.shape, threads_, walk_limit);
-        for (const Busy& b : p.busy)
-            if (b.what == model_.core_pipe())
-                return fmt::format("; {} {:.2g}% busy", b.what, 100 * b.seconds / p.seconds);
-        return "";
-    }
-
-    std::string stream_reason(const Point& best, std::size_t i) {
+    std::string reason(const Point& best, std::size_t i) {
         const Dimension& d = dimensions_[i];
         const std::int64_t size = d.sizes[best[i]], chunks = (extent(d.axis) + size - 1) / size;
         if (d.by_hand) return memory_text(best);
-        if (!fits_) return nothing_fits();
-        const std::string text = chunks == 1 ? "the whole axis" : fmt::format("{} chunks", chunks);
+        if (!fits_)
+            return fmt::format("the smallest: no tile fits {} of {}", size_text(model_.usable_bytes()),
+                               model_.level_name());
+        std::string text;
+        if (cut_recompute_ && !d.stream && contains(model_.kernel().recompute_axes, d.axis))
+            text = "repeats work, but the whole axis does not fit";
+        else if (size == extent(d.axis))
+            text = "the whole axis";
+        else if (d.stream)
+            text = fmt::format("{} chunks", chunks);
+        else if (d.axis == shape_.axis.axis && size % panel() == 0)
+            text = fmt::format("{} panel{} of {}×{} lanes", size / panel(), size == panel() ? "" : "s", shape_.vectors,
+                               model_.lanes());
         const std::string more = d.sizes.size() > 1 ? sensitivity(best, i) : "";
-        return text + (more.empty() ? "" : "; ") + more;
+        return text + (text.empty() || more.empty() ? "" : "; ") + more;
     }
 
     Result<KernelPlan> plan_of(const Point& best) {
+        KernelSchedule schedule = schedule_at(best);
+        for (std::size_t i = 0; i < dimensions_.size() && !options_.quick; ++i)
+            (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = reason(best, i);
         KernelPlan plan;
-        plan.kernel = model_.kernel().name;
-        for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-            const Dimension& d = dimensions_[i];
-            const std::string reason = d.stream ? stream_reason(best, i) : group_reason(best, i);
-            (d.stream ? plan.stream : plan.group)[axis_name(d.axis)] = {d.sizes[best[i]], reason, d.by_hand};
-        }
-        const TileSizes sizes = sizes_of(best);
-        Prediction p = model_.predict(sizes, shape_.shape, threads_);
-        plan.threads = thread_choice(sizes, p);
-
-        const VectorShape& shape = shape_.shape;
-        plan.vector_axis = shape.axis < 0 ? "" : axis_name(shape.axis);
-        plan.vector_axis_reason = hand_.vector ? "by hand" : shape_.axis_reason;
-        plan.block_rows = {shape.rows, shape_.rows_reason, hand_.rows.has_value()};
-        plan.block_vectors = {shape.vectors, shape_.vectors_reason, hand_.vectors.has_value()};
-        plan.transfers_values = p.transfers;
-        plan.memory_values = p.memory;
-        plan.predicted_seconds = rounded(p.seconds, 3);
-        plan.bound_by = p.busy.front().what;
+        plan.scheduled = completed(std::move(schedule));
+        plan.time = model_.run(plan.scheduled, threads_);
+        plan.scheduled.schedule.threads = thread_choice(plan);
+        const TileCounter counter(model_.derived(), model_.kernel(), model_.live(), model_.extents(), plan.scheduled.sizes);
+        plan.memory_values = static_cast<double>(counter.peak_memory());
         return plan;
     }
 
     /// All cores, or one where handing out the work takes longer than it saves.
-    Choice thread_choice(const TileSizes& sizes, Prediction& p) {
-        const std::int64_t groups = p.groups;
+    Choice thread_choice(KernelPlan& plan) const {
+        const std::int64_t groups = plan.time.groups;
         if (hand_.threads) return {threads_, fmt::format("{} groups", groups), true};
         if (threads_ == 1) return {1, "the machine's only core", false};
-        const Prediction alone = model_.predict(sizes, shape_.shape, 1);
-        if (alone.seconds <= p.seconds) {
-            const bool single = groups == 1;
-            p = alone;
-            return {1, single ? "one group" : "starting more takes longer than the work", false};
+        Simulation alone = model_.run(plan.scheduled, 1);
+        if (alone.seconds <= plan.time.seconds) {
+            plan.time = std::move(alone);
+            return {1, groups == 1 ? "one group" : "starting more takes longer than the work", false};
         }
-        const std::int64_t used = std::min(threads_, groups);
-        const std::int64_t waves = (groups + used - 1) / used;
+        const std::int64_t used = std::min(threads_, groups), waves = (groups + used - 1) / used;
         return {used,
                 fmt::format("{} groups, {} a core: {:.3g}% of the cores' time", groups, waves,
                             100.0 * static_cast<double>(groups) / static_cast<double>(waves * used)),
                 false};
     }
 
-    const KernelModel& model_;
+    const std::shared_ptr<const TileProgram>& program_;
+    std::size_t index_;
+    const Simulator& model_;
     const HandChoices& hand_;
     const PlanOptions& options_;
-    ShapeChoice shape_;
+    VectorUnit unit_;
     std::int64_t threads_ = 1;
+    int simulated_ = 0, budget_ = most_simulated;
+    Shape shape_;
     std::vector<Dimension> dimensions_;
     bool fits_ = true, cut_recompute_ = false;
     std::map<Point, Rated> rated_;
@@ -455,10 +510,12 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
 
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
+    const auto program = std::make_shared<const TileProgram>(
+        sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
     std::vector<Diagnostic> errors;
-    for (const Kernel& kernel : derived.kernels) {
-        const KernelModel model(derived, kernel, extents, machine);
-        auto chosen = KernelChooser(model, *hand, options).run();
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        const Simulator model(derived, derived.kernels[k], extents, machine);
+        auto chosen = KernelChooser(program, k, model, *hand, options).run();
         if (chosen)
             plan.kernels.push_back(std::move(chosen).value());
         else
@@ -466,18 +523,6 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     }
     if (!errors.empty()) return errors;
     return plan;
-}
-
-PlanTime predict(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine,
-                 const KernelPlan& plan) {
-    const KernelModel model(derived, kernel, extents, machine);
-    const auto axis = derived.diagram.find_axis(plan.vector_axis);
-    const Prediction p = model.predict(tile_sizes(derived, kernel, extents, plan),
-                                       {axis.value_or(-1), plan.block_rows.value, plan.block_vectors.value},
-                                       plan.threads.value);
-    PlanTime time{p.seconds, {}};
-    for (const Busy& b : p.busy) time.busy.emplace_back(b.what, b.seconds);
-    return time;
 }
 
 }  // namespace napkin

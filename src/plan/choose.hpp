@@ -9,12 +9,12 @@
 #include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
 #include "plan/plan.hpp"
-#include "plan/predict.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
 
 struct PlanOptions {
+    bool quick = false;   ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so
 };
 
@@ -22,13 +22,5 @@ struct PlanOptions {
 /// Pre: `extents` binds derived.diagram. Errors: those of hand_choices, and memory-exceeded (M, the core's memory, the nearest size that fits).
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
-
-/// What the model says of a plan, by hand or not: its time, and what keeps the machine busy for how long, the longest first.
-struct PlanTime {
-    double seconds = 0;
-    std::vector<std::pair<std::string, double>> busy;
-};
-PlanTime predict(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine,
-                 const KernelPlan& plan);
 
 }  // namespace napkin

@@ -8,15 +8,14 @@
 namespace napkin {
 namespace {
 
-/// Starting and joining the threads of one kernel.
-constexpr double launch_seconds = 10e-6;
-
 double predicted_seconds(const Derived& derived, const Extents& extents, const Machine& machine) {
     if (machine.kind == MachineKind::gpu) return quick_seconds(derived, extents, machine);
-    const auto plan = choose_plan(derived, extents, machine);
+    const auto plan = choose_plan(derived, extents, machine, {}, {.quick = true});
     if (!plan) return std::numeric_limits<double>::infinity();
-    double seconds = 0;
-    for (const auto& kernel : plan->kernels) seconds += kernel.predicted_seconds + launch_seconds;
+    // Each kernel is started, also one that runs on a single core, whose time has no waking of others in it.
+    double seconds = plan->seconds();
+    for (const KernelPlan& kernel : plan->kernels)
+        if (kernel.schedule().threads.value == 1) seconds += machine.launch_s.value;
     return seconds;
 }
 

@@ -1,26 +1,50 @@
 #include "plan/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "support/result.hpp"
 
 namespace napkin {
 
-TileSizes tile_sizes(const Derived& derived, const Kernel& kernel, const Extents& extents, const KernelPlan& plan) {
-    const Diagram& diagram = derived.diagram;
-    TileSizes sizes{std::vector<std::int64_t>(diagram.axes.size()), std::vector<std::int64_t>(diagram.axes.size())};
-    const auto set = [&](AxisId axis, const std::map<std::string, Choice>& choices, std::vector<std::int64_t>& out) {
-        const auto found = choices.find(diagram.axis(axis).name);
-        if (found == choices.end()) return;
-        internal_check(found->second.value >= 1, "plan: a group or stream size below 1");
-        out[static_cast<std::size_t>(axis)] = std::min(found->second.value, extents[static_cast<std::size_t>(axis)]);
-    };
-    for (const AxisId axis : kernel.group_axes) set(axis, plan.group, sizes.group);
-    for (const Stage& stage : kernel.stages)
-        if (const auto* loop = std::get_if<Loop>(&stage)) set(loop->axis, plan.stream, sizes.stream);
-    return sizes;
+ScheduledProgram Plan::program() const {
+    ScheduledProgram program;
+    for (const KernelPlan& kernel : kernels) program.kernels.push_back(kernel.scheduled);
+    return program;
 }
 
-ExactCosts exact_costs(const Derived& derived, const Kernel& kernel, const Extents& extents, const KernelPlan& plan) {
-    return exact_costs(derived, kernel, extents, tile_sizes(derived, kernel, extents, plan));
+SizedProgram Plan::tiles() const {
+    internal_check(!kernels.empty(), "plan: it has no kernels");
+    std::vector<TileSizes> sizes;
+    for (const KernelPlan& kernel : kernels) sizes.push_back(kernel.scheduled.sizes);
+    return sized(*kernels[0].scheduled.program, kernels[0].scheduled.extents, std::move(sizes));
+}
+
+double Plan::seconds() const {
+    double sum = 0;
+    for (const KernelPlan& kernel : kernels) sum += kernel.time.seconds;
+    return sum;
+}
+
+int Plan::threads() const {
+    std::int64_t most = 1;
+    for (const KernelPlan& kernel : kernels) most = std::max(most, kernel.schedule().threads.value);
+    return static_cast<int>(most);
+}
+
+std::string to_string(const Plan& plan) {
+    std::string out = fmt::format("plan for {}\n", plan.machine);
+    for (const KernelPlan& kernel : plan.kernels) {
+        const ScheduledKernel& s = kernel.scheduled;
+        out += "\n" + to_string(*s.program, *s.kernel, s.schedule);
+        out += fmt::format("  transfers H  {:.0f} values\n  memory M     {:.0f} values a core\n", kernel.time.transfers,
+                           kernel.memory_values);
+        out += fmt::format("  arena        {} B: {} B of tiles, {} B of padding\n", s.arena_bytes(),
+                           s.held_values * s.value_bytes(), s.arena_bytes() - s.held_values * s.value_bytes());
+        out += fmt::format("  predicted    {:.3g} s, bound by {}\n", kernel.time.seconds, kernel.time.busy.front().what);
+    }
+    return out;
 }
 
 }  // namespace napkin

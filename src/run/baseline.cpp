@@ -7,12 +7,12 @@
 #include <fstream>
 #include <functional>
 
-#include "cost/saturate.hpp"
 #include "run/baseline_source.hpp"
 #include "run/blas.hpp"
 #include "run/jit.hpp"
 #include "run/memory.hpp"
 #include "run/workers.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 
@@ -116,7 +116,7 @@ Diagnostic too_little_memory(std::int64_t wanted, std::int64_t there) {
 }
 
 /// One equation, ready to run.
-struct Step {
+struct BaselineStep {
     const Equation* equation = nullptr;
     std::optional<Gemm> gemm;
     LoopFunction function = nullptr;
@@ -147,14 +147,14 @@ struct Baseline::Impl {
     std::shared_ptr<const Blas> blas;
     std::string blas_name;
     std::shared_ptr<const JitModule> loops;
-    std::vector<Step> steps;
+    std::vector<BaselineStep> steps;
     Placement placement;
     std::vector<Memory> memory;
     std::int64_t extra_bytes = 0;
     std::unique_ptr<Workers> workers;
 
     void run_gemm(const Gemm& g, const std::vector<void*>& arrays);
-    void run_loops(const Step& step, const std::vector<void*>& arrays);
+    void run_loops(const BaselineStep& step, const std::vector<void*>& arrays);
 };
 
 Baseline::Baseline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -167,7 +167,7 @@ std::int64_t Baseline::extra_bytes() const { return impl_->extra_bytes; }
 const std::string& Baseline::blas() const { return impl_->blas_name; }
 int Baseline::multiplies() const {
     return static_cast<int>(std::count_if(impl_->steps.begin(), impl_->steps.end(),
-                                          [](const Step& step) { return step.gemm.has_value(); }));
+                                          [](const BaselineStep& step) { return step.gemm.has_value(); }));
 }
 
 Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents, const BaselineOptions& options) {
@@ -184,7 +184,7 @@ Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents,
     std::vector<std::size_t> as_loops;
     for (std::size_t i = 0; i < impl->diagram.equations.size(); ++i) {
         const Equation& equation = impl->diagram.equations[i];
-        Step step;
+        BaselineStep step;
         step.equation = &equation;
         if (impl->blas) step.gemm = as_gemm(impl->diagram, equation, extents);
         step.space = loop_space(impl->diagram, equation, extents);
@@ -222,7 +222,7 @@ void Baseline::run(const std::vector<const void*>& inputs, const std::vector<voi
         if (const int slot = impl_->placement.slot[id]; slot >= 0)
             arrays[id] = impl_->memory[static_cast<std::size_t>(slot)].get();
     }
-    for (const Step& step : impl_->steps) {
+    for (const BaselineStep& step : impl_->steps) {
         if (step.gemm) {
             impl_->run_gemm(*step.gemm, arrays);
         } else {
@@ -288,7 +288,7 @@ void Baseline::Impl::run_gemm(const Gemm& g, const std::vector<void*>& arrays) {
     small ? all(0, batch) : workers->split(batch * panels, all);
 }
 
-void Baseline::Impl::run_loops(const Step& step, const std::vector<void*>& arrays) {
+void Baseline::Impl::run_loops(const BaselineStep& step, const std::vector<void*>& arrays) {
     const auto id = static_cast<std::size_t>(step.equation->target);
     const void* const* in = arrays.data();
     const std::int64_t threads = workers->threads();

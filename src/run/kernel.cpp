@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -13,7 +12,6 @@
 #include <set>
 
 #include "diagram/check_indices.hpp"
-#include "emit/cpu/prelude.hpp"
 #include "run/index_inputs.hpp"
 #include "run/memory.hpp"
 #include "run/overlap.hpp"
@@ -64,7 +62,7 @@ void pack(char* to, const char* from, const std::vector<std::int64_t>& sizes, co
 }
 
 /// An array that kernels read or write, during one run.
-struct Place {
+struct Location {
     void* data = nullptr;
     std::vector<std::int64_t> strides;
 };
@@ -72,8 +70,7 @@ struct Place {
 }  // namespace
 
 struct CpuKernel::Impl {
-    TileProgram program;
-    std::vector<int> kernel_threads;
+    SizedProgram program;
     int threads = 1;
     cpu::CpuSource source;
     std::string text;
@@ -178,7 +175,7 @@ struct CpuKernel::Impl {
         return Done{};
     }
 
-    Status run_entry(std::size_t k, std::map<ArrayId, Place>& places, int wanted) {
+    Status run_entry(std::size_t k, std::map<ArrayId, Location>& places, int wanted) {
         const cpu::KernelEntry& entry = source.entries[k];
         std::vector<const void*> in;
         std::vector<void*> out;
@@ -186,7 +183,7 @@ struct CpuKernel::Impl {
         std::vector<Memory> packed;
         for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
             const ArrayId a = entry.inputs[i];
-            Place place = places.at(a);
+            Location place = places.at(a);
             if (entry.packed[i] && !is_row_major(sizes(a), place.strides)) {
                 Memory memory = allocate(array_bytes(a));
                 if (!memory)
@@ -203,25 +200,14 @@ struct CpuKernel::Impl {
             out.push_back(places.at(a).data);
             strides.insert(strides.end(), places.at(a).strides.begin(), places.at(a).strides.end());
         }
-        const auto threads_here = std::min<std::int64_t>(wanted, entry.groups);
-        std::atomic<std::int64_t> next{0};
-        workers->run([&](int worker) {
-            if (worker >= threads_here) return;
-            // Neighbouring groups share data, so a thread takes several; fewer towards the end, so that all finish together.
-            for (std::int64_t first = next.load();;) {
-                const std::int64_t take = std::max<std::int64_t>(1, (entry.groups - first) / (4 * threads_here));
-                if (first >= entry.groups) return;
-                if (!next.compare_exchange_weak(first, first + take)) continue;
-                entries[k](in.data(), out.data(), strides.data(), first, first + take,
-                           arenas[static_cast<std::size_t>(worker)].get());
-                first = next.load();
-            }
+        workers->deal(entry.groups, wanted, [&](int worker, std::int64_t begin, std::int64_t end) {
+            entries[k](in.data(), out.data(), strides.data(), begin, end, arenas[static_cast<std::size_t>(worker)].get());
         });
         return Done{};
     }
 
     /// Whether the indices that entry k has computed lead inside of their arrays.
-    [[nodiscard]] Status check_computed(std::size_t k, const std::map<ArrayId, Place>& places) const {
+    [[nodiscard]] Status check_computed(std::size_t k, const std::map<ArrayId, Location>& places) const {
         const Diagram& diagram = program.diagram;
         std::vector<ArrayId> fresh;
         for (const ArrayId a : source.entries[k].outputs)
@@ -233,7 +219,7 @@ struct CpuKernel::Impl {
         return check_computed_indices(
             diagram, program.extents, deciding, fresh, [&](ArrayId a) -> std::optional<KernelInput> {
                 if (!known.contains(a)) return std::nullopt;
-                const Place& place = places.at(a);
+                const Location& place = places.at(a);
                 return KernelInput{place.data, diagram.array(a).type, sizes(a), place.strides};
             });
     }
@@ -242,25 +228,15 @@ struct CpuKernel::Impl {
 CpuKernel::CpuKernel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CpuKernel::~CpuKernel() = default;
 
-Result<std::shared_ptr<const CpuKernel>> CpuKernel::build(const TileProgram& program, const Plan& plan,
-                                                          const KernelOptions& options) {
-    cpu::EmitOptions emit = options.emit;
-    if (emit.vector_bytes == 0) {
-        emit.vector_bytes = cpu::native_vector_bytes();
-        emit.vector_registers = cpu::native_vector_registers();
-    }
-    return load(program, plan, cpu::emit(program, plan, emit), options.jit);
-}
-
-Result<std::shared_ptr<const CpuKernel>> CpuKernel::load(const TileProgram& program, const Plan& plan,
-                                                         const cpu::CpuSource& source, const JitOptions& options) {
+Result<std::shared_ptr<const CpuKernel>> CpuKernel::load(const SizedProgram& program, const cpu::CpuSource& source,
+                                                         int threads, const JitOptions& options) {
     auto module = jit_compile(cpu::complete(source), options);
     if (!module) return module.errors();
-    return bind(program, plan, source, std::move(module).value());
+    return bind(program, source, threads, std::move(module).value());
 }
 
-std::shared_ptr<const CpuKernel> CpuKernel::bind(const TileProgram& program, const Plan& plan,
-                                                 const cpu::CpuSource& source, std::shared_ptr<const JitModule> module) {
+std::shared_ptr<const CpuKernel> CpuKernel::bind(const SizedProgram& program, const cpu::CpuSource& source, int threads,
+                                                 std::shared_ptr<const JitModule> module) {
     auto impl = std::make_unique<Impl>();
     impl->program = program;
     impl->source = source;
@@ -268,7 +244,7 @@ std::shared_ptr<const CpuKernel> CpuKernel::bind(const TileProgram& program, con
     impl->module = std::move(module);
     for (const cpu::KernelEntry& e : source.entries)
         impl->entries.push_back(reinterpret_cast<Entry>(impl->module->symbol(e.name)));
-    for (const KernelPlan& k : plan.kernels) impl->threads = std::max(impl->threads, static_cast<int>(k.threads.value));
+    impl->threads = threads;
     for (const cpu::KernelEntry& e : source.entries)
         for (const ArrayId a : e.outputs)
             if (program.diagram.array(a).role == ArrayRole::temporary) impl->temporaries.push_back(a);
@@ -305,7 +281,7 @@ Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
     const std::lock_guard lock(impl.mutex);
     const int wanted = threads > 0 ? threads : impl.threads;
     if (Status ready = impl.prepare(wanted); !ready) return ready;
-    std::map<ArrayId, Place> places;
+    std::map<ArrayId, Location> places;
     const auto strides_of = [&](const auto& view) { return view.strides.empty() ? row_major(view.sizes) : view.strides; };
     for (std::size_t i = 0; i < inputs.size(); ++i)  // emitted code only reads inputs
         places[diagram.inputs[i]] = {const_cast<void*>(inputs[i].data), strides_of(inputs[i])};

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "emit/cpu/emit.hpp"
-#include "plan/plan.hpp"
 #include "run/jit.hpp"
 #include "support/result.hpp"
-#include "tile/program.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
@@ -26,23 +25,15 @@ struct KernelOutput {
     std::vector<std::int64_t> sizes, strides;
 };
 
-struct KernelOptions {
-    JitOptions jit;
-    cpu::EmitOptions emit{.vector_bytes = 0};  ///< vector_bytes 0: as this processor has them
-};
-
 /// Loaded and ready. Calls of run() from several threads are taken one after the other.
 class CpuKernel {
 public:
-    /// Emits, compiles and loads. Errors: those of jit_compile.
-    static Result<std::shared_ptr<const CpuKernel>> build(const TileProgram& program, const Plan& plan,
-                                                          const KernelOptions& options = {});
-    /// Compiles and loads what emit() gave for the program and the plan.
-    static Result<std::shared_ptr<const CpuKernel>> load(const TileProgram& program, const Plan& plan,
-                                                         const cpu::CpuSource& source, const JitOptions& options = {});
+    /// Compiles and loads what emit() gave for the program. Errors: those of jit_compile.
+    static Result<std::shared_ptr<const CpuKernel>> load(const SizedProgram& program, const cpu::CpuSource& source,
+                                                         int threads, const JitOptions& options = {});
     /// Takes the entries from a module that holds them already, among others.
-    static std::shared_ptr<const CpuKernel> bind(const TileProgram& program, const Plan& plan,
-                                                 const cpu::CpuSource& source, std::shared_ptr<const JitModule> module);
+    static std::shared_ptr<const CpuKernel> bind(const SizedProgram& program, const cpu::CpuSource& source, int threads,
+                                                 std::shared_ptr<const JitModule> module);
     ~CpuKernel();
     CpuKernel(const CpuKernel&) = delete;
     CpuKernel& operator=(const CpuKernel&) = delete;
@@ -52,7 +43,7 @@ public:
     /// with another array.
     [[nodiscard]] Status check(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs) const;
 
-    /// Runs the kernels in order over arrays in the order of the diagram's inputs and outputs. threads 0: what the plan says.
+    /// Runs the kernels in order over arrays in the order of the diagram's inputs and outputs. threads 0: as many as it was loaded for.
     /// Errors: those of check; too-little-memory (machine_lacks); index-out-of-range where indices that a kernel computes lead outside of
     /// an array, before the kernel that reads by them runs. Those that are given are the caller's to look at (index_inputs.hpp).
     [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace napkin {
 
@@ -10,6 +11,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double timed(const std::function<void(std::int64_t)>& job, std::int64_t n) {
+    const auto start = Clock::now();
+    job(n);
+    return since(start);
+}
 
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
@@ -35,6 +42,27 @@ Medians interleaved_medians(const std::vector<std::function<void()>>& candidates
     }
     for (auto& list : times) result.seconds.push_back(median(std::move(list)));
     return result;
+}
+
+void ShortestTimes::add(const std::string& name, double seconds, std::function<void(std::int64_t)> job) {
+    std::int64_t n = 1;
+    double once = timed(job, 1);
+    while (once < seconds && n < (std::int64_t{1} << 40)) {
+        n *= 2;
+        once = std::min(timed(job, n), timed(job, n));
+    }
+    jobs_.insert_or_assign(name, Job{std::move(job), n, once});
+}
+
+void ShortestTimes::run(double seconds) {
+    const auto start = Clock::now();
+    for (int round = 0; round < 3 || since(start) < seconds; ++round)
+        for (auto& [name, job] : jobs_) job.least = std::min(job.least, timed(job.run, job.n));
+}
+
+double ShortestTimes::operator[](const std::string& name) const {
+    const Job& job = jobs_.at(name);
+    return job.least / static_cast<double>(job.n);
 }
 
 }  // namespace napkin

@@ -1,6 +1,9 @@
 #pragma once
 // Timing of things against each other: they run in turn, so that a machine that grows slower or faster does so for all of them.
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace napkin {
@@ -13,5 +16,25 @@ struct Medians {
 /// Runs all in turn for about the given time, each at least three times (once when a round takes more than five times the time), at most
 /// 1000 times. What is measured should have run once before.
 Medians interleaved_medians(const std::vector<std::function<void()>>& candidates, double seconds);
+
+/// Short jobs that are timed in turn, again and again, each with its shortest time: what else runs on the machine lengthens the timing
+/// and not the times.
+class ShortestTimes {
+public:
+    /// job(n) repeats itself n times; n is chosen such that a call takes at least `seconds`.
+    void add(const std::string& name, double seconds, std::function<void(std::int64_t)> job);
+    /// Rounds for about the given time, at least three.
+    void run(double seconds);
+    /// Of one repetition.
+    [[nodiscard]] double operator[](const std::string& name) const;
+
+private:
+    struct Job {
+        std::function<void(std::int64_t)> run;
+        std::int64_t n;
+        double least;  ///< seconds of run(n)
+    };
+    std::map<std::string, Job> jobs_;
+};
 
 }  // namespace napkin

@@ -8,13 +8,12 @@
 #include "derive/verify.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
-#include "emit/cpu/prelude.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
-#include "tile/expand.hpp"
 #include "tile/print.hpp"
 #include "tile/verify.hpp"
 
@@ -23,8 +22,14 @@ namespace napkin {
 namespace {
 // How each pass' result is checked and shown: overloads, so that the wrapper finds them by type.
 std::vector<std::string> faults(const Diagram& diagram) { return verify(diagram); }
-std::vector<std::string> faults(const TileProgram& program) { return verify(program); }
+std::vector<std::string> faults(const SizedProgram& program) { return verify(program); }
 std::vector<std::string> faults(const Derived& derived) { return verify(derived); }
+std::vector<std::string> faults(const Plan& plan) {
+    std::vector<std::string> messages;
+    for (const KernelPlan& kernel : plan.kernels)
+        for (std::string& message : verify(kernel.scheduled)) messages.push_back(std::move(message));
+    return messages;
+}
 template <class T>
 std::vector<std::string> faults(const T&) {
     return {};
@@ -33,7 +38,7 @@ std::vector<std::string> faults(const T&) {
 std::string shown(const Diagram& diagram) { return print(diagram); }
 std::string shown(const Derived& derived) { return print(derived.diagram); }
 std::string shown(const Plan& plan) { return to_string(plan); }
-std::string shown(const TileProgram& program) { return to_string(program); }
+std::string shown(const SizedProgram& program) { return to_string(program); }
 std::string shown(const cpu::CpuSource& source) { return cpu::complete(source); }
 std::string shown(const Machine& machine) { return to_toml(machine); }
 template <class T>
@@ -51,11 +56,6 @@ DeriveOptions derive_options(const PipelineOptions& options) {
 Derived choose(const Compilation& c) {
     const auto extents = bind_sizes(c.diagram);
     return extents ? choose_form(c.derived, *extents, c.machine) : c.derived;
-}
-
-/// Kernels run where they are compiled, whatever machine they are planned for.
-cpu::EmitOptions this_processor() {
-    return {.vector_bytes = cpu::native_vector_bytes(), .vector_registers = cpu::native_vector_registers()};
 }
 
 /// The diagram with sizes in place of its own. Sizes that are still missing are no error yet: derivations do without.
@@ -150,9 +150,9 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::choose, c.derived, [&] { return choose(c); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return plan_for(c); }) &&
-        pass(Pass::expand, c.program, [&] { return expand(c.derived, c.extents, c.plan); }) &&
-        pass(Pass::emit, c.code, [&] { return cpu::emit(c.program, c.plan, this_processor()); }) &&
-        pass(Pass::compile, c.kernel, [&] { return CpuKernel::load(c.program, c.plan, c.code); });
+        pass(Pass::expand, c.program, [&] { return c.plan.tiles(); }) &&
+        pass(Pass::emit, c.code, [&] { return cpu::emit(c.plan.program()); }) &&
+        pass(Pass::compile, c.kernel, [&] { return CpuKernel::load(c.program, c.code, c.plan.threads()); });
     if (!pass.errors().empty()) return pass.errors();
     return c;
 }

@@ -15,7 +15,7 @@
 #include "plan/plan.hpp"
 #include "run/kernel.hpp"
 #include "support/result.hpp"
-#include "tile/program.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
@@ -51,7 +51,7 @@ struct Compilation {
     Derived derived;
     Machine machine;
     Plan plan;
-    TileProgram program;
+    SizedProgram program;
     cpu::CpuSource code;
     std::shared_ptr<const CpuKernel> kernel;
     std::vector<PassTime> times;

@@ -215,10 +215,10 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
     };
     RunReport report;
     for (const KernelPlan& kernel : c.plan.kernels) {
-        report.predicted_transfers.push_back(kernel.transfers_values);
+        report.predicted_transfers.push_back(kernel.time.transfers);
         report.predicted_memory.push_back(kernel.memory_values);
-        report.predicted_seconds += kernel.predicted_seconds;
     }
+    report.predicted_seconds = c.plan.seconds();
     progress("counting transfers");
     if (auto counted = count(c.program)) report.counted = std::move(*counted);
     report.flops = useful_flops(c);

@@ -1,5 +1,8 @@
 #include "run/workers.hpp"
 
+#include <algorithm>
+#include <atomic>
+
 namespace napkin {
 
 Workers::Workers(int threads) {
@@ -34,6 +37,20 @@ void Workers::split(std::int64_t count, const std::function<void(std::int64_t, s
     run([&](int worker) {
         const std::int64_t begin = count * worker / threads(), end = count * (worker + 1) / threads();
         if (begin < end) job(begin, end);
+    });
+}
+
+void Workers::deal(std::int64_t count, int threads, const std::function<void(int, std::int64_t, std::int64_t)>& job) {
+    const std::int64_t sharing = std::min<std::int64_t>(threads, count);
+    std::atomic<std::int64_t> next{0};
+    run([&](int worker) {
+        if (worker >= sharing) return;
+        for (std::int64_t first = next.load(); first < count;) {
+            const std::int64_t take = std::max<std::int64_t>(1, (count - first) / (4 * sharing));
+            if (!next.compare_exchange_weak(first, first + take)) continue;
+            job(worker, first, first + take);
+            first = next.load();
+        }
     });
 }
 

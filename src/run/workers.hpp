@@ -22,6 +22,10 @@ public:
     /// Cuts [0, count) into one run of neighbours for each thread and calls job(begin, end) for those that are not empty.
     void split(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& job);
 
+    /// Deals out [0, count) among the first `threads` threads: job(worker, begin, end) for runs of neighbours, which share data, on
+    /// whichever thread is free; shorter runs towards the end, so that all finish together.
+    void deal(std::int64_t count, int threads, const std::function<void(int, std::int64_t, std::int64_t)>& job);
+
 private:
     void serve(int worker);
 

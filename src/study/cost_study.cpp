@@ -88,7 +88,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         MachineCostOptions options = machine_options(query, c);
         if (plan) {
             options.planned = true;
-            const TileSizes tiles = tile_sizes(c.derived, c.derived.kernels[k], c.extents, plan->kernels[k]);
+            const TileSizes& tiles = plan->kernels[k].scheduled.sizes;
             for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
                 // What the plan does not cut runs whole.
                 const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
@@ -109,9 +109,10 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     out.summary.num_kernels = out.kernels.size();
     out.summary.footprint_bytes = arrays.bytes();
     out.summary.memory_bytes = c.machine.levels[0].capacity_bytes.value * devices;
-    if (c.machine.power_watts) out.summary.energy_j = c.machine.power_watts->value * out.summary.seconds * devices;
-    if (c.machine.price_usd_per_hour)
-        out.summary.price_usd = c.machine.price_usd_per_hour->value / 3600 * out.summary.seconds * devices;
+    if (c.machine.power_watts.known())
+        out.summary.energy_j = c.machine.power_watts.value * out.summary.seconds * devices;
+    if (c.machine.price_usd_per_hour.known())
+        out.summary.price_usd = c.machine.price_usd_per_hour.value / 3600 * out.summary.seconds * devices;
     return out;
 }
 

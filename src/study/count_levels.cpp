@@ -28,7 +28,7 @@ Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
     for (auto load = kernel.levels.rbegin(); load != kernel.levels.rend(); ++load) {
         if (load->level.is_core) {
             above = true;
-        } else if (!above || load->level.rule == "A.2.3") {
+        } else if (!above || load->level.rule == LevelRule::devices) {
             continue;
         } else {
             for (const auto& [axis, size] : load->group) {
@@ -61,25 +61,19 @@ Result<LevelCount> count_levels(const Derived& derived, const Extents& extents, 
         d.hint = "smaller sizes, with --set";
         return d;
     }
-    Plan plan;
     std::vector<Nest> nests;
+    std::vector<TileSizes> cores;
     std::vector<std::vector<TileSizes>> outer;
     for (std::size_t k = 0; k < kernels.size(); ++k) {
         nests.push_back(nest_of(kernels[k], extents));
-        KernelPlan one;
-        one.kernel = derived.kernels[k].name;
-        for (const auto& [axis, size] : kernels[k].group)
-            one.group[derived.diagram.axis(axis).name] = {size, "", false};
-        for (const auto& [axis, size] : kernels[k].stream)
-            one.stream[derived.diagram.axis(axis).name] = {size, "", false};
-        plan.kernels.push_back(std::move(one));
+        cores.push_back(nests[k].sizes.back());
         outer.emplace_back(nests[k].sizes.begin(), nests[k].sizes.end() - 1);
     }
     Values reference = random_inputs(derived.source, extents, 1);
     Values values = reference;
     values.resize(derived.diagram.arrays.size());
     evaluate(derived.source, extents, reference);
-    const auto counted = interpret_levels(expand(derived, extents, plan), outer, values);
+    const auto counted = interpret_levels(sized(expand(derived), extents, std::move(cores)), outer, values);
 
     LevelCount out;
     for (std::size_t k = 0; k < kernels.size(); ++k) {

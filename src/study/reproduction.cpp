@@ -69,13 +69,15 @@ public:
 
 private:
     bool compare_formula(std::size_t i, std::vector<std::string>& texts) {
-        const auto found = formula_of(row_.values[i].text, results_);
-        const auto said = parse_size(row_.expected[i].text);
-        if (!take(found, row_.values[i]) || !std::holds_alternative<Size>(said)) return false;
+        SymbolTable symbols;
+        const auto found = formula_of(row_.values[i].text, results_, symbols);
+        if (!take(found, row_.values[i])) return false;
         Size size = std::get<Size>(found);
-        for (const auto& [symbol, by] : row_.at) size = size.substitute(symbol, by);
-        texts.push_back(to_string(size));
-        return size == std::get<Size>(said);
+        // The reader has seen that these are size expressions.
+        for (const auto& [symbol, by] : row_.at)
+            size = size.substitute(symbols(symbol), std::get<Size>(parse_size(by, symbols)));
+        texts.push_back(to_string(size, symbols.names()));
+        return size == std::get<Size>(parse_size(row_.expected[i].text, symbols));
     }
 
     bool compare_number(std::size_t i, std::vector<std::string>& texts) {

@@ -28,8 +28,8 @@ struct ReproductionRow {
     std::vector<PlacedText> values;  ///< expressions over the queries' results: src/study/reproduction_value.hpp
     std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; for Closeness::formula a size expression
     Closeness comparison = Closeness::exact;
-    double tolerance = 0;            ///< relative, for Closeness::within
-    std::map<std::string, Size> at;  ///< what stands for a symbol of the computed formulas
+    double tolerance = 0;                   ///< relative, for Closeness::within
+    std::map<std::string, std::string> at;  ///< the size expression that stands for a symbol of the computed formulas
     std::string unit, note;
     std::string disagrees;  ///< why the document's figure is not the computed one; empty where they should agree
     SourceRange range;

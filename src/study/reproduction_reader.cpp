@@ -109,7 +109,7 @@ private:
         if (row.comparison != Closeness::formula)
             for (const PlacedText& text : row.expected) check_expression(text);
         else
-            for (const PlacedText& text : row.expected) (void)size(text);
+            for (const PlacedText& text : row.expected) check_size(text);
         if (toml_.errors().size() == errors_before && row.values.size() != row.expected.size())
             toml_.error("bad-value", row.range,
                         fmt::format("{} has {} values and {} figures to compare with", where, row.values.size(),
@@ -150,7 +150,7 @@ private:
             else
                 for (const auto& [symbol, node] : *symbols)
                     if (const auto text = placed(node, fmt::format("'at.{}' of {}", std::string(symbol.str()), where)))
-                        row.at[std::string(symbol.str())] = size(*text);
+                        check_size(*text), row.at[std::string(symbol.str())] = text->text;
         }
     }
 
@@ -172,12 +172,11 @@ private:
         }
     }
 
-    Size size(const PlacedText& text) {
-        const auto parsed = parse_size(text.text);
-        if (const auto* value = std::get_if<Size>(&parsed)) return *value;
-        const auto& error = std::get<SizeSyntaxError>(parsed);
-        toml_.error("bad-expression", part(text, error.at, 1), "this is no size expression", error.message, "");
-        return {};
+    void check_size(const PlacedText& text) {
+        SymbolTable symbols;
+        const auto parsed = parse_size(text.text, symbols);
+        if (const auto* error = std::get_if<SizeSyntaxError>(&parsed))
+            toml_.error("bad-expression", part(text, error->at, 1), "this is no size expression", error->message, "");
     }
 
     static SourceRange part(const PlacedText& text, std::size_t at, std::size_t length) {

@@ -137,19 +137,21 @@ struct Numbers {
 
 struct Formulas {
     using Value = Size;
+    SymbolTable& symbols;
+
     static Value literal(std::string_view text, std::size_t at) {
         const double value = number_literal(text, at);
         if (value != std::floor(value) || value > 0x1p53) bad(at, text.size(), "a formula's numbers are whole");
         return {static_cast<std::int64_t>(value)};
     }
-    static Value of(const json& value, std::string_view path, std::size_t at) {
+    [[nodiscard]] Value of(const json& value, std::string_view path, std::size_t at) const {
         if (value.is_number()) return literal(fmt::format("{:.17g}", value.get<double>()), at);
-        const auto parsed = parse_size(value.is_string() ? value.get<std::string>() : "");
+        const auto parsed = parse_size(value.is_string() ? value.get<std::string>() : "", symbols);
         if (const auto* size = std::get_if<Size>(&parsed)) return *size;
         bad(at, path.size(), fmt::format("{} is no formula: {}", path, value.dump()), "a size expression");
     }
-    static Value quotient(const Value& a, const Value& b, std::size_t at) {
-        if (b.terms().size() != 1) bad(at, 1, "division by " + to_string(b), "one term to divide by");
+    [[nodiscard]] Value quotient(const Value& a, const Value& b, std::size_t at) const {
+        if (b.terms().size() != 1) bad(at, 1, "division by " + to_string(b, symbols.names()), "one term to divide by");
         return a / b;
     }
     static Value power(const Value& a, const Value& b, std::size_t at) {
@@ -168,8 +170,8 @@ template <class Domain>
 class Evaluation {
 public:
     using Value = typename Domain::Value;
-    Evaluation(std::string_view text, const Results* results, std::vector<ResultName>* names)
-        : text_(text), results_(results), names_(names) {}
+    Evaluation(std::string_view text, const Results* results, std::vector<ResultName>* names, Domain domain)
+        : text_(text), results_(results), names_(names), domain_(domain) {}
 
     Value run() {
         Value value = sum();
@@ -219,17 +221,17 @@ private:
     }
 
     Value signed_power() {
-        if (take('-')) return Domain::negative(signed_power());
+        if (take('-')) return domain_.negative(signed_power());
         Value base = atom();
         const std::size_t at = at_;
         if (!take('^')) return base;
         if (++depth_ > limits::max_nesting) bad(at_, 1, "too many powers inside each other");
         const Value exponent = signed_power();
         --depth_;
-        return names_ ? base : Domain::power(base, exponent, at);
+        return names_ ? base : domain_.power(base, exponent, at);
     }
 
-    Value quotient(const Value& a, const Value& b, std::size_t at) { return names_ ? a : Domain::quotient(a, b, at); }
+    Value quotient(const Value& a, const Value& b, std::size_t at) { return names_ ? a : domain_.quotient(a, b, at); }
 
     Value atom() {
         blanks();
@@ -243,14 +245,14 @@ private:
             while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.' || text_[at_] == 'e' ||
                                           ((text_[at_] == '-' || text_[at_] == '+') && text_[at_ - 1] == 'e')))
                 ++at_;
-            return Domain::literal(text_.substr(at, at_ - at), at);
+            return domain_.literal(text_.substr(at, at_ - at), at);
         }
         if (at >= text_.size() || !is_letter(text_[at])) bad(at, 1, "a value is missing", "a number, a path or (");
         const std::string_view path = path_here();
         if (path == "count") return counted(at);
         const auto found = find(path, at);
-        Value value = Domain::literal("0", at);
-        for (const json* part : found) value = value + Domain::of(*part, path, at);
+        Value value = domain_.literal("0", at);
+        for (const json* part : found) value = value + domain_.of(*part, path, at);
         return value;
     }
 
@@ -269,7 +271,7 @@ private:
         if (!take(')')) bad(at, 5, "count takes one path", "count(PATH)");
         std::size_t number = found.size();
         if (number == 1 && found[0]->is_structured()) number = found[0]->size();
-        return Domain::literal(std::to_string(number), at);
+        return domain_.literal(std::to_string(number), at);
     }
 
     std::vector<const json*> find(std::string_view path, std::size_t at) {
@@ -289,6 +291,7 @@ private:
     std::string_view text_;
     const Results* results_;
     std::vector<ResultName>* names_;
+    Domain domain_;
     std::size_t at_ = 0;
     int depth_ = 0;
 };
@@ -297,7 +300,7 @@ private:
 
 std::variant<double, ValueError> number_of(std::string_view expression, const Results& results) {
     try {
-        const double value = Evaluation<Numbers>(expression, &results, nullptr).run();
+        const double value = Evaluation<Numbers>(expression, &results, nullptr, {}).run();
         if (!std::isfinite(value)) bad(0, expression.size(), "the value is not finite");
         return value;
     } catch (const ValueError& error) {
@@ -305,9 +308,9 @@ std::variant<double, ValueError> number_of(std::string_view expression, const Re
     }
 }
 
-std::variant<Size, ValueError> formula_of(std::string_view expression, const Results& results) {
+std::variant<Size, ValueError> formula_of(std::string_view expression, const Results& results, SymbolTable& symbols) {
     try {
-        return Evaluation<Formulas>(expression, &results, nullptr).run();
+        return Evaluation<Formulas>(expression, &results, nullptr, {symbols}).run();
     } catch (const ValueError& error) {
         return error;
     } catch (const InternalError&) {
@@ -319,7 +322,7 @@ std::variant<Size, ValueError> formula_of(std::string_view expression, const Res
 std::variant<std::vector<ResultName>, ValueError> names_in(std::string_view expression) {
     try {
         std::vector<ResultName> names;
-        (void)Evaluation<Numbers>(expression, nullptr, &names).run();
+        (void)Evaluation<Numbers>(expression, nullptr, &names, {}).run();
         return names;
     } catch (const ValueError& error) {
         return error;

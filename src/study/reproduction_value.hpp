@@ -26,7 +26,7 @@ struct ValueError {
 /// The expression with the results' numbers; finite.
 std::variant<double, ValueError> number_of(std::string_view expression, const Results& results);
 /// The expression with the results' texts read as size expressions.
-std::variant<Size, ValueError> formula_of(std::string_view expression, const Results& results);
+std::variant<Size, ValueError> formula_of(std::string_view expression, const Results& results, SymbolTable& symbols);
 
 /// The results that an expression names, in order.
 struct ResultName {

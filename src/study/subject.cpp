@@ -57,6 +57,13 @@ void tie_of_text(const std::vector<AstSize>& entries, std::vector<std::vector<st
     }
 }
 
+/// The axis whose size is given as this one's.
+std::optional<AxisId> same_size_as(const Axis& axis) {
+    const auto symbols = axis.size ? axis.size->symbols() : std::vector<Symbol>{};
+    if (symbols.size() != 1 || *axis.size != Size(symbols[0])) return std::nullopt;
+    return symbols[0].axis();
+}
+
 std::vector<std::vector<std::string>> declared_ties(const Subject& subject) {
     std::vector<std::vector<std::string>> ties;
     Diagnostics ignored;  // the text was read before
@@ -65,8 +72,7 @@ std::vector<std::vector<std::string>> declared_ties(const Subject& subject) {
     for (const AstDefinition& definition : module.definitions)
         if (definition.name.text == subject.diagram.name) tie_of_text(definition.sizes, ties);
     for (const Axis& axis : subject.diagram.axes)
-        if (axis.size && axis.size->symbols().size() == 1 && *axis.size == Size::symbol(*axis.size->symbols().begin()))
-            ties.push_back({axis.name, *axis.size->symbols().begin()});
+        if (const auto other = same_size_as(axis)) ties.push_back({axis.name, subject.diagram.axis(*other).name});
     return ties;
 }
 
@@ -172,8 +178,7 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
         if (!extents) return extents.errors();
         for (const AxisId id : used_axes(subject.diagram)) {
             const Axis& axis = subject.diagram.axis(id);
-            const bool formula = axis.size && !axis.size->as_constant() &&
-                                 *axis.size != Size::symbol(*axis.size->symbols().begin());
+            const bool formula = axis.size && !axis.size->as_constant() && !same_size_as(axis);
             const bool seen = std::any_of(groups.begin(), groups.end(),
                                           [&](const TiedAxes& g) { return g.axes[0] == axis.name; });
             if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[static_cast<std::size_t>(id)]});

@@ -206,17 +206,8 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
     // Sizes that the callee's text gives hold for the caller's axes that have none.
     for (std::size_t i = 0; i < c.axes.size(); ++i) {
         if (!c.axes[i].size || b.axes[i] < 0) continue;
-        Size size = *c.axes[i].size;
-        // In two steps, through names that no text can hold, so that exchanged names do not meet.
-        std::vector<std::pair<std::string, AxisId>> symbols;
-        for (const std::string& symbol : size.symbols()) {
-            const auto own = c.find_axis(symbol);
-            if (own) symbols.emplace_back(symbol, map_axis(b, *own));
-        }
-        for (const auto& [symbol, image] : symbols) size = size.substitute(symbol, Size::symbol("'" + symbol));
-        for (const auto& [symbol, image] : symbols)
-            size = size.substitute("'" + symbol, Size::symbol(d_.axis(image).name));
-        suggest_size(b.axes[i], std::move(size));
+        suggest_size(b.axes[i],
+                     c.axes[i].size->renamed([&](Symbol symbol) { return axis_symbol(map_axis(b, symbol.axis())); }));
     }
     std::vector<ArrayId> out;
     for (const ArrayId id : c.outputs) out.push_back(images[static_cast<std::size_t>(id)].id);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "diagram/symbol_names.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -119,16 +120,18 @@ Diagram canonical(const Diagram& d) {
     for (std::size_t i = 0; i < axes.order.size(); ++i) {
         const auto& size = d.axis(axes.order[i]).size;
         if (!size) continue;
-        for (const std::string& symbol : size->symbols()) {
-            if (const auto id = d.find_axis(symbol)) axes.see(*id);
-        }
+        for (const Symbol symbol : size->symbols()) axes.see(symbol.axis());
     }
 
     Diagram out;
     out.name = d.name;
     out.schedule = d.schedule;
     out.range = d.range;
-    for (const int id : axes.order) out.axes.push_back(d.axis(id));
+    for (const int id : axes.order) {
+        Axis axis = d.axis(id);
+        if (axis.size) axis.size = axis.size->renamed([&](Symbol s) { return axis_symbol(axes(s.axis())); });
+        out.axes.push_back(std::move(axis));
+    }
     for (const int id : arrays.order) {
         out.arrays.push_back(d.array(id));
         for (AxisId& a : out.arrays.back().axes) a = axes(a);
@@ -183,7 +186,7 @@ std::string print(const Diagram& d) {
         const Axis& axis = d.axes[i];
         if (!axis.size && shown[i]) continue;
         sizes += (sizes.empty() ? "sizes " : ", ") + axis.name;
-        if (axis.size) sizes += " = " + to_string(*axis.size, true);
+        if (axis.size) sizes += " = " + to_string(*axis.size, symbol_names(d), true);
     }
     if (!sizes.empty()) out += sizes + "\n";
 

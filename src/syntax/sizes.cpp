@@ -14,15 +14,12 @@ namespace {
 /// More terms than this in one size are a mistake, and would take long.
 constexpr std::size_t max_terms = 64;
 
-bool leads_to(const std::vector<Axis>& axes, const std::map<std::string, AxisId>& names, const Size& from,
-              const std::string& wanted, std::set<std::string>& seen) {
-    for (const std::string& symbol : from.symbols()) {
-        if (symbol == wanted) return true;
+bool leads_to(const Diagram& diagram, const Size& from, AxisId wanted, std::set<Symbol>& seen) {
+    for (const Symbol symbol : from.symbols()) {
+        if (symbol == axis_symbol(wanted)) return true;
         if (!seen.insert(symbol).second) continue;
-        const auto at = names.find(symbol);
-        if (at == names.end()) continue;
-        const auto& size = axes[static_cast<std::size_t>(at->second)].size;
-        if (size && leads_to(axes, names, *size, wanted, seen)) return true;
+        const auto& size = diagram.axis(symbol.axis()).size;
+        if (size && leads_to(diagram, *size, wanted, seen)) return true;
     }
     return false;
 }
@@ -56,8 +53,7 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
                   fmt::format("an axis of {}", d_.name), did_you_mean(axis_name, axis_names()));
             return std::nullopt;
         }
-        (void)axis(axis_name);
-        return Size::symbol(axis_name);
+        return Size(axis_symbol(axis(axis_name)));
     }
     if (const auto* n = std::get_if<AstUnary>(&node.v); n && n->op == UnaryOp::neg) {
         const auto a = lower_size_expression(n->operand[0]);
@@ -158,15 +154,15 @@ void Elaborator::apply_sizes() {
                     continue;
                 }
                 if (!given.try_emplace(word.text, word.range).second) continue;
-                Axis& target = d_.axes[static_cast<std::size_t>(axis(word.text))];
+                const AxisId id = axis(word.text);
                 if (!size) continue;
-                std::set<std::string> seen;
-                if (leads_to(d_.axes, axes_, *size, word.text, seen)) {
+                std::set<Symbol> seen;
+                if (leads_to(d_, *size, id, seen)) {
                     error(Code::size_cycle, word.range, fmt::format("the size of {} depends on itself", word.text),
                           "a number, or axes whose sizes are given");
                     continue;
                 }
-                target.size = size;
+                d_.axes[static_cast<std::size_t>(id)].size = size;
             }
         }
     };
@@ -178,12 +174,12 @@ void Elaborator::apply_sizes() {
     for (const ArrayId id : d_.inputs) of_inputs.insert(d_.array(id).axes.begin(), d_.array(id).axes.end());
     const auto take = [&](AxisId id, const Size& size) {
         Axis& target = d_.axes[static_cast<std::size_t>(id)];
-        std::set<std::string> seen;
-        if (target.size || given.contains(target.name) || leads_to(d_.axes, axes_, size, target.name, seen)) return;
+        std::set<Symbol> seen;
+        if (target.size || given.contains(target.name) || leads_to(d_, size, id, seen)) return;
         target.size = size;
     };
     for (const PlainIndex& p : plain_indices_) {
-        if (!of_inputs.contains(p.axis)) take(p.axis, Size::symbol(d_.axis(p.dimension).name));
+        if (!of_inputs.contains(p.axis)) take(p.axis, axis_symbol(p.dimension));
     }
     for (const auto& [id, size] : suggested_sizes_) take(id, size);
 }

@@ -20,10 +20,9 @@ bool is_whole(const Diagram& d, AxisId axis) {
             }
         });
     }
-    const std::string& name = d.axis(axis).name;
     for (const Axis& other : d.axes) {
-        const auto symbols = other.size ? other.size->symbols() : std::vector<std::string>{};
-        whole = whole && !contains(symbols, name);
+        const auto symbols = other.size ? other.size->symbols() : std::vector<Symbol>{};
+        whole = whole && !contains(symbols, axis_symbol(axis));
     }
     return whole;
 }

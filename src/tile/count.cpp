@@ -9,14 +9,16 @@ namespace napkin {
 namespace {
 class Counter {
 public:
-    Counter(const TileProgram& program, const TileKernel& kernel, std::int64_t& statements_left)
+    Counter(const SizedProgram& program, std::size_t k, std::int64_t& statements_left)
         : program_(program),
-          kernel_(kernel),
+          kernel_(program.kernels[k]),
+          sizes_(program.sizes[k]),
+          groups_(groups_of(kernel_, sizes_)),
           left_(statements_left),
           begin_(program.extents.size(), 0),
           count_(program.extents),
-          tile_(kernel.variables.size(), 0),
-          moved_(kernel.variables.size(), 0) {}
+          tile_(kernel_.variables.size(), 0),
+          moved_(kernel_.variables.size(), 0) {}
 
     std::optional<KernelCounts> run() {
         group(0);
@@ -34,12 +36,12 @@ private:
     }
 
     void group(std::size_t depth) {
-        if (depth == kernel_.groups.size()) {
+        if (depth == groups_.size()) {
             run_list(kernel_.body);
             ++counts_.groups;
             return;
         }
-        const auto& [axis, size] = kernel_.groups[depth];
+        const auto& [axis, size] = groups_[depth];
         for (std::int64_t tile = 0; tile * size < program_.extents[at(axis)] && left_ >= 0; ++tile) {
             set_tile(axis, tile, size);
             group(depth + 1);
@@ -84,9 +86,9 @@ private:
         tile_[at(free.variable)] = 0;
     }
     void run_one(const std::shared_ptr<const TileLoop>& loop) {
-        const std::int64_t extent = program_.extents[at(loop->axis)];
-        for (std::int64_t chunk = 0; chunk * loop->chunk < extent && left_ >= 0; ++chunk) {
-            set_tile(loop->axis, chunk, loop->chunk);
+        const std::int64_t extent = program_.extents[at(loop->axis)], size = chunk_of(*loop, sizes_, program_.extents);
+        for (std::int64_t chunk = 0; chunk * size < extent && left_ >= 0; ++chunk) {
+            set_tile(loop->axis, chunk, size);
             const bool skipped = std::any_of(loop->support.begin(), loop->support.end(),
                                              [&](const Affine& s) { return range_of(s, begin_, count_).high < 0; });
             ++(skipped ? counts_.chunks_skipped : counts_.chunks_run);
@@ -95,8 +97,10 @@ private:
         set_tile(loop->axis, 0, extent);
     }
 
-    const TileProgram& program_;
+    const SizedProgram& program_;
     const TileKernel& kernel_;
+    const TileSizes& sizes_;
+    const std::vector<std::pair<AxisId, std::int64_t>> groups_;
     std::int64_t& left_;                       ///< statements that may still be walked
     std::vector<std::int64_t> begin_, count_;  ///< the current tile of every axis
     std::vector<std::int64_t> tile_;           ///< values of each living variable, 0 when it is not alive
@@ -107,10 +111,10 @@ private:
 
 }  // namespace
 
-std::optional<std::vector<KernelCounts>> count(const TileProgram& program, std::int64_t max_statements) {
+std::optional<std::vector<KernelCounts>> count(const SizedProgram& program, std::int64_t max_statements) {
     std::vector<KernelCounts> counts;
-    for (const TileKernel& kernel : program.kernels) {
-        auto counted = Counter(program, kernel, max_statements).run();
+    for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+        auto counted = Counter(program, k, max_statements).run();
         if (!counted) return std::nullopt;
         counts.push_back(std::move(*counted));
     }

@@ -10,7 +10,7 @@ namespace napkin {
 
 /// The same counts as interpret(), by the same walk. nullopt when more than `max_statements` statements would be walked.
 /// Pre: the program verifies.
-std::optional<std::vector<KernelCounts>> count(const TileProgram& program,
+std::optional<std::vector<KernelCounts>> count(const SizedProgram& program,
                                                std::int64_t max_statements = std::int64_t{1} << 28);
 
 }  // namespace napkin

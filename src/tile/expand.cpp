@@ -37,8 +37,7 @@ std::vector<TileStatement> with_frees(const TileKernel& kernel, std::vector<Tile
 /// Everything that one kernel's expansion knows.
 class KernelExpansion {
 public:
-    KernelExpansion(const Derived& derived, const Extents& extents, const Kernel& kernel, const KernelPlan& plan)
-        : diagram_(derived.diagram), extents_(extents), kernel_(sized(kernel, extents)), plan_(plan) {
+    KernelExpansion(const Derived& derived, const Kernel& kernel) : diagram_(derived.diagram), kernel_(kernel) {
         for (const Array& a : diagram_.arrays) names_.insert(a.name);
         for (const Stage& stage : kernel_.stages) {
             if (const auto* block = std::get_if<Block>(&stage)) {
@@ -53,9 +52,8 @@ public:
 
     TileKernel run() {
         out_.name = kernel_.name;
-        for (const AxisId axis : kernel_.group_axes)
-            if (const auto g = plan_.group.find(diagram_.axis(axis).name); g != plan_.group.end())
-                out_.groups.emplace_back(axis, std::min(g->second.value, extent(axis)));
+        out_.group_axes = kernel_.group_axes;
+        out_.recompute_axes = kernel_.recompute_axes;
         std::vector<TileStatement> body;
         for (const Stage& stage : kernel_.stages) {
             if (const auto* block = std::get_if<Block>(&stage))
@@ -68,22 +66,6 @@ public:
     }
 
 private:
-    /// With numbers in place of the sizes in indices.
-    static Kernel sized(Kernel kernel, const Extents& extents) {
-        const auto put_in = [&](Statement& s) {
-            s.body = with_sizes(s.body, extents);
-            if (s.carry) s.carry = with_sizes(s.carry, extents);
-        };
-        for (Stage& stage : kernel.stages) {
-            if (auto* block = std::get_if<Block>(&stage))
-                for (Statement& s : block->statements) put_in(s);
-            else
-                for (Statement& s : std::get<Loop>(stage).body) put_in(s);
-        }
-        return kernel;
-    }
-
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[static_cast<std::size_t>(axis)]; }
     [[nodiscard]] bool is_loaded(const Read& r) const { return !computed_.contains(r.array); }
 
     VariableId add_variable(ArrayId array, std::vector<Index> dims, std::vector<AxisId> limits) {
@@ -208,8 +190,6 @@ private:
         TileLoop out;
         out.axis = loop.axis;
         out.support = loop.support;
-        const auto s_x = plan_.stream.find(diagram_.axis(loop.axis).name);
-        out.chunk = s_x == plan_.stream.end() ? extent(loop.axis) : std::min(s_x->second.value, extent(loop.axis));
         std::set<VariableId> loaded;
         for (const Statement& s : loop.body) {
             for (const Read* r : loads_in_order(s)) {
@@ -255,9 +235,7 @@ private:
     };
 
     const Diagram& diagram_;
-    const Extents& extents_;
-    const Kernel kernel_;
-    const KernelPlan& plan_;
+    const Kernel& kernel_;
     std::set<std::string> names_, variable_names_;
     std::set<ArrayId> computed_, states_;  ///< arrays that the kernel defines; those of them that loops initialise
     std::map<ArrayId, VariableId> computed_variables_;
@@ -268,12 +246,9 @@ private:
 
 }  // namespace
 
-TileProgram expand(const Derived& derived, const Extents& extents, const Plan& plan) {
-    internal_check(plan.kernels.size() == derived.kernels.size(), "expand: the plan has another number of kernels");
-    internal_check(extents.size() == derived.diagram.axes.size(), "expand: the extents are those of another diagram");
-    TileProgram program{derived.diagram, extents, {}};
-    for (std::size_t k = 0; k < derived.kernels.size(); ++k)
-        program.kernels.push_back(KernelExpansion(derived, extents, derived.kernels[k], plan.kernels[k]).run());
+TileProgram expand(const Derived& derived) {
+    TileProgram program{derived.diagram, {}};
+    for (const Kernel& kernel : derived.kernels) program.kernels.push_back(KernelExpansion(derived, kernel).run());
     return program;
 }
 

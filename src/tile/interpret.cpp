@@ -30,8 +30,9 @@ struct Counted {
 
 /// What all groups of one kernel's run share.
 struct KernelRun {
-    const TileProgram& program;
+    const SizedProgram& program;
     const TileKernel& kernel;
+    const TileSizes& core;
     const std::vector<TileSizes>& outer;  ///< of the levels above the core, outermost first
     Memory& memory;
     Precision precision;
@@ -41,24 +42,24 @@ struct KernelRun {
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return program.extents[at(axis)]; }
     [[nodiscard]] const Variable& variable(VariableId v) const { return kernel.variables[at(v)]; }
 
-    [[nodiscard]] std::int64_t size_or_whole(std::int64_t size, AxisId axis) const {
-        return size > 0 ? size : extent(axis);
-    }
+    /// The sizes at a level, the last of which is the core.
+    [[nodiscard]] const TileSizes& sizes(std::size_t level) const { return level < outer.size() ? outer[level] : core; }
     /// The size of a grouped axis at a level.
-    [[nodiscard]] std::int64_t group_size(std::size_t level, const std::pair<AxisId, std::int64_t>& core) const {
-        return level < outer.size() ? size_or_whole(outer[level].group[at(core.first)], core.first) : core.second;
+    [[nodiscard]] std::int64_t group_size(std::size_t level, AxisId axis) const {
+        const std::int64_t size = sizes(level).group[at(axis)];
+        return size != 0 ? size : extent(axis);
     }
     /// The size of a chunk at a level.
     [[nodiscard]] std::int64_t chunk_size(std::size_t level, const TileLoop& loop) const {
-        return level < outer.size() ? size_or_whole(outer[level].stream[at(loop.axis)], loop.axis) : loop.chunk;
+        return chunk_of(loop, sizes(level), program.extents);
     }
 
     /// Calls f for every group of the level in a tile of the level above it.
     template <class F>
     void for_each_group(std::size_t level, Tile tile, std::size_t next_axis, const F& f) const {
-        if (next_axis == kernel.groups.size()) return f(tile);
-        const AxisId axis = kernel.groups[next_axis].first;
-        const std::int64_t size = group_size(level, kernel.groups[next_axis]), end = tile.end(axis);
+        if (next_axis == kernel.group_axes.size()) return f(tile);
+        const AxisId axis = kernel.group_axes[next_axis];
+        const std::int64_t size = group_size(level, axis), end = tile.end(axis);
         for (std::int64_t from = tile.begin[at(axis)]; from < end; from += size) {
             tile.cut(axis, from, size, end);
             for_each_group(level, tile, next_axis + 1, f);
@@ -289,15 +290,16 @@ void check_nested(const KernelRun& run) {
                            "interpret: the levels' sizes do not nest");
         }
     };
-    for (const auto& group : run.kernel.groups)
-        check(group.first, [&](std::size_t level) { return run.group_size(level, group); });
+    for (const AxisId axis : run.kernel.group_axes)
+        check(axis, [&](std::size_t level) { return run.group_size(level, axis); });
     for (const TileStatement& s : run.kernel.body)
         if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
             check((*loop)->axis, [&](std::size_t level) { return run.chunk_size(level, **loop); });
 }
 
 void run_kernel(KernelRun& run) {
-    for (const auto& [axis, size] : run.kernel.groups) internal_check(size >= 1, "interpret: a group size below 1");
+    for (const AxisId axis : run.kernel.group_axes)
+        internal_check(run.group_size(run.outer.size(), axis) >= 1, "interpret: a group size below 1");
     check_nested(run);
     const Tile everything{std::vector<std::int64_t>(run.program.extents.size(), 0), run.program.extents};
     run.for_each_group(0, everything, 0, [&](const Tile& tile) { Group(run, 0, nullptr, tile).run(); });
@@ -308,7 +310,7 @@ void run_kernel(KernelRun& run) {
 }
 
 /// Runs every kernel over the outer levels that it is given.
-std::vector<Counted> run_program(const TileProgram& program, const std::vector<std::vector<TileSizes>>& outer,
+std::vector<Counted> run_program(const SizedProgram& program, const std::vector<std::vector<TileSizes>>& outer,
                                  Values& values, Precision precision) {
     internal_check(program.extents.size() == program.diagram.axes.size(),
                    "interpret: the extents are those of another diagram");
@@ -325,7 +327,7 @@ std::vector<Counted> run_program(const TileProgram& program, const std::vector<s
     }
     std::vector<Counted> counted;
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-        KernelRun run{program, program.kernels[k], outer[k], memory, precision};
+        KernelRun run{program, program.kernels[k], program.sizes[k], outer[k], memory, precision};
         run_kernel(run);
         counted.push_back(std::move(run.counted));
     }
@@ -335,7 +337,7 @@ std::vector<Counted> run_program(const TileProgram& program, const std::vector<s
 
 }  // namespace
 
-std::vector<KernelCounts> interpret(const TileProgram& program, Values& values, Precision precision) {
+std::vector<KernelCounts> interpret(const SizedProgram& program, Values& values, Precision precision) {
     std::vector<KernelCounts> counts;
     for (const Counted& c :
          run_program(program, std::vector<std::vector<TileSizes>>(program.kernels.size()), values, precision)) {
@@ -347,7 +349,7 @@ std::vector<KernelCounts> interpret(const TileProgram& program, Values& values, 
     return counts;
 }
 
-std::vector<std::vector<LevelCounts>> interpret_levels(const TileProgram& program,
+std::vector<std::vector<LevelCounts>> interpret_levels(const SizedProgram& program,
                                                        const std::vector<std::vector<TileSizes>>& outer, Values& values) {
     std::vector<std::vector<LevelCounts>> counts;
     for (Counted& c : run_program(program, outer, values, Precision::exact)) counts.push_back(std::move(c.levels));

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cost/nested.hpp"
 #include "diagram/evaluate.hpp"
-#include "tile/program.hpp"
+#include "tile/counts.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
@@ -25,12 +25,12 @@ struct KernelCounts {
 /// `values` holds the inputs by ArrayId of program.diagram; on return also every array that a kernel stored.
 /// With Precision::stored, casts round and so does what a kernel stores, each to its type.
 /// Pre: the program verifies (verify.hpp). A program that touches what is not there throws InternalError.
-std::vector<KernelCounts> interpret(const TileProgram& program, Values& values, Precision precision = Precision::exact);
+std::vector<KernelCounts> interpret(const SizedProgram& program, Values& values, Precision precision = Precision::exact);
 
 /// The same with memories between memory and the core, by the rules atop cost/nested.hpp: every value moves through a buffer of each
 /// level. `outer` holds the sizes of the outer levels of each kernel, outermost first; the program has the core's. The counts of each
 /// kernel, outermost level first and the core last. Pre: the sizes nest; else throws InternalError.
-std::vector<std::vector<LevelCounts>> interpret_levels(const TileProgram& program,
+std::vector<std::vector<LevelCounts>> interpret_levels(const SizedProgram& program,
                                                        const std::vector<std::vector<TileSizes>>& outer, Values& values);
 
 }  // namespace napkin

@@ -40,7 +40,7 @@ public:
         }
     }
 
-    Result<TileProgram> run() {
+    Result<SizedProgram> run() {
         parse_header();
         while (!error_ && has_line()) parse_kernel();
         if (error_) return *error_;
@@ -92,6 +92,8 @@ private:
     void parse_kernel() {
         line().expect("kernel");
         program_.kernels.emplace_back();
+        const std::vector<std::int64_t> whole(diagram_.axes.size(), 0);
+        program_.sizes.push_back({whole, whole});
         kernel().name = std::string(line().rest());
         finish_line(true);
         if (has_line() && line().peek("variable")) {
@@ -141,11 +143,16 @@ private:
             line().expect("for"), line().expect("each"), line().expect("group"), line().expect("of");
             do {
                 const AxisId axis = parse_axis(line(), names_);
-                kernel().groups.emplace_back(axis, parse_at_a_time());
+                kernel().group_axes.push_back(axis);
+                set(program_.sizes.back().group, axis, parse_at_a_time());
             } while (line().take(","));
         }
         line().expect(":");
         finish_line();
+    }
+
+    static void set(std::vector<std::int64_t>& sizes, AxisId axis, std::int64_t size) {
+        if (axis >= 0) sizes[static_cast<std::size_t>(axis)] = size;
     }
 
     std::int64_t parse_at_a_time() {
@@ -196,7 +203,7 @@ private:
             line().expect("each"), line().expect("chunk"), line().expect("of");
             TileLoop loop;
             loop.axis = parse_axis(line(), names_);
-            loop.chunk = parse_at_a_time();
+            set(program_.sizes.back().stream, loop.axis, parse_at_a_time());
             if (line().take(",")) {
                 line().expect("skipped"), line().expect("where");
                 do {
@@ -288,7 +295,7 @@ private:
 
     std::shared_ptr<const Source> source_;
     const Diagram& diagram_;
-    TileProgram program_;
+    SizedProgram program_;
     NameTable names_;
     std::vector<Cursor> lines_;
     std::size_t next_ = 0;
@@ -297,7 +304,7 @@ private:
 
 }  // namespace
 
-Result<TileProgram> parse_tile(std::string_view text, const Derived& derived) {
+Result<SizedProgram> parse_tile(std::string_view text, const Derived& derived) {
     return TileParser(text, derived).run();
 }
 

@@ -43,15 +43,20 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, const std
 
 class KernelPrinter {
 public:
-    KernelPrinter(const TileProgram& program, const TileKernel& kernel)
-        : diagram_(program.diagram), kernel_(kernel), tile_(program.extents), uses_(kernel.variables.size()) {
+    KernelPrinter(const SizedProgram& program, std::size_t k)
+        : program_(program),
+          diagram_(program.diagram),
+          kernel_(program.kernels[k]),
+          sizes_(program.sizes[k]),
+          tile_(program.extents),
+          uses_(kernel_.variables.size()) {
         names_ = diagram_.names();
         names_.array = [this](VariableId v) { return kernel_.variables[static_cast<std::size_t>(v)].name; };
     }
 
     std::string run() {
         std::vector<std::string> cuts;
-        for (const auto& [axis, size] : kernel_.groups) {
+        for (const auto& [axis, size] : groups_of(kernel_, sizes_)) {
             cuts.push_back(fmt::format("{} ({} at a time)", diagram_.axis(axis).name, size));
             tile_[static_cast<std::size_t>(axis)] = size;
         }
@@ -125,8 +130,9 @@ private:
         std::vector<std::string> forms;
         for (const Affine& form : loop.support) forms.push_back(to_string(form, names_) + " < 0");
         const std::string skipped = forms.empty() ? "" : ", skipped where " + joined(forms, " or ");
-        add_line(fmt::format("for each chunk of {} ({} at a time){}:", diagram_.axis(loop.axis).name, loop.chunk, skipped));
-        const std::int64_t extent = std::exchange(tile_[static_cast<std::size_t>(loop.axis)], loop.chunk);
+        const std::int64_t chunk = chunk_of(loop, sizes_, program_.extents);
+        add_line(fmt::format("for each chunk of {} ({} at a time){}:", diagram_.axis(loop.axis).name, chunk, skipped));
+        const std::int64_t extent = std::exchange(tile_[static_cast<std::size_t>(loop.axis)], chunk);
         print_list(loop.body);
         tile_[static_cast<std::size_t>(loop.axis)] = extent;
     }
@@ -186,8 +192,10 @@ private:
         return aligned(rows, {4}, "  ");
     }
 
+    const SizedProgram& program_;
     const Diagram& diagram_;
     const TileKernel& kernel_;
+    const TileSizes& sizes_;
     std::vector<std::int64_t> tile_;  ///< of every axis where the printer is: group size, chunk, or extent
     std::vector<Use> uses_;           ///< by variable
     ExprNames names_;
@@ -197,16 +205,12 @@ private:
 
 }  // namespace
 
-std::string to_string(const TileProgram& program, const TileKernel& kernel) {
-    return KernelPrinter(program, kernel).run();
-}
-
-std::string to_string(const TileProgram& program) {
+std::string to_string(const SizedProgram& program) {
     std::vector<std::string> sizes;
     for (std::size_t a = 0; a < program.extents.size(); ++a)
         sizes.push_back(fmt::format("{} = {}", program.diagram.axes[a].name, program.extents[a]));
     std::string out = fmt::format("tiles of {}\nsizes {}\n", program.diagram.name, joined(sizes, ", "));
-    for (const TileKernel& kernel : program.kernels) out += "\n" + to_string(program, kernel);
+    for (std::size_t k = 0; k < program.kernels.size(); ++k) out += "\n" + KernelPrinter(program, k).run();
     return out;
 }
 

@@ -21,17 +21,16 @@
 #include <string_view>
 
 #include "support/result.hpp"
-#include "tile/program.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
 /// Deterministic; read back by parse_tile.
-std::string to_string(const TileProgram& program);
-std::string to_string(const TileProgram& program, const TileKernel& kernel);
+std::string to_string(const SizedProgram& program);
 
 /// Reads what to_string printed. Only the sizes, groups, variables and statements are read; line numbers and the table's derived
 /// columns are not. Arrays and axes are those of derived.diagram.
 /// Errors: tile-syntax (what was expected), unknown-axis, unknown-array, unknown-variable (nearest name).
-Result<TileProgram> parse_tile(std::string_view text, const Derived& derived);
+Result<SizedProgram> parse_tile(std::string_view text, const Derived& derived);
 
 }  // namespace napkin

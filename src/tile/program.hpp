@@ -1,23 +1,20 @@
 #pragma once
-// The tile program: the paper's pseudocode expansion (§5) of a derived diagram under a plan. Explicit variables with level, tile,
-// precision and lifetime; head, streamed loops, tail; every transfer between levels is a statement.
+// The tile program: the paper's pseudocode expansion (§5) of a derived diagram. Explicit variables with level, precision and lifetime;
+// head, streamed loops, tail; every transfer between levels is a statement. It has no sizes: those of an axis, a group and a chunk
+// are letters until sizes.hpp puts numbers beside it.
 //
 // Expressions in Compute are over variables: Read::array is an index into TileKernel::variables, its indices stay in absolute axis
 // coordinates; a variable's element for index values i is at i - origin, the origin of each dimension being the lowest value
 // that its index takes over the current tile. A tile is the box of diagram/box.hpp: what of it lies outside of the array is padding, which
 // a load does not move and nothing reads where it counts.
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "derive/derived.hpp"
 #include "diagram/box.hpp"
-#include "diagram/sizes.hpp"
-#include "plan/plan.hpp"
 
 namespace napkin {
 
@@ -61,10 +58,9 @@ struct Free {
 struct TileLoop;
 using TileStatement = std::variant<Load, Store, Init, Compute, Free, std::shared_ptr<const TileLoop>>;
 
-/// for each chunk of `axis`, `chunk` values at a time, in ascending order, skipping chunks in which one of `support` is negative everywhere.
+/// for each chunk of `axis`, in ascending order, skipping chunks in which one of `support` is negative everywhere.
 struct TileLoop {
     AxisId axis = -1;
-    std::int64_t chunk = 1;
     std::vector<Affine> support;
     std::vector<TileStatement> body;
 };
@@ -72,7 +68,8 @@ struct TileLoop {
 /// One launch: `body` runs for every tile of the grouped axes.
 struct TileKernel {
     std::string name;
-    std::vector<std::pair<AxisId, std::int64_t>> groups;  ///< grouped axes with their group sizes, outermost first
+    std::vector<AxisId> group_axes;  ///< those that may be grouped, outermost first
+    std::vector<AxisId> recompute_axes;  ///< those of them that some intermediate does not carry: grouping them repeats its work
     std::vector<Variable> variables;
     std::vector<TileStatement> body;
 };
@@ -82,7 +79,6 @@ Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r);
 
 struct TileProgram {
     Diagram diagram;  ///< arrays and axes by id (Derived::diagram)
-    Extents extents;
     std::vector<TileKernel> kernels;
 };
 

@@ -11,7 +11,7 @@
 
 namespace napkin {
 namespace {
-using TileSizes = std::vector<std::int64_t>;  ///< of every axis where something stands: group size, chunk, or extent
+using Extent = std::vector<std::int64_t>;  ///< of every axis where something stands: group size, chunk, or extent
 
 /// The smallest value, over all tiles of one axis, of (low end of the read's index) - (low end of the variable's dimension), as far
 /// as this axis contributes; with high ends: the same difference taken the other way round.
@@ -42,11 +42,11 @@ Slack slack_of_axis(std::int64_t read_coefficient, std::int64_t read_tile, std::
 
 class KernelRules {
 public:
-    KernelRules(const TileProgram& program, const TileKernel& kernel, std::set<ArrayId>& in_memory,
-                std::vector<std::string>& messages)
+    KernelRules(const SizedProgram& program, std::size_t k, std::set<ArrayId>& in_memory, std::vector<std::string>& messages)
         : program_(program),
           diagram_(program.diagram),
-          kernel_(kernel),
+          kernel_(program.kernels[k]),
+          sizes_(program.sizes[k]),
           in_memory_(in_memory),
           messages_(messages),
           tile_(program.extents) {}
@@ -61,8 +61,8 @@ public:
 
 private:
     struct Life {
-        int depth;       ///< loops around the definition
-        TileSizes tile;  ///< at the definition
+        int depth;    ///< loops around the definition
+        Extent tile;  ///< at the definition
         bool loaded, initialised;
     };
 
@@ -78,7 +78,7 @@ private:
         return kernel_.variables[static_cast<std::size_t>(v)];
     }
     [[nodiscard]] bool is_grouped(AxisId axis) const {
-        return std::any_of(kernel_.groups.begin(), kernel_.groups.end(), [&](const auto& g) { return g.first == axis; });
+        return std::any_of(groups_.begin(), groups_.end(), [&](const auto& g) { return g.first == axis; });
     }
 
     /// Cuts the axis into tiles of the size, clamped to what the other rules can go on with.
@@ -91,14 +91,13 @@ private:
 
     void check_groups() {
         std::set<AxisId> seen;
-        for (const auto& [axis, size] : kernel_.groups) {
-            if (!is_axis(axis)) {
-                report("axis {} of its groups does not exist", axis);
-                continue;
-            }
-            if (!seen.insert(axis).second) report("axis {} is grouped twice", axis_name(axis));
-            cut(axis, size, "group");
-        }
+        for (const AxisId axis : kernel_.group_axes)
+            if (!is_axis(axis))
+                return report("axis {} of its groups does not exist", axis);
+            else if (!seen.insert(axis).second)
+                report("axis {} is grouped twice", axis_name(axis));
+        groups_ = groups_of(kernel_, sizes_);
+        for (const auto& [axis, size] : groups_) cut(axis, size, "group");
     }
 
     bool check_variables() {
@@ -208,9 +207,9 @@ private:
             if (life.depth < static_cast<int>(loops_.size()))
                 report("{} is stored again in every iteration of the loop over {}", v.name, axis_name(loops_.back()->axis));
         }
-        for (const auto& [axis, size] : kernel_.groups) {
+        for (const auto& [axis, size] : groups_) {
             const auto& axes = diagram_.array(v.array).axes;
-            if (is_axis(axis) && !contains(axes, axis))
+            if (!contains(axes, axis))
                 report("{} is stored at the same points by every group of {}", v.name, axis_name(axis));
         }
         for (const TileLoop* loop : loops_) {
@@ -250,8 +249,8 @@ private:
                 if (!is_axis(axis))
                     return report("the support of the loop over {} mentions axis {}, which does not exist",
                                   axis_name(loop->axis), axis);
-        const TileSizes before = tile_;
-        cut(loop->axis, loop->chunk, "stream");
+        const Extent before = tile_;
+        cut(loop->axis, chunk_of(*loop, sizes_, program_.extents), "stream");
         loops_.push_back(loop.get());
         check_list(loop->body);
         loops_.pop_back();
@@ -369,12 +368,14 @@ private:
         }
     }
 
-    const TileProgram& program_;
+    const SizedProgram& program_;
     const Diagram& diagram_;
     const TileKernel& kernel_;
+    const TileSizes& sizes_;
+    std::vector<std::pair<AxisId, std::int64_t>> groups_;
     std::set<ArrayId>& in_memory_;
     std::vector<std::string>& messages_;
-    TileSizes tile_;
+    Extent tile_;
     std::vector<const TileLoop*> loops_;
     std::map<VariableId, Life> alive_;
     std::set<VariableId> freed_;
@@ -384,7 +385,7 @@ private:
 
 }  // namespace
 
-std::vector<std::string> verify(const TileProgram& program) {
+std::vector<std::string> verify(const SizedProgram& program) {
     std::vector<std::string> messages;
     const Diagram& diagram = program.diagram;
     if (program.extents.size() != diagram.axes.size()) {
@@ -398,7 +399,7 @@ std::vector<std::string> verify(const TileProgram& program) {
             return messages;
         }
     std::set<ArrayId> in_memory(diagram.inputs.begin(), diagram.inputs.end());
-    for (const TileKernel& kernel : program.kernels) KernelRules(program, kernel, in_memory, messages).check();
+    for (std::size_t k = 0; k < program.kernels.size(); ++k) KernelRules(program, k, in_memory, messages).check();
     for (const ArrayId output : diagram.outputs)
         if (!in_memory.contains(output))
             messages.push_back(fmt::format("output {} is never stored", diagram.array(output).name));

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/program.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
@@ -19,6 +19,6 @@ namespace napkin {
 ///  - reductions: none over a grouped axis; a carry only beside a reduction; a state reduced over its loop's axis is carried;
 ///  - memory: what is loaded is an input or was stored by an earlier kernel; what is stored was computed; every output is stored
 ///    exactly once at each point, by one group.
-std::vector<std::string> verify(const TileProgram& program);
+std::vector<std::string> verify(const SizedProgram& program);
 
 }  // namespace napkin

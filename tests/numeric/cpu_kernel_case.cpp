@@ -9,9 +9,11 @@
 
 #include "check/verdict.hpp"
 #include "diagram/evaluate.hpp"
-#include "emit/cpu/prelude.hpp"
+#include "machine/processor.hpp"
+#include "plan/complete.hpp"
 #include "run/kernel.hpp"
 #include "run/tensor.hpp"
+#include "schedule/rules.hpp"
 #include "tile/expand.hpp"
 #include "tile/verify.hpp"
 
@@ -123,7 +125,7 @@ std::string run_case(const Case& c, const CpuKernel& kernel, Probe probe) {
 }
 
 std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& module) {
-    const auto kernel = CpuKernel::bind(c.program, c.plan, c.source, module);
+    const auto kernel = CpuKernel::bind(c.program, c.source, 2, module);
     for (const Probe probe : c.probes)
         if (const std::string failure = run_case(c, *kernel, probe); !failure.empty())
             return fmt::format("{}: {}", name(probe), failure);
@@ -132,37 +134,35 @@ std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& modu
 
 }  // namespace
 
-Plan random_plan(const Derived& derived, const Extents& extents, std::uint64_t seed) {
+std::vector<KernelSchedule> random_schedules(const Derived& derived, const Extents& extents, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto pick = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
-    Plan plan;
+    std::vector<KernelSchedule> plan;
     for (const Kernel& kernel : derived.kernels) {
-        KernelPlan k;
+        KernelSchedule k;
         k.kernel = kernel.name;
         const auto extent = [&](AxisId a) { return extents[static_cast<std::size_t>(a)]; };
         for (const AxisId a : kernel.group_axes) {
             if (pick(4) == 0) continue;
-            const std::string& name = derived.diagram.axis(a).name;
-            k.group[name] = {1 + pick(extent(a)), "", false};
-            if (pick(2) == 0) k.vector_axis = name;
+            k.group[a] = {1 + pick(extent(a)), "", false};
+            if (pick(2) == 0) k.vector_axis = a;
         }
         for (std::size_t a = 0; a < extents.size(); ++a)
-            if (pick(4) != 0) k.stream[derived.diagram.axes[a].name] = {1 + pick(extents[a]), "", false};
+            if (pick(4) != 0) k.stream[static_cast<AxisId>(a)] = {1 + pick(extents[a]), "", false};
         if (pick(8) == 0 && !extents.empty())
-            k.vector_axis =
-                derived.diagram.axes[static_cast<std::size_t>(pick(static_cast<std::int64_t>(extents.size())))].name;
+            k.vector_axis = static_cast<AxisId>(pick(static_cast<std::int64_t>(extents.size())));
         k.threads = {1 + pick(2), "", false};
-        k.block_rows = {1 + pick(8), "", false};
-        k.block_vectors = {1 + pick(3), "", false};
-        plan.kernels.push_back(std::move(k));
+        k.rows = {1 + pick(8), "", false};
+        k.panel_vectors = static_cast<int>(1 + pick(3));
+        plan.push_back(std::move(k));
     }
     return plan;
 }
 
 const std::vector<Width>& widths() {
     static const std::vector<Width> all = [] {
-        const int native = cpu::native_vector_bytes();
-        std::vector<Width> list{{"native", native, cpu::native_vector_registers(), {}, true}};
+        const int native = native_vector_bytes();
+        std::vector<Width> list{{"native", native, vector_registers(native), {}, true}};
 #if defined(__x86_64__)
         list.push_back({"SSE2", 16, 16, {"-march=x86-64"}, true});
         list.push_back({"AVX2", 32, 16, {"-march=x86-64-v3"}, native >= 32});
@@ -174,17 +174,24 @@ const std::vector<Width>& widths() {
 }
 
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
-               const Plan& plan, const Width& width) {
-    Case c{diagram, extents, seed, {}, plan, {}, {}};
+               const std::vector<KernelSchedule>& schedules, const Width& width) {
+    Case c{diagram, extents, seed, {}, {}, {}, {}};
     auto derived = derive(diagram);
     if (!derived) throw std::runtime_error(render(derived.errors()));
     c.derived = std::move(derived).value();
-    if (c.plan.kernels.empty()) c.plan = random_plan(c.derived, extents, seed);
-    c.program = expand(c.derived, extents, c.plan);
+    const auto chosen = schedules.empty() ? random_schedules(c.derived, extents, seed) : schedules;
+    const auto tiles = std::make_shared<const TileProgram>(
+        sized(expand(c.derived), extents, std::vector<TileSizes>(c.derived.kernels.size())));
+    std::vector<TileSizes> sizes;
+    for (std::size_t k = 0; k < chosen.size(); ++k) {
+        c.scheduled.kernels.push_back(complete(tiles, k, extents, chosen[k], {width.vector_bytes, width.vector_registers}));
+        sizes.push_back(c.scheduled.kernels.back().sizes);
+        if (const auto broken = verify(c.scheduled.kernels.back()); !broken.empty())
+            throw std::runtime_error(broken.front());
+    }
+    c.program = sized(*tiles, extents, sizes);
     if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
-    c.source = cpu::emit(
-        c.program, c.plan,
-        {.vector_bytes = width.vector_bytes, .vector_registers = width.vector_registers, .prefix = name + "_"});
+    c.source = cpu::emit(c.scheduled, name + "_");
     return c;
 }
 

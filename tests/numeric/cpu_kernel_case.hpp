@@ -10,8 +10,8 @@
 #include "diagram/diagram.hpp"
 #include "diagram/sizes.hpp"
 #include "emit/cpu/emit.hpp"
-#include "plan/plan.hpp"
-#include "tile/program.hpp"
+#include "schedule/scheduled.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin::cpu_case {
 
@@ -20,16 +20,16 @@ struct Case {
     Extents extents;
     std::uint64_t seed = 0;  ///< of the inputs' values
     Derived derived;
-    Plan plan;
-    TileProgram program;
+    ScheduledProgram scheduled;
+    SizedProgram program;
     cpu::CpuSource source;
     std::vector<Probe> probes{Probe::normal};  ///< the kinds of the inputs' values, one run each
     /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
     bool nan_is_open = true;
 };
 
-/// A random plan: which axes are grouped and streamed and how far, the vector axis and the register block.
-Plan random_plan(const Derived& derived, const Extents& extents, std::uint64_t seed);
+/// Random schedules without atoms and places: which axes are grouped and streamed and how far, the vector axis, panel and rows.
+std::vector<KernelSchedule> random_schedules(const Derived& derived, const Extents& extents, std::uint64_t seed);
 
 /// Vectors that the compiler knows.
 struct Width {
@@ -44,7 +44,7 @@ const std::vector<Width>& widths();
 /// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the diagram.
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name);
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
-               const Plan& plan, const Width& width = widths().front());
+               const std::vector<KernelSchedule>& schedules, const Width& width = widths().front());
 
 /// The diagram, the plan and the source, for the message of a failing test.
 std::string describe(const Case& c);

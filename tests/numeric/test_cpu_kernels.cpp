@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "numeric/cpu_kernel_case.hpp"
+#include "support/ids.hpp"
 #include "support/random_diagram.hpp"
 #include "syntax/parse.hpp"
 
@@ -141,27 +142,27 @@ const Subject subjects[] = {
      {"group i=32 vector i vectors 2", "group i=7"}},
 };
 
-Plan plan_from(const Derived& derived, const std::string& text) {
-    Plan plan;
+std::vector<KernelSchedule> schedules_from(const Derived& derived, const std::string& text) {
+    std::vector<KernelSchedule> schedules;
     for (const Kernel& kernel : derived.kernels) {
-        KernelPlan k;
+        KernelSchedule k;
         k.kernel = kernel.name;
+        k.rows.value = 32;
         std::istringstream words(text);
         for (std::string word, value; words >> word >> value;) {
             const auto equals = value.find('=');
-            const std::string axis = value.substr(0, equals);
-            const auto grouped = [&](AxisId a) { return derived.diagram.axis(a).name == axis; };
-            if (word == "group" && std::any_of(kernel.group_axes.begin(), kernel.group_axes.end(), grouped))
+            const AxisId axis = derived.diagram.find_axis(value.substr(0, equals)).value_or(-1);
+            if (word == "group" && contains(kernel.group_axes, axis))
                 k.group[axis] = {std::stoll(value.substr(equals + 1)), "", true};
             if (word == "stream") k.stream[axis] = {std::stoll(value.substr(equals + 1)), "", true};
-            if (word == "vector") k.vector_axis = value;
-            if (word == "rows") k.block_rows = {std::stoll(value), "", true};
-            if (word == "vectors") k.block_vectors = {std::stoll(value), "", true};
+            if (word == "vector") k.vector_axis = axis;
+            if (word == "rows") k.rows = {std::stoll(value), "", true};
+            if (word == "vectors") k.panel_vectors = std::stoi(value);
             if (word == "threads") k.threads = {std::stoll(value), "", true};
         }
-        plan.kernels.push_back(std::move(k));
+        schedules.push_back(std::move(k));
     }
-    return plan;
+    return schedules;
 }
 
 TEST(CpuKernels, ComputeSubjectsUnderManyPlans) {
@@ -178,7 +179,7 @@ TEST(CpuKernels, ComputeSubjectsUnderManyPlans) {
         for (const char* plan : subject.plans) {
             names.push_back(fmt::format("{} under {}", subject.name, plan));
             cases.push_back(cpu_case::make_case(*diagram, *extents, cases.size() + 1, fmt::format("s{}", cases.size()),
-                                                plan_from(*derived, plan)));
+                                                schedules_from(*derived, plan)));
         }
     }
     const auto failures = cpu_case::failures(cases);

@@ -6,8 +6,9 @@
 #include <limits>
 #include <set>
 
-#include "cost/exact.hpp"
+#include "diagram/symbol_names.hpp"
 #include "support/result.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin::optima {
 namespace {
@@ -42,7 +43,7 @@ Compilation derived(const std::string& text, const std::map<std::string, std::in
             for (const Kernel& kernel : derived.kernels) {
                 SearchOptions search;
                 search.memory = memory;
-                const SizedCost sized(derived.diagram, symbolic_cost(derived, kernel, default_grouped(kernel)), c.extents);
+                const SizedCost sized(symbolic_cost(derived, kernel, default_grouped(kernel)), c.extents);
                 const SearchResult found = search_sizes(sized, search);
                 transfers += found.fits ? found.transfers : std::numeric_limits<double>::infinity();
             }
@@ -55,16 +56,14 @@ Sized::Sized(const Compilation& c, std::size_t index, Measure measure)
     : compilation(c),
       kernel(c.derived.kernels[index]),
       cost(symbolic_cost(c.derived, kernel, default_grouped(kernel), measure)),
-      sized(c.derived.diagram, cost, c.extents) {}
+      sized(cost, c.extents) {}
 
-std::optional<double> Sized::value(const std::string& symbol, double memory) const {
-    if (symbol == "M") return memory;
-    const auto axis = compilation.derived.diagram.find_axis(symbol);
-    return axis ? std::optional(static_cast<double>(extent(*axis))) : std::nullopt;
+std::optional<double> Sized::value(Symbol symbol, double memory) const {
+    return symbol == memory_symbol ? memory : axis_values(compilation.extents)(symbol);
 }
 
 std::optional<double> Sized::value(const Optimum& best, const Size& size, double memory) const {
-    return best.value(size, [&](const std::string& symbol) { return value(symbol, memory); });
+    return best.value(size, [&](Symbol symbol) { return value(symbol, memory); });
 }
 
 Counted counted(const Sized& s, const std::vector<std::int64_t>& sizes) {

@@ -28,7 +28,7 @@ struct Sized {
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return compilation.extents[static_cast<std::size_t>(axis)]; }
     [[nodiscard]] std::string name(AxisId axis) const { return compilation.diagram.axis(axis).name; }
     /// Of an axis' letter, M being `memory`.
-    [[nodiscard]] std::optional<double> value(const std::string& symbol, double memory) const;
+    [[nodiscard]] std::optional<double> value(Symbol symbol, double memory) const;
     /// Of an optimum: with the sums that it writes as one symbol.
     [[nodiscard]] std::optional<double> value(const Optimum& best, const Size& size, double memory) const;
 };

@@ -8,13 +8,14 @@
 #include <random>
 
 #include "check/agreement.hpp"
-#include "cost/exact.hpp"
 #include "derive/evaluate_derived.hpp"
 #include "derive/replay.hpp"
 #include "derive/verify.hpp"
+#include "support/ids.hpp"
 #include "support/random_diagram.hpp"
 #include "syntax/print.hpp"
 #include "tile/count.hpp"
+#include "tile/exact.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
 #include "tile/print.hpp"
@@ -22,21 +23,6 @@
 
 namespace napkin::pipeline {
 namespace {
-
-Plan plan_of(const Case& c, const Derived& derived) {
-    Plan plan;
-    for (const Kernel& kernel : derived.kernels) {
-        KernelPlan k;
-        k.kernel = kernel.name;
-        for (const AxisId a : kernel.group_axes)
-            if (const std::int64_t g = c.sizes.group[static_cast<std::size_t>(a)]; g > 0)
-                k.group[derived.diagram.axis(a).name] = {g, "", true};
-        for (std::size_t a = 0; a < c.sizes.stream.size(); ++a)
-            if (c.sizes.stream[a] > 0) k.stream[derived.diagram.axes[a].name] = {c.sizes.stream[a], "", true};
-        plan.kernels.push_back(std::move(k));
-    }
-    return plan;
-}
 
 std::string differences(const Diagram& diagram, const KernelCounts& counted, const ExactCosts& model) {
     const auto differ = [](const char* what, std::int64_t a, std::int64_t b) {
@@ -91,8 +77,13 @@ std::string check(const Case& c, Coverage& seen) {
             return fmt::format("merge at {}: {}", split, to_string(*d));
     }
 
-    const Plan plan = plan_of(c, derived);
-    const TileProgram program = expand(derived, c.extents, plan);
+    std::vector<TileSizes> cuts;
+    for (const Kernel& kernel : derived.kernels) {
+        cuts.push_back({c.sizes.group, c.sizes.stream});
+        for (std::size_t a = 0; a < c.extents.size(); ++a)
+            if (!contains(kernel.group_axes, static_cast<AxisId>(a))) cuts.back().group[a] = 0;
+    }
+    const SizedProgram program = sized(expand(derived), c.extents, cuts);
     if (const auto faults = verify(program); !faults.empty())
         return fmt::format("tile program: {}", fmt::join(faults, "; "));
     values = fresh();
@@ -100,7 +91,7 @@ std::string check(const Case& c, Coverage& seen) {
     if (const auto d = definition.difference(derived.diagram, values)) return "interpreter: " + to_string(*d);
     if (count(program) != counts) return "counts: the walk without values counts otherwise than the interpreter";
     for (std::size_t k = 0; k < counts.size(); ++k) {
-        const ExactCosts costs = exact_costs(derived, derived.kernels[k], c.extents, plan.kernels[k]);
+        const ExactCosts costs = exact_costs(derived, derived.kernels[k], c.extents, program.sizes[k]);
         if (const auto d = differences(derived.diagram, counts[k], costs); !d.empty())
             return fmt::format("counts of {}: {}", derived.kernels[k].name, d);
         seen.chunks_skipped += counts[k].chunks_skipped;

@@ -19,6 +19,7 @@
 #include "check/small_sizes.hpp"
 #include "check/verdict.hpp"
 #include "derive/derive.hpp"
+#include "plan/plan.hpp"
 #include "support/examples.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
@@ -47,7 +48,7 @@ std::vector<Example> examples() {
 /// An example at small random sizes, cut into random groups and chunks.
 struct Sized {
     Extents extents, derived_extents;
-    TileProgram program;
+    SizedProgram program;
     bool is_cut = true;  ///< every stream has several chunks
 };
 
@@ -55,30 +56,29 @@ std::optional<Sized> sized(const Example& example, std::mt19937_64& random) {
     const auto sizes = small_sizes(example.diagram, random, most_points);
     if (!sizes) return std::nullopt;
     Sized s{extents_of(example.diagram, *sizes), extents_of(example.derived.diagram, *sizes), {}, true};
-    Plan plan;
+    std::vector<TileSizes> cuts;
     for (const Kernel& kernel : example.derived.kernels) {
-        KernelPlan k;
-        k.kernel = kernel.name;
+        const std::size_t n = s.derived_extents.size();
+        TileSizes cut{std::vector<std::int64_t>(n), std::vector<std::int64_t>(n)};
         const auto part = [&](AxisId axis) {
             const auto extent = static_cast<std::uint64_t>(s.derived_extents[static_cast<std::size_t>(axis)]);
             return static_cast<std::int64_t>(1 + random() % extent);
         };
-        for (const AxisId axis : kernel.group_axes)
-            k.group[example.derived.diagram.axis(axis).name] = {part(axis), "", true};
+        for (const AxisId axis : kernel.group_axes) cut.group[at(axis)] = part(axis);
         for (const Stage& stage : kernel.stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) {
                 const std::int64_t chunk = part(loop->axis);
-                k.stream[example.derived.diagram.axis(loop->axis).name] = {chunk, "", true};
+                cut.stream[at(loop->axis)] = chunk;
                 s.is_cut = s.is_cut && chunk < s.derived_extents[static_cast<std::size_t>(loop->axis)];
             }
-        plan.kernels.push_back(std::move(k));
+        cuts.push_back(std::move(cut));
     }
-    s.program = expand(example.derived, s.derived_extents, plan);
+    s.program = napkin::sized(expand(example.derived), s.derived_extents, std::move(cuts));
     return s;
 }
 
 /// The outputs of a program in the diagram's order; none where it touches what is not there.
-std::optional<std::vector<Column>> made_by(const Example& example, const TileProgram& program, const Values& inputs,
+std::optional<std::vector<Column>> made_by(const Example& example, const SizedProgram& program, const Values& inputs,
                                            Precision precision = Precision::stored) {
     Values values(program.diagram.arrays.size());
     for (const ArrayId id : example.diagram.inputs)
@@ -187,7 +187,7 @@ TEST(Faults, RightProgramsAreNeverBad) {
             std::mt19937_64 random(static_cast<std::uint64_t>(trial));
             const auto s = sized(example, random);
             if (!s) continue;
-            const TileProgram program = rounded(s->program);
+            const SizedProgram program = rounded(s->program);
             const Execution execution = execution_of(example.diagram, s->extents, s->program);
             for (const Probe probe : all_probes) {
                 const Values inputs = probe_inputs(example.diagram, s->extents, probe, random());
@@ -213,20 +213,20 @@ public:
         : example_(example),
           sized_(std::move(sized)),
           execution_(execution_of(example.diagram, sized_.extents, sized_.program)) {
-        const TileProgram program = rounded(sized_.program);
+        const SizedProgram program = rounded(sized_.program);
         for (auto& [kind, values] : inputs_that_show(example, sized_.extents, random)) {
             auto reference = evaluate_bounded(example.diagram, sized_.extents, values, execution_);
             auto right = made_by(example, program, values).value();
             tried_.push_back({kind, std::move(values), std::move(reference), std::move(right)});
         }
     }
-    [[nodiscard]] const TileProgram& program() const { return sized_.program; }
+    [[nodiscard]] const SizedProgram& program() const { return sized_.program; }
 
     struct Found {
         std::string verdict, where;
     };
-    [[nodiscard]] Found judged(const TileProgram& fault) const {
-        const TileProgram wrong = rounded(fault);
+    [[nodiscard]] Found judged(const SizedProgram& fault) const {
+        const SizedProgram wrong = rounded(fault);
         bool changes = false;
         for (const Tried& t : tried_) {
             const auto made = made_by(example_, wrong, t.inputs);

@@ -15,6 +15,7 @@
 #include "cost/nested.hpp"
 #include "cost/transfers.hpp"
 #include "derive/derive.hpp"
+#include "plan/plan.hpp"
 #include "support/random_diagram.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
@@ -60,16 +61,6 @@ private:
     std::mt19937_64 random_;
 };
 
-KernelPlan plan_of(const Derived& derived, const Kernel& kernel, const TileSizes& sizes) {
-    KernelPlan plan;
-    plan.kernel = kernel.name;
-    for (std::size_t a = 0; a < sizes.group.size(); ++a) {
-        if (sizes.group[a] > 0) plan.group[derived.diagram.axes[a].name] = {sizes.group[a], "", true};
-        if (sizes.stream[a] > 0) plan.stream[derived.diagram.axes[a].name] = {sizes.stream[a], "", true};
-    }
-    return plan;
-}
-
 /// How outputs differ from the definition's, or "". Where the definition is not finite nothing is promised.
 std::string difference(const Diagram& source, const Values& reference, const Diagram& diagram, const Values& values) {
     for (const ArrayId id : source.outputs) {
@@ -109,13 +100,12 @@ std::string describe(const Derived& derived, const Extents& extents, const std::
 double symbolic_transfers(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes,
                           const std::vector<AxisId>& grouped) {
     const KernelCost cost = symbolic_cost(derived, kernel, grouped);
-    const auto value = [&](const std::string& symbol) -> std::optional<double> {
-        const bool group = symbol.starts_with("g_"), stream = symbol.starts_with("s_");
-        if (const auto whole = derived.diagram.find_axis(symbol)) return static_cast<double>(extents[at(*whole)]);
-        const auto axis = derived.diagram.find_axis(symbol.substr(2));
-        if (!axis || !(group || stream)) return std::nullopt;
-        const std::int64_t size = (group ? sizes.group : sizes.stream)[at(*axis)];
-        return static_cast<double>(size > 0 ? size : extents[at(*axis)]);
+    const auto value = [&](Symbol symbol) -> std::optional<double> {
+        const auto axis = static_cast<std::size_t>(symbol.id);
+        if (symbol.kind == SymbolKind::axis) return static_cast<double>(extents[axis]);
+        if (symbol.kind != SymbolKind::group && symbol.kind != SymbolKind::stream) return std::nullopt;
+        const std::int64_t size = (symbol.kind == SymbolKind::group ? sizes.group : sizes.stream)[axis];
+        return static_cast<double>(size > 0 ? size : extents[axis]);
     };
     return cost.transfers.evaluate(value).value();
 }
@@ -193,19 +183,19 @@ std::string check(const Diagram& diagram, const Extents& extents, const DeriveOp
     Random random(seed * 31 + num_levels);
     const auto levels = random.levels(extents, num_levels, seed % 2 == 0);
 
-    Plan plan;
+    std::vector<TileSizes> cores;
     std::vector<std::vector<TileSizes>> all, outer;
     for (const Kernel& kernel : derived->kernels) {
         const auto nested = nest(*derived, kernel, extents, levels);
         if (!nested.ok()) return "nest: " + render(nested.errors());
-        plan.kernels.push_back(plan_of(*derived, kernel, nested->back()));
+        cores.push_back(nested->back());
         all.push_back(*nested);
         outer.emplace_back(nested->begin(), nested->end() - 1);
     }
     Values values = random_inputs(diagram, extents, seed), reference = values;
     evaluate(diagram, extents, reference);
     values.resize(derived->diagram.arrays.size());
-    const auto counted = interpret_levels(expand(*derived, extents, plan), outer, values);
+    const auto counted = interpret_levels(sized(expand(*derived), extents, cores), outer, values);
     if (const auto d = difference(diagram, reference, derived->diagram, values); !d.empty())
         return d + "\n" + describe(*derived, extents, levels);
     for (std::size_t k = 0; k < counted.size(); ++k)
@@ -307,8 +297,7 @@ void expect_caching(const Caching& c) {
     const TileSizes cache = sizes_at(diagram, c.cache, c.stream), core = sizes_at(diagram, c.core, c.stream);
     Values values = random_inputs(diagram, extents, 1);
     values.resize(derived.diagram.arrays.size());
-    const auto counted = interpret_levels(expand(derived, extents, {"", {plan_of(derived, kernel, core)}}), {{cache}}, values)
-                             .at(0);
+    const auto counted = interpret_levels(sized(expand(derived), extents, {core}), {{cache}}, values).at(0);
     EXPECT_EQ(counted[1].groups, counted[0].groups * c.children) << c.name;
     EXPECT_EQ(counted[0].transfers(), exact_costs(derived, kernel, extents, cache).transfers()) << c.name;
     EXPECT_EQ(counted[1].transfers(), exact_costs(derived, kernel, extents, core).transfers()) << c.name;

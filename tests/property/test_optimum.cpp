@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "cost/optimum_text.hpp"
 #include "property/optimum_case.hpp"
 
 namespace napkin::optima {
@@ -257,8 +258,12 @@ TEST(Optimum, SearchIsExhaustiveForRandomContractions) {
 /// Finer where there are fewer axes to try it on.
 int steps_for(std::size_t grouped) { return grouped <= 2 ? 64 : grouped == 3 ? 12 : 3; }
 
+std::string text(const Optimum& best, const Size& size, const Diagram& diagram) {
+    return to_string(size, names_in(best, diagram));
+}
+
 /// The standard form is H*, its exponents rational numbers that are not negative.
-void expect_standard_form(const Optimum& best) {
+void expect_standard_form(const Optimum& best, const Diagram& diagram) {
     Size sum;
     Rational last = -1;
     for (const StandardTerm& term : best.standard_form()) {
@@ -266,9 +271,9 @@ void expect_standard_form(const Optimum& best) {
         EXPECT_LT(last, term.beta);
         EXPECT_LE(term.beta.denominator(), 12);
         last = term.beta;
-        sum += term.alpha * Size::symbol("M", Rational(0) - term.beta);
+        sum += term.alpha * Size(memory_symbol, Rational(0) - term.beta);
     }
-    EXPECT_EQ(sum, best.transfers) << to_string(sum) << " and " << to_string(best.transfers);
+    EXPECT_EQ(sum, best.transfers) << text(best, sum, diagram) << " and " << text(best, best.transfers, diagram);
 }
 
 TEST(Optimum, ClosedFormIsWhatIntegerSizesReachAtLargeMemory) {
@@ -285,16 +290,16 @@ TEST(Optimum, ClosedFormIsWhatIntegerSizesReachAtLargeMemory) {
                 const Best tried = geometric(s, memory, steps_for(s.cost.grouped.size()));
                 ASSERT_TRUE(found.fits && tried.fits);
                 EXPECT_LE(found.transfers, tried.transfers * 1.01) << fmt::format("{}", fmt::join(tried.sizes, " "));
-                const Optimum best = optimum_at(s.cost,
-                                                [&](const std::string& symbol) { return s.value(symbol, memory); });
+                const Optimum best = optimum_at(s.cost, [&](Symbol symbol) { return s.value(symbol, memory); });
                 if (!best.closed) {
-                    EXPECT_NE(best.why_not, "");
+                    EXPECT_NE(best.obstacle, Obstacle::none);
                     continue;
                 }
-                expect_standard_form(best);
+                expect_standard_form(best, c.derived.diagram);
                 const double closed = s.value(best, best.transfers, memory).value();
                 EXPECT_NEAR(closed / std::min(found.transfers, tried.transfers), 1, 0.01)
-                    << to_string(best.transfers) << testing::PrintToString(best.at);
+                    << text(best, best.transfers, c.derived.diagram)
+                    << testing::PrintToString(reached_at(best, c.derived.diagram));
             }
         }
     }
@@ -307,26 +312,27 @@ TEST(Optimum, ClosedFormOfRandomContractionsIsNeverAboveWhatSizesReach) {
     int closed = 0, near = 0, count = 0;
     for (int i = 0; i < 200; ++i) {
         std::vector<std::string> axes;
-        const std::string text = random_contraction(random, axes);
+        const std::string spelled = random_contraction(random, axes);
         Sizes sizes;
         for (const std::string& axis : axes) sizes[axis] = std::int64_t{1} << (6 + random() % 7);
-        const Compilation c = derived(text, sizes);
+        const Compilation c = derived(spelled, sizes);
         const Sized s(c, 0);
-        if (const Optimum large = optimum(s.cost); large.closed) expect_standard_form(large);
+        if (const Optimum large = optimum(s.cost); large.closed) expect_standard_form(large, c.derived.diagram);
         const double memory = std::exp2(22);
         SearchOptions options;
         options.memory = memory;
         const SearchResult found = search_sizes(s.sized, options);
         if (!found.fits) continue;
         ++count;
-        const Optimum best = optimum_at(s.cost, [&](const std::string& symbol) { return s.value(symbol, memory); });
+        const Optimum best = optimum_at(s.cost, [&](Symbol symbol) { return s.value(symbol, memory); });
         if (!best.closed) {
-            EXPECT_NE(best.why_not, "");
+            EXPECT_NE(best.obstacle, Obstacle::none);
             continue;
         }
         ++closed;
         const double ratio = s.value(best, best.transfers, memory).value() / found.transfers;
-        EXPECT_LE(ratio, 1.001) << text << testing::PrintToString(sizes) << to_string(best.transfers);
+        EXPECT_LE(ratio, 1.001) << spelled << testing::PrintToString(sizes)
+                                << text(best, best.transfers, c.derived.diagram);
         near += ratio > 0.99 ? 1 : 0;
     }
     fmt::print("{} of {} random contractions have a closed form, {} of them within 1% of integer sizes\n", closed,

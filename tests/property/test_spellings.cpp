@@ -12,9 +12,9 @@
 #include <random>
 #include <set>
 
-#include "cost/exact.hpp"
 #include "derive/derive.hpp"
 #include "syntax/parse.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
 namespace {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "diagram/symbol_names.hpp"
 #include "support/random_expressions.hpp"
 #include "support/result.hpp"
 
@@ -228,7 +229,7 @@ private:
     void windows() {
         if (!options_.affine_reads || !room_for_axes(1)) return reduction();
         const AxisId i = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
-        const Size length = Size::symbol(d_.axis(i).name);
+        const Size length = axis_symbol(i);
         const bool windowed = room_for_axes(2) && chance(75);
         const std::int64_t stride = chance(35) ? 2 : 1, width = 2 + pick(2), step = chance(20) ? 2 : 1;
         Affine index = Affine::axis(i) * stride;
@@ -310,7 +311,8 @@ std::string describe(const Diagram& diagram) {
     };
     std::string out = fmt::format("{}({}) -> {}\n", diagram.name, signature(diagram.inputs), signature(diagram.outputs));
     for (const Axis& axis : diagram.axes) {
-        if (axis.size) out += fmt::format("    sizes {} = {}\n", axis.name, to_string(*axis.size, true));
+        if (axis.size)
+            out += fmt::format("    sizes {} = {}\n", axis.name, to_string(*axis.size, symbol_names(diagram), true));
     }
     for (const Equation& equation : diagram.equations) out += "    " + to_string(diagram, equation) + "\n";
     return out;

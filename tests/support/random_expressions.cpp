@@ -81,13 +81,13 @@ ArrayId RandomExpressions::pick_array(const std::function<bool(const Array&)>& g
 bool RandomExpressions::fit(AxisId from, AxisId to) {
     Axis& f = d_.axes[static_cast<std::size_t>(from)];
     Axis& t = d_.axes[static_cast<std::size_t>(to)];
-    if (from == to || (f.size && *f.size == Size::symbol(t.name))) return true;
+    if (from == to || (f.size && *f.size == Size(axis_symbol(to)))) return true;
     if (t.size) {
-        const auto rest = (*t.size - Size::symbol(f.name)).as_constant();
+        const auto rest = (*t.size - axis_symbol(from)).as_constant();
         return rest && *rest >= Rational(0);
     }
     if (f.size) return false;  // it might be given by `to`
-    t.size = Size::symbol(f.name) + Size(pick(3));
+    t.size = axis_symbol(from) + Size(pick(3));
     return true;
 }
 

@@ -12,6 +12,7 @@ namespace napkin {
 
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
 using Axes = std::set<int>;
 
 Axes operator|(Axes a, const Axes& b) {

@@ -36,7 +36,7 @@ Diagram cleaned(const Diagram& d) {
         grown = axes.size();
         for (AxisId axis : std::set<AxisId>(axes)) {
             if (!d.axis(axis).size) continue;
-            for (const std::string& symbol : d.axis(axis).size->symbols()) axes.insert(*d.find_axis(symbol));
+            for (const Symbol symbol : d.axis(axis).size->symbols()) axes.insert(symbol.axis());
         }
     }
 
@@ -48,6 +48,8 @@ Diagram cleaned(const Diagram& d) {
         new_axis[axis] = static_cast<AxisId>(out.axes.size());
         out.axes.push_back(d.axis(axis));
     }
+    for (Axis& axis : out.axes)
+        if (axis.size) axis.size = axis.size->renamed([&](Symbol s) { return axis_symbol(new_axis.at(s.axis())); });
     const auto renumber = [&](std::vector<AxisId> list) {
         for (AxisId& axis : list) axis = new_axis.at(axis);
         return list;
@@ -115,7 +117,7 @@ Diagram without_axis(Diagram d, AxisId dropped) {
         });
     }
     for (Axis& axis : d.axes) {
-        if (axis.size) axis.size = axis.size->substitute(name, Size(1));
+        if (axis.size) axis.size = axis.size->substitute(axis_symbol(dropped), Size(1));
     }
     d.axes[at(dropped)].size = std::nullopt;
     return d;

@@ -6,6 +6,8 @@
 #include <iterator>
 
 #include "emit/cpu/emit.hpp"
+#include "plan/complete.hpp"
+#include "support/ids.hpp"
 #include "unit/tile_examples.hpp"
 
 namespace napkin {
@@ -20,17 +22,24 @@ std::string read_file(const std::string& path) {
 }
 
 void expect_source(const std::string& name, const Example& example, const Sizes& group, const Sizes& stream,
-                   const std::string& vector_axis, std::int64_t rows, std::int64_t vectors) {
-    Plan plan = tile_examples::plan_for(example.derived, group, stream);
-    for (KernelPlan& k : plan.kernels) {
-        k.vector_axis = vector_axis;
+                   const std::string& vector_axis, std::int64_t rows, int vectors) {
+    const auto tiles = std::make_shared<const TileProgram>(tile_examples::program_for(example, group, stream));
+    ScheduledProgram program;
+    for (std::size_t i = 0; i < tiles->kernels.size(); ++i) {
+        KernelSchedule k;
+        k.kernel = tiles->kernels[i].name;
+        for (const auto& [axis, size] : group)
+            if (const auto id = tiles->diagram.find_axis(axis); id && contains(tiles->kernels[i].group_axes, *id))
+                k.group[*id] = {size, "", true};
+        for (const auto& [axis, size] : stream) k.stream[tiles->diagram.find_axis(axis).value()] = {size, "", true};
+        k.vector_axis = tiles->diagram.find_axis(vector_axis).value_or(-1);
         k.vector_axis_reason = "chosen by hand";
-        k.block_rows = {rows, "", true};
-        k.block_vectors = {vectors, "", true};
+        k.rows = {rows, "", true};
+        k.panel_vectors = vectors;
+        program.kernels.push_back(complete(tiles, i, example.extents, k, {64, 32}));
     }
-    const TileProgram program = expand(example.derived, example.extents, plan);
-    const std::string text = cpu::emit(program, plan).text;
-    EXPECT_EQ(text, cpu::emit(program, plan).text) << "the same program gives the same text";
+    const std::string text = cpu::emit(program).text;
+    EXPECT_EQ(text, cpu::emit(program).text) << "the same program gives the same text";
     const std::string path = std::string(NAPKIN_SOURCE_DIR) + "/tests/text/cpu/" + name + ".txt";
     if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(path, std::ios::binary) << text;
     EXPECT_EQ(text, read_file(path)) << name;

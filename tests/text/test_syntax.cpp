@@ -219,6 +219,8 @@ TEST(Syntax, CanonicalOrderIsReachedFromAnyOther) {
         shuffled.arrays[static_cast<std::size_t>(array(static_cast<ArrayId>(i)))] = d.arrays[i];
     for (std::size_t i = 0; i < d.axes.size(); ++i)
         shuffled.axes[static_cast<std::size_t>(axis(static_cast<AxisId>(i)))] = d.axes[i];
+    for (Axis& a : shuffled.axes)
+        if (a.size) a.size = a.size->renamed([&](Symbol s) { return axis_symbol(axis(s.axis())); });
     for (Array& a : shuffled.arrays) std::transform(a.axes.begin(), a.axes.end(), a.axes.begin(), axis);
     std::transform(shuffled.inputs.begin(), shuffled.inputs.end(), shuffled.inputs.begin(), array);
     std::transform(shuffled.outputs.begin(), shuffled.outputs.end(), shuffled.outputs.begin(), array);

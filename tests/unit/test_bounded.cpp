@@ -11,6 +11,7 @@
 namespace napkin {
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 const Rounding single = rounding_of(DType::f32);
 

@@ -4,6 +4,7 @@
 
 #include "cost/bounds.hpp"
 #include "costed.hpp"
+#include "support/in_letters.hpp"
 
 namespace napkin {
 namespace {
@@ -12,8 +13,9 @@ using costed::axis;
 using testing::HasSubstr;
 
 Bounds bounds_of(const Compilation& c, const MachineCostOptions& options,
-                 const std::map<std::string, std::string>& tied, double memory_values) {
+                 const std::map<std::string, std::string>& names, double memory_values) {
     const Kernel& kernel = c.derived.kernels[0];
+    const TiedLetters tied = tied_letters(c.derived.diagram, names);
     const Optimum best = optimum(with_tied(symbolic_cost(c.derived, kernel, default_grouped(kernel)), tied));
     const KernelOnMachine cost = cost_on_machine(c.derived, kernel, c.extents, c.machine, options).value();
     return bounds(c.derived, kernel, best, tied, c.extents, c.machine, cost, memory_values);
@@ -43,7 +45,7 @@ TEST(Bounds, LeastMemoryAndDepthOfAContraction) {
     const Bounds limits = bounds_of(c, {}, {}, 116224);
     const auto at_least = [&](const std::string& level, const std::string& symbol) {
         for (const TermBound& bound : limits.terms)
-            if (bound.level == level && bound.symbol == symbol) return bound.at_least;
+            if (bound.level == level && symbol_names(c.derived.diagram)(bound.symbol) == symbol) return bound.at_least;
         return 0.0;
     };
     EXPECT_NEAR(at_least("L2", "M"), 348e3, 1000);

@@ -3,13 +3,14 @@
 
 #include <random>
 
-#include "cost/optimum.hpp"
 #include "cost/report.hpp"
 #include "cost/transfers.hpp"
-#include "cost/work.hpp"
 #include "hand_derived.hpp"
+#include "support/in_letters.hpp"
+#include "support/sizes.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
+#include "tile/work.hpp"
 
 namespace napkin {
 namespace {
@@ -17,10 +18,9 @@ namespace {
 using hand::extents;
 using testing::HasSubstr;
 
-Size sym(const std::string& name, Rational exponent = 1) { return Size::symbol(name, exponent); }
-
-KernelCost cost_of(const Derived& d, const std::map<std::string, std::string>& tie = {}) {
-    return with_tied(symbolic_cost(d, d.kernels[0], default_grouped(d.kernels[0])), tie);
+CostInLetters cost_of(const Derived& d, const std::map<std::string, std::string>& tie = {}) {
+    return in_letters(
+        with_tied(symbolic_cost(d, d.kernels[0], default_grouped(d.kernels[0])), tied_letters(d.diagram, tie)), d.diagram);
 }
 const std::map<std::string, std::string> k_is_d{{"k", "d"}};
 
@@ -30,65 +30,67 @@ bool has_column(const KernelCost& cost, const Size& size) {
 
 // ---- paper.md §4, as expressions
 
-const Size a = sym("a"), b = sym("b"), c = sym("c"), g_a = sym("g_a"), g_c = sym("g_c"), s_b = sym("s_b");
-const Size q = sym("q"), x = sym("x"), d = sym("d"), k = sym("k"), h = sym("h"), g = sym("g"), M = sym("M");
-const Size g_q = sym("g_q"), g_h = sym("g_h"), g_g = sym("g_g"), s_x = sym("s_x");
+const Size a = letter("a"), b = letter("b"), c = letter("c"), g_a = letter("g_a"), g_c = letter("g_c"),
+           s_b = letter("s_b");
+const Size q = letter("q"), x = letter("x"), d = letter("d"), k = letter("k"), h = letter("h"), g = letter("g"),
+           M = letter("M");
+const Size g_q = letter("g_q"), g_h = letter("g_h"), g_g = letter("g_g"), s_x = letter("s_x");
 
 TEST(Cost, Matmul) {
-    const KernelCost cost = cost_of(hand::matmul());
+    const CostInLetters cost = cost_of(hand::matmul());
     EXPECT_EQ(cost.num_groups, a * c / (g_a * g_c));
     EXPECT_EQ(cost.per_group, g_a * b + b * g_c + g_a * g_c);
     EXPECT_EQ(cost.transfers, a * b * c / g_a + a * b * c / g_c + a * c);
     ASSERT_EQ(cost.memory.size(), 1U);
     EXPECT_EQ(cost.memory[0].size, g_a * g_c + g_a * s_b + s_b * g_c);
-    const Optimum best = optimum(cost);
+    const OptimumInLetters best = best_of(cost);
     ASSERT_TRUE(best.closed) << best.why_not;
-    EXPECT_EQ(best.transfers, Size(2) * a * b * c * sym("M", Rational(-1, 2)) + a * c);
+    EXPECT_EQ(best.transfers, Size(2) * a * b * c * letter("M", Rational(-1, 2)) + a * c);
     EXPECT_EQ(best.at, (std::vector<std::string>{"g_a = M^(1/2)", "g_c = M^(1/2)"}));
 }
 
 TEST(Cost, StreamedFold) {
-    const KernelCost open = cost_of(hand::streamed());
+    const CostInLetters open = cost_of(hand::streamed());
     EXPECT_EQ(open.per_group, g_q * k + x * k + x * d + g_q * d);
-    const KernelCost cost = cost_of(hand::streamed(), k_is_d);
+    const CostInLetters cost = cost_of(hand::streamed(), k_is_d);
     EXPECT_EQ(cost.num_groups, q / g_q);
     EXPECT_EQ(cost.per_group, Size(2) * g_q * d + Size(2) * x * d);
     EXPECT_TRUE(has_column(cost, Size(2) * g_q * d + s_x * d + g_q * s_x + Size(3) * g_q))
         << "Q, O, V, P, and three of a row";
-    const Optimum best = optimum(cost);
+    const OptimumInLetters best = best_of(cost);
     ASSERT_TRUE(best.closed) << best.why_not;
     EXPECT_EQ(best.memory, Size(2) * g_q * d);
     EXPECT_EQ(best.transfers, Size(2) * q * d + Size(4) * x * q * d * d / M);
     EXPECT_EQ(best.at, (std::vector<std::string>{"g_q = M/(2·d)"}));
     // Head sizes that differ: M ≥ g_q·(k + d).
-    EXPECT_EQ(optimum(open).transfers, q * k + q * d + x * q * (k + d) * (k + d) / M);
+    EXPECT_EQ(best_of(open).transfers, q * k + q * d + x * q * (k + d) * (k + d) / M);
 }
 
 TEST(Cost, MultiHead) {
-    const Optimum best = optimum(cost_of(hand::streamed({{"h"}, {}}), k_is_d));
+    const OptimumInLetters best = best_of(cost_of(hand::streamed({{"h"}, {}}), k_is_d));
     ASSERT_TRUE(best.closed) << best.why_not;
     EXPECT_EQ(best.transfers, Size(2) * h * q * d + Size(4) * h * x * q * d * d / M);
     EXPECT_EQ(best.at, (std::vector<std::string>{"g_h = 1", "g_q = M/(2·d)"}));
 }
 
 TEST(Cost, GroupedQuery) {
-    const KernelCost cost = cost_of(hand::streamed({{}, {"g"}}), k_is_d);
+    const CostInLetters cost = cost_of(hand::streamed({{}, {"g"}}), k_is_d);
     EXPECT_EQ(cost.num_groups, q * g / (g_q * g_g));
-    const Optimum best = optimum(cost);
+    const OptimumInLetters best = best_of(cost);
     ASSERT_TRUE(best.closed) << best.why_not;
     EXPECT_EQ(best.transfers, Size(2) * g * q * d + Size(4) * g * x * q * d * d / M);
     EXPECT_EQ(best.at, (std::vector<std::string>{"g_g·g_q = M/(2·d)"}));
 }
 
 TEST(Cost, AffineIndicesSpanBoxes) {
-    const KernelCost cost = cost_of(hand::strided_window());
-    const Size g_i = sym("g_i"), w = sym("w"), gc = sym("g_c");
+    const CostInLetters cost = cost_of(hand::strided_window());
+    const Size g_i = letter("g_i"), w = letter("w"), gc = letter("g_c");
     // Σ|c|(t − 1) + 1 with c = 2 for i and 1 for w.
     EXPECT_EQ(cost.per_group, (Size(2) * (g_i - Size(1)) + w) * gc + w + g_i * gc);
     // A window's rest, w - 2 for one group of i, comes once a group: long groups of i, and one of c.
-    const Optimum best = optimum(cost);
+    const OptimumInLetters best = best_of(cost);
     ASSERT_TRUE(best.closed) << best.why_not;
-    const Size values = sym("i") * c;
+    const Size values = letter("i") * c;
     EXPECT_EQ(best.transfers, Size(3) * values + Size(6) * values * (w - Size(1)) / M);
     EXPECT_EQ(best.at, (std::vector<std::string>{"g_c = 1", "g_i = M/3"}));
 }
@@ -98,9 +100,9 @@ TEST(Cost, WithoutReuseEverySizeIsBest) {
     const AxisId i = m.axis("i"), j = m.axis("j");
     const ArrayId X = m.input("X", {i, j}), Y = m.output("Y", {i, j});
     m.kernel.stages.emplace_back(Block{{hand::map(Y, hand::exp(m.get(X)))}});
-    const Optimum best = optimum(cost_of(m.finish("Y", {i, j})));
+    const OptimumInLetters best = best_of(cost_of(m.finish("Y", {i, j})));
     ASSERT_TRUE(best.closed);
-    EXPECT_EQ(best.transfers, Size(2) * sym("i") * sym("j"));
+    EXPECT_EQ(best.transfers, Size(2) * letter("i") * letter("j"));
 }
 
 TEST(Cost, ThreeBalancedFactors) {
@@ -112,12 +114,14 @@ TEST(Cost, ThreeBalancedFactors) {
                   E = m.output("E", {i, j, l});
     m.kernel.stages.emplace_back(
         Loop{r, {}, {{E, 0.0}}, {fold(E, ReduceOp::sum, {r}, m.get(A) * m.get(B) * m.get(C), m.get(E))}});
-    const Optimum best = optimum(cost_of(m.finish("E", {i, j, l})));
+    const OptimumInLetters best = best_of(cost_of(m.finish("E", {i, j, l})));
     ASSERT_TRUE(best.closed) << best.why_not;
-    EXPECT_EQ(best.transfers, Size(3) * a * b * c * k * sym("M", Rational(-1, 3)) + a * b * c);
+    EXPECT_EQ(best.transfers, Size(3) * a * b * c * k * letter("M", Rational(-1, 3)) + a * b * c);
 }
 
 TEST(Cost, Dominance) {
+    const Size q{axis_symbol(0), 1}, d{axis_symbol(1), 1}, k{axis_symbol(2), 1}, g_q{group_symbol(0), 1},
+        s_x{stream_symbol(3), 1};
     EXPECT_TRUE(never_above(g_q, g_q * d));
     EXPECT_TRUE(never_above(g_q * d, q * d)) << "a group is at most its axis";
     EXPECT_FALSE(never_above(Size(2) * g_q, g_q * d));
@@ -129,17 +133,11 @@ TEST(Cost, Dominance) {
 
 // ---- exact counts
 
-KernelPlan plan_with(const std::map<std::string, std::int64_t>& group, const std::map<std::string, std::int64_t>& stream) {
-    KernelPlan plan;
-    for (const auto& [axis, size] : group) plan.group[axis] = {size, "", false};
-    for (const auto& [axis, size] : stream) plan.stream[axis] = {size, "", false};
-    return plan;
-}
-
 TEST(ExactCosts, Matmul) {
     const Derived m = hand::matmul();
     const Extents e = extents(m, {{"a", 10}, {"b", 7}, {"c", 9}});
-    const ExactCosts costs = exact_costs(m, m.kernels[0], e, plan_with({{"a", 4}, {"c", 5}}, {{"b", 3}}));
+    const ExactCosts costs = exact_costs(m, m.kernels[0], e,
+                                         tile_sizes(m, m.kernels[0], e, {{"a", 4}, {"c", 5}}, {{"b", 3}}));
     EXPECT_EQ(costs.groups, 6);
     EXPECT_EQ(costs.loaded, 10 * 7 * 2 + 7 * 9 * 3);
     EXPECT_EQ(costs.stored, 90);
@@ -152,7 +150,7 @@ TEST(ExactCosts, Matmul) {
 TEST(ExactCosts, MaskedChunksAreSkipped) {
     const Derived m = hand::streamed({{}, {}, true});
     const Extents e = extents(m, {{"q", 8}, {"x", 8}, {"k", 2}, {"d", 3}});
-    const ExactCosts costs = exact_costs(m, m.kernels[0], e, plan_with({{"q", 2}}, {{"x", 2}}));
+    const ExactCosts costs = exact_costs(m, m.kernels[0], e, tile_sizes(m, m.kernels[0], e, {{"q", 2}}, {{"x", 2}}));
     EXPECT_EQ(costs.chunks_run, 1 + 2 + 3 + 4);
     EXPECT_EQ(costs.chunks_skipped, 3 + 2 + 1);
     EXPECT_EQ(costs.loaded, 8 * 2 + 10 * 2 * (2 + 3));
@@ -163,18 +161,17 @@ TEST(ExactCosts, AreSymbolicCostsWhereSizesDivide) {
                              hand::streamed_window(), hand::pointwise()}) {
         const Kernel& kernel = m.kernels[0];
         Extents e(m.diagram.axes.size());
-        KernelPlan plan;
+        NamedSizes group, stream;
         for (std::size_t i = 0; i < e.size(); ++i) e[i] = 12 * static_cast<std::int64_t>(i + 1);
         if (const auto n = m.diagram.find_axis("n")) e[static_cast<std::size_t>(*n)] = 1000;
-        for (const AxisId axis : default_grouped(kernel)) plan.group[m.diagram.axis(axis).name] = {4, "", false};
-        for (const AxisId axis : cost_of(m).streamed) plan.stream[m.diagram.axis(axis).name] = {3, "", false};
-        const auto value = [&](const std::string& symbol) -> std::optional<double> {
-            if (symbol.starts_with("g_")) return 4;
-            if (symbol.starts_with("s_")) return 3;
-            return static_cast<double>(e[static_cast<std::size_t>(m.diagram.find_axis(symbol).value())]);
+        for (const AxisId axis : default_grouped(kernel)) group[m.diagram.axis(axis).name] = 4;
+        for (const AxisId axis : cost_of(m).streamed) stream[m.diagram.axis(axis).name] = 3;
+        const auto value = [&](Symbol symbol) -> std::optional<double> {
+            if (symbol.kind == SymbolKind::group) return 4;
+            return symbol.kind == SymbolKind::stream ? 3 : axis_values(e)(symbol);
         };
-        const KernelCost symbolic = cost_of(m);
-        const ExactCosts exact = exact_costs(m, kernel, e, plan);
+        const KernelCost symbolic = cost_of(m).cost;
+        const ExactCosts exact = exact_costs(m, kernel, e, tile_sizes(m, kernel, e, group, stream));
         EXPECT_DOUBLE_EQ(symbolic.transfers.evaluate(value).value(), static_cast<double>(exact.transfers())) << kernel.name;
         EXPECT_DOUBLE_EQ(symbolic.num_groups.evaluate(value).value(), static_cast<double>(exact.groups));
         double memory = 0;
@@ -209,19 +206,17 @@ TEST(ExactCosts, AreWhatTheInterpreterCounts) {
         if (const auto n = m.diagram.find_axis("n"))
             e[static_cast<std::size_t>(*n)] = 2 * (e[static_cast<std::size_t>(*m.diagram.find_axis("i"))] - 1) +
                                               e[static_cast<std::size_t>(*m.diagram.find_axis("w"))];
-        KernelPlan plan;
+        NamedSizes group, stream;
         for (const AxisId axis : kernel.group_axes)
-            if (random() % 3 != 0)
-                plan.group[m.diagram.axis(axis).name] = {from(1, e[static_cast<std::size_t>(axis)] + 1), "", false};
+            if (random() % 3 != 0) group[m.diagram.axis(axis).name] = from(1, e[at(axis)] + 1);
         for (const AxisId axis : cost_of(m).streamed)
-            if (random() % 4 != 0)
-                plan.stream[m.diagram.axis(axis).name] = {from(1, e[static_cast<std::size_t>(axis)]), "", false};
+            if (random() % 4 != 0) stream[m.diagram.axis(axis).name] = from(1, e[at(axis)]);
         Values values(m.diagram.arrays.size());
         for (const ArrayId input : m.diagram.inputs)
             values[static_cast<std::size_t>(input)] = std::vector<double>(
                 static_cast<std::size_t>(count_values(m.diagram, input, e)), 0.5);
-        const KernelCounts counted = interpret(expand(m, e, Plan{"", {plan}}), values).at(0);
-        const ExactCosts costs = exact_costs(m, kernel, e, plan);
+        const KernelCounts counted = interpret(program_with(m, e, group, stream), values).at(0);
+        const ExactCosts costs = exact_costs(m, kernel, e, tile_sizes(m, kernel, e, group, stream));
         ASSERT_EQ(counted.transfers_loaded, costs.loaded) << kernel.name << " case " << i;
         ASSERT_EQ(counted.transfers_stored, costs.stored) << kernel.name << " case " << i;
         ASSERT_EQ(counted.peak_values, costs.peak_memory) << kernel.name << " case " << i;
@@ -233,16 +228,18 @@ TEST(ExactCosts, AreWhatTheInterpreterCounts) {
 
 TEST(ExactCosts, LargeAndHugeSizesTakeNoTime) {
     const Derived m = hand::streamed({{"h"}, {}, true});
-    const ExactCosts many = exact_costs(m, m.kernels[0],
-                                        extents(m, {{"h", 64}, {"q", 1 << 20}, {"x", 1 << 20}, {"k", 64}, {"d", 64}}),
-                                        plan_with({{"h", 1}, {"q", 16}}, {{"x", 16}}));
+    const ExactCosts many = exact_costs(
+        m, m.kernels[0], extents(m, {{"h", 64}, {"q", 1 << 20}, {"x", 1 << 20}, {"k", 64}, {"d", 64}}),
+        tile_sizes(m, m.kernels[0], extents(m, {{"h", 64}, {"q", 1 << 20}, {"x", 1 << 20}, {"k", 64}, {"d", 64}}),
+                   {{"h", 1}, {"q", 16}}, {{"x", 16}}));
     const std::int64_t n = std::int64_t{1} << 16;
     EXPECT_EQ(many.groups, 64 * n);
     EXPECT_EQ(many.chunks_run, 64 * n * (n + 1) / 2);
     const std::int64_t huge = std::int64_t{1} << 30;
     const Derived mm = hand::matmul();
-    const ExactCosts costs = exact_costs(mm, mm.kernels[0], extents(mm, {{"a", huge}, {"b", huge}, {"c", huge}}),
-                                         plan_with({{"a", 1}, {"c", 1}}, {}));
+    const ExactCosts costs = exact_costs(
+        mm, mm.kernels[0], extents(mm, {{"a", huge}, {"b", huge}, {"c", huge}}),
+        tile_sizes(mm, mm.kernels[0], extents(mm, {{"a", huge}, {"b", huge}, {"c", huge}}), {{"a", 1}, {"c", 1}}, {}));
     EXPECT_EQ(costs.transfers(), std::int64_t{1} << 62) << "counts stop there";
 }
 
@@ -252,7 +249,7 @@ TEST(Work, CountsOperationsByKind) {
     const Derived m = hand::streamed({{}, {}, true});
     const Extents e = extents(m, {{"q", 8}, {"x", 8}, {"k", 5}, {"d", 3}});
     const Liveness live = liveness(m, m.kernels[0]);
-    const TileCounter counter(m, m.kernels[0], live, e, tile_sizes(m, m.kernels[0], e, plan_with({{"q", 2}}, {{"x", 2}})));
+    const TileCounter counter(m, m.kernels[0], live, e, tile_sizes(m, m.kernels[0], e, {{"q", 2}}, {{"x", 2}}));
     const WorkTotals work = total_work(counter, statement_work(m.diagram, m.kernels[0]));
     const std::int64_t points = 10 * 2 * 2;  // of q and x in the chunks that run
     EXPECT_EQ(work.of(OpKind::fma), points * (5 + 3) + 10 * 2 * (3 + 1)) << "both contractions, and O and z rescaled";
@@ -280,7 +277,7 @@ TEST(CostReport, SaysItInThePapersLetters) {
     EXPECT_EQ(tied.json["kernels"][0]["tied"]["optimum"]["closed"], true);
 
     const Extents e = extents(m, {{"q", 100}, {"x", 50}, {"k", 64}, {"d", 64}});
-    const TileSizes sizes = tile_sizes(m, m.kernels[0], e, plan_with({{"q", 10}}, {{"x", 25}}));
+    const TileSizes sizes = tile_sizes(m, m.kernels[0], e, {{"q", 10}}, {{"x", 25}});
     const CostReport numbers = cost_report(m, CostNumbers{e, {sizes}, 1000.0});
     const auto& counted = numbers.json["kernels"][0]["numbers"];
     EXPECT_EQ(counted["groups"], 10);

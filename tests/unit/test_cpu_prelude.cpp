@@ -8,6 +8,7 @@
 #include <random>
 
 #include "emit/cpu/prelude.hpp"
+#include "machine/processor.hpp"
 #include "run/jit.hpp"
 #include "run/tensor.hpp"
 
@@ -60,7 +61,7 @@ struct Target {
 };
 
 std::vector<Target> targets() {
-    return {{"native", cpu::native_vector_bytes(), {}, {}},
+    return {{"native", native_vector_bytes(), {}, {}},
             {"AVX2", 32, {"-march=x86-64-v3"}, {"avx2", "fma", "f16c"}},
             {"SSE2", 16, {"-march=x86-64"}, {}}};
 }

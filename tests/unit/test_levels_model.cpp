@@ -17,10 +17,10 @@ TEST(LevelsModel, ACacheHoldsWhatItsChildrenHold) {
     ASSERT_TRUE(levels.ok());
     ASSERT_EQ(levels->size(), 3U);
     const ModelLevel &l2 = (*levels)[0], &smem = (*levels)[1], &registers = (*levels)[2];
-    EXPECT_EQ(l2.rule, "Theorem 2");
+    EXPECT_EQ(l2.rule, LevelRule::cache);
     EXPECT_DOUBLE_EQ(l2.memory_bytes, 132 * kib(227)) << "not the 50 MiB that it has";
     EXPECT_DOUBLE_EQ(l2.seconds_per_byte, 1 / 3352e9);
-    EXPECT_EQ(smem.rule, "Eq. 5");
+    EXPECT_EQ(smem.rule, LevelRule::pipe);
     EXPECT_TRUE(smem.is_core);
     EXPECT_DOUBLE_EQ(smem.memory_bytes, kib(227));
     EXPECT_DOUBLE_EQ(smem.seconds_per_byte, 1 / 12e12);
@@ -35,8 +35,8 @@ TEST(LevelsModel, ClustersTakeFromThePipeWhatTheyExchange) {
     const auto levels = model_levels(h800, {2, 1});
     ASSERT_TRUE(levels.ok());
     const ModelLevel &x = (*levels)[1], &core = (*levels)[2];
-    EXPECT_EQ(x.rule, "Theorem 3");
-    EXPECT_EQ(core.rule, "Theorem 3");
+    EXPECT_EQ(x.rule, LevelRule::link);
+    EXPECT_EQ(core.rule, LevelRule::link);
     EXPECT_DOUBLE_EQ(x.memory_bytes, 2 * core.memory_bytes);
     EXPECT_NEAR(x.seconds_per_byte, from_l2 - 1 / 3.27e12, 1e-22);
     EXPECT_NEAR(core.seconds_per_byte, 1 / 3.27e12, 1e-22);
@@ -75,7 +75,7 @@ TEST(LevelsModel, DevicesExchangeWhatTheyHold) {
     const auto levels = model_levels(machine("h100-sxm5"), {1, 4});
     ASSERT_TRUE(levels.ok());
     const ModelLevel &top = (*levels)[0], &child = (*levels)[1], &l2 = (*levels)[2];
-    EXPECT_EQ(top.rule, "A.2.3");
+    EXPECT_EQ(top.rule, LevelRule::devices);
     EXPECT_DOUBLE_EQ(top.memory_bytes, 4 * 80e9);
     EXPECT_DOUBLE_EQ(top.seconds_per_byte, -1 / (4 * 450e9)) << "its data is already there";
     EXPECT_DOUBLE_EQ(child.memory_bytes, 80e9);

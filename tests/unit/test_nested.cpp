@@ -137,7 +137,7 @@ TEST(Nested, SizesThatDoNotNestAreAnInternalFaultOfTheRun) {
 
 TEST(Nested, ATileThatLeavesWhatTheLevelAboveHoldsIsAnInternalFault) {
     const Example e = convolution();
-    TileProgram program = program_for(e, {{"i", 5}}, {});
+    SizedProgram program = program_for(e, {{"i", 5}}, {});
     for (Variable& v : program.kernels[0].variables)
         if (v.dims[0].axes().size() > 1)
             v.dims[0] = *v.dims[0].affine() + Affine{{}, 1};  // reaches one place past the array

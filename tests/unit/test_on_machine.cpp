@@ -6,6 +6,7 @@
 
 #include "cost/multilevel.hpp"
 #include "costed.hpp"
+#include "support/in_letters.hpp"
 
 namespace napkin {
 namespace {
@@ -99,7 +100,8 @@ TEST(OnMachine, QuantizationGainsByTermInTheClosedForm) {
         Derived derived = c.derived;
         for (Array& array : derived.diagram.arrays) array.type = type;
         const Kernel& kernel = derived.kernels[0];
-        return optimum(with_tied(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes), {{"k", "d"}}));
+        return optimum(with_tied(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes),
+                                 tied_letters(derived.diagram, {{"k", "d"}})));
     };
     const char* contraction =
         "f(A[q, d], B[d, x]) -> C[q, x]\n    C[q, x] = sum(d) A[q, d] * B[d, x]\nsizes q = x = d = 8192\n";
@@ -111,7 +113,7 @@ TEST(OnMachine, QuantizationGainsByTermInTheClosedForm) {
         ASSERT_EQ(wide.size(), 2U);
         EXPECT_EQ(narrow[1].beta, beta);
         EXPECT_EQ(wide[0].alpha, Size(2) * narrow[0].alpha);
-        EXPECT_EQ(wide[1].alpha, *Size(2).pow(Rational(1) + beta) * narrow[1].alpha) << to_string(wide[1].alpha);
+        EXPECT_EQ(wide[1].alpha, *Size(2).pow(Rational(1) + beta) * narrow[1].alpha) << "β = " << to_string(beta);
     }
 }
 
@@ -154,7 +156,7 @@ TEST(OnMachine, LinksThatAreNotThere) {
     options.levels = {1, 8};
     const KernelOnMachine eight = place(c, options).value(), one = place(c).value();
     EXPECT_GE(eight.num_groups, one.num_groups);
-    EXPECT_EQ(eight.levels[0].level.rule, "A.2.3");
+    EXPECT_EQ(eight.levels[0].level.rule, LevelRule::devices);
     EXPECT_LE(eight.levels[0].seconds, 0);
     EXPECT_GE(eight.levels[0].seconds + eight.levels[1].seconds, 0) << "what crosses between devices";
 }

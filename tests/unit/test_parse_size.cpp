@@ -8,10 +8,13 @@
 namespace napkin {
 namespace {
 
-Size s(const std::string& name, Rational exponent = 1) { return Size::symbol(name, exponent); }
+SymbolTable table;
+
+Size s(const std::string& name, Rational exponent = 1) { return {table(name), exponent}; }
+std::string to_string(const Size& size, bool ascii = false) { return napkin::to_string(size, table.names(), ascii); }
 
 Size read(const std::string& text) {
-    const auto parsed = parse_size(text);
+    const auto parsed = parse_size(text, table);
     if (const auto* error = std::get_if<SizeSyntaxError>(&parsed)) {
         ADD_FAILURE() << text << ": " << error->message << " at " << error->at;
         return {};
@@ -51,7 +54,7 @@ TEST(ParseSize, WhatPrintsReadsBack) {
 
 TEST(ParseSize, SaysWhereItStopsBeingAFormula) {
     const auto at = [](const std::string& text) {
-        const auto parsed = parse_size(text);
+        const auto parsed = parse_size(text, table);
         EXPECT_TRUE(std::holds_alternative<SizeSyntaxError>(parsed)) << text;
         return std::holds_alternative<SizeSyntaxError>(parsed) ? std::get<SizeSyntaxError>(parsed).at : std::size_t{999};
     };
@@ -83,7 +86,7 @@ TEST(ParseSize, RandomTextIsAFormulaOrAnError) {
         std::mt19937 random(seed);
         std::string text;
         for (unsigned count = random() % 12; count > 0; --count) text += parts[random() % parts.size()];
-        const auto parsed = parse_size(text);
+        const auto parsed = parse_size(text, table);
         if (const auto* size = std::get_if<Size>(&parsed)) {
             EXPECT_EQ(read(to_string(*size)), *size) << text << ", seed " << seed;
         } else {

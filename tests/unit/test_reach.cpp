@@ -13,6 +13,7 @@
 namespace napkin {
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// A diagram's last output at given inputs, with its bounds as it stands.

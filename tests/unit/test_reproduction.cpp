@@ -52,9 +52,10 @@ TEST(ReproductionValue, PathsFindSumAndCount) {
 }
 
 TEST(ReproductionValue, FormulasAddUp) {
-    const auto value = formula_of("2 * m/kernels/0/H + m/kernels/1/H ^ 2 / m/kernels/0/H", results);
+    SymbolTable symbols;
+    const auto value = formula_of("2 * m/kernels/0/H + m/kernels/1/H ^ 2 / m/kernels/0/H", results, symbols);
     ASSERT_TRUE(std::holds_alternative<Size>(value));
-    EXPECT_EQ(to_string(std::get<Size>(value)), "9/2·q·d");
+    EXPECT_EQ(to_string(std::get<Size>(value), symbols.names()), "9/2·q·d");
 }
 
 TEST(ReproductionValue, MistakesArePointedAt) {
@@ -71,8 +72,9 @@ TEST(ReproductionValue, MistakesArePointedAt) {
     EXPECT_EQ(error("10^400").message, "the value is not finite");
     EXPECT_FALSE(error(std::string(100000, '(')).message.empty());
     EXPECT_FALSE(error("count(1)").message.empty());
-    EXPECT_TRUE(std::holds_alternative<ValueError>(formula_of("1 / (m/kernels/0/H + m/kernels/1/H ^ 2)", results)));
-    EXPECT_TRUE(std::holds_alternative<ValueError>(formula_of("9007199254740992^64", results)));
+    SymbolTable symbols;
+    EXPECT_TRUE(std::holds_alternative<ValueError>(formula_of("1 / (m/kernels/0/H + m/kernels/1/H ^ 2)", results, symbols)));
+    EXPECT_TRUE(std::holds_alternative<ValueError>(formula_of("9007199254740992^64", results, symbols)));
 }
 
 Result<Reproduction> read(const std::string& rows, const std::string& queries = "a = \"cost a.nk\"") {

@@ -29,7 +29,7 @@ void expect_outputs(const Example& e, const Values& expected, const Values& actu
 }
 
 std::vector<KernelCounts> run(const Example& e, const Sizes& group, const Sizes& stream) {
-    const TileProgram program = program_for(e, group, stream);
+    const SizedProgram program = program_for(e, group, stream);
     EXPECT_THAT(verify(program), IsEmpty());
     const Values expected = defined(e);
     Values values = random_inputs(e.derived.diagram, e.extents, 1);
@@ -121,7 +121,7 @@ TEST(Tile, AnArrayOfAnEarlierKernelIsLoadedByPattern) {
     const Example e = two_kernels();
     const auto counts = run(e, {{"i", 4}}, {});
     EXPECT_EQ(counts.at(1).by_array.at("T"), 6 + 2);
-    const TileProgram program = program_for(e, {{"i", 4}}, {});
+    const SizedProgram program = program_for(e, {{"i", 4}}, {});
     ASSERT_EQ(program.kernels.at(1).variables.size(), 3U);
     EXPECT_EQ(program.kernels.at(1).variables[0].name, "T");
     EXPECT_EQ(program.kernels.at(1).variables[1].name, "T_2");
@@ -132,7 +132,7 @@ TEST(Tile, WhatIsNotThereIsAnInternalFault) {
     Values none(e.derived.diagram.arrays.size());
     EXPECT_THROW(interpret(program_for(e, {}, {}), none), InternalError);
 
-    TileProgram program = program_for(e, {}, {});
+    SizedProgram program = program_for(e, {}, {});
     program.kernels[0].body.erase(program.kernels[0].body.begin());  // the state's initialisation
     Values values = random_inputs(e.derived.diagram, e.extents, 1);
     EXPECT_THROW(interpret(program, values), InternalError);

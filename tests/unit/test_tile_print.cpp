@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(TilePrint, ReadsAsPseudocode) {
-    const TileProgram program = program_for(matmul(4096, 1024, 4096), {{"a", 192}, {"c", 64}}, {{"b", 32}});
+    const SizedProgram program = program_for(matmul(4096, 1024, 4096), {{"a", 192}, {"c", 64}}, {{"b", 32}});
     EXPECT_EQ(to_string(program),
               "tiles of \n"
               "sizes a = 4096, b = 1024, c = 4096\n"
@@ -33,7 +33,7 @@ TEST(TilePrint, ReadsAsPseudocode) {
               "  9      free C\n");
 }
 
-void expect_reads_back(const Example& e, const TileProgram& program) {
+void expect_reads_back(const Example& e, const SizedProgram& program) {
     const std::string text = to_string(program);
     const auto parsed = parse_tile(text, e.derived);
     ASSERT_TRUE(parsed.ok()) << render(parsed.errors()) << text;
@@ -48,7 +48,7 @@ void expect_reads_back(const Example& e, const TileProgram& program) {
     }
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
         EXPECT_EQ(parsed->kernels[k].name, program.kernels[k].name);
-        EXPECT_EQ(parsed->kernels[k].groups, program.kernels[k].groups);
+        EXPECT_EQ(groups_of(parsed->kernels[k], parsed->sizes[k]), groups_of(program.kernels[k], program.sizes[k]));
         EXPECT_EQ(parsed->kernels[k].variables, program.kernels[k].variables);
     }
 }
@@ -79,12 +79,12 @@ TEST(TilePrint, ExpressionsReadBack) {
         expect_reads_back(e, program_for(e, {{"i", 2}}, {}));
         const auto parsed = parse_tile(to_string(program_for(e, {}, {})), e.derived);
         ASSERT_TRUE(parsed.ok());
-        const auto body = [](const TileProgram& p) {
+        const auto body = [](const SizedProgram& p) {
             for (const TileStatement& s : p.kernels[0].body)
                 if (const auto* c = std::get_if<Compute>(&s)) return c->body;
             return Expr{};
         };
-        const TileProgram program = program_for(e, {}, {});
+        const SizedProgram program = program_for(e, {}, {});
         EXPECT_TRUE(equal(body(program), body(*parsed))) << to_string(program);
     };
     using E = const Expr&;

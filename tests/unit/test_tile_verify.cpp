@@ -12,11 +12,16 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TileKernel& kernel(TileProgram& p) { return p.kernels.at(0); }
-std::vector<TileStatement>& body(TileProgram& p) { return kernel(p).body; }
+TileKernel& kernel(SizedProgram& p) { return p.kernels.at(0); }
+std::vector<TileStatement>& body(SizedProgram& p) { return kernel(p).body; }
+
+void group(SizedProgram& p, AxisId axis, std::int64_t size) {
+    kernel(p).group_axes.push_back(axis);
+    p.sizes[0].group[static_cast<std::size_t>(axis)] = size;
+}
 
 /// Changes the first loop of the kernel.
-void edit_loop(TileProgram& p, const std::function<void(TileLoop&)>& change) {
+void edit_loop(SizedProgram& p, const std::function<void(TileLoop&)>& change) {
     for (TileStatement& s : body(p))
         if (auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
             TileLoop copy = **loop;
@@ -48,7 +53,7 @@ T& get(std::vector<TileStatement>& list, std::size_t n = 0) {
     return std::get<T>(list[find<T>(list, n)]);
 }
 
-VariableId variable(const TileProgram& p, const std::string& name) {
+VariableId variable(const SizedProgram& p, const std::string& name) {
     const auto& variables = p.kernels.at(0).variables;
     for (std::size_t v = 0; v < variables.size(); ++v)
         if (variables[v].name == name) return static_cast<VariableId>(v);
@@ -58,7 +63,7 @@ VariableId variable(const TileProgram& p, const std::string& name) {
 struct Rule {
     const char* name;
     Example (*example)();
-    void (*break_it)(TileProgram&);
+    void (*break_it)(SizedProgram&);
     const char* message;
 };
 
@@ -67,7 +72,8 @@ std::ostream& operator<<(std::ostream& out, const Rule& rule) { return out << ru
 class TileVerifier : public ::testing::TestWithParam<Rule> {};
 
 TEST_P(TileVerifier, SaysWhichRuleIsBroken) {
-    TileProgram program = program_for(GetParam().example(), {{"a", 3}, {"c", 2}, {"q", 2}, {"i", 4}}, {{"b", 4}, {"x", 3}});
+    SizedProgram program = program_for(GetParam().example(), {{"a", 3}, {"c", 2}, {"q", 2}, {"i", 4}},
+                                       {{"b", 4}, {"x", 3}});
     ASSERT_THAT(verify(program), IsEmpty());
     GetParam().break_it(program);
     EXPECT_THAT(verify(program), Contains(HasSubstr(GetParam().message)));
@@ -76,26 +82,22 @@ TEST_P(TileVerifier, SaysWhichRuleIsBroken) {
 Example small_matmul() { return matmul(); }
 Example causal_mean() { return weighted_mean(true); }
 
-using P = TileProgram;
+using P = SizedProgram;
 const Rule rules[] = {
     // sizes
-    {"GroupBelowOne", small_matmul, [](P& p) { kernel(p).groups[0].second = 0; }, "the group size of a is 0, below 1"},
-    {"GroupPastExtent", small_matmul, [](P& p) { kernel(p).groups[0].second = 8; },
+    {"GroupBelowOne", small_matmul, [](P& p) { p.sizes[0].group[0] = -1; }, "the group size of a is -1, below 1"},
+    {"GroupPastExtent", small_matmul, [](P& p) { p.sizes[0].group[0] = 8; },
      "the group size of a is 8, past its extent 7"},
-    {"GroupedTwice", small_matmul, [](P& p) { kernel(p).groups.push_back(kernel(p).groups[0]); },
-     "axis a is grouped twice"},
-    {"NoSuchGroupAxis", small_matmul, [](P& p) { kernel(p).groups[0].first = 9; },
-     "axis 9 of its groups does not exist"},
-    {"ChunkBelowOne", small_matmul, [](P& p) { edit_loop(p, [](TileLoop& l) { l.chunk = 0; }); },
-     "the stream size of b is 0, below 1"},
-    {"ChunkPastExtent", small_matmul, [](P& p) { edit_loop(p, [](TileLoop& l) { l.chunk = 11; }); },
+    {"GroupedTwice", small_matmul, [](P& p) { kernel(p).group_axes.push_back(0); }, "axis a is grouped twice"},
+    {"NoSuchGroupAxis", small_matmul, [](P& p) { kernel(p).group_axes[0] = 9; }, "axis 9 of its groups does not exist"},
+    {"ChunkBelowOne", small_matmul, [](P& p) { p.sizes[0].stream[1] = -1; }, "the stream size of b is -1, below 1"},
+    {"ChunkPastExtent", small_matmul, [](P& p) { p.sizes[0].stream[1] = 11; },
      "the stream size of b is 11, past its extent 10"},
-    {"GroupedAndStreamed", small_matmul, [](P& p) { kernel(p).groups.emplace_back(1, 2); },
-     "axis b is both grouped and streamed"},
+    {"GroupedAndStreamed", small_matmul, [](P& p) { group(p, 1, 2); }, "axis b is both grouped and streamed"},
     {"LoopInItself", small_matmul,
      [](P& p) {
          edit_loop(p, [](TileLoop& l) {
-             l.body.insert(l.body.begin(), std::make_shared<const TileLoop>(TileLoop{l.axis, 1, {}, {}}));
+             l.body.insert(l.body.begin(), std::make_shared<const TileLoop>(TileLoop{l.axis, {}, {}}));
          });
      },
      "the loop over b stands inside a loop over b"},
@@ -193,8 +195,7 @@ const Rule rules[] = {
      "the body of B mentions axis 17, which does not exist"},
     {"NoBody", maps, [](P& p) { get<Compute>(body(p)).body = nullptr; }, "B is computed from nothing"},
     // reductions
-    {"ReducesGroupedAxis", convolution, [](P& p) { kernel(p).groups.emplace_back(1, 2); },
-     "Y reduces over the grouped axis w"},
+    {"ReducesGroupedAxis", convolution, [](P& p) { group(p, 1, 2); }, "Y reduces over the grouped axis w"},
     {"ReducesTwice", convolution, [](P& p) { get<Compute>(body(p)).reduce_axes = {1, 1}; }, "Y reduces over w twice"},
     {"ReducesOwnAxis", convolution, [](P& p) { get<Compute>(body(p)).reduce_axes = {0, 1}; },
      "Y reduces over its own axis i"},
@@ -237,7 +238,7 @@ const Rule rules[] = {
          edit_loop(p, [&](TileLoop& l) { l.body.push_back(store); });
      },
      "C is stored at the same points in every iteration of the loop over b"},
-    {"StoredByGroupsOfAnotherAxis", convolution, [](P& p) { kernel(p).groups.emplace_back(2, 3); },
+    {"StoredByGroupsOfAnotherAxis", convolution, [](P& p) { group(p, 2, 3); },
      "Y is stored at the same points by every group of n"},
     {"StoredWhereChunksAreSkipped", two_loops,
      [](P& p) {

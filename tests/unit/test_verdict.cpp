@@ -11,6 +11,7 @@
 namespace napkin {
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// The outputs' bounds of a diagram that is evaluated as it stands.

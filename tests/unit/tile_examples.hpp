@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "derive/evaluate_derived.hpp"
-#include "tile/expand.hpp"
+#include "support/sizes.hpp"
 #include "tile/interpret.hpp"
 #include "tile/print.hpp"
 #include "tile/verify.hpp"
@@ -171,19 +171,7 @@ inline Example two_kernels() {
     return e;
 }
 
-using Sizes = std::map<std::string, std::int64_t>;
-
-inline Plan plan_for(const Derived& derived, const Sizes& group, const Sizes& stream) {
-    Plan plan;
-    for (const Kernel& kernel : derived.kernels) {
-        KernelPlan k;
-        k.kernel = kernel.name;
-        for (const auto& [axis, size] : group) k.group[axis] = {size, "", true};
-        for (const auto& [axis, size] : stream) k.stream[axis] = {size, "", true};
-        plan.kernels.push_back(k);
-    }
-    return plan;
-}
+using Sizes = NamedSizes;
 
 inline PartitionSizes partition_for(const Diagram& diagram, const Sizes& group, const Sizes& stream) {
     PartitionSizes sizes{std::vector<std::int64_t>(diagram.axes.size(), 0),
@@ -195,8 +183,8 @@ inline PartitionSizes partition_for(const Diagram& diagram, const Sizes& group, 
     return sizes;
 }
 
-inline TileProgram program_for(const Example& e, const Sizes& group, const Sizes& stream) {
-    return expand(e.derived, e.extents, plan_for(e.derived, group, stream));
+inline SizedProgram program_for(const Example& e, const Sizes& group, const Sizes& stream) {
+    return program_with(e.derived, e.extents, group, stream);
 }
 
 }  // namespace napkin::tile_examples

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "check/validate.hpp"
+#include "diagram/symbol_names.hpp"
 #include "napkin/command.hpp"
 #include "run/derivation.hpp"
 
@@ -63,8 +64,8 @@ Json derivation_json(const Derived& derived) {
         Json entry = {{"chosen", region.chosen}, {"alternatives", Json::array()}};
         for (const Alternative& a : region.alternatives)
             entry["alternatives"].push_back({{"kernels", gatherings_text(derived.diagram, a.kernels)},
-                                             {"flops", to_string(a.flops)},
-                                             {"transfers", to_string(a.transfers)},
+                                             {"flops", to_string(a.flops, symbol_names(derived.diagram))},
+                                             {"transfers", to_string(a.transfers, symbol_names(derived.diagram))},
                                              {"condition", a.condition}});
         document["regions"].push_back(std::move(entry));
     }

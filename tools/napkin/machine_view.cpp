@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
+#include "machine/figures.hpp"
 #include "machine/peaks.hpp"
 #include "machine/possible.hpp"
-#include "machine/quantity.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 
@@ -35,7 +35,7 @@ public:
     std::string run() {
         std::string out = fmt::format("{}  {}\n", bold(m_.name, color_), m_.description);
         out += table(core(), {}, "  ");
-        out += section("Levels", levels(), {1, 2, 3, 4, 5});
+        out += section("Levels", levels(), {1, 2, 3, 4, 5, 6, 7, 8});
         out += section("Units, operations a clock of one core and peak of all", units(), {2, 3});
         out += section("Ridge points, FLOP/byte: below, the pipe binds; above, the unit", ridge_points(), ridge_columns());
         out += section("Links among the instances of a level: cross transfer", cross_transfers(), {2, 3, 4});
@@ -65,26 +65,23 @@ private:
 
     Rows core() {
         Rows rows;
-        const auto add = [&](const char* what, const Figure& figure, Dimension dimension, const char* after = "") {
-            rows.push_back({what, quantity_text(figure.value, dimension) + after + mark(figure.source)});
-        };
         rows.push_back({"kind", m_.kind == MachineKind::gpu ? "gpu" : "cpu"});
-        add("cores", m_.cores, Dimension::number);
-        add("clock", m_.clock_hz, Dimension::hertz);
-        if (m_.vector_bits.value > 0) add("vectors", m_.vector_bits, Dimension::number, " bits");
-        if (m_.vector_registers.value > 0) add("vector registers", m_.vector_registers, Dimension::number);
-        if (m_.fma_latency_clocks.value > 0) add("multiply-add", m_.fma_latency_clocks, Dimension::number, " clocks");
-        add("line", m_.line_bytes, Dimension::bytes);
-        add("sector", m_.sector_bytes, Dimension::bytes);
-        add("launch", m_.launch_s, Dimension::seconds);
-        add("next group", m_.group_s, Dimension::seconds);
-        if (m_.power_watts) add("power", *m_.power_watts, Dimension::watts);
-        if (m_.price_usd_per_hour) add("price", *m_.price_usd_per_hour, Dimension::usd_per_hour);
+        for (const FigureKey<Machine>& k : machine_figures()) {
+            const Figure& figure = m_.*k.figure;
+            if (!figure.known()) continue;
+            std::string what = k.key;
+            std::replace(what.begin(), what.end(), '_', ' ');
+            const bool clocks = std::string_view(k.with_unit).ends_with("_clocks");
+            rows.push_back(
+                {what, quantity_text(figure.value, k.dimension) + (clocks ? " clocks" : "") + mark(figure.source)});
+        }
         return rows;
     }
 
     Rows levels() {
+        const bool cpu = m_.kind == MachineKind::cpu;
         Rows rows{{"", "capacity", "instances", "rate into one", "into all", "latency"}};
+        if (cpu) rows[0].insert(rows[0].end(), {"into one core alone", "copies", "copies of one core"});
         for (std::size_t l = 0; l < m_.levels.size(); ++l) {
             const Level& level = m_.levels[l];
             const Figure& rate = level.bandwidth_bytes_per_s;
@@ -92,6 +89,10 @@ private:
                 {level.name + (level.caches ? " (cache)" : ""), shown(level.capacity_bytes, Dimension::bytes),
                  shown(level.instances, Dimension::number), l == 0 ? "" : per_s_text(rate.value, "B") + mark(rate.source),
                  l == 0 ? "" : per_s_text(total_bandwidth(level), "B"), shown(level.latency_s, Dimension::seconds)});
+            if (!cpu || l == 0) continue;
+            for (const Figure* f : {&level.core_bandwidth_bytes_per_s, &level.copy_bandwidth_bytes_per_s,
+                                    &level.core_copy_bandwidth_bytes_per_s})
+                rows.back().push_back(per_s_text(f->value, "B") + mark(f->source));
         }
         return rows;
     }
@@ -199,37 +200,23 @@ void put(Json& object, const std::string& key, const Figure& figure) {
     sources[key] = figure.source;
     object["sources"] = std::move(sources);
 }
-void put(Json& object, const std::string& key, const std::optional<Figure>& figure) {
-    if (figure) put(object, key, *figure);
+template <class Owner>
+void put_all(Json& object, std::span<const FigureKey<Owner>> keys, const Owner& owner) {
+    for (const FigureKey<Owner>& k : keys)
+        if ((owner.*k.figure).known()) put(object, k.with_unit, owner.*k.figure);
 }
 
 Json level_json(const Level& level, bool first) {
     Json out = {{"name", level.name}, {"cache", level.caches}};
-    put(out, "capacity_bytes", level.capacity_bytes);
-    put(out, "instances", level.instances);
+    put_all(out, level_figures(), level);
     if (!first) {
         put(out, "bandwidth_bytes_per_s", level.bandwidth_bytes_per_s);
         out["total_bandwidth_bytes_per_s"] = total_bandwidth(level);
     }
-    put(out, "latency_s", level.latency_s);
     return out;
 }
 
 Json range_json(const IntegerRange& range) { return {{"from", range.from}, {"to", range.to}, {"step", range.step}}; }
-
-Json threads_json(const ThreadLimits& limits) {
-    Json out = Json::object();
-    put(out, "warp_threads", limits.warp_threads);
-    put(out, "warps_a_core", limits.warps_a_core);
-    put(out, "blocks_a_core", limits.blocks_a_core);
-    put(out, "threads_a_block", limits.threads_a_block);
-    put(out, "registers_a_core", limits.registers_a_core);
-    put(out, "registers_a_thread", limits.registers_a_thread);
-    put(out, "register_unit", limits.register_unit);
-    put(out, "block_bytes", limits.block_bytes);
-    put(out, "reserved_bytes", limits.reserved_bytes);
-    return out;
-}
 
 }  // namespace
 
@@ -249,17 +236,7 @@ std::string machine_text(const Machine& machine, bool color) { return View(machi
 
 Json machine_json(const Machine& m) {
     Json out = {{"name", m.name}, {"description", m.description}, {"kind", m.kind == MachineKind::gpu ? "gpu" : "cpu"}};
-    put(out, "cores", m.cores);
-    put(out, "clock_hz", m.clock_hz);
-    if (m.vector_bits.value > 0) put(out, "vector_bits", m.vector_bits);
-    if (m.vector_registers.value > 0) put(out, "vector_registers", m.vector_registers);
-    if (m.fma_latency_clocks.value > 0) put(out, "fma_latency_clocks", m.fma_latency_clocks);
-    put(out, "line_bytes", m.line_bytes);
-    put(out, "sector_bytes", m.sector_bytes);
-    put(out, "launch_s", m.launch_s);
-    put(out, "group_s", m.group_s);
-    put(out, "power_watts", m.power_watts);
-    put(out, "price_usd_per_hour", m.price_usd_per_hour);
+    put_all(out, machine_figures(), m);
     out["levels"] = Json::array();
     for (std::size_t l = 0; l < m.levels.size(); ++l) out["levels"].push_back(level_json(m.levels[l], l == 0));
     out["units"] = Json::array();
@@ -301,7 +278,7 @@ Json machine_json(const Machine& m) {
                                        {"source", i.source}});
         if (i.overhead_clocks.value > 0) out["instructions"].back()["overhead_source"] = i.overhead_clocks.source;
     }
-    if (m.threads) out["threads"] = threads_json(*m.threads);
+    if (m.threads) put_all(out["threads"] = Json::object(), thread_figures(), *m.threads);
     return out;
 }
 

@@ -1,12 +1,17 @@
 // `napkin machines`: the machines that plans can be made for; one of them as a file, or with all that follows from its figures.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 
+#include "machine/measured.hpp"
 #include "machine/quantity.hpp"
 #include "napkin/command.hpp"
 #include "napkin/machine_view.hpp"
+#include "run/measure_machine.hpp"
+#include "support/files.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 
@@ -19,6 +24,9 @@ struct MachinesCommand {
     std::string first, second;  ///< "show" NAME, or NAME alone
     bool toml = false;
     std::vector<std::string> block;
+    double seconds = 2;
+    std::int64_t vector_bytes = 0;
+    std::string output;
 };
 
 ExitCode list_machines(const MachinesCommand& c) {
@@ -35,7 +43,7 @@ ExitCode list_machines(const MachinesCommand& c) {
         rows.push_back({name, machine->kind == MachineKind::gpu ? "gpu" : "cpu",
                         fmt::format("{} core{}", machine->num_cores(), machine->num_cores() == 1 ? "" : "s"),
                         join(levels, ", "), peaks_text(*machine),
-                        machine->power_watts ? quantity_text(machine->power_watts->value, Dimension::watts) : ""});
+                        machine->power_watts.known() ? quantity_text(machine->power_watts.value, Dimension::watts) : ""});
     }
     c.common.json ? print(document) : print(table(rows, {2, 5}));
     return ExitCode::success;
@@ -83,39 +91,66 @@ ExitCode print_occupancy(const MachinesCommand& c, const Machine& machine) {
     return ExitCode::success;
 }
 
-ExitCode machines(const MachinesCommand& c) {
-    const bool show = c.first == "show";
-    if (show && c.second.empty()) throw UsageError("machines show: which machine? `napkin machines` lists them");
-    if (!show && !c.second.empty())
-        throw UsageError(fmt::format("machines {} {}: expected one name, or `show` before it", c.first, c.second));
-    if (c.first.empty()) return list_machines(c);
-    const auto machine = load_machine(show ? c.second : c.first);
-    if (!machine) return fail(machine.errors(), c.common);
-    if (!c.block.empty()) return print_occupancy(c, *machine);
+ExitCode show(const MachinesCommand& c, const Machine& machine, bool as_file) {
+    if (!c.block.empty()) return print_occupancy(c, machine);
     if (c.common.json) {
         Json document = json_document("machine");
-        document.update(machine_json(*machine));
+        document.update(machine_json(machine));
         print(document);
-    } else if (show && !c.toml) {
-        print(machine_text(*machine, color_on_stdout(c.common)));
     } else {
-        print(to_toml(*machine));
+        print(as_file ? to_toml(machine) : machine_text(machine, color_on_stdout(c.common)));
     }
     return ExitCode::success;
+}
+
+/// Measures the machine at hand and keeps the result where "host" finds it, or writes it as a file.
+ExitCode measure(const MachinesCommand& c) {
+    const auto machine = measure_machine(
+        {.seconds = c.seconds, .vector_bytes = static_cast<int>(c.vector_bytes), .jit = {}});
+    if (!machine) return fail(machine.errors(), c.common);
+    if (!c.output.empty()) {
+        std::ofstream file(c.output);
+        if (!(file << to_toml(*machine)) || !file.flush())
+            return fail({file_error(errno, "unwritable-file", "cannot write to " + c.output)}, c.common);
+        return ExitCode::success;
+    }
+    const auto kept = keep_measured(*machine);
+    if (!kept) return fail(kept.errors(), c.common);
+    say(fmt::format("kept as machine '{}' in {}\n", machine->name, *kept));
+    return show(c, *machine, c.toml);
+}
+
+ExitCode machines(const MachinesCommand& c) {
+    const bool shown = c.first == "show", measured = c.first == "measure";
+    if (shown && c.second.empty()) throw UsageError("machines show: which machine? `napkin machines` lists them");
+    if (!shown && !c.second.empty())
+        throw UsageError(fmt::format("machines {} {}: expected one name, or `show` before it", c.first, c.second));
+    if (!measured && (!c.output.empty() || c.vector_bytes != 0))
+        throw UsageError("--output and --vector-bytes belong to `machines measure`");
+    if (measured) return measure(c);
+    if (c.first.empty()) return list_machines(c);
+    const auto machine = load_machine(shown ? c.second : c.first);
+    if (!machine) return fail(machine.errors(), c.common);
+    return show(c, *machine, !shown || c.toml);
 }
 
 }  // namespace
 
 void add_machines(CLI::App& app, Main& main) {
     const auto c = std::make_shared<MachinesCommand>();
-    Command command(app, main, "machines",
-                    "List the machines that are known, or show one: with what follows from its figures, or as a file",
+    Command command(app, main, "machines", "List the machines that are known, show one, or measure the one at hand",
                     "napkin machines show h100-sxm5", [c] { return machines(*c); });
-    command.argument("show", c->first, "Print tables; without it, `machines NAME` prints the machine's file", false);
+    command.argument("show", c->first,
+                     "show: print tables (without it, the machine's file); measure: time this computer", false);
     command.argument("NAME", c->second, "A machine's name or .toml file; left out: list them all", false);
     command.flag("--toml", c->toml, "Print the machine as a file");
     command.list("--block", "WHAT=N", c->block,
                  "How many such blocks a core holds: threads=256,registers=64,memory=48KiB");
+    command.seconds("--seconds", c->seconds, "measure: about how long to time (default: 2)");
+    command.number(
+        "--vector-bytes", c->vector_bytes, 16, 64,
+        "measure: describe the computer as its code with vectors of 16, 32 or 64 bytes sees it, as 'host-256'");
+    command.text("--output", "FILE", c->output, "measure: write the machine there instead of keeping it as 'host'");
     command.output(c->common);
 }
 

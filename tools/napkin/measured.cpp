@@ -174,7 +174,7 @@ Json measured_json(const Measured& m) {
     document["kernels"] = Json::array();
     for (std::size_t i = 0; i < m.compilation.plan.kernels.size(); ++i) {
         Json kernel = {
-            {"name", m.compilation.plan.kernels[i].kernel},
+            {"name", m.compilation.plan.kernels[i].schedule().kernel},
             {"predicted", {{"transfers_values", r.predicted_transfers[i]}, {"memory_values", r.predicted_memory[i]}}}};
         if (!r.counted.empty()) {
             kernel["counted"] = {{"transfers_values", r.counted[i].transfers_loaded + r.counted[i].transfers_stored},

@@ -9,9 +9,9 @@ Json choice_json(const Choice& choice) {
     return {{"value", choice.value}, {"reason", choice.reason}, {"by_hand", choice.by_hand}};
 }
 
-Json choices_json(const std::map<std::string, Choice>& choices) {
+Json choices_json(const Diagram& diagram, const std::map<AxisId, Choice>& choices) {
     Json object = Json::object();
-    for (const auto& [name, choice] : choices) object[name] = choice_json(choice);
+    for (const auto& [axis, choice] : choices) object[diagram.axis(axis).name] = choice_json(choice);
     return object;
 }
 
@@ -22,17 +22,21 @@ Json plan_json(const Compilation& compilation) {
     document["kernels"] = Json::array();
     for (const KernelPlan& kernel : compilation.plan.kernels) {
         Json entry;
-        entry["name"] = kernel.kernel;
-        entry["group"] = choices_json(kernel.group);
-        entry["stream"] = choices_json(kernel.stream);
-        entry["threads"] = choice_json(kernel.threads);
-        entry["vector_axis"] = {{"value", kernel.vector_axis}, {"reason", kernel.vector_axis_reason}};
-        entry["block_rows"] = choice_json(kernel.block_rows);
-        entry["block_vectors"] = choice_json(kernel.block_vectors);
-        entry["predicted"] = {{"transfers_values", kernel.transfers_values},
+        const ScheduledKernel& s = kernel.scheduled;
+        const Diagram& diagram = s.program->diagram;
+        entry["name"] = s.schedule.kernel;
+        entry["group"] = choices_json(diagram, s.schedule.group);
+        entry["stream"] = choices_json(diagram, s.schedule.stream);
+        entry["threads"] = choice_json(s.schedule.threads);
+        entry["vector_axis"] = {{"value", s.schedule.vector_axis < 0 ? "" : diagram.axis(s.schedule.vector_axis).name},
+                                {"reason", s.schedule.vector_axis_reason}};
+        entry["panel_vectors"] = s.schedule.panel_vectors;
+        entry["schedule"] = to_string(*s.program, *s.kernel, s.schedule);
+        entry["arena"] = {{"bytes", s.arena_bytes()}, {"tile_bytes", s.held_values * s.value_bytes()}};
+        entry["predicted"] = {{"transfers_values", kernel.time.transfers},
                               {"memory_values", kernel.memory_values},
-                              {"seconds", kernel.predicted_seconds},
-                              {"bound_by", kernel.bound_by}};
+                              {"seconds", kernel.time.seconds},
+                              {"bound_by", kernel.time.busy.front().what}};
         document["kernels"].push_back(std::move(entry));
     }
     return document;

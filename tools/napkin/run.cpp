@@ -93,25 +93,28 @@ std::string derived_text(const Derived& derived) {
     return text;
 }
 
-std::string choices(const std::map<std::string, Choice>& chosen) {
+std::string choices(const Diagram& diagram, const std::map<AxisId, Choice>& chosen) {
     std::string text;
     for (const auto& [axis, choice] : chosen)
-        text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis, choice.value);
+        text += fmt::format("{}{}={}", text.empty() ? "" : " ", diagram.axis(axis).name, choice.value);
     return text.empty() ? "none" : text;
 }
 
 std::string planned_text(const Plan& plan) {
     std::string text = plan.machine + "\n";
     for (const KernelPlan& kernel : plan.kernels) {
-        if (plan.kernels.size() > 1) text += fmt::format("kernel {}\n", kernel.kernel);
-        text += fmt::format("groups of {}; chunks of {}; {} thread{}", choices(kernel.group), choices(kernel.stream),
-                            kernel.threads.value, kernel.threads.value == 1 ? "" : "s");
-        if (!kernel.vector_axis.empty()) {
-            text += fmt::format("; vectors along {}, {} rows × {} vectors in registers", kernel.vector_axis,
-                                kernel.block_rows.value, kernel.block_vectors.value);
+        const KernelSchedule& s = kernel.schedule();
+        const Diagram& diagram = kernel.scheduled.program->diagram;
+        if (plan.kernels.size() > 1) text += fmt::format("kernel {}\n", s.kernel);
+        text += fmt::format("groups of {}; chunks of {}; {} thread{}", choices(diagram, s.group),
+                            choices(diagram, s.stream), s.threads.value, s.threads.value == 1 ? "" : "s");
+        if (s.vector_axis >= 0) {
+            int rows = 1;
+            for (const Atom& atom : s.atoms) rows = std::max(rows, atom.rows);
+            text += fmt::format("; vectors along {}, {} rows × {} vectors in registers",
+                                diagram.axis(s.vector_axis).name, rows, s.panel_vectors);
         }
-        text += "\n";
-        if (!kernel.bound_by.empty()) text += fmt::format("bound by {}\n", kernel.bound_by);
+        text += fmt::format("\nbound by {}\n", kernel.time.busy.front().what);
     }
     return text;
 }
@@ -119,8 +122,9 @@ std::string planned_text(const Plan& plan) {
 std::string transfers_text(const Measured& m, bool color) {
     std::vector<std::vector<std::string>> rows = {{"", "predicted", "counted", "", ""}};
     for (std::size_t i = 0; i < m.compilation.plan.kernels.size(); ++i) {
-        const std::string which = m.compilation.plan.kernels.size() > 1 ? " of " + m.compilation.plan.kernels[i].kernel
-                                                                        : "";
+        const std::string which = m.compilation.plan.kernels.size() > 1
+                                      ? " of " + m.compilation.plan.kernels[i].schedule().kernel
+                                      : "";
         const auto row = [&](const std::string& what, double predicted, std::optional<std::int64_t> counted,
                              const std::string& meaning) {
             const std::string verdict = !counted                                     ? ""

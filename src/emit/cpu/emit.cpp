@@ -15,7 +15,7 @@
 namespace napkin::cpu {
 namespace {
 ExprNames expression_names(const Frame& frame) {
-    return {[&frame](AxisId a) { return frame.program->diagram.axis(a).name; },
+    return {[&frame](AxisId a) { return frame.diagram().axis(a).name; },
             [&frame](ArrayId v) { return frame.variable(v).name; }};
 }
 
@@ -40,10 +40,9 @@ std::string equation(const Frame& frame, const Compute& c) {
         else if (*c.reduce == ReduceOp::prod)
             out += "(" + carry + ") * ";
         else
-            return fmt::format("{}{}({}, {}({}) {})", out, op, carry, op, joined(c.reduce_axes, frame.program->diagram),
-                               body);
+            return fmt::format("{}{}({}, {}({}) {})", out, op, carry, op, joined(c.reduce_axes, frame.diagram()), body);
     }
-    return fmt::format("{}{}({}) {}", out, op, joined(c.reduce_axes, frame.program->diagram), body);
+    return fmt::format("{}{}({}) {}", out, op, joined(c.reduce_axes, frame.diagram()), body);
 }
 
 class KernelWriter {
@@ -78,7 +77,7 @@ public:
     }
 
 private:
-    [[nodiscard]] const Diagram& diagram() const { return frame_.program->diagram; }
+    [[nodiscard]] const Diagram& diagram() const { return frame_.diagram(); }
 
     void header_comment() {
         out_(fmt::format("// Kernel {} of {}.", frame_.kernel->name, diagram().name));
@@ -87,24 +86,18 @@ private:
         for (const Equation& e : diagram().equations)
             if (shown.contains(e.target)) out_("//     " + to_string(diagram(), e));
         out_("//");
-        for (const auto& [axis, size] : frame_.kernel->groups) table("group", axis, size, frame_.plan->group);
-        for (const auto& [name, choice] : frame_.plan->stream) line("stream " + name, choice.value, choice.reason);
-        line("threads", frame_.plan->threads.value, frame_.plan->threads.reason);
-        if (!frame_.plan->vector_axis.empty())
-            out_(fmt::format("//     {:<14} {:>6}  {}", "vector axis", frame_.plan->vector_axis,
-                             frame_.plan->vector_axis_reason));
-        line("block rows", frame_.plan->block_rows.value, frame_.plan->block_rows.reason);
-        line("block vectors", frame_.plan->block_vectors.value, frame_.plan->block_vectors.reason);
+        const KernelSchedule& s = frame_.schedule;
+        for (const auto& [axis, choice] : s.group) line("group " + diagram().axis(axis).name, choice);
+        for (const auto& [axis, choice] : s.stream) line("stream " + diagram().axis(axis).name, choice);
+        line("threads", s.threads);
+        if (s.vector_axis >= 0)
+            out_(fmt::format("//     {:<14} {:>6}  {}", "vector axis", diagram().axis(s.vector_axis).name,
+                             s.vector_axis_reason));
     }
-    void line(const std::string& what, std::int64_t value, const std::string& reason) {
-        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, value, reason);
+    void line(const std::string& what, const Choice& choice) {
+        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, choice.value, choice.reason);
         text.erase(text.find_last_not_of(' ') + 1);
         out_(text);
-    }
-    void table(const char* kind, AxisId axis, std::int64_t size, const std::map<std::string, Choice>& choices) {
-        const std::string& name = diagram().axis(axis).name;
-        const auto it = choices.find(name);
-        line(fmt::format("{} {}", kind, name), size, it == choices.end() ? "" : it->second.reason);
     }
     /// The equations that the kernel computes: those of its variables, and what they are made of short of what it loads.
     [[nodiscard]] std::set<ArrayId> computed() const {
@@ -144,30 +137,35 @@ private:
     void variable_pointers() {
         out_("real* const base = static_cast<real*>(arena);");
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
             const Layout& l = frame_.layouts[v];
-            if (l.first < 0 || (l.is_view && !l.may_overrun)) continue;
+            const int inner = frame_.place(id).innermost;
+            if (!frame_.is_held(id)) continue;
             std::string shape;
             for (std::size_t d = 0; d < l.sizes.size(); ++d)
-                if (static_cast<int>(d) != l.innermost) shape += std::to_string(l.sizes[d]) + " × ";
-            shape += l.innermost >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(l.innermost)]) : "1";
+                if (static_cast<int>(d) != inner) shape += std::to_string(l.sizes[d]) + " × ";
+            shape += inner >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(inner)]) : "1";
             const std::string place = fmt::format("base + {}", l.offset);
-            out_(fmt::format("{}* const {} = {};  // {}{}", frame_.cell_type(static_cast<VariableId>(v)),
-                             l.is_view ? frame_.copies[v] : frame_.variables[v],
+            out_(fmt::format("{}* const {} = {};  // {}{}", frame_.cell_type(id),
+                             frame_.is_view(id) ? frame_.copies[v] : frame_.variables[v],
                              frame_.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
-                             l.panel_local ? ", one panel" : ""));
+                             frame_.is_panel(id)    ? ", one panel"
+                             : frame_.is_packed(id) ? fmt::format(", panels of {}", frame_.panel())
+                                                    : ""));
         }
     }
 
     void group_position() {
         std::int64_t below = 1;
         std::vector<std::string> lines;
-        for (auto it = frame_.kernel->groups.rbegin(); it != frame_.kernel->groups.rend(); ++it) {
-            const auto& [axis, size] = *it;
-            const Span& span = span_of(frame_.scope(0), axis);
+        const auto groups = groups_of(*frame_.kernel, frame_.sizes);
+        for (auto it = groups.rbegin(); it != groups.rend(); ++it) {
+            const AxisId axis = it->first;
+            const Span& span = frame_.span(axis, 0);
             const std::int64_t tiles = (frame_.extent(axis) + span.tile - 1) / span.tile;
             if (!span.begins) continue;
             std::string text = below == 1 ? "group" : fmt::format("group / {}", below);
-            if (below * tiles != groups()) text += fmt::format(" % {}", tiles);
+            if (below * tiles != frame_.num_groups()) text += fmt::format(" % {}", tiles);
             if (span.tile != 1) text += fmt::format(" * {}", span.tile);
             lines.push_back(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
             if (span.ragged)
@@ -178,24 +176,12 @@ private:
         }
         for (const std::string& l : lines) out_(l);
     }
-    [[nodiscard]] std::int64_t groups() const { return group_count(frame_); }
 
-public:
-    static std::int64_t group_count(const Frame& frame) {
-        std::int64_t n = 1;
-        for (const auto& [axis, size] : frame.kernel->groups) {
-            const std::int64_t tile = span_of(frame.scope(0), axis).tile;
-            n *= (frame.extent(axis) + tile - 1) / tile;
-        }
-        return n;
-    }
-
-private:
     void nodes(const std::vector<Node>& list) {
         for (const Node& node : list) {
-            if (const int* s = std::get_if<int>(&node)) step(frame_.steps[static_cast<std::size_t>(*s)]);
-            if (const auto* p = std::get_if<Panels>(&node)) panels(*p);
-            if (const auto* l = std::get_if<std::shared_ptr<LoopNode>>(&node)) loop(**l);
+            if (const int* s = std::get_if<int>(&node)) step(frame_.step(*s));
+            if (const auto* r = std::get_if<Run>(&node)) run_panels(*r);
+            if (const auto* l = std::get_if<LoopRef>(&node)) loop(frame_.loop(*l));
         }
     }
 
@@ -219,12 +205,11 @@ private:
 
     /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
     void compute(const Step& s) {
-        if (s.follows) return;
+        if (frame_.atom(s).follows) return;
         Lines body(1);
         write_compute(frame_, body, s);
         std::vector<const Compute*> computes = {&std::get<Compute>(*s.statement)};
-        if (s.follower >= 0)
-            computes.push_back(&std::get<Compute>(*frame_.steps[static_cast<std::size_t>(s.follower)].statement));
+        if (s.follower >= 0) computes.push_back(&std::get<Compute>(*frame_.step(s.follower).statement));
         std::string comment, name = "compute";
         for (const Compute* c : computes) {
             comment += fmt::format("// {}\n", equation(frame_, *c));
@@ -244,7 +229,7 @@ private:
             const bool written = std::any_of(computes.begin(), computes.end(),
                                              [&](const Compute* c) { return c->variable == v; });
             const bool shared = std::any_of(used.begin(), used.end(), [&](VariableId other) {
-                return other != v && !frame_.layout(v).is_view && !frame_.layout(other).is_view &&
+                return other != v && !frame_.is_view(v) && !frame_.is_view(other) &&
                        frame_.layout(other).offset == frame_.layout(v).offset;
             });
             pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
@@ -262,20 +247,20 @@ private:
         out_(fmt::format("{}({});", name, arguments));
     }
 
-    void panels(const Panels& p) {
-        const AxisId v = frame_.vector_axis;
-        const Step& first = frame_.steps[static_cast<std::size_t>(p.steps.front())];
-        const bool several = span_of(frame_.scope(first.scope), v).tile > frame_.panel();
+    void run_panels(const Run& run) {
+        const AxisId v = frame_.schedule.vector_axis;
+        const Step& first = frame_.step(run.steps.front());
+        const bool several = frame_.span(v, first.scope).tile > frame_.panel();
         if (several)
             out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", frame_.axis(v).local,
                                   frame_.count(v, first.scope), frame_.panel()));
-        for (const int s : p.steps) compute(frame_.steps[static_cast<std::size_t>(s)]);
+        for (const int s : run.steps) compute(frame_.step(s));
         if (several) out_.close();
     }
 
-    void loop(const LoopNode& node) {
+    void loop(const ScheduledLoop& node) {
         const TileLoop& l = *node.loop;
-        const Span& span = span_of(frame_.scope(node.scope), l.axis);
+        const Span& span = frame_.span(l.axis, node.scope);
         const std::int64_t extent = frame_.extent(l.axis);
         const AxisNames& names = frame_.axis(l.axis);
         if (l.support.empty() && !span.begins) {
@@ -299,9 +284,9 @@ private:
     }
 
     /// The chunks that contribute: those in which every support form reaches 0 somewhere.
-    void support(const LoopNode& node, const std::string& begin, const std::string& end) {
+    void support(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
         const TileLoop& l = *node.loop;
-        const Span& span = span_of(frame_.scope(node.scope), l.axis);
+        const Span& span = frame_.span(l.axis, node.scope);
         const std::int64_t extent = frame_.extent(l.axis);
         out_(fmt::format("Index {} = 0, {} = {};", begin, end, extent));
         for (const Affine& form : l.support) {
@@ -338,17 +323,16 @@ bool mentions_name(const std::string& text, const std::string& name) {
     return false;
 }
 
-CpuSource emit(const TileProgram& program, const Plan& plan, const EmitOptions& options) {
-    internal_check(plan.kernels.size() == program.kernels.size(), "emit: the plan has another number of kernels");
+CpuSource emit(const ScheduledProgram& program, const std::string& prefix) {
     CpuSource out;
-    out.vector_bytes = options.vector_bytes;
-    for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-        Frame frame = analyse(program, program.kernels[k], plan.kernels[k], options);
-        const std::string entry = fmt::format("{}{}", options.prefix, k);
-        if (k > 0) out.text += "\n";
+    for (const ScheduledKernel& kernel : program.kernels) {
+        Frame frame(kernel);
+        const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
+        if (!out.entries.empty()) out.text += "\n";
         out.text += KernelWriter(frame, entry).run();
-        out.entries.push_back({entry, frame.inputs, frame.outputs, frame.packed, KernelWriter::group_count(frame),
-                               frame.arena_values * (frame.is_double ? 8 : 4)});
+        out.vector_bytes = kernel.unit.bytes;
+        out.entries.push_back(
+            {entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(), kernel.arena_bytes()});
     }
     return out;
 }

@@ -1,26 +1,17 @@
 #pragma once
-// The CPU emitter: a tile program under its plan becomes readable C++ source, one function for each kernel. Pure; it sees nothing but
-// the tile program and the plan, and extents are constants of the source.
+// The CPU emitter: a scheduled program becomes readable C++ source, one function for each kernel. It prints and decides nothing; extents
+// are constants of the source.
 //
-// How emitted code runs: every variable is a buffer of the compute type in the arena of its thread. The plan's vector axis is innermost
-// in every variable that carries it. A compute statement is a loop nest with a register block of block_rows × block_vectors; statements
-// that carry the vector axis follow each other panel by panel of that axis. Counts are padded to whole blocks: what a padding element
+// How emitted code runs: every variable is a buffer of the compute type in the arena of its thread, or a view of memory. A compute
+// statement is a function with its atom's register block; the statements of a run follow each other panel by panel. Counts are padded to whole blocks: what a padding element
 // holds is arbitrary, and it reaches neither a store nor a reduction.
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "plan/plan.hpp"
-#include "tile/program.hpp"
+#include "schedule/scheduled.hpp"
 
 namespace napkin::cpu {
-
-struct EmitOptions {
-    int vector_bytes = 64;      ///< of the prelude's vectors; see native_vector_bytes()
-    int vector_registers = 32;  ///< that a register block may fill
-    /// Entry points are called prefix + index of the kernel.
-    std::string prefix = "napkin_kernel_";
-};
 
 /// One emitted kernel and what its caller provides.
 ///   extern "C" void name(const void* const* inputs, void* const* outputs, const int64_t* strides,
@@ -41,8 +32,8 @@ struct CpuSource {
     std::vector<KernelEntry> entries;
 };
 
-/// Pre: the plan has an entry for each kernel. Throws InternalError otherwise.
-CpuSource emit(const TileProgram& program, const Plan& plan, const EmitOptions& options = {});
+/// Entry points are called prefix + index of the kernel.
+CpuSource emit(const ScheduledProgram& program, const std::string& prefix = "napkin_kernel_");
 
 /// The source to compile: the prelude, then the kernels.
 std::string complete(const CpuSource& source);

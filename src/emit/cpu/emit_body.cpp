@@ -10,11 +10,11 @@
 
 namespace napkin::cpu {
 
-BodyWriter::BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level,
-                       Names& names)
+BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId> loops, int point_level, Names& names)
     : frame_(frame),
-      nest_(nest),
-      scope_(scope),
+      step_(step),
+      atom_(frame.atom(step)),
+      scope_(step.scope),
       loops_(std::move(loops)),
       point_level_(point_level),
       names_(names),
@@ -38,8 +38,8 @@ void BodyWriter::decide() {
         reach(id, id);
         Value& v = at(id);
         ++v.uses;
-        v.is_moved |= v.level != root.level || tall(v) != (root.rows && nest_.block_rows > 1) ||
-                      (root.vectors && wide(v) != (nest_.block_vectors > 1));
+        v.is_moved |= v.level != root.level || tall(v) != (root.rows && atom_.rows > 1) ||
+                      (root.vectors && wide(v) != (atom_.vectors > 1));
     }
     // Consumers have larger ids than what they consume.
     for (std::size_t k = values_.size(); k-- > 0;) {
@@ -54,7 +54,7 @@ void BodyWriter::decide() {
     for (Value& v : values_) {
         if (v.roots.empty() || v.is_constant || v.is_given || (v.uses < 2 && !v.is_moved && !v.is_pointer)) continue;
         v.in_statement = v.roots.size() == 1 && roots_.at(*v.roots.begin()).level == v.level;
-        v.array_vectors = wide(v) && (!v.in_statement || (!v.row && nest_.block_rows > 1));
+        v.array_vectors = wide(v) && (!v.in_statement || (!v.row && atom_.rows > 1));
         v.array_rows = tall(v) && !v.in_statement;
         v.name = names_.add(v.is_pointer || v.hint == "t" ? v.hint : v.hint + "_at");
     }
@@ -63,7 +63,7 @@ void BodyWriter::decide() {
 // ---- text ------------------------------------------------------------------------------------------------------------------------
 
 std::string BodyWriter::loop_name(AxisId axis) const {
-    return span_of(frame_.scope(scope_), axis).tile > block_size(frame_, nest_, axis) ? frame_.axis(axis).local : "";
+    return frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis) ? frame_.axis(axis).local : "";
 }
 
 int BodyWriter::level_of(AxisId axis) const {
@@ -71,7 +71,9 @@ int BodyWriter::level_of(AxisId axis) const {
     return it == loops_.end() ? 0 : static_cast<int>(it - loops_.begin()) + 1;
 }
 
-std::string BodyWriter::position(const Address& address, bool panel_local, bool vectors, Part part) const {
+std::string BodyWriter::position(VariableId variable, const Address& address, bool vectors, Part part) const {
+    // Panels of a packed tile lie one after the other: from panel to panel the vector axis has a stride of its own.
+    const std::int64_t panel_step = frame_.is_packed(variable) ? frame_.layout(variable).panel_stride / frame_.panel() : 1;
     std::vector<std::pair<AxisId, std::int64_t>> terms(address.local.begin(), address.local.end());
     std::stable_sort(terms.begin(), terms.end(),
                      [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
@@ -85,13 +87,13 @@ std::string BodyWriter::position(const Address& address, bool panel_local, bool 
         out += out.empty() ? (factor < 0 ? "-" : "") + term : (factor < 0 ? " - " : " + ") + term;
     };
     for (const auto& [axis, factor] : terms) {
-        const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis,
+        const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis,
                    fixes = level_of(axis) <= point_level_;
-        std::string loop = is_vector && panel_local ? "" : loop_name(axis);
+        std::string loop = is_vector && frame_.is_panel(variable) ? "" : loop_name(axis);
+        if (is_vector && panel_step != 1 && !loop.empty()) loop += fmt::format(" * {}", panel_step);
         if (part == (fixes ? Part::rest : Part::fixed)) loop.clear();
         const bool in_block = part != Part::fixed;
-        const bool j = in_block && is_vector && vectors && nest_.block_vectors > 1,
-                   i = in_block && is_row && nest_.block_rows > 1;
+        const bool j = in_block && is_vector && vectors && atom_.vectors > 1, i = in_block && is_row && atom_.rows > 1;
         if (loop.empty() && j)
             add(fmt::format("{} * j", frame_.lanes * std::abs(factor)), false, factor < 0 ? -1 : 1);
         else if (j)
@@ -139,13 +141,13 @@ std::string BodyWriter::declaration(ValueId id) const {
     return v.is_mask ? (v.vec ? "mask" : "bool") : (v.vec ? "vec" : "real");
 }
 
-std::string BodyWriter::rows_header() const { return fmt::format("EACH(i, {})", nest_.block_rows); }
-std::string BodyWriter::vectors_header() const { return fmt::format("EACH(j, {})", nest_.block_vectors); }
+std::string BodyWriter::rows_header() const { return fmt::format("EACH(i, {})", atom_.rows); }
+std::string BodyWriter::vectors_header() const { return fmt::format("EACH(j, {})", atom_.vectors); }
 
 void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);
-    out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", nest_.block_rows) : "",
-                    v.array_vectors ? fmt::format("[{}]", nest_.block_vectors) : ""));
+    out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", atom_.rows) : "",
+                    v.array_vectors ? fmt::format("[{}]", atom_.vectors) : ""));
     // A block of rows uses what is loaded here several times; the compiler would rather load it each time.
     std::string value = definition(id);
     if (v.in_statement && value.starts_with("load")) value = fmt::format("keep({})", value);
@@ -168,8 +170,7 @@ void BodyWriter::hoist(Lines& out, int level) {
 }
 
 void BodyWriter::statement(Lines& out, ValueId root, const std::function<std::string(const std::string&)>& write) {
-    const bool rows = roots_.at(root).rows && nest_.block_rows > 1,
-               vectors = roots_.at(root).vectors && nest_.block_vectors > 1;
+    const bool rows = roots_.at(root).rows && atom_.rows > 1, vectors = roots_.at(root).vectors && atom_.vectors > 1;
     // Classes by the innermost of the loops i and j in which a value stands: 0 before both, 1 in i, 2 in j.
     const auto place = [&](const Value& v) { return wide(v) && !v.array_vectors ? 2 : tall(v) ? 1 : 0; };
     const auto emit = [&](int wanted) {
@@ -322,8 +323,8 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
 }
 
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
-    const Span& span = span_of(frame_.scope(scope_), axis);
-    const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis;
+    const Span& span = frame_.span(axis, scope_);
+    const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis;
     const std::string sum = coordinate_sum(axis, "");
     Value v;
     v.level = span.tile > 1 ? level_of(axis) : 0;
@@ -340,7 +341,7 @@ ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
 
 /// A pointer to what the loops over points fix of the address: the rows of a block are then at constant distances. -1: nothing is fixed.
 ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
-    const std::string offset = position(address, frame_.layout(variable).panel_local, true, Part::fixed);
+    const std::string offset = position(variable, address, true, Part::fixed);
     if (offset.empty()) return -1;
     Value v;
     for (const auto& [axis, c] : address.local)
@@ -352,17 +353,17 @@ ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
     return intern(std::move(v));
 }
 
-/// The axis' own coordinate at the nest's point; `lane` is that of a vector along the axis.
+/// The axis' own coordinate at the atom's point; `lane` is that of a vector along the axis.
 std::string BodyWriter::coordinate_sum(AxisId axis, const std::string& lane) const {
-    const Span& span = span_of(frame_.scope(scope_), axis);
-    const bool is_vector = axis == nest_.vector_axis, is_row = axis == nest_.row_axis;
+    const Span& span = frame_.span(axis, scope_);
+    const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis;
     std::string sum;
     const auto add = [&](const std::string& part) { sum += part.empty() ? "" : sum.empty() ? part : " + " + part; };
     if (span.begins) add(frame_.axis(axis).begin);
     if (span.tile > 1) {
         add(loop_name(axis));
-        if (is_vector && nest_.block_vectors > 1) add(fmt::format("{} * j", frame_.lanes));
-        if (is_row && nest_.block_rows > 1) add("i");
+        if (is_vector && atom_.vectors > 1) add(fmt::format("{} * j", frame_.lanes));
+        if (is_row && atom_.rows > 1) add("i");
         if (is_vector) add(lane);
     }
     return sum.empty() ? "0" : sum;
@@ -381,17 +382,17 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
     std::int64_t along = 0;
     for (const auto& [axis, c] : address.local) {
         axes.insert(axis);
-        if (axis == nest_.vector_axis) along = c;
+        if (axis == atom_.vector_axis) along = c;
     }
     for (const Address::Other& other : address.others)
         for (const AxisId axis : other.index.axes()) axes.insert(axis);
     for (const AxisId axis : axes) {
-        if (span_of(frame_.scope(scope_), axis).tile == 1) continue;
+        if (frame_.span(axis, scope_).tile == 1) continue;
         v.level = std::max(v.level, level_of(axis));
-        v.row |= axis == nest_.row_axis;
-        v.vec |= axis == nest_.vector_axis;
+        v.row |= axis == atom_.row_axis;
+        v.vec |= axis == atom_.vector_axis;
     }
-    std::string place = position(address, frame_.layout(r.array).panel_local);
+    std::string place = position(r.array, address);
     if (along != 0) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
         const std::string index = index_text(other.index, [&](AxisId axis) { return coordinate(axis, "lane"); });
@@ -411,8 +412,8 @@ ValueId BodyWriter::read_value(const Read& r) {
     std::int64_t along = 0;
     for (const auto& [axis, c] : address.local) {
         v.level = std::max(v.level, level_of(axis));
-        v.row |= axis == nest_.row_axis;
-        if (axis == nest_.vector_axis) along = c;
+        v.row |= axis == atom_.row_axis;
+        if (axis == atom_.vector_axis) along = c;
     }
     v.vec = along != 0;
     if (const auto given = given_.find(r.array); given != given_.end()) {
@@ -420,11 +421,10 @@ ValueId BodyWriter::read_value(const Read& r) {
         v.pattern = given->second;
         return intern(std::move(v));
     }
-    const bool panel_local = frame_.layout(r.array).panel_local;
     const ValueId pointer = v.level > point_level_ ? row_pointer(r.array, address) : -1;
-    std::string element = fmt::format("{}[{}]", frame_.name(r.array), position(address, panel_local));
+    std::string element = fmt::format("{}[{}]", frame_.name(r.array), position(r.array, address));
     if (pointer >= 0) {
-        element = fmt::format("{{0}}[{}]", position(address, panel_local, true, Part::rest));
+        element = fmt::format("{{0}}[{}]", position(r.array, address, true, Part::rest));
         v.args = {pointer};
         v.argument_precedence = {4};
         v.argument_use = {Use::plain};
@@ -475,7 +475,7 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
-    if (nest_.is_whole && compares && whole_values_.kind(b.a) != Kind::real && whole_values_.kind(b.b) != Kind::real)
+    if (step_.is_whole && compares && whole_values_.kind(b.a) != Kind::real && whole_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
     switch (b.op) {
         case BinaryOp::add:
@@ -495,7 +495,7 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
 
 ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
-    const Kind kind = nest_.is_whole ? whole_values_.kind(e) : Kind::real;
+    const Kind kind = step_.is_whole ? whole_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
     // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing.
     if (is_integer(kind) && !is_number && (as<Select>(e) || !whole_values_.is_small(e)))

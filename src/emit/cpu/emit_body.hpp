@@ -1,5 +1,5 @@
 #pragma once
-// The elementwise expressions of one loop nest as text. Every subexpression is computed in the outermost loop on which it depends,
+// The elementwise expressions of one statement's loops as text. Every subexpression is computed in the outermost loop on which it depends,
 // once: what does not depend on the innermost loops, on the block's rows or on its vectors is hoisted out of them by that rule alone.
 #include <functional>
 #include <map>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emit/cpu/emit_frame.hpp"
-#include "emit/cpu/emit_whole.hpp"
+#include "schedule/whole.hpp"
 
 namespace napkin::cpu {
 
@@ -16,12 +16,12 @@ using ValueId = int;
 
 class BodyWriter {
 public:
-    /// `loops`: the serial loops of the nest, outermost first. Level k is the body of the k-th, level 0 what stands before them.
+    /// `loops`: the serial loops of the atom, outermost first. Level k is the body of the k-th, level 0 what stands before them.
     /// Up to `point_level` they run over points of the target, then over what is reduced.
     /// `names`: of the function that is written.
-    BodyWriter(const Frame& frame, const Nest& nest, int scope, std::vector<AxisId> loops, int point_level, Names& names);
+    BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId> loops, int point_level, Names& names);
 
-    /// The variable's element at the nest's point stands in registers under this name.
+    /// The variable's element at the atom's point stands in registers under this name.
     void give(VariableId variable, std::string text) { given_[variable] = std::move(text); }
 
     /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows i as asked for.
@@ -40,7 +40,7 @@ public:
     /// Text of a position in a buffer; with `vectors`, of the first lane of vector j.
     /// `part`: all of it, or what the loops over points fix, or the rest.
     enum class Part { all, fixed, rest };
-    [[nodiscard]] std::string position(const Address& address, bool panel_local, bool vectors = true,
+    [[nodiscard]] std::string position(VariableId variable, const Address& address, bool vectors = true,
                                        Part part = Part::all) const;
     [[nodiscard]] std::string rows_header() const;
     [[nodiscard]] std::string vectors_header() const;
@@ -102,8 +102,8 @@ private:
 
     [[nodiscard]] Value& at(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const Value& at(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] bool wide(const Value& v) const { return v.vec && nest_.block_vectors > 1; }
-    [[nodiscard]] bool tall(const Value& v) const { return v.row && nest_.block_rows > 1; }
+    [[nodiscard]] bool wide(const Value& v) const { return v.vec && atom_.vectors > 1; }
+    [[nodiscard]] bool tall(const Value& v) const { return v.row && atom_.rows > 1; }
     [[nodiscard]] int level_of(AxisId axis) const;
     void reach(ValueId id, ValueId root);
     [[nodiscard]] std::string definition(ValueId id) const;
@@ -112,7 +112,8 @@ private:
     void declare_array(Lines& out, ValueId id) const;
 
     const Frame& frame_;
-    const Nest& nest_;
+    const Step& step_;
+    const Atom& atom_;
     int scope_;
     std::vector<AxisId> loops_;
     int point_level_;

@@ -50,36 +50,36 @@ struct Follower {
     ValueId root = -1, carry = -1;
 };
 
-/// Writes one nest: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter decides.
+/// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter decides.
 class ComputeWriter {
 public:
     ComputeWriter(const Frame& frame, Lines& out, const Step& step)
         : frame_(frame),
           out_(out),
           step_(step),
-          nest_(step.nest),
+          atom_(frame.atom(step)),
           scope_(step.scope),
           compute_(std::get<Compute>(*step.statement)),
           names_(frame.names) {
-        const bool in_panel = nest_.vector_axis == frame.vector_axis && !nest_.vector_reduces && !nest_.vector_last;
-        if (nest_.vector_axis >= 0 && !nest_.vector_reduces && !in_panel && !nest_.vector_last)
-            add_loop(nest_.vector_axis);
-        for (const AxisId a : nest_.outer) add_loop(a);
-        if (nest_.row_axis >= 0) add_loop(nest_.row_axis);
-        if (nest_.vector_last) add_loop(nest_.vector_axis);
+        const bool in_panel = atom_.run >= 0;
+        if (atom_.vector_axis >= 0 && !atom_.across && !in_panel && !atom_.vector_inner) add_loop(atom_.vector_axis);
+        for (const AxisId a : atom_.points) add_loop(a);
+        if (atom_.row_axis >= 0) add_loop(atom_.row_axis);
+        if (atom_.vector_inner) add_loop(atom_.vector_axis);
         target_level_ = static_cast<int>(loops_.size());
-        for (const AxisId a : nest_.reduce) add_loop(a);
-        if (nest_.vector_reduces) add_loop(nest_.vector_axis);
-        plan_blocks();
+        for (const AxisId a : atom_.reduced) add_loop(a);
+        if (atom_.across) add_loop(atom_.vector_axis);
+        for (std::size_t l = 0; l < loops_.size(); ++l)
+            if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
     }
 
     void run() {
-        BodyWriter body(frame_, nest_, scope_, loops_, target_level_, names_);
+        BodyWriter body(frame_, step_, loops_, target_level_, names_);
         body_ = &body;
         const int last = static_cast<int>(loops_.size());
         const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
         const ValueId carry = compute_.carry
-                                  ? body.add_root(compute_.carry, target_level_, !nest_.vector_reduces, true, is_whole())
+                                  ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
                                   : -1;
         body.decide();
         if (step_.follower >= 0) plan_follower();
@@ -92,19 +92,13 @@ public:
                 return follower_ ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
                                  : store(text, body.is_vector(root));
             });
+        } else if (cut_level_ > 0) {
+            cut_sum(root, carry);
         } else {
-            if (blocked_level_ > 0) declare("total");
-            for (int level = target_level_ + 1; level < blocked_level_; ++level) open_loop(level);
-            if (blocked_level_ > 0) open_blocks();
             declare("acc");
-            const int inner = std::max(blocked_level_, target_level_ + 1);
-            for (int level = inner; level <= last; ++level) open_loop(level);
+            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
             body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
-            for (int level = inner; level <= last; ++level) out_.close();
-            if (blocked_level_ > 0) {
-                out_(rows() + vectors() + fmt::format("total{0} += acc{0};", index()));
-                for (int level = target_level_; level < blocked_level_; ++level) out_.close();
-            }
+            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
             write_back(carry);
         }
         if (follower_) follow();
@@ -126,45 +120,43 @@ private:
 
     // ---- the loops ---------------------------------------------------------------------------------------------------------------
 
+    /// A long sum: the target takes up the sums of parts, so that no chain of additions grows with the whole length.
+    void cut_sum(ValueId root, ValueId carry) {
+        const int last = static_cast<int>(loops_.size());
+        if (carry < 0)
+            out_(rows() + vectors() + store(as_vector(literal(0, frame_.is_double), false), true));
+        else
+            body_->statement(out_, carry, [&](const std::string& text) { return store(text, body_->is_vector(carry)); });
+        for (int level = target_level_ + 1; level < cut_level_; ++level) open_loop(level);
+        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
+                              frame_.count(atom_.cut_axis, scope_), atom_.cut));
+        declare("acc");
+        for (int level = cut_level_; level <= last; ++level) open_loop(level);
+        body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
+        for (int level = cut_level_; level <= last; ++level) out_.close();
+        const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
+        out_(rows() + vectors() + store(sum, true));
+        for (int level = target_level_; level < cut_level_; ++level) out_.close();
+    }
+
     /// One block that covers the axis needs no loop.
     void add_loop(AxisId axis) {
-        if (span_of(frame_.scope(scope_), axis).tile > block_size(frame_, nest_, axis)) loops_.push_back(axis);
+        if (frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis)) loops_.push_back(axis);
     }
     [[nodiscard]] AxisId axis_at(int level) const { return loops_[static_cast<std::size_t>(level) - 1]; }
 
-    void plan_blocks() {
-        if (is_whole() || !compute_.reduce || *compute_.reduce != ReduceOp::sum || nest_.vector_reduces) return;
-        const std::int64_t total = total_terms(frame_, compute_);
-        std::int64_t inner = 1;
-        for (int level = static_cast<int>(loops_.size()); level > target_level_; --level) {
-            const std::int64_t tile = span_of(frame_.scope(scope_), axis_at(level)).tile;
-            if (is_long_sum(inner * tile, total)) {
-                const std::int64_t most = std::max<std::int64_t>(1, sum_block(total) / inner),
-                                   blocks = std::max<std::int64_t>(2, (tile + most - 1) / most);
-                blocked_level_ = level;
-                block_ = (tile + blocks - 1) / blocks;
-                return;
-            }
-            inner *= tile;
-        }
-    }
-    [[nodiscard]] const std::string& block_name() const { return frame_.axis(axis_at(blocked_level_)).block; }
-    void open_blocks() {
-        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
-                              frame_.count(axis_at(blocked_level_), scope_), block_));
-    }
-
+    [[nodiscard]] const std::string& block_name() const { return frame_.axis(axis_at(cut_level_)).block; }
     void open_loop(int level) {
         const AxisId axis = axis_at(level);
         const std::string& name = frame_.axis(axis).local;
-        if (level == blocked_level_) {
-            const Span& span = span_of(frame_.scope(scope_), axis);
-            const std::string end = fmt::format("{} + {}", block_name(), block_);
-            const bool whole = !span.ragged && span.tile % block_ == 0;
+        if (level == cut_level_) {
+            const Span& span = frame_.span(axis, scope_);
+            const std::string end = fmt::format("{} + {}", block_name(), atom_.cut);
+            const bool whole = !span.ragged && span.tile % atom_.cut == 0;
             out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; ++{0})", name, block_name(),
                                   whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
         } else {
-            const std::int64_t by = block_size(frame_, nest_, axis);
+            const std::int64_t by = frame_.block_size(atom_, axis);
             out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
                                   by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
         }
@@ -176,49 +168,49 @@ private:
         if (!follower_ || level > target_level_) return;
         follower_->body.hoist(out_, level);
         if (level != follower_->level) return;
-        const bool several = nest_.block_vectors > 1;
-        declare(follower_->acc, several ? fmt::format("[{}]", nest_.block_vectors) : "", vectors(),
-                several ? "[j]" : "", *follower_->compute.reduce);
+        const bool several = atom_.vectors > 1;
+        declare(follower_->acc, several ? fmt::format("[{}]", atom_.vectors) : "", vectors(), several ? "[j]" : "",
+                *follower_->compute.reduce);
     }
 
     // ---- the block ---------------------------------------------------------------------------------------------------------------
 
-    [[nodiscard]] std::string rows() const { return nest_.block_rows > 1 ? body_->rows_header() + " " : ""; }
-    [[nodiscard]] std::string vectors() const { return nest_.block_vectors > 1 ? body_->vectors_header() + " " : ""; }
+    [[nodiscard]] std::string rows() const { return atom_.rows > 1 ? body_->rows_header() + " " : ""; }
+    [[nodiscard]] std::string vectors() const { return atom_.vectors > 1 ? body_->vectors_header() + " " : ""; }
     [[nodiscard]] std::string index() const {
-        return (nest_.block_rows > 1 ? "[i]" : std::string()) + (nest_.block_vectors > 1 ? "[j]" : "");
+        return (atom_.rows > 1 ? "[i]" : std::string()) + (atom_.vectors > 1 ? "[j]" : "");
     }
     [[nodiscard]] std::string dims() const {
         std::string out;
-        if (nest_.block_rows > 1) out += fmt::format("[{}]", nest_.block_rows);
-        if (nest_.block_vectors > 1) out += fmt::format("[{}]", nest_.block_vectors);
+        if (atom_.rows > 1) out += fmt::format("[{}]", atom_.rows);
+        if (atom_.vectors > 1) out += fmt::format("[{}]", atom_.vectors);
         return out;
     }
     /// The block of results, before it is stored.
-    [[nodiscard]] std::string result() const {
-        if (!compute_.reduce) return "value";
-        return blocked_level_ > 0 ? "total" : "acc";
-    }
+    [[nodiscard]] std::string result() const { return compute_.reduce ? "acc" : "value"; }
 
     [[nodiscard]] std::string target(bool with_vectors) const {
         const Variable& v = frame_.variable(compute_.variable);
-        return fmt::format("{}[{}]", frame_.name(compute_.variable),
-                           body_->position(frame_.address(compute_.variable, v.dims, scope_),
-                                           frame_.layout(compute_.variable).panel_local, with_vectors));
+        return fmt::format(
+            "{}[{}]", frame_.name(compute_.variable),
+            body_->position(compute_.variable, frame_.address(compute_.variable, v.dims, scope_), with_vectors));
+    }
+    /// What the target holds at the block's point.
+    [[nodiscard]] std::string value_of_target() const {
+        return atom_.vector_axis < 0 ? target(false) : fmt::format("load(&{})", target(true));
     }
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
-        if (nest_.vector_axis < 0 || nest_.vector_reduces)
-            return fmt::format("{} = {};", target(false), at_width(text));
+        if (atom_.vector_axis < 0 || atom_.across) return fmt::format("{} = {};", target(false), at_width(text));
         return fmt::format("store(&{}, {});", target(true), is_vector ? text : fmt::format("splat({})", text));
     }
     [[nodiscard]] std::string as_vector(const std::string& text, bool is_vector) const {
-        return nest_.vector_axis < 0 || is_vector ? text : fmt::format("splat({})", text);
+        return atom_.vector_axis < 0 || is_vector ? text : fmt::format("splat({})", text);
     }
 
     /// Accumulators at the reduction's identity.
     void declare(const std::string& name, const std::string& extents, const std::string& headers,
                  const std::string& indices, ReduceOp op) {
-        const char* type = is_whole() ? "int64_t" : nest_.vector_axis < 0 ? "real" : "vec";
+        const char* type = is_whole() ? "int64_t" : atom_.vector_axis < 0 ? "real" : "vec";
         const Kind kind = kind_of(frame_.variable(compute_.variable).memory_type);
         const std::string start = is_whole() ? whole_literal(whole_identity(op, kind))
                                              : as_vector(literal(identity(op), frame_.is_double), false);
@@ -242,13 +234,13 @@ private:
         const ReduceOp op = *compute_.reduce;
         if (is_whole()) return fmt::format("acc{0} = {1};", index(), combined_whole(op, "acc" + index(), text));
         std::string value = as_vector(text, is_vector);
-        if (nest_.vector_reduces) {
+        if (atom_.across) {
             // Lanes past the end must not take part.
-            const Span& span = span_of(frame_.scope(scope_), nest_.vector_axis);
-            if (span.ragged || span.tile % block_size(frame_, nest_, nest_.vector_axis) != 0) {
-                std::string left = frame_.count(nest_.vector_axis, scope_);
-                if (const std::string name = body_->loop_name(nest_.vector_axis); !name.empty()) left += " - " + name;
-                if (nest_.block_vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
+            const Span& span = frame_.span(atom_.vector_axis, scope_);
+            if (span.ragged || span.tile % frame_.block_size(atom_, atom_.vector_axis) != 0) {
+                std::string left = frame_.count(atom_.vector_axis, scope_);
+                if (const std::string name = body_->loop_name(atom_.vector_axis); !name.empty()) left += " - " + name;
+                if (atom_.vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
                 value = fmt::format("where(iota<real>() < splat(real({})), {}, splat({}))", left, value,
                                     literal(identity(op), frame_.is_double));
             }
@@ -261,19 +253,19 @@ private:
         const ReduceOp op = *compute_.reduce;
         const std::string block = result() + index();
         std::string total = block;
-        if (nest_.vector_reduces) {
-            const std::string row = nest_.block_rows > 1 ? "acc[i]" : "acc";
-            total = nest_.block_vectors > 1 ? row + "[0]" : row;
-            for (int j = 1; j < nest_.block_vectors; ++j) total = combined(op, total, fmt::format("{}[{}]", row, j));
+        if (atom_.across) {
+            const std::string row = atom_.rows > 1 ? "acc[i]" : "acc";
+            total = atom_.vectors > 1 ? row + "[0]" : row;
+            for (int j = 1; j < atom_.vectors; ++j) total = combined(op, total, fmt::format("{}[{}]", row, j));
             total = fmt::format("{}({})", horizontal(op), total);
         }
-        const bool is_vector = nest_.vector_axis >= 0;
+        const bool is_vector = atom_.vector_axis >= 0;
         if (carry < 0) {
-            if (!follower_) out_(rows() + (nest_.vector_reduces ? "" : vectors()) + store(total, is_vector));
+            if (!follower_) out_(rows() + (atom_.across ? "" : vectors()) + store(total, is_vector));
             return;
         }
         body_->statement(out_, carry, [&](const std::string& text) {
-            const bool splat = is_vector && !nest_.vector_reduces && !body_->is_vector(carry);
+            const bool splat = is_vector && !atom_.across && !body_->is_vector(carry);
             const std::string sum = is_whole() ? combined_whole(op, text, total)
                                                : combined(op, splat ? fmt::format("splat({})", text) : text, total);
             return follower_ ? fmt::format("{} = {};", block, sum) : store(sum, is_vector);
@@ -283,29 +275,27 @@ private:
     // ---- what follows ------------------------------------------------------------------------------------------------------------
 
     void plan_follower() {
-        const Step& step = frame_.steps[static_cast<std::size_t>(step_.follower)];
+        const Step& step = frame_.step(step_.follower);
         const auto& compute = std::get<Compute>(*step.statement);
         const bool has_loop = target_level_ > 0 && axis_at(target_level_) == compute.reduce_axes.front();
         const int around = has_loop ? target_level_ - 1 : target_level_;
-        follower_nest_ = nest_;
-        follower_nest_.outer.clear(), follower_nest_.reduce.clear();
-        follower_ = std::make_unique<Follower>(Follower{
-            compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
-            BodyWriter(frame_, follower_nest_, scope_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
+        follower_ = std::make_unique<Follower>(
+            Follower{compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
+                     BodyWriter(frame_, step_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
         BodyWriter& body = follower_->body;
         body.give(compute_.variable, result() + index());
         follower_->root = body.add_root(compute.body, target_level_, true);
         if (compute.carry) follower_->carry = body.add_root(compute.carry, around, true, false);
         body.decide();
     }
-    [[nodiscard]] std::string follower_acc() const { return follower_->acc + (nest_.block_vectors > 1 ? "[j]" : ""); }
+    [[nodiscard]] std::string follower_acc() const { return follower_->acc + (atom_.vectors > 1 ? "[j]" : ""); }
 
     /// Stores the block of results and reduces it; padding rows must not take part.
     void follow() {
         const AxisId axis = follower_->compute.reduce_axes.front();
-        const Span& span = span_of(frame_.scope(scope_), axis);
+        const Span& span = frame_.span(axis, scope_);
         std::string guard;
-        if (nest_.block_rows > 1 && (span.ragged || span.tile % nest_.block_rows != 0)) {
+        if (atom_.rows > 1 && (span.ragged || span.tile % atom_.rows != 0)) {
             const std::string name = body_->loop_name(axis);
             guard = fmt::format("if ({}i < {}) ", name.empty() ? "" : name + " + ", frame_.count(axis, scope_));
         }
@@ -321,7 +311,7 @@ private:
         const auto store_to = [&](const std::string& text) {
             const Address address = frame_.address(c.variable, frame_.variable(c.variable).dims, scope_);
             return fmt::format("store(&{}[{}], {});", frame_.name(c.variable),
-                               follower_->body.position(address, frame_.layout(c.variable).panel_local), text);
+                               follower_->body.position(c.variable, address), text);
         };
         if (follower_->carry < 0) {
             out_(vectors() + store_to(follower_acc()));
@@ -336,16 +326,14 @@ private:
     const Frame& frame_;
     Lines& out_;
     const Step& step_;
-    const Nest& nest_;
+    const Atom& atom_;
     int scope_;
     const Compute& compute_;
     Names names_;
     std::vector<AxisId> loops_;
     int target_level_ = 0;
-    int blocked_level_ = 0;   ///< whose loop runs in blocks; 0: none
-    std::int64_t block_ = 1;  ///< values of that loop
+    int cut_level_ = 0;  ///< whose loop is cut into parts; 0: none
     BodyWriter* body_ = nullptr;
-    Nest follower_nest_;
     std::unique_ptr<Follower> follower_;
 };
 
@@ -358,7 +346,7 @@ std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& 
     std::string text;
     std::int64_t constant = form->constant;
     for (const auto& [axis, c] : form->terms) {
-        const Span& span = span_of(frame.scope(scope), axis);
+        const Span& span = frame.span(axis, scope);
         std::string at = span.begins ? frame.axis(axis).begin : "";
         if ((c > 0) == is_max) {
             at += fmt::format("{}{}", at.empty() ? "" : " + ", frame.count(axis, scope));

@@ -34,7 +34,7 @@ std::string text_of(const Expr& e, const CoordinateText& coordinate, const Eleme
 
 BoundsText bounds_of(const Frame& frame, const Expr& e, int scope) {
     if (const auto* i = as<AxisIndex>(e)) {
-        const Span& span = span_of(frame.scope(scope), i->axis);
+        const Span& span = frame.span(i->axis, scope);
         const std::string low = span.begins ? frame.axis(i->axis).begin : "0";
         return {low, span.begins ? fmt::format("({} + {})", low, span.padded - 1) : std::to_string(span.padded - 1)};
     }
@@ -67,26 +67,6 @@ BoundsText bounds_of(const Frame& frame, const Expr& e, int scope) {
     return out;
 }
 
-std::int64_t most_of(const Frame& frame, const Expr& e, int scope) {
-    if (const auto* i = as<AxisIndex>(e)) return span_of(frame.scope(scope), i->axis).padded;
-    if (const auto* u = as<Unary>(e)) return most_of(frame, u->a, scope);
-    const auto* b = as<Binary>(e);
-    if (!b) return 1;
-    const std::int64_t x = most_of(frame, b->a, scope), y = most_of(frame, b->b, scope);
-    switch (b->op) {
-        case BinaryOp::add:
-        case BinaryOp::sub: return x + y - 1;
-        case BinaryOp::floor_div: return (x - 1 + whole(b->b) - 1) / whole(b->b) + 1;
-        case BinaryOp::mod: return whole(b->b);
-        case BinaryOp::mul: return std::abs(whole(as<Constant>(b->a) ? b->a : b->b)) * (x + y - 2) + 1;
-        default: break;
-    }
-    if (as<Constant>(b->a) || as<Constant>(b->b)) return std::max(x, y);
-    std::vector<std::int64_t> reach = frame.program->extents;
-    for (std::size_t a = 0; a < reach.size(); ++a) reach[a] += frame.scope(scope)[a].padded;
-    return range_of(Index::of(e), std::vector<std::int64_t>(reach.size(), 0), reach).size();
-}
-
 }  // namespace
 
 std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {
@@ -95,24 +75,6 @@ std::string index_text(const Index& index, const CoordinateText& coordinate, con
 
 BoundsText bounds_text(const Frame& frame, const Index& index, int scope) {
     return bounds_of(frame, index.value(), scope);
-}
-
-std::int64_t most_values(const Frame& frame, const Index& index, int scope) {
-    return most_of(frame, index.value(), scope);
-}
-
-bool is_cut(const Frame& frame, const Variable& variable, std::size_t dimension) {
-    const Index& dim = variable.dims[dimension];
-    if (!dim.affine()) return true;
-    const Extents& extents = frame.program->extents;
-    const Interval range = range_of(dim, std::vector<std::int64_t>(extents.size(), 0), extents);
-    return range.low < 0 || range.high >= frame.extent(variable.limits[dimension]);
-}
-
-bool is_cut(const Frame& frame, const Variable& variable) {
-    for (std::size_t d = 0; d < variable.dims.size(); ++d)
-        if (is_cut(frame, variable, d)) return true;
-    return false;
 }
 
 void write_zeros(const Frame& frame, Lines& out, VariableId variable) {
@@ -164,9 +126,9 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
         return there.empty() ? value : fmt::format("({} ? {} : nowhere)", there, value);
     };
     const Expr written = read(variable, v.gathers);
-    const std::vector<Index> source = box_of(frame.program->diagram, *frame.kernel, *as<Read>(written)).source;
+    const std::vector<Index> source = box_of(frame.diagram(), *frame.kernel, *as<Read>(written)).source;
     std::string inside, from;
-    const std::vector<AxisId>& axes = frame.program->diagram.array(v.array).axes;
+    const std::vector<AxisId>& axes = frame.diagram().array(v.array).axes;
     for (std::size_t d = 0; d < source.size(); ++d) {
         const std::string row = fmt::format("{}_i{}_", name, d);
         out(fmt::format("const Index {} = {};", row, index_text(source[d], place, element)));

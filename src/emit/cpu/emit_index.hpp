@@ -20,13 +20,6 @@ struct BoundsText {
 };
 BoundsText bounds_text(const Frame& frame, const Index& index, int scope);
 
-/// The most values between the two, wherever the tile stands.
-std::int64_t most_values(const Frame& frame, const Index& index, int scope);
-
-/// Whether a load has to look where the array ends: the index is not affine, or leaves the array for some values of its axes.
-bool is_cut(const Frame& frame, const Variable& variable, std::size_t dimension);
-bool is_cut(const Frame& frame, const Variable& variable);
-
 /// The variable's buffer becomes zeros.
 void write_zeros(const Frame& frame, Lines& out, VariableId variable);
 

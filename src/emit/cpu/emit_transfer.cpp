@@ -46,7 +46,7 @@ public:
 
     void load() {
         if (is_cut(frame_, v_)) return load_cut();
-        if (!layout_.is_view) {
+        if (!frame_.is_view(variable_)) {
             copy(true, frame_.name(variable_));
             return;
         }
@@ -60,7 +60,7 @@ public:
         out_(fmt::format("const real* {} = {}{};", name, memory_, position.empty() ? "" : " + " + position));
         if (!layout_.may_overrun) return;
         std::int64_t total = 1;
-        for (const AxisId a : frame_.program->diagram.array(v_.array).axes) total *= frame_.extent(a);
+        for (const AxisId a : frame_.diagram().array(v_.array).axes) total *= frame_.extent(a);
         out_.open(position.empty() ? "" : fmt::format("if ({} > {})", position, total - layout_.reach));
         const std::string& buffer = frame_.copies[static_cast<std::size_t>(variable_)];
         copy(true, buffer);
@@ -121,7 +121,16 @@ private:
             at(memory, fmt::format("{} * {}", t, dimensions_[d].memory_stride));
             at(buffer, fmt::format("{} * {}", t, dimensions_[d].stride));
         }
-        const Dimension& column = dimensions_[static_cast<std::size_t>(columns_)];
+        Dimension column = dimensions_[static_cast<std::size_t>(columns_)];
+        if (frame_.is_packed(variable_)) {
+            const std::int64_t panel = frame_.panel();
+            const std::string p = "panel_";
+            out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", p, column.count, panel));
+            ++opened;
+            at(memory, fmt::format("{} * {}", p, column.memory_stride));
+            at(buffer, fmt::format("{} * {}", p, layout_.panel_stride / panel));
+            column.count = fmt::format("min_index({}, {} - {})", panel, column.count, p);
+        }
         const Dimension one{1, "1", "", "", "0", 0};
         const Dimension& row = rows_ >= 0 ? dimensions_[static_cast<std::size_t>(rows_)] : one;
         if (is_load)
@@ -147,11 +156,10 @@ private:
         }
         if (!v_.dims[d].affine()) return out;
         const Affine& form = *v_.dims[d].affine();
-        const Scope& scope = frame_.scope(scope_);
         std::int64_t fixed = 1;
         std::string varying;
         for (const auto& [axis, c] : form.terms) {
-            const Span& span = span_of(scope, axis);
+            const Span& span = frame_.span(axis, scope_);
             out.size += std::abs(c) * (span.tile - 1);
             if (span.ragged)
                 add_term(varying, scaled(std::abs(c), frame_.axis(axis).count)), fixed -= std::abs(c);
@@ -177,7 +185,7 @@ private:
 
     /// Columns run along the buffer's vectors, rows along what is contiguous in memory.
     void choose_inner() {
-        columns_ = layout_.innermost;
+        columns_ = frame_.place(variable_).innermost;
         for (std::size_t d = 0; d < dimensions_.size(); ++d)
             if (static_cast<int>(d) != columns_ && dimensions_[d].size > 1) rows_ = static_cast<int>(d);
     }
@@ -197,7 +205,7 @@ std::string bound(const Frame& frame, const Affine& form, int scope, bool high) 
     std::string sum;
     std::int64_t constant = form.constant;
     for (const auto& [axis, c] : form.terms) {
-        const Span& span = span_of(frame.scope(scope), axis);
+        const Span& span = frame.span(axis, scope);
         if (span.begins) add_term(sum, c == -1 ? "-" + frame.axis(axis).begin : scaled(c, frame.axis(axis).begin));
         if ((c > 0) != high) continue;
         if (span.ragged)

@@ -7,9 +7,4 @@ namespace napkin::cpu {
 /// All of it, in namespace napkin_cpu. It includes nothing, so compiling it takes a few milliseconds.
 std::string_view prelude_text();
 
-/// Bytes of the prelude's vectors when it is compiled for this processor: 64, 32 or 16.
-int native_vector_bytes();
-/// Vector registers that go with them: 32 or 16.
-int native_vector_registers();
-
 }  // namespace napkin::cpu

@@ -1,10 +1,10 @@
-#include "cost/work.hpp"
+#include "tile/work.hpp"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-#include "cost/saturate.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {

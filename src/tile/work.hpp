@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cost/exact.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
 

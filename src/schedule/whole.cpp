@@ -1,10 +1,11 @@
-#include "emit/cpu/emit_whole.hpp"
+#include "schedule/whole.hpp"
 
 #include <algorithm>
 
 #include "algebra/expr_walk.hpp"
+#include "support/ids.hpp"
 
-namespace napkin::cpu {
+namespace napkin {
 namespace {
 /// Bounds stay far inside of 64 bits, so that sums and products of them can be formed.
 constexpr std::int64_t far = std::int64_t{1} << 54;
@@ -18,23 +19,23 @@ Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.
 
 }  // namespace
 
-WholeValues::WholeValues(const Frame& frame)
-    : frame_(frame),
-      kinds_([&frame](ArrayId v) { return frame.variable(v).memory_type; }),
-      largest_(std::int64_t{1} << (frame.is_double ? 53 : 24)),
-      variable_bounds_(frame.layouts.size()),
-      known_(frame.layouts.size()),
-      whole_(frame.layouts.size()) {
-    const auto is_integer_variable = [&](VariableId v) { return !is_float(frame.variable(v).memory_type); };
+WholeValues::WholeValues(const ScheduledKernel& kernel)
+    : kernel_(kernel),
+      kinds_([&kernel](ArrayId v) { return kernel.variable(v).memory_type; }),
+      largest_(std::int64_t{1} << (kernel.is_double ? 53 : 24)),
+      variable_bounds_(kernel.layouts.size()),
+      known_(kernel.layouts.size()),
+      whole_(kernel.layouts.size()) {
+    const auto is_integer_variable = [&](VariableId v) { return !is_float(kernel.variable(v).memory_type); };
     // What is loaded may be any integer.
-    for (const Step& step : frame.steps)
+    for (const Step& step : kernel.steps)
         if (const auto* load = std::get_if<Load>(step.statement); load && is_integer_variable(load->variable))
             whole_[at(load->variable)] = true;
     // A state is read before the statement that computes it, so bounds may grow for some rounds; those that still do are not known.
     constexpr int rounds = 4;
     for (int round = 0; round < rounds; ++round) {
         bool changed = false;
-        for (const Step& step : frame.steps) {
+        for (const Step& step : kernel.steps) {
             const auto* compute = std::get_if<Compute>(step.statement);
             if (!compute || !is_integer_variable(compute->variable) || whole_[at(compute->variable)]) continue;
             const std::size_t v = at(compute->variable);
@@ -71,7 +72,7 @@ WholeValues::Bounds WholeValues::bounds_of_statement(const Compute& compute) {
         }
         case ReduceOp::sum: {
             if (compute.carry && !carries_on) return std::nullopt;
-            const std::int64_t terms = total_terms(frame_, compute);
+            const std::int64_t terms = total_terms(kernel_, compute);
             return within(std::min<__int128>(0, static_cast<__int128>(body->low) * terms),
                           std::max<__int128>(0, static_cast<__int128>(body->high) * terms));
         }
@@ -117,9 +118,9 @@ WholeValues::Bounds WholeValues::bounds(const Expr& e) {
             if (const auto* c = as<Constant>(node)) {
                 if (const auto n = whole_of(*c)) b = within(*n, *n);
             } else if (const auto* index = as<AxisIndex>(node)) {
-                b = within(0, frame_.extent(index->axis) - 1);
+                b = within(0, kernel_.extent(index->axis) - 1);
             } else if (const auto* size = as<AxisSize>(node)) {
-                b = within(frame_.extent(size->axis), frame_.extent(size->axis));
+                b = within(kernel_.extent(size->axis), kernel_.extent(size->axis));
             } else if (const auto* r = as<Read>(node)) {
                 // Before its bounds are found a variable holds nothing; 0 stands for that.
                 if (!whole_[at(r->array)]) b = known_[at(r->array)] ? variable_bounds_[at(r->array)] : Interval{0, 0};
@@ -170,4 +171,4 @@ WholeValues::Bounds WholeValues::bounds_of_binary(const Binary& b) {
     }
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "algebra/number.hpp"
-#include "emit/cpu/emit_frame.hpp"
+#include "schedule/scheduled.hpp"
 
-namespace napkin::cpu {
+namespace napkin {
 
 class WholeValues {
 public:
-    /// Finds the whole variables of the kernel. Pre: the frame's steps are there.
-    explicit WholeValues(const Frame& frame);
+    /// Finds the whole variables of the kernel. Pre: the kernel's steps are there.
+    explicit WholeValues(const ScheduledKernel& kernel);
 
     [[nodiscard]] const std::vector<bool>& variables() const { return whole_; }
     /// Whether the statement computes integers that real numbers may not hold.
@@ -31,7 +31,7 @@ private:
     Bounds bounds_of_statement(const Compute& compute);
     [[nodiscard]] bool fits(const Bounds& b) const { return b && b->low >= -largest_ && b->high <= largest_; }
 
-    const Frame& frame_;
+    const ScheduledKernel& kernel_;
     Kinds kinds_;
     std::int64_t largest_;                 ///< up to which real numbers hold every whole one
     std::vector<Bounds> variable_bounds_;  ///< of the integer variables that are not whole
@@ -40,4 +40,4 @@ private:
     std::map<const ExprNode*, Bounds> bounds_;
 };
 
-}  // namespace napkin::cpu
+}  // namespace napkin

@@ -1,12 +1,12 @@
-#include "cost/exact.hpp"
+#include "tile/exact.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "cost/saturate.hpp"
 #include "diagram/box.hpp"
 #include "support/result.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {

@@ -1,4 +1,4 @@
-#include "cost/liveness.hpp"
+#include "tile/liveness.hpp"
 
 #include <algorithm>
 #include <map>

@@ -9,21 +9,12 @@
 #include <functional>
 #include <vector>
 
-#include "cost/liveness.hpp"
 #include "diagram/sizes.hpp"
+#include "tile/counts.hpp"
+#include "tile/liveness.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
-
-/// The sizes of a partition by AxisId; 0 where an axis is not grouped or not streamed, and runs whole.
-struct TileSizes {
-    std::vector<std::int64_t> group, stream;
-};
-
-struct ArrayCount {
-    ArrayId array = -1;
-    std::int64_t loaded = 0, stored = 0;  ///< values
-    friend bool operator==(const ArrayCount&, const ArrayCount&) = default;
-};
 
 /// Counts saturate at 2^62.
 struct ExactCosts {

@@ -1,0 +1,48 @@
+#include "machine/measured.hpp"
+
+#include <fmt/format.h>
+
+#include "machine/processor.hpp"
+#include "support/cache.hpp"
+#include "support/files.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr const char* file_name = "machine.toml";
+
+std::string key_of(const Machine& machine) {
+    return "machine-" + sha256(fmt::format("{}\n{}\n{}\n{}", machine.name, machine.cores.value,
+                                           machine.vector_bits.value, processor_identity()))
+                            .substr(0, 32);
+}
+
+}  // namespace
+
+std::string host_name(int vector_bytes) { return vector_bytes > 0 ? fmt::format("host-{}", 8 * vector_bytes) : "host"; }
+
+Machine measured_host(Machine host) {
+    const auto cache = Cache::open();
+    const auto entry = cache ? cache->find(key_of(host)) : std::nullopt;
+    if (!entry) return host;
+    const std::string path = *entry + "/" + file_name;
+    const auto measured = read_machine(std::make_shared<Source>(Source{path, read_file(path).value_or("")}));
+    return measured ? *measured : host;
+}
+
+Result<std::string> keep_measured(const Machine& measured) {
+    const auto cache = Cache::open();
+    if (!cache) return cache.errors();
+    const auto draft = cache->begin();
+    if (!draft) return draft.errors();
+    if (const int why = write_new_file(draft->directory + "/" + file_name, to_toml(measured)); why != 0) {
+        cache->abandon(*draft);
+        return file_error(why, "cache-unwritable", "cannot write to " + draft->directory);
+    }
+    cache->remove(key_of(measured));
+    const auto entry = cache->commit(*draft, key_of(measured), measured.description);
+    if (!entry) return entry.errors();
+    return *entry + "/" + file_name;
+}
+
+}  // namespace napkin

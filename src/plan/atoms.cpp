@@ -1,0 +1,210 @@
+// Chooses for every compute statement along which axis its vectors lie and what its register block holds.
+#include <algorithm>
+#include <cmath>
+
+#include "plan/complete.hpp"
+
+namespace napkin {
+namespace {
+
+/// Terms that a chain of additions has at most before its sum goes to the target: as matrix multiplications of BLAS libraries, which
+/// cut the summed axis into parts of 256 to 384.
+constexpr std::int64_t longest_chain = 512;
+
+bool mentions(const Read& r, AxisId axis) {
+    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.depends_on(axis); });
+}
+
+/// The number of vectors in a block, at most `limit`, that wastes the least of the last block.
+int fitting_block(std::int64_t vectors, std::int64_t limit) {
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(vectors, limit));
+    std::int64_t best = most;
+    for (std::int64_t n = most; n > most / 2; --n)
+        if (round_up(vectors, n) < round_up(vectors, best)) best = n;
+    return static_cast<int>(best);
+}
+
+class AtomChoice {
+public:
+    AtomChoice(const ScheduledKernel& kernel, const Step& step)
+        : kernel_(kernel),
+          step_(step),
+          scope_(kernel.scope(step.scope)),
+          compute_(std::get<Compute>(*step.statement)),
+          reads_(reads_of(compute_)),
+          targets_(target_axes(kernel.variable(compute_.variable))) {}
+
+    Atom run() {
+        Atom atom;
+        if (!step_.is_whole) choose_vector_axis(atom);
+        const std::int64_t vectors = atom.vector_axis < 0 ? 1 : (tile(atom.vector_axis) + kernel_.lanes - 1) / kernel_.lanes;
+        if (atom.vector_axis >= 0 && atom.vector_axis == kernel_.schedule.vector_axis && !atom.across)
+            atom.vectors = kernel_.schedule.panel_vectors;
+        else
+            atom.vectors = fitting_block(vectors, std::max(kernel_.schedule.panel_vectors, least_chains(atom)));
+        choose_rows(atom);
+        for (const AxisId a : targets_)
+            if (a != atom.row_axis && (atom.across || a != atom.vector_axis)) atom.points.push_back(a);
+        for (const AxisId a : compute_.reduce_axes)
+            if (!(atom.across && a == atom.vector_axis)) atom.reduced.push_back(a);
+        atom.vector_inner = atom.vector_axis >= 0 && !compute_.reduce &&
+                            std::all_of(reads_.begin(), reads_.end(), [&](const Read* r) {
+                                return lane_step(kernel_, *r, atom.vector_axis) != LaneStep::far;
+                            });
+        cut_long_sums(atom);
+        return atom;
+    }
+
+private:
+    [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[static_cast<std::size_t>(axis)].tile; }
+
+    [[nodiscard]] bool stores_along(AxisId axis) const {
+        const int inner = kernel_.place(compute_.variable).innermost;
+        return inner >= 0 && targets_[static_cast<std::size_t>(inner)] == axis;
+    }
+
+    /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where they gather.
+    [[nodiscard]] double cost(AxisId axis, bool reduces) const {
+        double instructions = 1;
+        for (const Read* r : reads_) {
+            const LaneStep far = lane_step(kernel_, *r, axis);
+            instructions += far == LaneStep::same ? 0.5 : far == LaneStep::near ? 1 : kernel_.lanes;
+        }
+        const auto n = static_cast<double>(tile(axis));
+        const double vectors = std::ceil(n / kernel_.lanes);
+        double per_value = instructions * vectors / n;
+        if (reduces) per_value += 10.0 / n;  // combining the lanes at the end
+        return per_value;
+    }
+
+    void choose_vector_axis(Atom& atom) const {
+        const AxisId own = kernel_.schedule.vector_axis;
+        if (own >= 0 && stores_along(own)) {
+            atom.vector_axis = own;
+            return;
+        }
+        double best = 1 + static_cast<double>(reads_.size());  // scalar code
+        const auto consider = [&](AxisId axis, bool reduces) {
+            if (tile(axis) < 2) return;
+            if (const double c = cost(axis, reduces); c < best)
+                best = c, atom.vector_axis = axis, atom.across = reduces;
+        };
+        for (const AxisId a : targets_)
+            if (stores_along(a)) consider(a, false);
+        for (const AxisId a : compute_.reduce_axes) consider(a, true);
+    }
+
+    /// A reduction across the lanes has a chain of its own for each vector: with one alone every addition waits for the last.
+    [[nodiscard]] int least_chains(const Atom& atom) const { return atom.across ? 4 : 1; }
+
+    /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.
+    [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {
+        const std::int64_t n = tile(axis);
+        const bool ragged = scope_[static_cast<std::size_t>(axis)].ragged;
+        const std::int64_t last = ragged ? kernel_.extent(axis) % n : n;
+        for (std::int64_t rows = most; 4 * rows >= 3 * most; --rows)
+            if (n % rows == 0 && last % rows == 0) return rows;
+        const std::int64_t blocks = (n + most - 1) / most;
+        return (n + blocks - 1) / blocks;
+    }
+
+    /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide latency.
+    void choose_rows(Atom& atom) const {
+        if (!compute_.reduce) return;
+        int best_reuse = -1;
+        for (const AxisId a : targets_) {
+            if ((!atom.across && a == atom.vector_axis) || tile(a) < 2) continue;
+            int reuse = 0;
+            for (const Read* r : reads_) {
+                const bool in_reduction = std::any_of(compute_.reduce_axes.begin(), compute_.reduce_axes.end(),
+                                                      [&](AxisId x) { return mentions(*r, x); });
+                const bool is_vector = atom.vector_axis < 0 || mentions(*r, atom.vector_axis);
+                if (in_reduction && is_vector && !mentions(*r, a)) ++reuse;
+            }
+            if (reuse > best_reuse || (reuse == best_reuse && tile(a) >= tile(atom.row_axis)))
+                best_reuse = reuse, atom.row_axis = a;
+        }
+        if (atom.row_axis < 0) return;
+        // The block's accumulators, one row of operands and a broadcast must fit.
+        const std::int64_t fit = (kernel_.unit.registers - 1) / atom.vectors - 1;
+        // Integers stand one by one where real numbers fill vectors: their block has all of its accumulators in rows.
+        const std::int64_t wanted = kernel_.schedule.rows.value * (step_.is_whole ? kernel_.schedule.panel_vectors : 1);
+        std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});
+        if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
+        rows = std::max<std::int64_t>(rows, 1);
+        atom.rows = static_cast<int>(fitting_rows(atom.row_axis, rows));
+        if (atom.rows == 1) atom.row_axis = -1;
+    }
+
+    /// The outermost loop within which a chain would get too long is cut into even parts.
+    void cut_long_sums(Atom& atom) const {
+        if (step_.is_whole || !compute_.reduce || *compute_.reduce != ReduceOp::sum || atom.across) return;
+        std::int64_t inner = 1;
+        for (auto axis = atom.reduced.rbegin(); axis != atom.reduced.rend(); ++axis) {
+            const std::int64_t n = tile(*axis);
+            if (inner * n > longest_chain) {
+                const std::int64_t most = std::max<std::int64_t>(1, longest_chain / inner), parts = (n + most - 1) / most;
+                atom.cut_axis = *axis;
+                atom.cut = (n + parts - 1) / parts;
+                return;
+            }
+            inner *= n;
+        }
+    }
+
+    const ScheduledKernel& kernel_;
+    const Step& step_;
+    const Scope& scope_;
+    const Compute& compute_;
+    std::vector<const Read*> reads_;
+    std::vector<AxisId> targets_;
+};
+
+}  // namespace
+
+void choose_orders(ScheduledKernel& kernel) {
+    kernel.schedule.places.resize(kernel.layouts.size());
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const Variable& variable = kernel.kernel->variables[v];
+        const Scope& scope = kernel.scope(kernel.layouts[v].scope);
+        int inner = -1;
+        for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+            const std::vector<AxisId> axes = variable.dims[d].axes();
+            const bool wide = std::any_of(axes.begin(), axes.end(),
+                                          [&](AxisId axis) { return scope[static_cast<std::size_t>(axis)].tile > 1; });
+            if (wide || inner < 0) inner = static_cast<int>(d);
+        }
+        if (kernel.schedule.vector_axis >= 0)
+            for (std::size_t d = 0; d < variable.dims.size(); ++d)
+                if (variable.dims[d].depends_on(kernel.schedule.vector_axis)) inner = static_cast<int>(d);
+        if (!kernel.schedule.places[v].by_hand) kernel.schedule.places[v].innermost = inner;
+    }
+}
+
+void choose_atoms(ScheduledKernel& kernel) {
+    if (const AxisId axis = kernel.schedule.vector_axis; axis >= 0) {
+        const std::int64_t vectors = (kernel.span(axis, 0).tile + kernel.lanes - 1) / kernel.lanes;
+        kernel.schedule.panel_vectors = fitting_block(vectors, kernel.schedule.panel_vectors);
+    }
+    for (const Step& step : kernel.steps) {
+        if (step.atom < 0) continue;
+        const auto i = static_cast<std::size_t>(step.atom);
+        if (kernel.schedule.atoms.size() <= i) kernel.schedule.atoms.resize(i + 1);
+        if (!kernel.schedule.atoms[i].by_hand) kernel.schedule.atoms[i] = AtomChoice(kernel, step).run();
+    }
+}
+
+ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
+                         KernelSchedule schedule, const VectorUnit& unit) {
+    ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit);
+    choose_orders(out);
+    choose_atoms(out);
+    form_runs(out);
+    join_reductions(out);
+    apply_atoms(out);
+    choose_places(out);
+    apply_places(out);
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,62 @@
+// Chooses how every variable is held: where it lies in memory, as a tile, as one panel of a tile, as panels one after the other.
+#include <algorithm>
+
+#include "plan/complete.hpp"
+#include "schedule/rules.hpp"
+
+namespace napkin {
+namespace {
+
+/// How often code reads a value of the tile: over the points of the statements that it does not depend on, at most `enough`.
+std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::int64_t enough) {
+    std::int64_t times = 0;
+    for (const Step& step : kernel.steps) {
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        for (const Read* r : reads_of(*compute)) {
+            if (r->array != v) continue;
+            std::vector<AxisId> axes = target_axes(kernel.variable(compute->variable));
+            axes.insert(axes.end(), compute->reduce_axes.begin(), compute->reduce_axes.end());
+            std::int64_t here = 1;
+            for (const AxisId a : axes)
+                if (!carries(kernel.variable(v), a))
+                    here = std::min(enough, here * std::min(enough, kernel.span(a, step.scope).tile));
+            times = std::min(enough, times + here);
+        }
+    }
+    return times;
+}
+
+/// Along the vector axis a tile is a narrow strip of memory; what is read often is better copied to a buffer without gaps. So is a tile
+/// whose last part lies past the array's end, where the buffer that stands in for it, with the memory's strides, would be much larger.
+bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
+    constexpr std::int64_t often = 4;
+    const AxisId axis = kernel.schedule.vector_axis;
+    if (axis >= 0 && carries(kernel.variable(id), axis) && reads_of_value(kernel, id, often) >= often) return false;
+    Place& place = kernel.schedule.places[static_cast<std::size_t>(id)];
+    const Layout& layout = kernel.layout(id);
+    shape(kernel, id);
+    const std::int64_t copied = layout.count;
+    place.holding = Holding::view;
+    shape(kernel, id);
+    return !layout.may_overrun || layout.reach <= 2 * copied;
+}
+
+}  // namespace
+
+void choose_places(ScheduledKernel& kernel) {
+    const std::vector<bool> local = in_one_run(kernel);
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        Place& place = kernel.schedule.places[v];
+        if (place.by_hand) continue;
+        if (may_be_view(kernel, id) && is_better_in_place(kernel, id))
+            place.holding = Holding::view;
+        else if (may_be_packed(kernel, id))
+            place.holding = Holding::packed;
+        else
+            place.holding = kernel.schedule.vector_axis >= 0 && local[v] ? Holding::panel : Holding::buffer;
+    }
+}
+
+}  // namespace napkin

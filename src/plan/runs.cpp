@@ -1,0 +1,100 @@
+// Finds neighbouring compute statements that carry the kernel's vector axis and may run together: one panel of the axis goes through all
+// of them before the next one starts, so that what they hand to each other stays in the nearest cache. And reductions that can ride in the
+// loops of the statement before them: over the rows that it computes, of the values it has just computed. The tile is then not read again,
+// and rows that are reduced one by one hide each other's latency.
+#include <algorithm>
+#include <set>
+
+#include "plan/complete.hpp"
+#include "schedule/rules.hpp"
+
+namespace napkin {
+namespace {
+
+class RunForming {
+public:
+    explicit RunForming(ScheduledKernel& kernel) : kernel_(kernel) {
+        for (const ArrayId a : kernel.outputs)
+            if (std::find(kernel.inputs.begin(), kernel.inputs.end(), a) != kernel.inputs.end())
+                stored_and_loaded_.insert(a);
+    }
+
+    void list(const std::vector<Node>& nodes) {
+        for (const Node& node : nodes) {
+            if (const int* index = std::get_if<int>(&node))
+                step(*index);
+            else
+                close();
+        }
+        close();
+    }
+
+private:
+    Atom& atom(int step) { return kernel_.schedule.atoms[static_cast<std::size_t>(kernel_.step(step).atom)]; }
+
+    void close() {
+        // One statement that goes along the rows of its operands hands nothing to another.
+        const bool alone = members_.size() == 1 && atom(members_[0]).vector_inner;
+        for (const int m : members_) atom(m).run = alone ? -1 : next_run_, atom(m).vector_inner = alone;
+        next_run_ += members_.empty() || alone ? 0 : 1;
+        members_.clear();
+        stored_.clear();
+    }
+
+    void step(int index) {
+        const Step& step = kernel_.step(index);
+        const bool open = !members_.empty();
+        if (const auto* load = std::get_if<Load>(step.statement)) {
+            // The run has not touched the variable, and what it loads is not written here: it may come first.
+            if (open && stored_and_loaded_.contains(kernel_.variable(load->variable).array)) close();
+        } else if (const auto* store = std::get_if<Store>(step.statement)) {
+            if (open && !stored_and_loaded_.contains(kernel_.variable(store->variable).array))
+                stored_.insert(store->variable);
+            else
+                close();
+        } else if (const auto* compute = std::get_if<Compute>(step.statement)) {
+            const Atom& a = atom(index);
+            if (kernel_.schedule.vector_axis >= 0 && a.vector_axis == kernel_.schedule.vector_axis && !a.across) {
+                if (open && (!may_join(kernel_, members_, *compute) || stored_.contains(compute->variable))) close();
+                members_.push_back(index);
+            } else if (open && !is_independent(kernel_, members_, *compute)) {
+                close();
+            }
+        } else {
+            close();
+        }
+    }
+
+    ScheduledKernel& kernel_;
+    std::set<ArrayId> stored_and_loaded_;
+    std::vector<int> members_;
+    std::set<VariableId> stored_;  ///< by the open run, after it
+    int next_run_ = 0;
+};
+
+}  // namespace
+
+void form_runs(ScheduledKernel& kernel) {
+    RunForming forming(kernel);
+    forming.list(kernel.body);
+    for (const ScheduledLoop& loop : kernel.loops) forming.list(loop.body);
+}
+
+void join_reductions(ScheduledKernel& kernel) {
+    // Of one run, in the order in which they stand.
+    const Step* leader = nullptr;
+    for (const Step& step : kernel.steps) {
+        if (step.atom < 0 || kernel.atom(step).run < 0) continue;
+        Atom& atom = kernel.schedule.atoms[static_cast<std::size_t>(step.atom)];
+        if (leader && may_follow(kernel, *leader, step)) {
+            atom.follows = true;
+            // The reduced axis becomes the innermost loop over points.
+            auto& points = kernel.schedule.atoms[static_cast<std::size_t>(leader->atom)].points;
+            const auto at = std::find(points.begin(), points.end(), std::get<Compute>(*step.statement).reduce_axes.front());
+            if (at != points.end()) std::rotate(at, at + 1, points.end());
+        }
+        leader = &step;
+    }
+}
+
+}  // namespace napkin

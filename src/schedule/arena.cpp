@@ -1,0 +1,274 @@
+// Gives every variable its shape, its lifetime and its place in the arena; memory is shared by variables that never live together.
+#include <algorithm>
+#include <numeric>
+
+#include "schedule/scheduled.hpp"
+#include "schedule/views.hpp"
+#include "support/ids.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr std::int64_t alignment_bytes = 64;
+
+/// Sizes of the dimensions with padding, and how many values of a full tile are held.
+void measure(ScheduledKernel& kernel, VariableId id) {
+    Layout& layout = kernel.layouts[at(id)];
+    const Variable& variable = kernel.variable(id);
+    const AxisId vector_axis = kernel.schedule.vector_axis;
+    layout.sizes.assign(variable.dims.size(), 1);
+    layout.tile = 1;
+    for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+        if (!variable.dims[d].affine()) {
+            layout.sizes[d] = most_values(kernel, variable.dims[d], layout.scope);
+            layout.tile *= layout.sizes[d];
+            continue;
+        }
+        std::int64_t tile = 1;
+        for (const auto& [axis, c] : variable.dims[d].affine()->terms) {
+            const Span& span = kernel.span(axis, layout.scope);
+            const bool panel = kernel.is_panel(id) && axis == vector_axis;
+            layout.sizes[d] += std::abs(c) * ((panel ? kernel.panel() : span.padded) - 1);
+            tile += std::abs(c) * ((panel ? std::min(kernel.panel(), span.tile) : span.tile) - 1);
+        }
+        layout.tile *= tile;
+    }
+}
+
+/// A buffer: the innermost dimension in whole vectors, the others around it in their order.
+void shape_buffer(ScheduledKernel& kernel, VariableId id) {
+    Layout& layout = kernel.layouts[at(id)];
+    const Variable& variable = kernel.variable(id);
+    const std::size_t rank = variable.dims.size();
+    layout.strides.assign(rank, 0);
+    std::int64_t stride = 1;
+    const auto take = [&](std::size_t d, std::int64_t size) {
+        layout.strides[d] = stride;
+        const auto next = checked_product(stride, size);
+        internal_check(next.has_value(), "schedule: a variable is past 2^62 values");
+        stride = *next;
+    };
+    if (kernel.place(id).innermost >= 0) {
+        const auto inner = at(kernel.place(id).innermost);
+        // Whole vectors are copied in; a row that starts late (negative coefficients, padding) needs room for one more.
+        const bool late = starts_late(variable.dims[inner]) || is_cut(kernel, variable);
+        const bool packed = kernel.is_packed(id);
+        take(inner, packed ? kernel.panel() : round_up(layout.sizes[inner], kernel.lanes) + (late ? kernel.lanes : 0));
+        for (std::size_t d = rank; d-- > 0;)
+            if (d != inner) take(d, layout.sizes[d]);
+        if (packed) {
+            layout.panel_stride = stride;
+            stride *= (layout.sizes[inner] + kernel.panel() - 1) / kernel.panel();
+        }
+    }
+    layout.count = stride;
+}
+
+/// Numbers the steps in order of execution and stretches lifetimes over the loops and runs that repeat them.
+class Lifetimes {
+public:
+    explicit Lifetimes(ScheduledKernel& kernel) : kernel_(kernel) {
+        walk(kernel.body);
+        // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
+        for (const auto& [begin, end] : whole_)
+            for (Layout& l : kernel_.layouts)
+                if (l.first > begin && l.first <= end && l.last > end) l.first = begin;
+    }
+
+private:
+    void touch(VariableId v) {
+        Layout& l = kernel_.layouts[at(v)];
+        if (l.first < 0) l.first = position_;
+        l.last = position_;
+    }
+
+    void step(int index, bool follows) {
+        if (follows) --position_;
+        Step& step = kernel_.steps[at(index)];
+        step.position = position_;
+        const TileStatement& s = *step.statement;
+        if (const auto* load = std::get_if<Load>(&s)) touch(load->variable), define(load->variable);
+        if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
+        if (const auto* init = std::get_if<Init>(&s)) touch(init->variable), define(init->variable);
+        if (const auto* compute = std::get_if<Compute>(&s)) {
+            for (const Read* r : reads_of(*compute)) read(r->array);
+            define(compute->variable);
+            touch(compute->variable);
+            for (const Read* r : reads_of(*compute)) touch(r->array);
+        }
+        ++position_;
+    }
+
+    void read(VariableId v) {
+        for (Repeat& r : repeats_)
+            if (!r.defined[at(v)]) r.early[at(v)] = true;
+    }
+    void define(VariableId v) {
+        for (Repeat& r : repeats_) r.defined[at(v)] = true;
+    }
+
+    /// Runs `body` as something that is repeated: what it reads before it defines it, and what lives on both sides, lives throughout.
+    template <class F>
+    void repeat(F body) {
+        const std::size_t n = kernel_.layouts.size();
+        repeats_.push_back({position_, std::vector<bool>(n), std::vector<bool>(n)});
+        body();
+        const Repeat done = std::move(repeats_.back());
+        repeats_.pop_back();
+        const int end = position_ - 1;
+        for (std::size_t v = 0; v < n; ++v) {
+            Layout& l = kernel_.layouts[v];
+            if (l.last < done.begin) continue;  // not touched here
+            if (l.first < done.begin || done.early[v]) l.first = std::min(l.first, done.begin), l.last = end;
+        }
+        whole_.emplace_back(done.begin, end);
+    }
+
+    void walk(const std::vector<Node>& nodes) {
+        for (const Node& node : nodes) {
+            if (const int* s = std::get_if<int>(&node)) step(*s, false);
+            if (const auto* run = std::get_if<Run>(&node))
+                repeat([&] {
+                    for (const int s : run->steps) step(s, kernel_.atom(kernel_.step(s)).follows);
+                });
+            if (const auto* loop = std::get_if<LoopRef>(&node)) repeat([&] { walk(kernel_.loop(*loop).body); });
+        }
+    }
+
+    struct Repeat {
+        int begin;
+        std::vector<bool> defined, early;
+    };
+    ScheduledKernel& kernel_;
+    int position_ = 0;
+    std::vector<Repeat> repeats_;
+    std::vector<std::pair<int, int>> whole_;
+};
+
+/// A map may write over an operand that dies with it, when it reads it at the very point that it writes and nothing else reads it then.
+VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
+    const Layout& target = kernel.layout(variable);
+    VariableId found = -1;
+    const auto for_each_read_then = [&](const auto& f) {
+        for (const Step& step : kernel.steps)
+            if (const auto* compute = std::get_if<Compute>(step.statement); compute && step.position == target.first)
+                for (const Read* r : reads_of(*compute)) f(*compute, *r);
+    };
+    for_each_read_then([&](const Compute& compute, const Read& r) {
+        const Layout& l = kernel.layout(r.array);
+        const bool is_map = compute.variable == variable && !compute.reduce && !compute.carry && r.array != variable;
+        const bool alike = kernel.is_whole(r.array) == kernel.is_whole(variable) && !kernel.is_view(r.array) &&
+                           l.count == target.count && l.strides == target.strides &&
+                           l.panel_stride == target.panel_stride &&
+                           kernel.variable(r.array).dims == kernel.variable(variable).dims &&
+                           kernel.place(r.array).holding == kernel.place(variable).holding;
+        if (found < 0 && is_map && alike && l.last == target.first) found = r.array;
+    });
+    if (found < 0) return -1;
+    bool alone = true;
+    for_each_read_then([&](const Compute& compute, const Read& r) {
+        if (r.array == found) alone &= compute.variable == variable && r.indices == kernel.variable(found).dims;
+    });
+    return alone ? found : -1;
+}
+
+/// First fit in order of first use, behind what is placed already. Integers and real numbers never share memory.
+void place(ScheduledKernel& kernel, bool whole) {
+    const std::int64_t unit = alignment_bytes / kernel.value_bytes(), behind = kernel.arena_values;
+    const auto cells = [&](const Layout& layout) { return layout.count * kernel.cell_values(whole); };
+    std::vector<VariableId> variables(kernel.layouts.size());
+    std::iota(variables.begin(), variables.end(), 0);
+    std::erase_if(variables, [&](VariableId v) { return !kernel.is_held(v) || kernel.is_whole(v) != whole; });
+    std::stable_sort(variables.begin(), variables.end(),
+                     [&](VariableId a, VariableId b) { return kernel.layout(a).first < kernel.layout(b).first; });
+    std::vector<VariableId> placed;
+    for (const VariableId v : variables) {
+        Layout& layout = kernel.layouts[at(v)];
+        layout.over = overwritten(kernel, v);
+        if (layout.over >= 0) {
+            layout.offset = kernel.layout(layout.over).offset;
+        } else {
+            std::vector<std::pair<std::int64_t, std::int64_t>> busy;
+            for (const VariableId p : placed) {
+                const Layout& other = kernel.layout(p);
+                if (other.first <= layout.last && layout.first <= other.last)
+                    busy.emplace_back(other.offset, other.offset + round_up(cells(other), unit));
+            }
+            std::sort(busy.begin(), busy.end());
+            layout.offset = behind;
+            for (const auto& [begin, end] : busy) {
+                if (layout.offset + cells(layout) <= begin) break;
+                layout.offset = std::max(layout.offset, end);
+            }
+        }
+        placed.push_back(v);
+        kernel.arena_values = std::max(kernel.arena_values, layout.offset + round_up(cells(layout), unit));
+    }
+}
+
+/// The most values of tiles that are alive at a time, in the arena or with those read in place. What takes the place of another is one with it at the step where both live.
+std::int64_t most_held(const ScheduledKernel& kernel, bool in_place) {
+    std::int64_t most = 0;
+    for (const Step& step : kernel.steps) {
+        std::int64_t held = 0;
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+            const Layout& l = kernel.layouts[v];
+            const auto id = static_cast<VariableId>(v);
+            const int first = l.over >= 0 ? l.first + 1 : l.first;
+            if ((kernel.is_held(id) || (in_place && l.first >= 0)) && first <= step.position && step.position <= l.last)
+                held += l.tile * kernel.cell_values(kernel.is_whole(id));
+        }
+        most = std::max(most, held);
+    }
+    return most;
+}
+
+/// Padding elements may read past a buffer, where it is harmless; past the arena there must be room for it.
+std::int64_t overshoot(const ScheduledKernel& kernel) {
+    std::int64_t room = kernel.lanes;
+    for (const Step& step : kernel.steps) {
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        for (const Read* r : reads_of(*compute)) {
+            std::int64_t padding = 0;
+            for (std::size_t d = 0; d < r->indices.size(); ++d) {
+                if (!r->indices[d].affine()) continue;
+                for (const auto& [axis, c] : r->indices[d].affine()->terms) {
+                    const Span& span = kernel.span(axis, step.scope);
+                    if (c > 0) padding += c * kernel.layout(r->array).strides[d] * (span.padded - span.tile);
+                }
+            }
+            room = std::max(room, padding + kernel.lanes);
+        }
+    }
+    return room;
+}
+
+}  // namespace
+
+void shape(ScheduledKernel& kernel, VariableId id) {
+    measure(kernel, id);
+    kernel.is_view(id) ? shape_view(kernel, id) : shape_buffer(kernel, id);
+}
+
+void apply_places(ScheduledKernel& kernel) {
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) shape(kernel, static_cast<VariableId>(v));
+    kernel.packed.assign(kernel.inputs.size(), false);
+    for (std::size_t i = 0; i < kernel.inputs.size(); ++i)
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+            if (kernel.is_view(static_cast<VariableId>(v)) && kernel.kernel->variables[v].array == kernel.inputs[i])
+                kernel.packed[i] = true;
+    const Lifetimes lifetimes(kernel);
+    place(kernel, false);
+    kernel.arena_values += round_up(overshoot(kernel), kernel.lanes);
+    if (std::find(kernel.whole.begin(), kernel.whole.end(), true) != kernel.whole.end()) {
+        kernel.arena_values = round_up(kernel.arena_values, alignment_bytes / 4);
+        place(kernel, true);
+        kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);
+    }
+    kernel.held_values = most_held(kernel, false);
+    kernel.memory_values = most_held(kernel, true);
+}
+
+}  // namespace napkin

@@ -1,0 +1,291 @@
+#include "schedule/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/views.hpp"
+
+namespace napkin {
+namespace {
+
+const Compute& compute_of(const ScheduledKernel& kernel, int step) {
+    return std::get<Compute>(*kernel.step(step).statement);
+}
+
+/// Reads each element in the panel in which it is computed.
+bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
+    const Variable& v = kernel.variable(r.array);
+    const AxisId axis = kernel.schedule.vector_axis;
+    for (std::size_t d = 0; d < r.indices.size(); ++d)
+        if (v.dims[d].depends_on(axis) ? !(r.indices[d].is_axis(axis) && v.dims[d] == r.indices[d])
+                                       : r.indices[d].depends_on(axis))
+            return false;
+    return true;
+}
+
+/// Collects for every variable the runs that touch it; -1 stands for everything outside of runs.
+class RunUses {
+public:
+    explicit RunUses(const ScheduledKernel& kernel)
+        : kernel_(kernel), runs_(kernel.layouts.size()), early_(kernel.layouts.size(), false) {
+        walk(kernel.body);
+        for (const ScheduledLoop& loop : kernel.loops) walk(loop.body);
+    }
+    /// It lives within one run, which defines each of its panels before it reads it.
+    [[nodiscard]] bool in_one_run(std::size_t v) const {
+        return runs_[v].size() == 1 && *runs_[v].begin() >= 0 && !early_[v];
+    }
+
+private:
+    void walk(const std::vector<Node>& nodes) {
+        for (const Node& node : nodes) {
+            if (const int* step = std::get_if<int>(&node)) touch(*step, -1);
+            if (const auto* run = std::get_if<Run>(&node)) {
+                std::set<VariableId> defined;
+                for (const int s : run->steps) {
+                    const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
+                    for (const Read* r : reads_of(compute))
+                        if (!defined.contains(r->array)) early_[static_cast<std::size_t>(r->array)] = true;
+                    defined.insert(compute.variable);
+                    touch(s, next_run_);
+                }
+                ++next_run_;
+            }
+        }
+    }
+
+    void touch(int step, int run) {
+        const TileStatement& s = *kernel_.step(step).statement;
+        const auto use = [&](VariableId v) { runs_[static_cast<std::size_t>(v)].insert(run); };
+        if (const auto* load = std::get_if<Load>(&s)) use(load->variable);
+        if (const auto* store = std::get_if<Store>(&s)) use(store->variable);
+        if (const auto* init = std::get_if<Init>(&s)) use(init->variable);
+        if (const auto* compute = std::get_if<Compute>(&s)) {
+            use(compute->variable);
+            for (const Read* r : reads_of(*compute)) use(r->array);
+        }
+    }
+
+    const ScheduledKernel& kernel_;
+    std::vector<std::set<int>> runs_;
+    std::vector<bool> early_;  ///< read before the run defines it
+    int next_run_ = 0;
+};
+
+bool reads_variable(const Expr& e, VariableId variable) { return e && reads_array(e, variable); }
+
+}  // namespace
+
+bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& joining) {
+    for (const int m : members) {
+        for (const Read* r : reads_of(joining))
+            if (compute_of(kernel, m).variable == r->array && !reads_in_panel(kernel, *r)) return false;
+        for (const Read* r : reads_of(compute_of(kernel, m)))
+            if (r->array == joining.variable && !reads_in_panel(kernel, *r)) return false;
+    }
+    return true;
+}
+
+bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& other) {
+    for (const int m : members) {
+        const Compute& member = compute_of(kernel, m);
+        if (member.variable == other.variable) return false;
+        for (const Read* r : reads_of(member))
+            if (r->array == other.variable) return false;
+        for (const Read* r : reads_of(other))
+            if (r->array == member.variable) return false;
+    }
+    return true;
+}
+
+bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after) {
+    const auto& l = std::get<Compute>(*leader.statement);
+    const auto& f = std::get<Compute>(*after.statement);
+    const Atom &leading = kernel.atom(leader), &following = kernel.atom(after);
+    if (leading.run < 0 || leading.run != following.run || leading.follows || leading.cut_axis >= 0) return false;
+    if (!f.reduce || f.reduce_axes.size() != 1 || l.variable == f.variable || leader.scope != after.scope) return false;
+    if (leader.is_whole || after.is_whole || following.cut_axis >= 0) return false;
+    const AxisId axis = f.reduce_axes.front();
+    const std::int64_t tile = kernel.span(axis, leader.scope).tile;
+    if (tile < 2 || (leading.row_axis >= 0 && leading.row_axis != axis)) return false;
+
+    std::vector<AxisId> points = target_axes(kernel.variable(f.variable)),
+                        wanted = target_axes(kernel.variable(l.variable));
+    points.push_back(axis);
+    std::sort(points.begin(), points.end());
+    std::sort(wanted.begin(), wanted.end());
+    if (points != wanted) return false;
+
+    if (reads_variable(l.body, f.variable) || reads_variable(l.carry, f.variable) ||
+        reads_variable(f.body, f.variable) || reads_variable(f.carry, l.variable) || !reads_variable(f.body, l.variable))
+        return false;
+    bool at_the_point = true;
+    visit(f.body, [&](const Expr& e) {
+        const Read* r = as<Read>(e);
+        if (r && r->array == l.variable) at_the_point &= r->indices == kernel.variable(l.variable).dims;
+    });
+    return at_the_point;
+}
+
+bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const int last = static_cast<int>(variable.dims.size()) - 1;
+    const bool written = std::find(kernel.outputs.begin(), kernel.outputs.end(), variable.array) != kernel.outputs.end();
+    const bool loaded = std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& s) {
+        const auto* load = std::get_if<Load>(s.statement);
+        return load && load->variable == id;
+    });
+    if (!loaded || !variable.gathers.empty() || is_cut(kernel, variable) || written || last < 0) return false;
+    if (std::any_of(variable.dims.begin(), variable.dims.end(), starts_late)) return false;
+    return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
+}
+
+bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const AxisId axis = kernel.schedule.vector_axis;
+    const int inner = kernel.place(id).innermost;
+    if (axis < 0 || inner < 0 || !variable.gathers.empty() || is_cut(kernel, variable) || kernel.is_whole(id))
+        return false;
+    if (!variable.dims[static_cast<std::size_t>(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
+    if (kernel.span(axis, kernel.layout(id).scope).tile <= kernel.panel()) return false;
+    bool fits = false;
+    for (const Step& step : kernel.steps) {
+        if (const auto* store = std::get_if<Store>(step.statement); store && store->variable == id) return false;
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        if (compute->variable == id) return false;
+        for (const Read* r : reads_of(*compute)) {
+            if (r->array != id) continue;
+            fits = kernel.atom(step).run >= 0 && r->indices == variable.dims;
+            if (!fits) return false;
+        }
+    }
+    return fits;
+}
+
+std::vector<bool> in_one_run(const ScheduledKernel& kernel) {
+    const RunUses uses(kernel);
+    std::vector<bool> out;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) out.push_back(uses.in_one_run(v));
+    return out;
+}
+
+int registers_of(const Atom& atom) { return atom.rows * atom.vectors + atom.vectors + 1; }
+
+namespace {
+
+/// What verify() looks at, atom by atom and variable by variable.
+class Rules {
+public:
+    explicit Rules(const ScheduledKernel& kernel) : k_(kernel) {}
+
+    std::vector<std::string> run() {
+        for (const Step& step : k_.steps)
+            if (step.atom >= 0) check_atom(step);
+        check_runs(k_.body);
+        for (const ScheduledLoop& loop : k_.loops) check_runs(loop.body);
+        check_places();
+        return std::move(messages_);
+    }
+
+private:
+    template <class... Args>
+    void report(fmt::format_string<Args...> format, Args&&... args) {
+        messages_.push_back(fmt::format("kernel {}: ", k_.kernel->name) + fmt::format(format, std::forward<Args>(args)...));
+    }
+    [[nodiscard]] const std::string& axis_name(AxisId axis) const { return k_.program->diagram.axis(axis).name; }
+
+    void check_atom(const Step& step) {
+        const auto& compute = std::get<Compute>(*step.statement);
+        const Atom& a = k_.atom(step);
+        const std::string& name = k_.variable(compute.variable).name;
+        const std::vector<AxisId> targets = target_axes(k_.variable(compute.variable));
+        const int inner = k_.place(compute.variable).innermost;
+        if (a.rows < 1 || a.vectors < 1)
+            return report("the block of {} has {} rows of {} vectors", name, a.rows, a.vectors);
+        if (step.is_whole && a.vector_axis >= 0) report("{} computes integers, which fill no vectors", name);
+        if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[static_cast<std::size_t>(inner)] != a.vector_axis))
+            report("{} fills vectors along {}, along which its values do not lie beside each other", name,
+                   axis_name(a.vector_axis));
+        std::vector<AxisId> points = a.points, reduced = a.reduced;
+        if (a.vector_axis >= 0) (a.across ? reduced : points).push_back(a.vector_axis);
+        if (a.row_axis >= 0) points.push_back(a.row_axis);
+        check_axes(name, "points", points, targets);
+        check_axes(name, "reduced axes", reduced, compute.reduce ? compute.reduce_axes : std::vector<AxisId>{});
+        if (compute.reduce && !step.is_whole && registers_of(a) > k_.unit.registers)
+            report(
+                "the block of {} takes {} registers of {}: {} rows × {} vectors, {} operand{} and a broadcast; {} rows "
+                "fit",
+                name, registers_of(a), k_.unit.registers, a.rows, a.vectors, a.vectors, a.vectors == 1 ? "" : "s",
+                std::max(1, (k_.unit.registers - 1) / a.vectors - 1));
+        if (a.cut_axis >= 0 && (!compute.reduce || *compute.reduce != ReduceOp::sum || a.across || step.is_whole ||
+                                a.cut < 1 || std::find(a.reduced.begin(), a.reduced.end(), a.cut_axis) == a.reduced.end()))
+            report("{} cannot be cut along {}: only sums are, along a loop of theirs", name, axis_name(a.cut_axis));
+    }
+
+    void check_axes(const std::string& name, const char* what, std::vector<AxisId> have, std::vector<AxisId> want) {
+        std::sort(have.begin(), have.end());
+        std::sort(want.begin(), want.end());
+        if (have != want) report("the loops of {} are not over its {}", name, what);
+    }
+
+    void check_runs(const std::vector<Node>& nodes) {
+        for (const Node& node : nodes) {
+            const auto* run = std::get_if<Run>(&node);
+            if (!run) continue;
+            std::vector<int> members;
+            for (const int s : run->steps) {
+                const Step& step = k_.step(s);
+                const Atom& a = k_.atom(step);
+                const std::string& name = k_.variable(compute_of(k_, s).variable).name;
+                if (a.across || a.vector_axis < 0 || a.vector_axis != k_.schedule.vector_axis ||
+                    a.vectors != k_.schedule.panel_vectors)
+                    report("{} is in a run, but does not go along its panels", name);
+                if (!may_join(k_, members, compute_of(k_, s))) report("{} reads another panel of its run", name);
+                if (a.follows && (members.empty() || !may_follow(k_, k_.step(members.back()), step)))
+                    report("{} cannot ride in the loops of the statement before it", name);
+                members.push_back(s);
+            }
+        }
+    }
+
+    void check_places() {
+        const std::vector<bool> local = in_one_run(k_);
+        for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
+            const Layout& l = k_.layout(id);
+            const std::string& name = k_.variable(id).name;
+            if (k_.is_view(id) && !may_be_view(k_, id)) report("{} cannot be read where it lies in memory", name);
+            if (k_.is_packed(id) && !may_be_packed(k_, id)) report("{} cannot lie in panels one after the other", name);
+            if (k_.is_panel(id) && !local[v])
+                report("{} does not live within one run, and one panel of it is held", name);
+            if (k_.place(id).stages != 1)
+                report("{} has {} stages: a CPU's loads are done when they return", name, k_.place(id).stages);
+            if (!k_.is_held(id)) continue;
+            if (l.offset < 0 || l.offset + l.count * k_.cell_values(k_.is_whole(id)) > k_.arena_values)
+                report("{} lies outside of the arena", name);
+            for (std::size_t w = 0; w < v; ++w) check_apart(id, static_cast<VariableId>(w));
+        }
+    }
+
+    void check_apart(VariableId a, VariableId b) {
+        const Layout &x = k_.layout(a), &y = k_.layout(b);
+        if (!k_.is_held(b) || x.over == b || y.over == a) return;
+        const auto end = [&](VariableId id) {
+            return k_.layout(id).offset + k_.layout(id).count * k_.cell_values(k_.is_whole(id));
+        };
+        if (x.first <= y.last && y.first <= x.last && x.offset < end(b) && y.offset < end(a))
+            report("{} and {} share memory while both live", k_.variable(a).name, k_.variable(b).name);
+    }
+
+    const ScheduledKernel& k_;
+    std::vector<std::string> messages_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const ScheduledKernel& kernel) { return Rules(kernel).run(); }
+
+}  // namespace napkin

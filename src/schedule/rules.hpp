@@ -1,0 +1,35 @@
+#pragma once
+// The rules that a schedule keeps, each one function: the plan asks them before it chooses, the verifier after.
+#include <string>
+#include <vector>
+
+#include "schedule/scheduled.hpp"
+
+namespace napkin {
+
+/// Whether the compute statement may go panel by panel together with the members of a run: each reads what another computes in the panel
+/// in which it is computed.
+bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& joining);
+/// Whether the statement may stand before a run with these members though it stands between them.
+bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& other);
+/// Whether `after` can be computed in the loops of `leader`, with the axis that it reduces innermost of those over points.
+bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
+
+/// Whether a tile may be read where it lies: numbers of the compute type, at the core as in memory, not written here.
+bool may_be_view(const ScheduledKernel& kernel, VariableId id);
+/// Whether every statement that reads the loaded tile takes whole panels of it, several of them, at the panel's own place.
+bool may_be_packed(const ScheduledKernel& kernel, VariableId id);
+/// The variables that live within one run, which defines each of their panels before it reads it. Pre: the atoms are applied.
+std::vector<bool> in_one_run(const ScheduledKernel& kernel);
+
+/// One line for each broken rule, naming the statement or variable; empty when the scheduled kernel is sound:
+///  - atoms: loops over just the axes of their statements, vectors along an axis that is stored contiguously or reduced, a block that the
+///    registers hold, cuts of sums alone;
+///  - runs and followers as above;
+///  - places as above; no two variables that live at the same time share memory, and all lie in the arena.
+std::vector<std::string> verify(const ScheduledKernel& kernel);
+
+/// Registers that an atom's block takes: its accumulators, a row of operands, a broadcast.
+int registers_of(const Atom& atom);
+
+}  // namespace napkin

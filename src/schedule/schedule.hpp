@@ -1,0 +1,89 @@
+#pragma once
+// The schedule: every degree of freedom of a tile program on one machine, as plain data with a reason beside each value. It prints
+// (to_string) and parses (parse_schedule), and any field of it may be fixed by hand; scheduled.hpp has what follows from it.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "support/result.hpp"
+#include "tile/program.hpp"
+#include "tile/sizes.hpp"
+
+namespace napkin {
+
+/// A chosen value and why; `by_hand` when the user fixed it.
+struct Choice {
+    std::int64_t value = 0;
+    std::string reason;
+    bool by_hand = false;
+    friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+/// The atom of a CPU: a register block of vectors, and the loops in which one compute statement runs it. A block holds rows × vectors
+/// accumulators (of a map: values); the loops over the target's points stand around those over what is reduced.
+struct Atom {
+    AxisId vector_axis = -1;  ///< whose neighbours share a vector; -1: scalar code
+    bool across = false;      ///< the vector axis is reduced: lanes are partial results, combined at the end
+    int vectors = 1;          ///< of the block, beside each other along the vector axis
+    AxisId row_axis = -1;     ///< of the target, along which the block has rows; -1: one row
+    int rows = 1;
+    bool vector_inner = false;  ///< the loop over the vector axis is the innermost of those over points, else the outermost
+    std::vector<AxisId> points;  ///< the loops over the target's other axes, outermost first
+    std::vector<AxisId> reduced;  ///< the loops over reduced axes, outermost first; without a vector axis that is reduced
+    AxisId cut_axis = -1;  ///< the loop over reduced values that is cut: the target takes up the block's sums after each part
+    std::int64_t cut = 0;  ///< values of a part
+    int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
+    bool follows = false;  ///< a reduction that rides in the loops of the statement before it
+    bool by_hand = false;
+    friend bool operator==(const Atom&, const Atom&) = default;
+};
+
+/// How a variable is held at the core.
+enum class Holding : std::uint8_t {
+    buffer,  ///< a tile of its own in the arena
+    panel,   ///< the same for one panel of the vector axis, of a variable that lives within one run
+    packed,  ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
+    view,    ///< read where it lies in memory
+};
+
+struct Place {
+    Holding holding = Holding::buffer;
+    int innermost = -1;  ///< the dimension whose neighbours lie beside each other; -1: a single value
+    int stages = 1;      ///< tiles of a stream that are held at a time
+    bool by_hand = false;
+    friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its variables.
+struct KernelSchedule {
+    std::string kernel;
+    std::map<AxisId, Choice> group;   ///< group sizes; an axis that is missing is not grouped
+    std::map<AxisId, Choice> stream;  ///< sizes of chunks
+    Choice threads{1, "", false};
+    AxisId vector_axis = -1;  ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
+    std::string vector_axis_reason;
+    bool vector_axis_by_hand = false;
+    int panel_vectors = 1;  ///< vectors of a panel
+    bool panel_by_hand = false;
+    Choice rows{1, "", false};  ///< the most that a block has
+    std::vector<Atom> atoms;
+    std::vector<Place> places;
+    friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;
+};
+
+/// The atoms and places that are printed and parsed by name: of the compute statements, by what each defines (S, and S#2 where a
+/// variable is defined again), and of the variables.
+std::vector<std::string> atom_names(const TileKernel& kernel);
+
+/// One line for each field, with its reason; read back by parse_schedules.
+std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);
+
+/// Reads what to_string printed, the kernels in any order; fields that are missing are left open, those that are there are by hand. Lines
+/// of figures (H, M, predicted) are skipped. One schedule for each kernel of the program.
+/// Errors: bad-schedule (what was expected), unknown-kernel, unknown-axis, unknown-statement, unknown-variable (nearest names).
+Result<std::vector<KernelSchedule>> parse_schedules(const std::shared_ptr<const Source>& text, const TileProgram& program);
+
+}  // namespace napkin

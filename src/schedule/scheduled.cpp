@@ -1,0 +1,230 @@
+#include "schedule/scheduled.hpp"
+
+#include <algorithm>
+
+#include "schedule/whole.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+/// An axis that is cut into tiles of the size; 0: not cut.
+Span span_of(std::int64_t size, std::int64_t extent) {
+    const std::int64_t tile = size > 0 ? std::min(size, extent) : extent;
+    return {tile, tile, tile < extent, extent % tile != 0};
+}
+
+/// Puts the statements of one list into steps and loops. Free is left out: lifetimes follow from the order of execution.
+class Flattening {
+public:
+    explicit Flattening(ScheduledKernel& kernel) : kernel_(kernel) {}
+
+    std::vector<Node> run(const std::vector<TileStatement>& statements, int scope) {
+        std::vector<Node> out;
+        for (const TileStatement& s : statements) {
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+                out.emplace_back(add_loop(**loop, scope));
+                continue;
+            }
+            if (std::holds_alternative<Free>(s)) continue;
+            define(s, scope);
+            out.emplace_back(static_cast<int>(kernel_.steps.size()));
+            const int atom = std::holds_alternative<Compute>(s) ? num_atoms_++ : -1;
+            kernel_.steps.push_back({.statement = &s, .scope = scope, .atom = atom});
+        }
+        return out;
+    }
+
+private:
+    LoopRef add_loop(const TileLoop& loop, int scope) {
+        Scope inner = kernel_.scope(scope);
+        inner[static_cast<std::size_t>(loop.axis)] = span_of(chunk_of(loop, kernel_.sizes, kernel_.extents),
+                                                             kernel_.extent(loop.axis));
+        kernel_.scopes.push_back(std::move(inner));
+        const LoopRef ref{static_cast<int>(kernel_.loops.size())};
+        kernel_.loops.push_back({&loop, static_cast<int>(kernel_.scopes.size()) - 1, {}});
+        std::vector<Node> body = run(loop.body, kernel_.loop(ref).scope);
+        kernel_.loops[static_cast<std::size_t>(ref.loop)].body = std::move(body);
+        return ref;
+    }
+
+    void define(const TileStatement& s, int scope) {
+        const auto at = [&](VariableId v) {
+            Layout& layout = kernel_.layouts[static_cast<std::size_t>(v)];
+            if (layout.scope < 0) layout.scope = scope;
+        };
+        const auto use = [](std::vector<ArrayId>& list, ArrayId a) {
+            if (std::find(list.begin(), list.end(), a) == list.end()) list.push_back(a);
+        };
+        if (const auto* load = std::get_if<Load>(&s))
+            at(load->variable), use(kernel_.inputs, kernel_.variable(load->variable).array);
+        if (const auto* store = std::get_if<Store>(&s)) use(kernel_.outputs, kernel_.variable(store->variable).array);
+        if (const auto* init = std::get_if<Init>(&s)) at(init->variable);
+        if (const auto* compute = std::get_if<Compute>(&s)) at(compute->variable);
+    }
+
+    ScheduledKernel& kernel_;
+    int num_atoms_ = 0;
+};
+
+/// Buffers and loops reach to whole blocks.
+void pad(ScheduledKernel& kernel) {
+    const auto pad_axis = [&](AxisId axis, std::int64_t block) {
+        if (axis < 0) return;
+        kernel.blocks[static_cast<std::size_t>(axis)].insert(block);
+        for (Scope& scope : kernel.scopes) {
+            Span& span = scope[static_cast<std::size_t>(axis)];
+            span.padded = std::max(span.padded, round_up(span.tile, block));
+        }
+    };
+    for (const Step& step : kernel.steps) {
+        if (step.atom < 0) continue;
+        const Atom& atom = kernel.atom(step);
+        pad_axis(atom.vector_axis, kernel.block_size(atom, atom.vector_axis));
+        pad_axis(atom.row_axis, atom.rows);
+    }
+}
+
+/// The statements of a run stand together: what is loaded or computed between them comes before the run, what is stored after it.
+std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& nodes) {
+    const auto run_of = [&](const Node& node) {
+        const int* s = std::get_if<int>(&node);
+        return s && kernel.step(*s).atom >= 0 ? kernel.atom(kernel.step(*s)).run : -1;
+    };
+    std::vector<Node> out;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const int id = run_of(nodes[i]);
+        if (id < 0) {
+            out.push_back(nodes[i]);
+            continue;
+        }
+        std::size_t last = i;
+        for (std::size_t k = i; k < nodes.size(); ++k)
+            if (run_of(nodes[k]) == id) last = k;
+        Run run;
+        std::vector<Node> after;
+        for (; i <= last; ++i) {
+            if (run_of(nodes[i]) == id) {
+                run.steps.push_back(std::get<int>(nodes[i]));
+                continue;
+            }
+            const int* other = std::get_if<int>(&nodes[i]);
+            internal_check(other != nullptr, "schedule: a loop stands inside of a run");
+            (std::holds_alternative<Store>(*kernel.step(*other).statement) ? after : out).push_back(nodes[i]);
+        }
+        --i;
+        for (std::size_t k = 1; k < run.steps.size(); ++k)
+            if (kernel.atom(kernel.step(run.steps[k])).follows)
+                kernel.steps[static_cast<std::size_t>(run.steps[k - 1])].follower = run.steps[k];
+        out.emplace_back(std::move(run));
+        out.insert(out.end(), after.begin(), after.end());
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<AxisId> target_axes(const Variable& variable) {
+    std::vector<AxisId> axes;
+    for (const Index& d : variable.dims) {
+        internal_check(d.single_axis() >= 0, "schedule: a computed variable has a dimension that is not an axis");
+        axes.push_back(d.single_axis());
+    }
+    return axes;
+}
+
+bool carries(const Variable& variable, AxisId axis) {
+    return std::any_of(variable.dims.begin(), variable.dims.end(), [&](const Index& d) { return d.depends_on(axis); });
+}
+
+std::vector<const Read*> reads_of(const Compute& compute) {
+    std::vector<const Read*> out;
+    const auto take = [&](const Expr& e) {
+        if (const Read* r = as<Read>(e)) out.push_back(r);
+    };
+    visit(compute.body, take);
+    if (compute.carry) visit(compute.carry, take);
+    return out;
+}
+
+std::int64_t total_terms(const ScheduledKernel& kernel, const Compute& compute) {
+    std::int64_t terms = 1;
+    for (const AxisId a : compute.reduce_axes)
+        terms = std::min(terms, std::int64_t{1} << 20) * std::min(kernel.extent(a), std::int64_t{1} << 20);
+    return terms;
+}
+
+LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis) {
+    std::int64_t step = 0;
+    for (std::size_t d = 0; d < r.indices.size(); ++d) {
+        if (!r.indices[d].depends_on(axis)) continue;
+        if (static_cast<int>(d) != kernel.place(r.array).innermost || !r.indices[d].affine()) return LaneStep::far;
+        step = r.indices[d].affine()->coefficient(axis);
+    }
+    return step == 0 ? LaneStep::same : step == 1 ? LaneStep::near : LaneStep::far;
+}
+
+std::int64_t ScheduledKernel::num_groups() const {
+    std::int64_t n = 1;
+    for (const auto& [axis, size] : groups_of(*kernel, sizes)) {
+        const std::int64_t tile = span(axis, 0).tile;
+        n *= (extent(axis) + tile - 1) / tile;
+    }
+    return n;
+}
+
+std::int64_t ScheduledKernel::block_size(const Atom& atom, AxisId axis) const {
+    if (axis == atom.vector_axis) return static_cast<std::int64_t>(lanes) * atom.vectors;
+    return axis == atom.row_axis ? atom.rows : 1;
+}
+
+ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
+                          KernelSchedule schedule, const VectorUnit& unit) {
+    ScheduledKernel out;
+    out.program = program;
+    out.kernel = &program->kernels[kernel];
+    out.extents = extents;
+    out.unit = unit;
+    out.schedule = std::move(schedule);
+    out.layouts.resize(out.kernel->variables.size());
+    for (const Variable& v : out.kernel->variables)
+        out.is_double |= v.memory_type == DType::f64 || program->diagram.array(v.array).type == DType::f64;
+    out.lanes = unit.bytes / static_cast<int>(out.value_bytes());
+
+    const std::size_t num_axes = extents.size();
+    out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
+    for (const AxisId axis : out.kernel->group_axes)
+        if (const auto found = out.schedule.group.find(axis); found != out.schedule.group.end())
+            out.sizes.group[static_cast<std::size_t>(axis)] = std::min(found->second.value, out.extent(axis));
+    for (const auto& [axis, choice] : out.schedule.stream)
+        out.sizes.stream[static_cast<std::size_t>(axis)] = std::min(choice.value, out.extent(axis));
+    Scope group(num_axes);
+    for (std::size_t a = 0; a < num_axes; ++a) group[a] = span_of(out.sizes.group[a], extents[a]);
+    out.scopes.push_back(std::move(group));
+    out.body = Flattening(out).run(out.kernel->body, 0);
+    for (Layout& l : out.layouts) l.scope = std::max(l.scope, 0);
+    out.blocks.resize(num_axes);
+    // A vector axis of one value fills no vector: the statements then choose for themselves.
+    if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;
+    WholeValues values(out);
+    out.whole = values.variables();
+    for (Step& step : out.steps)
+        if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);
+    return out;
+}
+
+void apply_atoms(ScheduledKernel& kernel) {
+    pad(kernel);
+    kernel.body = with_runs(kernel, kernel.body);
+    for (ScheduledLoop& loop : kernel.loops) loop.body = with_runs(kernel, loop.body);
+}
+
+ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
+                          const KernelSchedule& schedule, const VectorUnit& unit) {
+    ScheduledKernel out = flattened(program, kernel, extents, schedule, unit);
+    apply_atoms(out);
+    apply_places(out);
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,166 @@
+#pragma once
+// The scheduled program: a kernel's tile program under its schedule, with all that follows from the two: how every axis runs in every
+// loop, in which order statements run, where every variable lies. What is planned, costed, counted, printed and emitted is this; it is
+// made once, and after it everything only reads.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+
+namespace napkin {
+
+/// What of a processor decides on code: bytes and number of its vector registers.
+struct VectorUnit {
+    int bytes = 64, registers = 32;
+    friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
+};
+
+/// How an axis runs in one scope: from 0 or from where its tile begins, over `tile` values or, when ragged, over at most as many.
+/// Buffers and blocked loops reach to `padded`.
+struct Span {
+    std::int64_t tile = 1, padded = 1;
+    bool begins = false, ragged = false;
+};
+using Scope = std::vector<Span>;  ///< by AxisId
+
+/// A statement that runs: Load, Store, Init or Compute.
+struct Step {
+    const TileStatement* statement = nullptr;
+    int scope = 0;
+    int atom = -1;          ///< of a Compute: index into KernelSchedule::atoms
+    int follower = -1;      ///< the step that rides in this one's loops; -1: none
+    bool is_whole = false;  ///< it computes integers that real numbers may not hold: scalar code
+    int position = -1;      ///< in order of execution; a follower has that of its leader
+};
+
+/// Compute statements that run one after the other for each panel of the kernel's vector axis.
+struct Run {
+    std::vector<int> steps;
+};
+/// A loop, by its number.
+struct LoopRef {
+    int loop;
+};
+using Node = std::variant<int, Run, LoopRef>;  ///< int: one step
+struct ScheduledLoop {
+    const TileLoop* loop = nullptr;
+    int scope = 0;
+    std::vector<Node> body;
+};
+
+/// Where a variable lies at the core.
+struct Layout {
+    int scope = -1;  ///< in which it is defined: its tile and origin
+    std::vector<std::int64_t> sizes, strides;
+    std::int64_t panel_stride = 0;  ///< packed: from one panel to the next
+    std::int64_t count = 1;         ///< values with padding
+    std::int64_t tile = 1;          ///< values of the full tile that are held
+    std::int64_t offset = 0;        ///< in the arena, in values
+    VariableId over = -1;           ///< the variable whose place this one takes as that one dies; -1: it has its own
+    bool may_overrun = false;  ///< of a view: some tiles' padding would lie past the array's end; these are copied, with the same strides
+    std::int64_t reach = 0;     ///< of a view: values from the first to past the last that a padded tile reads
+    int first = -1, last = -1;  ///< lifetime in positions of execution; -1: never
+};
+
+struct ScheduledKernel {
+    std::shared_ptr<const TileProgram> program;
+    const TileKernel* kernel = nullptr;
+    Extents extents;
+    TileSizes sizes;
+    VectorUnit unit;
+    KernelSchedule schedule;
+
+    bool is_double = false;
+    int lanes = 16;
+    std::vector<Scope> scopes;                   ///< 0: the group; then one for each loop
+    std::vector<std::set<std::int64_t>> blocks;  ///< by AxisId: the block sizes to which atoms pad it
+    std::vector<Step> steps;
+    std::vector<Node> body;
+    std::vector<ScheduledLoop> loops;
+    std::vector<Layout> layouts;  ///< by VariableId
+    std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
+    std::vector<ArrayId> inputs, outputs;
+    std::vector<bool> packed;        ///< inputs that must have row-major strides, because a view reads them
+    std::int64_t arena_values = 0;   ///< of the compute type
+    std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
+    std::int64_t memory_values = 0;  ///< the same with tiles that are read in place
+
+    [[nodiscard]] const Variable& variable(VariableId id) const {
+        return kernel->variables[static_cast<std::size_t>(id)];
+    }
+    [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == Holding::view; }
+    [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == Holding::panel; }
+    [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
+    /// It has values in the arena.
+    [[nodiscard]] bool is_held(VariableId id) const {
+        return layout(id).first >= 0 && (!is_view(id) || layout(id).may_overrun);
+    }
+    [[nodiscard]] const Scope& scope(int id) const { return scopes[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Span& span(AxisId axis, int at_scope) const {
+        return scope(at_scope)[static_cast<std::size_t>(axis)];
+    }
+    [[nodiscard]] const ScheduledLoop& loop(LoopRef ref) const { return loops[static_cast<std::size_t>(ref.loop)]; }
+    [[nodiscard]] const Step& step(int id) const { return steps[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Atom& atom(const Step& step) const {
+        return schedule.atoms[static_cast<std::size_t>(step.atom)];
+    }
+    [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] bool is_whole(VariableId id) const { return whole[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * schedule.panel_vectors; }
+    /// Values of the compute type that one number takes.
+    [[nodiscard]] std::int64_t cell_values(bool is_integer) const { return is_integer && !is_double ? 2 : 1; }
+    [[nodiscard]] std::int64_t value_bytes() const { return is_double ? 8 : 4; }
+    [[nodiscard]] std::int64_t arena_bytes() const { return arena_values * value_bytes(); }
+    /// What the core's memory holds: the arena, and tiles that are read in place.
+    [[nodiscard]] std::int64_t memory_bytes() const {
+        return arena_bytes() + (memory_values - held_values) * value_bytes();
+    }
+    [[nodiscard]] std::int64_t num_groups() const;
+    /// Values of the axis that one pass of its loop in the atom covers.
+    [[nodiscard]] std::int64_t block_size(const Atom& atom, AxisId axis) const;
+};
+
+struct ScheduledProgram {
+    std::vector<ScheduledKernel> kernels;
+};
+
+inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+/// The axes of a variable that a compute statement defines, in the order of its dimensions.
+std::vector<AxisId> target_axes(const Variable& variable);
+bool carries(const Variable& variable, AxisId axis);
+/// Plain reads of the statement's body and carry.
+std::vector<const Read*> reads_of(const Compute& compute);
+/// Terms of the statement's reduction over all chunks, at most 2^40.
+std::int64_t total_terms(const ScheduledKernel& kernel, const Compute& compute);
+/// Whether a load has to look where the array ends: an index is not affine, or leaves the array for some values of its axes.
+bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t dimension);
+bool is_cut(const ScheduledKernel& kernel, const Variable& variable);
+/// The most values that an index takes over a scope's tile, padding included, wherever the tile stands.
+std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int scope);
+
+/// How far apart the elements lie that neighbouring values of the axis read.
+enum class LaneStep : std::uint8_t { same, near, far };
+LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis);
+
+/// Steps, scopes and what is whole: what the sizes alone decide. Atoms and places are those of a schedule that has none yet.
+/// Pre: the program's index expressions hold numbers in place of sizes.
+ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
+                          KernelSchedule schedule, const VectorUnit& unit);
+/// From the schedule's atoms: what axes are padded to, runs, followers. Pre: it has an atom for each compute statement.
+void apply_atoms(ScheduledKernel& kernel);
+/// Sizes, strides and count of a variable's layout, from its place. Pre: the atoms are applied.
+void shape(ScheduledKernel& kernel, VariableId id);
+/// From the schedule's places: strides, lifetimes, the arena. Pre: it has a place for each variable, and the atoms are applied.
+void apply_places(ScheduledKernel& kernel);
+/// All three.
+ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
+                          const KernelSchedule& schedule, const VectorUnit& unit);
+
+}  // namespace napkin

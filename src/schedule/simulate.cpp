@@ -1,0 +1,324 @@
+#include "schedule/simulate.hpp"
+#include "support/ids.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace napkin {
+namespace {
+
+double ceil_of(double a, double b) { return std::ceil(a / b); }
+
+/// Values that an index takes over a tile's box, taken at the tile that begins at 0.
+double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
+    return static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
+}
+
+}  // namespace
+
+/// Clocks of one statement by pipe.
+struct Simulator::Pipes {
+    double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
+    std::array<double, num_op_kinds> by_kind{};
+};
+
+/// One statement's block on one tile.
+struct Simulator::Block {
+    const Atom& atom;
+    const std::vector<std::int64_t>& tile;
+    double lanes, panels, row_blocks, steps = 1;
+    std::vector<const Read*> reads;
+    [[nodiscard]] double size(AxisId axis) const { return static_cast<double>(tile[at(axis)]); }
+    /// Times that code goes through the axis: vectors, rows in whole blocks, or single values.
+    [[nodiscard]] double count(AxisId axis) const {
+        return axis == atom.vector_axis ? panels * atom.vectors
+               : axis == atom.row_axis  ? row_blocks * atom.rows
+                                        : size(axis);
+    }
+    [[nodiscard]] double points(const std::vector<AxisId>& axes) const {
+        double n = 1;
+        for (const AxisId axis : axes) n *= count(axis);
+        return n;
+    }
+};
+
+Simulator::Simulator(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine)
+    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), live_(liveness(derived, kernel, &extents)) {
+    work_ = statement_work(derived.diagram, kernel);
+    for (const CoreVariable& v : live_.variables)
+        if (derived.diagram.array(v.array).type == DType::f64) type_ = DType::f64;
+    lanes_ = std::max<std::int64_t>(1, machine.lanes(type_));
+    core_level_ = core_memory_level(machine);
+    const auto clocks = [&](const std::string& unit) {
+        return static_cast<double>(lanes_) / per_clock(machine, unit, type_);
+    };
+    for (std::size_t k = 0; k < num_op_kinds; ++k)
+        clocks_a_vector_[k] = clocks(std::string(name(static_cast<OpKind>(k))));
+    load_clocks_ = clocks("load"), store_clocks_ = clocks("store"), broadcast_clocks_ = clocks("broadcast");
+    exponent_ = std::log(2.0) / std::log(machine.beside_factor.value);
+    for (const StatementWork& s : work_) {
+        std::vector<AxisId> axes = s.target_axes;
+        axes.insert(axes.end(), s.reduce_axes.begin(), s.reduce_axes.end());
+        for (const auto& operand : s.operands) axes.insert(axes.end(), operand.axes.begin(), operand.axes.end());
+        std::sort(axes.begin(), axes.end());
+        axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+        work_axes_.push_back(std::move(axes));
+    }
+    for (std::size_t l = 0; l < machine.levels.size(); ++l)
+        pipe_names_.push_back(l == 0 ? "" : fmt::format("{} to {}", machine.levels[l - 1].name, machine.levels[l].name));
+}
+
+/// Pipes that run beside each other take a little longer than the busiest: two that are equally busy by the machine's factor.
+double Simulator::beside(std::initializer_list<double> clocks) const {
+    const double longest = std::max(clocks);
+    if (!(longest > 0)) return 0;
+    double sum = 0;
+    for (const double c : clocks) sum += std::pow(c / longest, exponent_);
+    return longest * std::pow(sum, 1 / exponent_);
+}
+
+Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
+                                           const std::vector<std::int64_t>& tile) const {
+    const auto& compute = std::get<Compute>(*step.statement);
+    const Atom& atom = k.atom(step);
+    const auto lanes = static_cast<double>(k.lanes);
+    const AxisId v = atom.vector_axis;
+    Block block{atom, tile, lanes, 1, 1, 1, reads_of(compute)};
+    if (v >= 0) block.panels = ceil_of(block.size(v), lanes * atom.vectors);
+    if (atom.row_axis >= 0) block.row_blocks = ceil_of(block.size(atom.row_axis), atom.rows);
+    for (const AxisId axis : compute.reduce_axes) block.steps *= axis == v ? block.panels : block.count(axis);
+
+    Pipes pipes;
+    for (const OpCount& op : work.ops) {
+        const double clocks = static_cast<double>(op.count) * block.points(op.axes) *
+                              clocks_a_vector_[at(static_cast<int>(op.kind))];
+        pipes.by_kind[at(static_cast<int>(op.kind))] += clocks;
+        pipes.arithmetic += clocks;
+    }
+    const double targets = block.points(work.target_axes);
+    if (!atom.follows) pipes.overhead = machine_.call_clocks.value;
+    pipes.store = targets * store_clocks_;
+    if (work.carries) pipes.load += targets * load_clocks_;
+
+    // What one step of the block loads: a vector for each of its vectors, one value for all lanes, or lane by lane.
+    const auto load_clocks = [&](const Read& r, double times) {
+        const LaneStep along = v < 0 ? LaneStep::same : lane_step(k, r, v);
+        if (along == LaneStep::same) return times * broadcast_clocks_;
+        return times * load_clocks_ * (along == LaneStep::far ? lanes : 1);
+    };
+    const auto carries_axis = [&](const Read& r, AxisId axis) {
+        return axis >= 0 &&
+               std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.depends_on(axis); });
+    };
+    if (compute.reduce_axes.empty()) {
+        for (const OperandRead& o : work.operands) {
+            const bool far = v >= 0 && contains(o.axes, v) && pipes.arithmetic >= 0 && [&] {
+                for (const Read* r : block.reads)
+                    if (carries_axis(*r, v) && lane_step(k, *r, v) == LaneStep::far) return true;
+                return false;
+            }();
+            pipes.load += block.points(o.axes) * (far ? lanes : 1) * load_clocks_;
+        }
+    } else {
+        // Accumulators of a block; one across the lanes has the block's vectors beside each other in the reduction.
+        const double accumulators = atom.rows * atom.vectors;
+        const double blocks = targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors));
+        double step_loads = 0;
+        for (const Read* r : block.reads) {
+            if (std::none_of(compute.reduce_axes.begin(), compute.reduce_axes.end(),
+                             [&](AxisId a) { return carries_axis(*r, a); }))
+                continue;  // loaded once a block
+            const double rows = carries_axis(*r, atom.row_axis) ? atom.rows : 1;
+            const double vectors = v >= 0 && carries_axis(*r, v) ? atom.vectors : 1;
+            step_loads += load_clocks(*r, rows * vectors);
+        }
+        // A follower reads what is in registers.
+        if (!atom.follows) pipes.load += blocks * block.steps * step_loads;
+        // Too few accumulators wait for each other.
+        const double wait = std::max(0.0, machine_.fma_latency_clocks.value - accumulators * clocks_a_vector_[0]);
+        if (!atom.follows) pipes.overhead += blocks * (machine_.loop_exit_clocks.value + block.steps * wait);
+        if (atom.across) pipes.overhead += targets * machine_.horizontal_clocks.value;
+    }
+    pipes.cache = cache_clocks(k, step, block);
+    return pipes;
+}
+
+/// What does not stay in L1 comes from the cache behind it: operands once, or once for every block where the blocks' own part of them does
+/// not fit either. What is held for one panel at a time stays.
+double Simulator::cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const {
+    if (machine_.levels.size() <= core_level_ + 1) return 0;
+    const auto& compute = std::get<Compute>(*step.statement);
+    const Atom& atom = block.atom;
+    const AxisId v = atom.vector_axis;
+    const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1), value = static_cast<double>(k.value_bytes());
+    const double panel = static_cast<double>(k.panel());
+    const auto footprint = [&](VariableId id, bool one_panel) {
+        double bytes = value;
+        for (const Index& dim : k.variable(id).dims) {
+            const double n = span_of(dim, block.tile);
+            bytes *= one_panel && dim.depends_on(v) ? std::min(n, panel) : n;
+        }
+        return bytes;
+    };
+    std::map<VariableId, bool> operands;  // whether a read depends on the rows
+    for (const Read* r : block.reads)
+        operands[r->array] |= std::any_of(r->indices.begin(), r->indices.end(), [&](const Index& i) {
+            return atom.row_axis >= 0 && i.depends_on(atom.row_axis);
+        });
+    const bool in_run = atom.run >= 0;
+    double touched = footprint(compute.variable, in_run), panel_bytes = 0;
+    for (const auto& [id, rows] : operands) {
+        touched += footprint(id, in_run);
+        if (!rows) panel_bytes += footprint(id, true);
+    }
+    const bool fits = touched <= l1;
+    double traffic = 0;
+    // In a run each panel's own part is new to L1; what it shares with the other panels stays, if all of it fits.
+    const auto passes_of = [&](VariableId id, bool rows) {
+        if (k.is_panel(id)) return fits ? 0.0 : 1.0;
+        if (!carries(k.variable(id), v) && v >= 0 && !atom.across) return fits ? 0.0 : block.panels;
+        if (compute.reduce && !atom.across && panel_bytes > l1 && !rows) return block.row_blocks;
+        return fits && !in_run ? 0.0 : 1.0;
+    };
+    traffic += (carries(k.variable(compute.variable), v) && in_run && !k.is_panel(compute.variable)) || !fits
+                   ? 2 * footprint(compute.variable, false)
+                   : 0;
+    if (k.is_panel(compute.variable) && fits) traffic = 0;
+    for (const auto& [id, rows] : operands)
+        if (id != compute.variable) traffic += footprint(id, k.is_panel(id)) * passes_of(id, rows);
+    const Level& nearest = machine_.levels.back();
+    const double rate = nearest.bandwidth_bytes_per_s.value * std::min(1.0, nearest.instances.value / machine_.cores.value);
+    return traffic * machine_.clock_hz.value / rate;
+}
+
+bool Simulator::carried_by_all_memory(AxisId axis) const {
+    return std::all_of(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
+        return (!v.loaded && !v.stored) || contains(axes_of(v.dims), axis);
+    });
+}
+
+/// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost dimension is innermost in
+/// memory too, else a block transpose.
+double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
+    if (k.is_view(id)) return 0;
+    const Variable& variable = k.variable(id);
+    double values = 1;
+    for (const Index& dim : variable.dims) values *= span_of(dim, tile);
+    if (variable.dims.empty()) return load_clocks_;
+    const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
+    const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
+    const double convert = variable.memory_type == type_
+                               ? 0
+                               : vectors * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+    if (is_near)
+        return beside({vectors * load_clocks_, vectors * store_clocks_, convert}) + machine_.copy_run_clocks.value * runs;
+    // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
+    double stride = bytes(variable.memory_type);
+    for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)
+        stride *= static_cast<double>(k.extent(variable.limits[d]));
+    return values * (stride < 4096 ? machine_.transpose_clocks.value : machine_.far_transpose_clocks.value) + convert;
+}
+
+/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
+double Simulator::line_waste(const ScheduledKernel& k, VariableId id, int scope) const {
+    const Variable& variable = k.variable(id);
+    double run = bytes(variable.memory_type);
+    for (std::size_t d = variable.dims.size(); d-- > 0;) {
+        std::vector<std::int64_t> tile(k.scope(scope).size(), 1);
+        for (const AxisId axis : variable.dims[d].axes()) tile[at(axis)] = k.span(axis, scope).tile;
+        const double span = span_of(variable.dims[d], tile);
+        run *= span;
+        if (span < static_cast<double>(k.extent(variable.limits[d]))) break;
+    }
+    const double line = machine_.line_bytes.value;
+    return std::ceil(run / line) * line / run;
+}
+
+Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::int64_t walk_limit) const {
+    const TileCounter counter(derived_, kernel_, live_, extents_, k.sizes, walk_limit);
+    Simulation out;
+    out.groups = counter.groups();
+
+    // ---- the cores
+    Pipes sum;
+    double core = 0, copies = 0;
+    for (const Step& step : k.steps) {
+        if (step.atom < 0) continue;
+        const StatementWork& work = work_[at(step.atom)];
+        counter.for_each_tile(
+            work_axes_[at(step.atom)], work.in_loop ? work.stage : -1,
+            [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+                const Pipes pipes = compute_clocks(k, step, work, tile);
+                const auto times = static_cast<double>(count);
+                core += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) + pipes.overhead);
+                sum.load += times * pipes.load, sum.store += times * pipes.store;
+                sum.cache += times * pipes.cache, sum.overhead += times * pipes.overhead;
+                for (std::size_t i = 0; i < num_op_kinds; ++i) sum.by_kind[i] += times * pipes.by_kind[i];
+            });
+    }
+    double moved = 0, unique = 0;
+    std::vector<ArrayId> counted;
+    for (const Step& step : k.steps) {
+        const auto* load = std::get_if<Load>(step.statement);
+        const auto* store = std::get_if<Store>(step.statement);
+        if (!load && !store) continue;
+        const VariableId id = load ? load->variable : store->variable;
+        const Variable& variable = k.variable(id);
+        const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
+            return v.array == variable.array && v.dims == variable.dims && (load ? v.loaded : v.stored);
+        });
+        internal_check(found != live_.variables.end(), "simulate: a transfer that is not counted");
+        const auto values = static_cast<double>(counter.moved(*found));
+        const int stage = found->loop >= 0 &&
+                                  contains(axes_of(found->dims), std::get<Loop>(kernel_.stages[at(found->loop)]).axis)
+                              ? found->loop
+                              : -1;
+        counter.for_each_tile(axes_of(variable.dims), stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+            copies += static_cast<double>(count) * copy_clocks(k, id, tile);
+        });
+        out.transfers += values;
+        const double moved_bytes = values * bytes(variable.memory_type) * line_waste(k, id, step.scope);
+        moved += moved_bytes;
+        if (!contains(counted, variable.array))
+            unique += std::min(moved_bytes, static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
+                                                bytes(variable.memory_type));
+        counted.push_back(variable.array);
+    }
+    const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
+    sum.overhead += groups * machine_.group_s.value * clock;
+    core += copies + groups * machine_.group_s.value * clock;
+    const auto workers = static_cast<double>(threads);
+    const double waves = std::ceil(groups / workers) * workers / groups;
+    const auto seconds = [&](double clocks) { return clocks * waves / (workers * clock); };
+
+    for (std::size_t i = 0; i < num_op_kinds; ++i)
+        if (sum.by_kind[i] > 0)
+            out.busy.push_back({std::string(name(static_cast<OpKind>(i))), seconds(sum.by_kind[i])});
+    out.busy.push_back({"loads", seconds(sum.load)});
+    out.busy.push_back({"stores", seconds(sum.store)});
+    out.busy.push_back({"copies", seconds(copies)});
+    out.busy.push_back({"calls and loops", seconds(sum.overhead)});
+    if (machine_.levels.size() > core_level_ + 1) out.busy.push_back({pipe_names_.back(), seconds(sum.cache)});
+
+    // ---- the levels above: a level that holds what all cores work on at once is filled once, a smaller one again and again
+    out.core_seconds = seconds(core);
+    double total = out.core_seconds;
+    for (std::size_t l = 1; l <= core_level_; ++l) {
+        const Level& level = machine_.levels[l];
+        const double sharing = machine_.cores.value / level.instances.value;
+        const bool keeps = l < core_level_ && moved / groups * std::min(sharing, workers) <= level.capacity_bytes.value;
+        const double time = (keeps ? unique : moved) / (level.bandwidth_bytes_per_s.value * std::ceil(workers / sharing));
+        out.busy.push_back({pipe_names_[l], time});
+        total = beside({total, time});
+    }
+    const double launch = threads > 1 ? machine_.launch_s.value : machine_.group_s.value;
+    out.busy.push_back({"launch", launch});
+    out.seconds = total + launch;
+    std::stable_sort(out.busy.begin(), out.busy.end(), [](const Busy& a, const Busy& b) { return a.seconds > b.seconds; });
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,88 @@
+#pragma once
+// The simulator: the time that a scheduled kernel takes on a machine's cores. The one time model of a CPU; nothing is run or tuned.
+//
+// A core runs statement after statement, each as its atom says. The pipes that one statement uses (arithmetic, loads, stores, the cache
+// behind L1) run beside each other. Tiles of one class (full, ragged) take the same time and are simulated once. Memory levels above the
+// core's own run beside the cores. All constants are figures of the machine.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "machine/machine.hpp"
+#include "schedule/scheduled.hpp"
+#include "tile/exact.hpp"
+#include "tile/work.hpp"
+
+namespace napkin {
+
+/// What keeps the core or a pipe busy, and for how long.
+struct Busy {
+    std::string what;  ///< "fma", "exp", "loads", "copies", "L3 to L2", …
+    double seconds = 0;
+};
+
+struct Simulation {
+    double seconds = 0;
+    double core_seconds = 0;  ///< without waiting for the levels above the core's memory
+    double transfers = 0;     ///< H, values
+    std::int64_t groups = 1;
+    std::vector<Busy> busy;  ///< longest first
+};
+
+/// Everything about a kernel on a machine that does not depend on its schedule; simulations of many schedules share it.
+class Simulator {
+public:
+    Simulator(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine);
+    Simulator(const Simulator&) = delete;  // parts of it point to others
+    Simulator& operator=(const Simulator&) = delete;
+
+    /// `walk_limit` as TileCounter has it.
+    [[nodiscard]] Simulation run(const ScheduledKernel& kernel, std::int64_t threads,
+                                 std::int64_t walk_limit = std::int64_t{1} << 22) const;
+
+    /// Everything loaded or stored carries the axis: grouping it saves no transfers.
+    [[nodiscard]] bool carried_by_all_memory(AxisId axis) const;
+    [[nodiscard]] const Machine& machine() const { return machine_; }
+    [[nodiscard]] const std::vector<StatementWork>& work() const { return work_; }
+    [[nodiscard]] const Liveness& live() const { return live_; }
+    [[nodiscard]] const Kernel& kernel() const { return kernel_; }
+    [[nodiscard]] const Derived& derived() const { return derived_; }
+    [[nodiscard]] const Extents& extents() const { return extents_; }
+    [[nodiscard]] DType compute_type() const { return type_; }
+    [[nodiscard]] std::int64_t lanes() const { return lanes_; }
+    [[nodiscard]] std::string level_name() const { return machine_.levels[core_level_].name; }
+    /// The pipe from the level above into the core's memory, as Busy names it.
+    [[nodiscard]] const std::string& core_pipe() const { return pipe_names_[core_level_]; }
+    /// What one core may use of its memory for tiles: three quarters of it, the rest being for code, stacks and lines on their way.
+    [[nodiscard]] double usable_bytes() const { return 0.75 * bytes_a_core(machine_, core_level_); }
+
+private:
+    struct Pipes;  // clocks of one statement by pipe
+    struct Block;  // how often and on what its atom runs on one tile
+    struct Moved;  // a variable that is loaded or stored
+    [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
+                                       const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] double cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
+    [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] double line_waste(const ScheduledKernel& k, VariableId v, int scope) const;
+    [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
+
+    const Derived& derived_;
+    const Kernel& kernel_;
+    const Extents& extents_;
+    const Machine& machine_;
+    Liveness live_;
+    std::vector<StatementWork> work_;
+    DType type_ = DType::f32;
+    std::int64_t lanes_ = 1;
+    std::size_t core_level_ = 0;
+    double exponent_ = 4;  ///< of the norm by which pipes join that run beside each other
+    std::array<double, num_op_kinds> clocks_a_vector_{};                ///< by OpKind
+    std::vector<std::vector<AxisId>> work_axes_;                        ///< by statement
+    std::vector<std::string> pipe_names_;                               ///< by level: the pipe into it
+    double load_clocks_ = 1, store_clocks_ = 1, broadcast_clocks_ = 1;  ///< of one vector
+};
+
+}  // namespace napkin

@@ -1,0 +1,95 @@
+#include "schedule/views.hpp"
+
+#include <algorithm>
+
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+/// One past the largest value of the axis that any tile reads, padding included.
+std::int64_t padded_end(const ScheduledKernel& kernel, int scope, AxisId axis) {
+    const Span& span = kernel.span(axis, scope);
+    const std::int64_t extent = kernel.extent(axis);
+    if (!span.begins) return span.padded;
+    const std::int64_t last = (extent - 1) / span.tile * span.tile;
+    std::int64_t end = extent;
+    for (const std::int64_t block : kernel.blocks[static_cast<std::size_t>(axis)])
+        end = std::max(end, last + round_up(extent - last, block));
+    return last > 0 ? std::max(end, last - span.tile + span.padded) : end;
+}
+
+/// The scope in which a variable is loaded.
+int load_scope(const ScheduledKernel& kernel, VariableId id) {
+    for (const Step& step : kernel.steps)
+        if (const auto* load = std::get_if<Load>(step.statement); load && load->variable == id) return step.scope;
+    throw InternalError("schedule: a view of what is not loaded");
+}
+
+std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, int scope) {
+    if (const auto* i = as<AxisIndex>(e)) return kernel.span(i->axis, scope).padded;
+    if (const auto* u = as<Unary>(e)) return most_of(kernel, u->a, scope);
+    const auto* b = as<Binary>(e);
+    if (!b) return 1;
+    const auto number = [](const Expr& c) { return static_cast<std::int64_t>(as<Constant>(c)->value); };
+    const std::int64_t x = most_of(kernel, b->a, scope), y = most_of(kernel, b->b, scope);
+    switch (b->op) {
+        case BinaryOp::add:
+        case BinaryOp::sub: return x + y - 1;
+        case BinaryOp::floor_div: return (x - 1 + number(b->b) - 1) / number(b->b) + 1;
+        case BinaryOp::mod: return number(b->b);
+        case BinaryOp::mul: return std::abs(number(as<Constant>(b->a) ? b->a : b->b)) * (x + y - 2) + 1;
+        default: break;
+    }
+    if (as<Constant>(b->a) || as<Constant>(b->b)) return std::max(x, y);
+    std::vector<std::int64_t> farthest = kernel.extents;
+    for (std::size_t a = 0; a < farthest.size(); ++a) farthest[a] += kernel.scope(scope)[a].padded;
+    return range_of(Index::of(e), std::vector<std::int64_t>(farthest.size(), 0), farthest).size();
+}
+
+}  // namespace
+
+bool starts_late(const Index& dim) {
+    const Affine* form = dim.affine();
+    return form && std::any_of(form->terms.begin(), form->terms.end(), [](const auto& t) { return t.second < 0; });
+}
+
+void shape_view(ScheduledKernel& kernel, VariableId id) {
+    Layout& layout = kernel.layouts[static_cast<std::size_t>(id)];
+    const Variable& variable = kernel.variable(id);
+    const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
+    const int scope = load_scope(kernel, id);
+    std::int64_t stride = 1, last = 0;  // the farthest value that is read
+    layout.strides.assign(axes.size(), 0);
+    layout.reach = 1;
+    for (std::size_t d = axes.size(); d-- > 0;) {
+        layout.strides[d] = stride;
+        layout.reach += stride * (layout.sizes[d] - 1);
+        last += stride * variable.dims[d].affine()->constant;
+        for (const auto& [axis, c] : variable.dims[d].affine()->terms)
+            last += stride * c * (padded_end(kernel, scope, axis) - 1);
+        stride *= kernel.extent(axes[d]);
+    }
+    layout.may_overrun = last >= stride;  // of as many values as the array has
+    layout.count = layout.may_overrun ? layout.reach + kernel.lanes : 0;
+}
+
+bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t dimension) {
+    const Index& dim = variable.dims[dimension];
+    if (!dim.affine()) return true;
+    const Extents& extents = kernel.extents;
+    const Interval range = range_of(dim, std::vector<std::int64_t>(extents.size(), 0), extents);
+    return range.low < 0 || range.high >= kernel.extent(variable.limits[dimension]);
+}
+
+bool is_cut(const ScheduledKernel& kernel, const Variable& variable) {
+    for (std::size_t d = 0; d < variable.dims.size(); ++d)
+        if (is_cut(kernel, variable, d)) return true;
+    return false;
+}
+
+std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int scope) {
+    return most_of(kernel, index.value(), scope);
+}
+
+}  // namespace napkin

@@ -1,0 +1,14 @@
+#pragma once
+// Tiles that are read where they lie in memory, with the memory's strides. Their padding elements are other elements of the array; the
+// tiles of which they would lie past its end are copied to a buffer with the same strides.
+#include "schedule/scheduled.hpp"
+
+namespace napkin {
+
+/// Whether the first value that is copied does not stand first in the buffer's row when a tile is ragged.
+bool starts_late(const Index& dim);
+
+/// Strides, reach, and whether some tile must be copied. Pre: Layout::sizes are there; loaded, not gathered, affine.
+void shape_view(ScheduledKernel& kernel, VariableId id);
+
+}  // namespace napkin

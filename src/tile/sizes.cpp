@@ -1,0 +1,57 @@
+#include "tile/sizes.hpp"
+
+#include <algorithm>
+
+#include "support/ids.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const Extents& extents) {
+    for (TileStatement& s : body) {
+        if (auto* compute = std::get_if<Compute>(&s)) {
+            compute->body = with_sizes(compute->body, extents);
+            if (compute->carry) compute->carry = with_sizes(compute->carry, extents);
+        }
+        if (auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+            TileLoop inner = **loop;
+            inner.body = with_numbers(std::move(inner.body), extents);
+            *loop = std::make_shared<const TileLoop>(std::move(inner));
+        }
+    }
+    return body;
+}
+
+}  // namespace
+
+SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> sizes) {
+    internal_check(extents.size() == program.diagram.axes.size(), "sized: the extents are those of another diagram");
+    internal_check(sizes.size() == program.kernels.size(), "sized: sizes for another number of kernels");
+    for (TileKernel& kernel : program.kernels) {
+        for (Variable& v : kernel.variables)
+            for (std::vector<Index>* indices : {&v.dims, &v.gathers})
+                for (Index& index : *indices) index = with_sizes(index, extents);
+        kernel.body = with_numbers(std::move(kernel.body), extents);
+    }
+    for (TileSizes& s : sizes)
+        for (std::vector<std::int64_t>* cuts : {&s.group, &s.stream}) {
+            cuts->resize(extents.size());
+            for (std::size_t a = 0; a < extents.size(); ++a) (*cuts)[a] = std::min((*cuts)[a], extents[a]);
+        }
+    return {std::move(program), std::move(extents), std::move(sizes)};
+}
+
+std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel, const TileSizes& sizes) {
+    std::vector<std::pair<AxisId, std::int64_t>> groups;
+    for (const AxisId axis : kernel.group_axes)
+        if (const std::int64_t size = sizes.group[at(axis)]; size != 0) groups.emplace_back(axis, size);
+    return groups;
+}
+
+std::int64_t chunk_of(const TileLoop& loop, const TileSizes& sizes, const Extents& extents) {
+    const std::int64_t size = sizes.stream[at(loop.axis)];
+    return size != 0 ? size : extents[at(loop.axis)];
+}
+
+}  // namespace napkin
