@@ -12,6 +12,7 @@
 #include "plan/axes.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/complete.hpp"
+#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
 #include "tile/expand.hpp"
@@ -70,8 +71,8 @@ using Point = std::vector<std::size_t>;
 class KernelChooser {
 public:
     KernelChooser(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Simulator& model,
-                  const HandChoices& hand, const PlanOptions& options)
-        : program_(program), index_(kernel), model_(model), hand_(hand), options_(options) {
+                  const HandChoices& hand, const PlanOptions& options, KernelSchedule given)
+        : program_(program), index_(kernel), model_(model), hand_(hand), options_(options), given_(std::move(given)) {
         unit_ = {static_cast<int>(model.machine().vector_bits.value) / 8,
                  static_cast<int>(model.machine().vector_registers.value)};
         budget_ = options.quick ? most_simulated / 4 : most_simulated;
@@ -134,6 +135,7 @@ private:
 
     [[nodiscard]] KernelSchedule schedule_of(const Shape& shape) const {
         KernelSchedule s;
+        s.atoms = given_.atoms, s.places = given_.places;
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
         s.threads = {threads_, "", hand_.threads.has_value()};
@@ -489,6 +491,7 @@ private:
     const Simulator& model_;
     const HandChoices& hand_;
     const PlanOptions& options_;
+    KernelSchedule given_;  ///< by a file
     VectorUnit unit_;
     std::int64_t threads_ = 1;
     int simulated_ = 0, budget_ = most_simulated;
@@ -497,6 +500,42 @@ private:
     bool fits_ = true, cut_recompute_ = false;
     std::map<Point, Rated> rated_;
 };
+
+/// What the file says of a kernel, as choices by hand, checked by the same rules as any other.
+Result<HandChoices> with_file(const HandChoices& hand, const Derived& derived, const Kernel& kernel, const Extents& extents,
+                              const KernelSchedule& given, const std::shared_ptr<const Source>& file) {
+    std::vector<ScheduleItem> items;
+    const SourceRange range{file, 0, 0};
+    const auto name = [&](AxisId axis) { return derived.diagram.axis(axis).name; };
+    for (const auto& [axis, choice] : given.group) items.push_back({"group", name(axis), choice.value, "", range});
+    for (const auto& [axis, choice] : given.stream) items.push_back({"stream", name(axis), choice.value, "", range});
+    if (given.threads.by_hand) items.push_back({"threads", "", given.threads.value, "", range});
+    if (given.rows.by_hand) items.push_back({"rows", "", given.rows.value, "", range});
+    if (given.panel_by_hand) items.push_back({"vectors", "", given.panel_vectors, "", range});
+    if (given.vector_axis_by_hand)
+        items.push_back({"vector", given.vector_axis < 0 ? "none" : name(given.vector_axis), std::nullopt, "", range});
+    Derived alone = derived;
+    alone.kernels = {kernel};
+    auto checked = hand_choices(alone, extents, items);
+    if (!checked) return checked.errors();
+    HandChoices out = hand;
+    for (const auto& [axis, item] : checked->group) out.group[axis] = item;
+    for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
+    for (const auto field : {&HandChoices::threads, &HandChoices::rows, &HandChoices::vectors, &HandChoices::vector})
+        if ((*checked).*field) out.*field = (*checked).*field;
+    if (checked->vector) out.vector_axis = checked->vector_axis;
+    return out;
+}
+
+Diagnostic broken(const std::string& message, const std::shared_ptr<const Source>& file) {
+    Diagnostic d;
+    d.code = "broken-schedule";
+    d.range = {file, 0, 0};
+    d.message = message;
+    d.expected = "a schedule that keeps the rules; 'napkin plan' prints one";
+    d.exit_code = ExitCode::bad_input;
+    return d;
+}
 
 }  // namespace
 
@@ -512,14 +551,26 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
     const auto program = std::make_shared<const TileProgram>(
         sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
+    std::vector<KernelSchedule> given(derived.kernels.size());
+    if (options.file) {
+        auto parsed = parse_schedules(options.file, *program);
+        if (!parsed) return parsed.errors();
+        given = std::move(parsed).value();
+    }
     std::vector<Diagnostic> errors;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        const auto of_kernel = with_file(*hand, derived, derived.kernels[k], extents, given[k], options.file);
+        if (!of_kernel) return of_kernel.errors();
         const Simulator model(derived, derived.kernels[k], extents, machine);
-        auto chosen = KernelChooser(program, k, model, *hand, options).run();
-        if (chosen)
-            plan.kernels.push_back(std::move(chosen).value());
-        else
+        auto chosen = KernelChooser(program, k, model, *of_kernel, options, given[k]).run();
+        if (!chosen) {
             errors.insert(errors.end(), chosen.errors().begin(), chosen.errors().end());
+            continue;
+        }
+        if (options.file)
+            for (const std::string& message : verify(chosen->scheduled))
+                errors.push_back(broken(message, options.file));
+        plan.kernels.push_back(std::move(chosen).value());
     }
     if (!errors.empty()) return errors;
     return plan;

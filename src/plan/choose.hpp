@@ -14,12 +14,14 @@
 namespace napkin {
 
 struct PlanOptions {
+    std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;   ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so
 };
 
 /// Chooses every degree of freedom; what the diagram's schedule and `by_hand` fix is kept (the latter first) where it breaks no rule.
-/// Pre: `extents` binds derived.diagram. Errors: those of hand_choices, and memory-exceeded (M, the core's memory, the nearest size that fits).
+/// Pre: `extents` binds derived.diagram. Errors: those of hand_choices and of
+/// parse_schedules, broken-schedule (the rule that a field by hand breaks), and memory-exceeded (M, the core's memory, the nearest size that fits).
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
 

@@ -148,6 +148,7 @@ struct Baseline::Impl {
     std::string blas_name;
     std::shared_ptr<const JitModule> loops;
     std::vector<BaselineStep> steps;
+    int multiplies = 0;
     Placement placement;
     std::vector<Memory> memory;
     std::int64_t extra_bytes = 0;
@@ -165,10 +166,7 @@ Baseline::~Baseline() = default;
 bool Baseline::uses_double() const { return impl_->use_double; }
 std::int64_t Baseline::extra_bytes() const { return impl_->extra_bytes; }
 const std::string& Baseline::blas() const { return impl_->blas_name; }
-int Baseline::multiplies() const {
-    return static_cast<int>(std::count_if(impl_->steps.begin(), impl_->steps.end(),
-                                          [](const BaselineStep& step) { return step.gemm.has_value(); }));
-}
+int Baseline::multiplies() const { return impl_->multiplies; }
 
 Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents, const BaselineOptions& options) {
     auto impl = std::make_unique<Impl>();
@@ -186,7 +184,9 @@ Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents,
         const Equation& equation = impl->diagram.equations[i];
         BaselineStep step;
         step.equation = &equation;
-        if (impl->blas) step.gemm = as_gemm(impl->diagram, equation, extents);
+        auto gemm = as_gemm(impl->diagram, equation, extents);
+        impl->multiplies += gemm ? 1 : 0;
+        if (impl->blas) step.gemm = std::move(gemm);
         step.space = loop_space(impl->diagram, equation, extents);
         step.points = points_of(impl->diagram, equation, extents);
         step.target_values = count_values(impl->diagram, equation.target, extents);

@@ -3,11 +3,16 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <vector>
 
 namespace napkin {
 namespace {
 
-constexpr const char* library_names[] = {"libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0", "libopenblaso.so.0"};
+/// What NAPKIN_BLAS names, else OpenBLAS by the names that distributions give it.
+std::vector<const char*> library_names() {
+    if (const char* chosen = std::getenv("NAPKIN_BLAS")) return {chosen};
+    return {"libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0", "libopenblaso.so.0"};
+}
 
 // CBLAS' own numbers.
 constexpr int cblas_row_major = 101, cblas_no_trans = 111, cblas_trans = 112;
@@ -63,7 +68,7 @@ Result<std::shared_ptr<const Blas>> open_once() {
     // An idle worker of OpenBLAS spins for 2^26 cycles by default and slows whatever runs next; it reads this when it is loaded.
     ::setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
     std::string why;
-    for (const char* library_name : library_names) {
+    for (const char* library_name : library_names()) {
         void* library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr) {
             if (why.empty()) why = dlerror();
@@ -84,7 +89,8 @@ Result<std::shared_ptr<const Blas>> open_once() {
     Diagnostic error;
     error.code = "no-blas";
     error.message = "OpenBLAS cannot be opened: " + why;
-    error.expected = "libopenblas.so.0 where the loader finds it (ldconfig, LD_LIBRARY_PATH)";
+    error.expected =
+        "libopenblas.so.0 where the loader finds it (ldconfig, LD_LIBRARY_PATH), or its path in NAPKIN_BLAS";
     error.hint =
         "Debian and Ubuntu: apt install libopenblas0-pthread; Fedora: dnf install openblas-threads; conda: conda "
         "install libopenblas";

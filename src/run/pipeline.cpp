@@ -8,6 +8,7 @@
 #include "derive/verify.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
+#include "machine/processor.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "schedule/rules.hpp"
@@ -58,6 +59,16 @@ Derived choose(const Compilation& c) {
     return extents ? choose_form(c.derived, *extents, c.machine) : c.derived;
 }
 
+/// Code for narrower vectors than this processor's is compiled as for a processor that has no wider ones.
+JitOptions for_width(int vector_bytes) {
+    JitOptions options;
+#if defined(__x86_64__)
+    if (vector_bytes < native_vector_bytes())
+        options.flags = {vector_bytes == 32 ? "-march=x86-64-v3" : "-march=x86-64"};
+#endif
+    return options;
+}
+
 /// The diagram with sizes in place of its own. Sizes that are still missing are no error yet: derivations do without.
 Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, std::int64_t>& sizes) {
     if (!parsed || sizes.empty()) return parsed;
@@ -82,8 +93,9 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
 }
 
 /// Kernels are planned and emitted for CPUs; of a GPU there is the model.
-Result<Plan> plan_for(const Compilation& c) {
-    if (c.machine.kind == MachineKind::cpu) return choose_plan(c.derived, c.extents, c.machine);
+Result<Plan> plan_for(const Compilation& c, const PipelineOptions& options) {
+    if (c.machine.kind == MachineKind::cpu)
+        return choose_plan(c.derived, c.extents, c.machine, {}, {.file = options.schedule_file});
     Diagnostic d;
     d.code = "no-emitter";
     d.message = fmt::format("{} is a GPU, and kernels are planned, emitted and run for CPUs", c.machine.name);
@@ -149,10 +161,11 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options)); }) &&
         pass(Pass::choose, c.derived, [&] { return choose(c); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
-        pass(Pass::plan, c.plan, [&] { return plan_for(c); }) &&
+        pass(Pass::plan, c.plan, [&] { return plan_for(c, options); }) &&
         pass(Pass::expand, c.program, [&] { return c.plan.tiles(); }) &&
-        pass(Pass::emit, c.code, [&] { return cpu::emit(c.plan.program()); }) &&
-        pass(Pass::compile, c.kernel, [&] { return CpuKernel::load(c.program, c.code, c.plan.threads()); });
+        pass(Pass::emit, c.code, [&] { return cpu::emit(c.plan.program()); }) && pass(Pass::compile, c.kernel, [&] {
+            return CpuKernel::load(c.program, c.code, c.plan.threads(), for_width(c.code.vector_bytes));
+        });
     if (!pass.errors().empty()) return pass.errors();
     return c;
 }

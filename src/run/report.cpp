@@ -265,6 +265,7 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
         if (built) {
             baseline = std::move(built).value();
             report.blas = baseline->blas();
+            report.baseline_multiplies = baseline->multiplies();
             const DType type = baseline->uses_double() ? DType::f64 : DType::f32;
             const auto widen = [&](const Tensor& tensor) -> Status {
                 auto converted = tensor.to(type);

@@ -34,11 +34,18 @@ struct RunReport {
     double compile_seconds = 0;  ///< of the compiler, 0 when the kernel came from the cache
     bool from_cache = false;
     std::vector<std::string> warnings;  ///< of compiling, for the user's eyes
-    std::string blas;                   ///< of the baseline; "" when its contractions are plain loops
+    int baseline_multiplies = 0;        ///< equations of the baseline that are matrix multiplies
+    std::string blas;                   ///< what carries them out; "" when that is plain loops
     std::string baseline_left_out;      ///< why there is no baseline time though one was asked for
     double flops = 0;                   ///< 2 × the multiplications of all contractions that contribute to the outputs
     double dense_flops = 0;             ///< the same with what masks take out again: what equation by equation computes
     std::int64_t kernel_extra_bytes = 0, baseline_extra_bytes = 0;
+
+    /// How much faster than the baseline the kernels are. None where no baseline ran, or an unfair one: multiplies by plain loops.
+    [[nodiscard]] std::optional<double> speedup() const {
+        if (!baseline_seconds || (baseline_multiplies > 0 && blas.empty())) return std::nullopt;
+        return *baseline_seconds / kernel_seconds;
+    }
 };
 
 /// Sizes that the given inputs' shapes say, by axis. Errors: unknown-input (nearest name), input-rank, input-sizes (two inputs, or an

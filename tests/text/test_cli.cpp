@@ -296,6 +296,20 @@ TEST_F(Cli, run_measures_and_checks) {
                                    HasSubstr("  equal  "), HasSubstr("  good  "), Not(HasSubstr("DIFFERENT"))));
 }
 
+TEST_F(Cli, run_claims_no_speedup_over_multiplies_by_plain_loops) {
+    write("a.nk", attention);
+    write("s.nk", "rows(X[q, x]) -> Y[q, x]\n    Y[q, x] = softmax(x) X[q, x]\nsizes q = 33, x = 50\n");
+    const std::string lacking = "NAPKIN_BLAS=/nowhere/libopenblas.so";
+    const Outcome outcome = napkin("run a.nk --seconds 0.05", lacking);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("no fair peer"), HasSubstr("napkin doctor"), Not(HasSubstr("× faster")),
+                                   Not(HasSubstr("× slower"))));
+    EXPECT_FALSE(parsed(napkin("run a.nk --seconds 0.05 --json", lacking)).contains("speedup"));
+    EXPECT_FALSE(parsed(napkin("bench a.nk --seconds 0.05 --json", lacking))["results"][0].contains("speedup"));
+    // Where nothing is multiplied, loops are the fair peer.
+    EXPECT_THAT(napkin("run s.nk --seconds 0.05", lacking).out, AllOf(HasSubstr("× "), Not(HasSubstr("OpenBLAS"))));
+}
+
 TEST_F(Cli, run_reports_as_json) {
     write("a.nk", attention);
     const nlohmann::json document = parsed(napkin("run a.nk --seconds 0.05 --json --set q=1"));

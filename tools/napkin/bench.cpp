@@ -30,7 +30,7 @@ std::vector<std::string> row(const std::string& file, const Measured& m) {
             seconds_text(r.kernel_seconds),
             rate(r.kernel_seconds),
             r.baseline_seconds ? seconds_text(*r.baseline_seconds) : "-",
-            r.baseline_seconds ? fmt::format("{:.2f}×", *r.baseline_seconds / r.kernel_seconds) : "-",
+            r.speedup() ? fmt::format("{:.2f}×", *r.speedup()) : "-",
             r.multiply_flops_per_s && r.flops > 0
                 ? fmt::format("{:.0f}%", 100 * r.flops / r.kernel_seconds / *r.multiply_flops_per_s)
                 : "-"};

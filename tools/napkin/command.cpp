@@ -117,6 +117,14 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
     return std::shared_ptr<const Source>(std::move(source));
 }
 
+Status read_schedule(const Options& options, PipelineOptions& pipeline) {
+    if (options.schedule.empty()) return Done{};
+    auto file = read_source(options.schedule);
+    if (!file) return file.errors();
+    pipeline.schedule_file = std::move(file).value();
+    return Done{};
+}
+
 PipelineOptions pipeline_options(const Options& options, Pass until) {
     PipelineOptions result;
     result.diagram = options.diagram;
@@ -134,7 +142,8 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     if (options.threads > 0) result.schedule.push_back(fmt::format("threads = {}", options.threads));
     if (options.form != "unscaled") result.schedule.push_back("form = " + options.form);
     result.fuse = !options.no_fuse;
-    result.machine = options.machine;
+    result.machine = options.machine.empty() && options.vector_bytes > 0 ? fmt::format("host-{}", 8 * options.vector_bytes)
+                                                                         : options.machine;
     result.until = until;
     for (const Pass pass : all_passes) {
         if (contains(options.print_after, name(pass))) {
@@ -156,9 +165,10 @@ std::string pass_times(const Compilation& compilation) {
 }
 
 Result<Compilation> compile(const Options& options, Pass until) {
-    const PipelineOptions pipeline = pipeline_options(options, until);
+    PipelineOptions pipeline = pipeline_options(options, until);
     auto source = read_source(options.file);
     if (!source) return source.errors();
+    if (const Status read = read_schedule(options, pipeline); !read) return read.errors();
     auto compilation = run_pipeline(std::move(source).value(), pipeline);
     if (compilation && options.time_passes) say(pass_times(*compilation));
     return compilation;

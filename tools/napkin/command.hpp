@@ -31,7 +31,8 @@ struct Options {
     bool json = false;
     std::vector<std::string> set, group, stream;
     std::int64_t threads = 0;
-    std::string machine;
+    std::string machine, schedule;
+    std::int64_t vector_bytes = 0;
     std::string form = "unscaled";
     bool no_fuse = false;
     bool time_passes = false;
@@ -66,7 +67,7 @@ public:
     void output(Options& options);      ///< --json, --color
     void sizes(Options& options);       ///< --set
     void derivation(Options& options);  ///< --form, --stream, --no-fuse
-    void plan(Options& options);        ///< --group, --threads, --machine
+    void plan(Options& options);        ///< --group, --threads, --schedule, --machine, --vector-bytes
     void passes(Options& options);      ///< --time-passes, --print-after
 
 private:
@@ -96,6 +97,8 @@ Result<Compilation> compile(const Options& options, Pass until);
 /// How long each pass took, one a line.
 std::string pass_times(const Compilation& compilation);
 PipelineOptions pipeline_options(const Options& options, Pass until);
+/// The file of --schedule, if any. Errors: those of read_source.
+Status read_schedule(const Options& options, PipelineOptions& pipeline);
 
 /// Prints the errors on stderr; the exit code is that of the gravest.
 ExitCode fail(const std::vector<Diagnostic>& errors, const Options& options);

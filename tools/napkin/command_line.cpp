@@ -96,7 +96,11 @@ void Command::derivation(Options& options) {
 void Command::plan(Options& options) {
     list("--group", "AXIS=SIZE", options.group, "Group (tile) size of an axis, as q=192");
     number("--threads", options.threads, 1, 4096, "Threads (default: one a core)");
+    text("--schedule", "FILE", options.schedule,
+         "Schedules as napkin plan prints them, or parts of them: what is in it is fixed");
     text("--machine", "NAME|FILE", options.machine, "A machine's name or .toml file (default: this computer)");
+    number("--vector-bytes", options.vector_bytes, 16, 64,
+           "This computer with vectors of 16, 32 or 64 bytes, as host-128, -256, -512");
 }
 
 void Command::passes(Options& options) {

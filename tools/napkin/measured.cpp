@@ -69,6 +69,7 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
     PipelineOptions pipeline = pipeline_options(options, Pass::compile);
     auto source = read_source(options.file);
     if (!source) return source.errors();
+    if (const Status read = read_schedule(options, pipeline); !read) return read.errors();
     std::map<std::string, Tensor> given;
     if (!input_files.empty() || !output_files.empty()) {
         const auto diagram = parse_diagram(*source, {pipeline.diagram, {}});
@@ -192,8 +193,11 @@ Json measured_json(const Measured& m) {
     document["flops"] = r.flops;
     document["extra_bytes"] = r.kernel_extra_bytes;
     if (r.baseline_seconds) {
-        document["equation_by_equation"] = {
-            {"seconds", *r.baseline_seconds}, {"extra_bytes", r.baseline_extra_bytes}, {"blas", r.blas}};
+        document["equation_by_equation"] = {{"seconds", *r.baseline_seconds},
+                                            {"extra_bytes", r.baseline_extra_bytes},
+                                            {"multiplies", r.baseline_multiplies},
+                                            {"blas", r.blas}};
+        if (const auto ratio = r.speedup()) document["speedup"] = *ratio;
     } else {
         document["equation_by_equation"] = {{"left_out", r.baseline_left_out}, {"extra_bytes", r.baseline_extra_bytes}};
     }

@@ -176,10 +176,12 @@ std::string measured_text(const Measured& m, bool color) {
     const RunReport& r = m.report;
     std::vector<std::vector<std::string>> rows;
     if (r.baseline_seconds) {
-        const double ratio = *r.baseline_seconds / r.kernel_seconds;
+        const auto ratio = r.speedup();
+        const std::string beside = !ratio        ? "no fair peer"
+                                   : *ratio >= 1 ? bold(fmt::format("{:.2f}× faster", *ratio), color)
+                                                 : bold(fmt::format("{:.2f}× slower", 1 / *ratio), color);
         rows = {{"", "napkin", "equation by equation", ""},
-                {"time", bold(seconds_text(r.kernel_seconds), color), seconds_text(*r.baseline_seconds),
-                 bold(ratio >= 1 ? fmt::format("{:.2f}× faster", ratio) : fmt::format("{:.2f}× slower", 1 / ratio), color)},
+                {"time", bold(seconds_text(r.kernel_seconds), color), seconds_text(*r.baseline_seconds), beside},
                 {"rate", rate_text(m, r.flops, r.kernel_seconds), rate_text(m, r.dense_flops, *r.baseline_seconds), ""},
                 {"extra memory", bytes_text(static_cast<double>(r.kernel_extra_bytes)),
                  bytes_text(static_cast<double>(r.baseline_extra_bytes)), ""}};
@@ -191,8 +193,8 @@ std::string measured_text(const Measured& m, bool color) {
     }
     if (r.predicted_seconds > 0) rows.insert(rows.begin() + 2, {"predicted", seconds_text(r.predicted_seconds)});
     std::string how = fmt::format("medians of {}, {} thread{}", r.repetitions, r.threads, r.threads == 1 ? "" : "s");
-    if (r.baseline_seconds)
-        how += r.blas.empty() ? "; no OpenBLAS, contractions by plain loops (see napkin doctor)"
+    if (r.baseline_seconds && r.baseline_multiplies > 0)
+        how += r.blas.empty() ? "; without OpenBLAS contractions are plain loops (napkin doctor says how to install it)"
                               : "; contractions by " + short_name(r.blas);
     if (!r.baseline_left_out.empty()) how += "; equation by equation left out: " + r.baseline_left_out;
     return table(rows, {1, 2}) + dim(how, color) + "\n";
