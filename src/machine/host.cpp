@@ -184,10 +184,10 @@ Machine host_machine(int vector_bytes) {
             // Virtual machines' memory comes and goes; the figure is to stay.
             memory = std::exp2(std::ceil(std::log2(static_cast<double>(root->total_memory)))),
             memory_source = "hwloc, up to a power of two";
-    machine.levels.push_back({.name = "DRAM",
-                              .capacity_bytes = {memory, memory_source},
-                              .instances = {1, memory_source},
-                              .latency_s = {100e-9, "estimated"}});
+    Level dram;
+    dram.name = "DRAM", dram.capacity_bytes = {memory, memory_source}, dram.instances = {1, memory_source};
+    dram.latency_s = {100e-9, "estimated"};
+    machine.levels.push_back(std::move(dram));
 
     Level l3 = cache(topology, HWLOC_OBJ_L3CACHE, "L3", cores), l2 = cache(topology, HWLOC_OBJ_L2CACHE, "L2", cores);
     Level l1 = cache(topology, HWLOC_OBJ_L1CACHE, "L1", cores);

@@ -10,7 +10,9 @@ namespace {
 
 double predicted_seconds(const Derived& derived, const Extents& extents, const Machine& machine) {
     if (machine.kind == MachineKind::gpu) return quick_seconds(derived, extents, machine);
-    const auto plan = choose_plan(derived, extents, machine, {}, {.quick = true});
+    PlanOptions quick;
+    quick.quick = true;
+    const auto plan = choose_plan(derived, extents, machine, {}, quick);
     if (!plan) return std::numeric_limits<double>::infinity();
     // Each kernel is started, also one that runs on a single core, whose time has no waking of others in it.
     double seconds = plan->seconds();

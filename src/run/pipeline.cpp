@@ -94,8 +94,9 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
 
 /// Kernels are planned and emitted for CPUs; of a GPU there is the model.
 Result<Plan> plan_for(const Compilation& c, const PipelineOptions& options) {
-    if (c.machine.kind == MachineKind::cpu)
-        return choose_plan(c.derived, c.extents, c.machine, {}, {.file = options.schedule_file});
+    PlanOptions plan;
+    plan.file = options.schedule_file;
+    if (c.machine.kind == MachineKind::cpu) return choose_plan(c.derived, c.extents, c.machine, {}, plan);
     Diagnostic d;
     d.code = "no-emitter";
     d.message = fmt::format("{} is a GPU, and kernels are planned, emitted and run for CPUs", c.machine.name);

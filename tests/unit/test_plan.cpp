@@ -231,7 +231,9 @@ TEST(Plan, WhereNothingFits) {
     ASSERT_TRUE(plan.ok()) << render(plan.errors());
     EXPECT_EQ(of(d, plan->kernels[0].schedule().group, "i").value, 1);
     EXPECT_THAT(of(d, plan->kernels[0].schedule().group, "i").reason, HasSubstr("no tile fits"));
-    const auto strict = choose_plan(d, e, avx512_machine(), {}, {.strict = true});
+    PlanOptions strictly;
+    strictly.strict = true;
+    const auto strict = choose_plan(d, e, avx512_machine(), {}, strictly);
     ASSERT_FALSE(strict.ok());
     EXPECT_EQ(strict.errors()[0].code, "memory-exceeded");
 }
