@@ -26,13 +26,20 @@ Machine avx512_machine(std::int64_t cores = 2) {
     m.far_transpose_clocks = f(2);
     m.line_bytes = f(64), m.launch_s = f(1e-5), m.group_s = f(1e-7);
     const auto c = static_cast<double>(cores);
-    m.levels = {{"DRAM", f(8e9), f(1), {}, f(1e-7)},
-                {"L3", f(32 << 20), f(1), f(24e9), f(2e-8)},
-                {"L2", f(1 << 20), f(c), f(5.9e10), f(5e-9)},
-                {"L1", f(32 << 10), f(c), f(1.18e11), f(1e-9)}};
+    const auto level = [&](const char* name, double capacity, double instances, double bandwidth, double latency) {
+        Level l;
+        l.name = name, l.capacity_bytes = f(capacity), l.instances = f(instances), l.latency_s = f(latency);
+        if (bandwidth > 0) l.bandwidth_bytes_per_s = f(bandwidth);
+        return l;
+    };
+    m.levels = {level("DRAM", 8e9, 1, 0, 1e-7), level("L3", 32 << 20, 1, 24e9, 2e-8),
+                level("L2", 1 << 20, c, 5.9e10, 5e-9), level("L1", 32 << 10, c, 1.18e11, 1e-9)};
     for (const auto& [unit, rate] : std::vector<std::pair<std::string, double>>{
-             {"fma", 16}, {"simple", 16}, {"load", 11.04}, {"store", 8}, {"exp", 1.52}})
-        m.units.push_back({unit, {{DType::f32, f(rate)}, {DType::f64, f(rate / 2)}}});
+             {"fma", 16}, {"simple", 16}, {"load", 11.04}, {"store", 8}, {"exp", 1.52}}) {
+        Unit u;
+        u.name = unit, u.per_clock = {{DType::f32, f(rate)}, {DType::f64, f(rate / 2)}};
+        m.units.push_back(std::move(u));
+    }
     return m;
 }
 
