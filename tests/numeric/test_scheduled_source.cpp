@@ -1,0 +1,78 @@
+// The blocks and buffers of the schedule are found again in the emitted source, for random programs at every vector width.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "numeric/cpu_kernel_case.hpp"
+#include "support/random_diagram.hpp"
+
+namespace napkin {
+namespace {
+
+/// Accumulators by their declared extents, as "[4][3]", each with how often it occurs.
+std::map<std::string, int> declared_accumulators(const std::string& source) {
+    static const std::regex pattern(R"(\b(?:vec|real|int64_t) acc((?:\[\d+\])*)(?:;| =))");
+    std::map<std::string, int> found;
+    for (std::sregex_iterator it(source.begin(), source.end(), pattern), end; it != end; ++it) ++found[(*it)[1].str()];
+    return found;
+}
+
+std::map<std::string, int> scheduled_accumulators(const ScheduledProgram& program) {
+    std::map<std::string, int> wanted;
+    for (const ScheduledKernel& kernel : program.kernels)
+        for (const Step& step : kernel.steps) {
+            const auto* compute = std::get_if<Compute>(step.statement);
+            if (!compute || !compute->reduce) continue;
+            const Atom& atom = kernel.atom(step);
+            // Where the extremum of coordinates lies is reckoned, and a follower has the vectors of its leader under a name of its own.
+            const bool reckoned = lies_at_an_end(*compute->reduce, compute->body) && !compute->carry &&
+                                  kernel.variable(compute->variable).dims.empty();
+            if (atom.follows || reckoned) continue;
+            ++wanted[(atom.rows > 1 ? fmt::format("[{}]", atom.rows) : "") +
+                     (atom.vectors > 1 ? fmt::format("[{}]", atom.vectors) : "")];
+        }
+    return wanted;
+}
+
+std::multiset<std::int64_t> declared_offsets(const std::string& source) {
+    static const std::regex pattern(R"(base \+ (\d+)\)?;  //)");
+    std::multiset<std::int64_t> found;
+    for (std::sregex_iterator it(source.begin(), source.end(), pattern), end; it != end; ++it)
+        found.insert(std::stoll((*it)[1].str()));
+    return found;
+}
+
+std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
+    std::multiset<std::int64_t> wanted;
+    for (const ScheduledKernel& kernel : program.kernels)
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+            if (kernel.is_held(static_cast<VariableId>(v))) wanted.insert(kernel.layouts[v].offset);
+    return wanted;
+}
+
+TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
+    for (const cpu_case::Width& width : cpu_case::widths()) {
+        int looked_at = 0;
+        for (std::uint64_t seed = 0; seed < 500; ++seed) {
+            SCOPED_TRACE(fmt::format("{}, seed {}", width.name, seed));
+            const Diagram diagram = random_diagram(seed);
+            const cpu_case::Case c = cpu_case::make_case(diagram, random_extents(diagram, seed), seed, "k", {}, width);
+            ASSERT_EQ(declared_accumulators(c.source.text), scheduled_accumulators(c.scheduled)) << cpu_case::describe(c);
+            ASSERT_EQ(declared_offsets(c.source.text), scheduled_offsets(c.scheduled)) << cpu_case::describe(c);
+            for (std::size_t k = 0; k < c.scheduled.kernels.size(); ++k) {
+                const ScheduledKernel& kernel = c.scheduled.kernels[k];
+                ASSERT_EQ(c.source.entries[k].arena_bytes, kernel.arena_bytes());
+                ASSERT_LE(kernel.held_values, kernel.arena_values) << "the rest is padding";
+                ++looked_at;
+            }
+        }
+        EXPECT_GE(looked_at, 500);
+    }
+}
+
+}  // namespace
+}  // namespace napkin
