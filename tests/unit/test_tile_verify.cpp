@@ -225,7 +225,8 @@ const Rule rules[] = {
          body(p).insert(body(p).begin() + static_cast<std::ptrdiff_t>(find<Store>(body(p))), get<Store>(body(p)));
      },
      "B is stored twice"},
-    {"StoredByTwoKernels", maps, [](P& p) { p.kernels.push_back(p.kernels[0]); }, "B is stored twice"},
+    {"StoredByTwoKernels", maps, [](P& p) { p.kernels.push_back(p.kernels[0]), p.sizes.push_back(p.sizes[0]); },
+     "B is stored twice"},
     {"StoredInEveryIteration", small_matmul,
      [](P& p) {
          const TileStatement store = take<Store>(body(p));
