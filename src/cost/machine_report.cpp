@@ -101,10 +101,16 @@ Overlap overlap(const std::vector<IterationRow>& rows, double overhead) {
     return out;
 }
 
+double LinkSaving::advised_s() const {
+    const auto choice = std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.link.size == best; });
+    return binds && choice != choices.end() ? std::min(choice->saved_s, relieved_s) : 0;
+}
+
 std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                                     const Machine& machine) {
+                                     const Machine& machine, const KernelOnMachine& on_machine) {
     std::vector<LinkSaving> out;
-    const KernelCost cost = symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes);
+    const KernelCost cost = symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes,
+                                          HeldTiles::point_by_point);
     const double memory = bytes_a_core(machine, core_memory_level(machine));
     const SizedCost sized(cost, extents);
     OptimumSolver solver(cost);
@@ -122,6 +128,14 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
     const double alone = transfers_at(memory);
     for (const LinkOption& option : core_links(machine)) {
         LinkSaving saving{option.link, option.from, {}, 1};
+        // The pipe from a level is that into the next one.
+        const auto above = std::find_if(machine.levels.begin(), machine.levels.end(),
+                                        [&](const Level& level) { return level.name == option.from; });
+        const std::string into = std::next(above)->name;
+        const auto load = std::find_if(on_machine.levels.begin(), on_machine.levels.end(),
+                                       [&](const LevelLoad& l) { return l.level.name == into; });
+        saving.relieved_s = load == on_machine.levels.end() ? 0 : load->seconds;
+        saving.binds = !on_machine.ceilings.empty() && on_machine.ceilings[0].into == into;
         double most = 0;
         for (const LinkChoice& choice : option.choices) {
             const double joined = transfers_at(static_cast<double>(choice.size) * memory);
@@ -195,11 +209,10 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
                            count_text(std::round(limits.io[0].values)), limits.io[0].formula,
                            count_text(std::round(figures.fewest_values)), figures.fewest_values / limits.io[0].values);
     for (const LinkSaving& saving : figures.links) {
-        if (saving.best == 1) continue;
-        for (const LinkSaving::Choice& choice : saving.choices)
-            if (choice.link.size == saving.best)
-                out += fmt::format("    {} of {} beside {}: saves {} of transfers (Theorem 3)\n", saving.link,
-                                   saving.best, saving.from, seconds_text(choice.saved_s));
+        if (saving.advised_s() > 0)
+            out += fmt::format("    {} of {} beside {}: saves up to {} of the {} of transfers (Theorem 3)\n",
+                               saving.link, saving.best, saving.from, seconds_text(saving.advised_s()),
+                               seconds_text(saving.relieved_s));
     }
     if (!explain) return out;
     out += "  derivation\n";
@@ -304,8 +317,12 @@ json machine_json(const Derived& derived, const MachineFigures& figures) {
         for (const LinkSaving::Choice& choice : saving.choices)
             choices.push_back(
                 {{"size", choice.link.size}, {"bytes_per_s", choice.link.bytes_per_s}, {"saving_seconds", choice.saved_s}});
-        out["cross_transfer"].push_back(
-            {{"name", saving.link}, {"from", saving.from}, {"best", saving.best}, {"choices", choices}});
+        out["cross_transfer"].push_back({{"name", saving.link},
+                                         {"from", saving.from},
+                                         {"best", saving.best},
+                                         {"relieved_seconds", saving.relieved_s},
+                                         {"advised_saving_seconds", saving.advised_s()},
+                                         {"choices", choices}});
     }
     out["iteration"] = json::array();
     double tensor = 0, tensor_operations = 0;

@@ -29,7 +29,8 @@ struct Overlap {
 };
 Overlap overlap(const std::vector<IterationRow>& rows, double overhead);
 
-/// The saving of every size of a link between cores: (Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(a, M_c) − H*(a, N·M_c)) (Theorem 3).
+/// The saving of every size of a link between cores: (Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(a, M_c) − H*(a, N·M_c)) (Theorem 3),
+/// where nothing caches between the pipe and the core.
 struct LinkSaving {
     std::string link, from;
     struct Choice {
@@ -39,10 +40,14 @@ struct LinkSaving {
     };
     std::vector<Choice> choices;
     std::int64_t best = 1;  ///< 1: no size saves anything
+    double relieved_s = 0;  ///< what the pipe takes for all that goes through it
+    bool binds = false;     ///< that pipe is what the kernel waits for
+    /// What the best size can save of the kernel's time: nothing where something else binds, and never more than the pipe takes.
+    [[nodiscard]] double advised_s() const;
 };
-/// `best`: the optimum in bytes; where it is not closed, the numeric one stands for H*.
+/// Where H* has no closed form, the numeric optimum stands for it.
 std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                                     const Machine& machine);
+                                     const Machine& machine, const KernelOnMachine& cost);
 
 /// Everything that a report says of a kernel on a machine.
 struct MachineFigures {

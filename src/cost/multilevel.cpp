@@ -30,7 +30,8 @@ std::string types_text(const Diagram& diagram, const Kernel& kernel) {
 MultiLevel multi_level(const Derived& derived, const Kernel& kernel, const TiedLetters& tied, const Extents& extents,
                        const std::vector<ModelLevel>& levels) {
     MultiLevel out;
-    out.best = optimum(with_tied(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes), tied));
+    out.best = optimum(with_tied(
+        symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes, HeldTiles::point_by_point), tied));
     if (!out.best.closed) {
         out.derivation.push_back({"H*", "numeric: " + why_numeric(out.best, derived.diagram), "", 0, "", "Eq. 4"});
         return out;

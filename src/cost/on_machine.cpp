@@ -315,7 +315,7 @@ private:
 
         std::map<std::string, double> pipes;
         for (const UnitLoad& unit : out_.units) pipes[unit.pipe] += unit.seconds * out_.wave;
-        for (const auto& [pipe, seconds] : pipes) out_.ceilings.push_back({pipe, seconds});
+        for (const auto& [pipe, seconds] : pipes) out_.ceilings.push_back({pipe, seconds, ""});
         // The two entries of several devices are one transfer: what crosses between them.
         double between = 0;
         std::string link;
@@ -324,10 +324,10 @@ private:
                 between += load.seconds;
                 if (link.empty()) link = load.level.name;
             } else {
-                out_.ceilings.push_back({"into " + load.level.name, load.seconds});
+                out_.ceilings.push_back({"into " + load.level.name, load.seconds, load.level.name});
             }
         }
-        if (!link.empty()) out_.ceilings.push_back({link, std::max(0.0, between)});
+        if (!link.empty()) out_.ceilings.push_back({link, std::max(0.0, between), ""});
         std::stable_sort(out_.ceilings.begin(), out_.ceilings.end(),
                          [](const Ceiling& a, const Ceiling& b) { return a.seconds > b.seconds; });
         for (const ModelLevel& level : levels) out_.latency_s += level.latency_s;

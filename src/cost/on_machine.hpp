@@ -41,6 +41,7 @@ struct UnitLoad {
 struct Ceiling {
     std::string what;
     double seconds = 0;
+    std::string into;  ///< the level of a pipe that moves data; empty: something else
 };
 
 struct KernelOnMachine {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cost/bounds.hpp"
+#include "cost/least.hpp"
 #include "cost/machine_report.hpp"
 #include "cost/optimum_text.hpp"
 #include "cost/search.hpp"
@@ -108,8 +109,9 @@ public:
         cost_ = symbolic_cost(derived, kernel_, grouped);
         tied_letters_ = ties(derived, cost_, kernel_, numbers);
         tied_ = with_tied(cost_, tied_letters_);
-        optimum_ = optimum(cost_);
-        tied_optimum_ = optimum(tied_);
+        const KernelCost held = symbolic_cost(derived, kernel_, grouped, Measure::values, HeldTiles::point_by_point);
+        optimum_ = optimum(held);
+        tied_optimum_ = optimum(with_tied(held, tied_letters_));
         if (numbers) count();
         if (numbers && numbers->memory_values) find_fewest();
         if (numbers && numbers->on_machine) place();
@@ -147,6 +149,11 @@ public:
             for (const ArrayId array : column.arrays) alive.push_back(derived_.diagram.array(array).name);
             out["memory"].push_back({{"at", column.at}, {"values", text(column.size)}, {"alive", alive}});
         }
+        for (const MemoryColumn& column : cost_.memory)
+            for (const ArrayId id : column.arrays) {
+                const Array& array = derived_.diagram.array(id);
+                out["bytes_a_value"][array.name] = bytes(array.type);
+            }
         out["optimum"] = optimum_json(optimum_);
         if (!tied_letters_.empty()) {
             json letters;
@@ -188,25 +195,21 @@ private:
 
     /// The numeric optimum: fewest transfers under integer sizes, with stream sizes of 1.
     void find_fewest() {
-        const KernelCost cost = symbolic_cost(derived_, kernel_, default_grouped(kernel_));
-        const SizedCost sized(cost, numbers_->extents);
-        SearchOptions options;
-        options.memory = *numbers_->memory_values;
-        fewest_ = search_sizes(sized, options);
-        fewest_axes_ = cost.grouped;
+        least_ = least_transfers(derived_, kernel_, numbers_->extents, *numbers_->memory_values, optimum_);
         // In letters as far as the sizes at hand allow: axes that would not fill a group are whole.
-        at_hand_ = optimum_at(cost, [&](Symbol symbol) { return value(symbol); });
+        at_hand_ = optimum_at(
+            symbolic_cost(derived_, kernel_, default_grouped(kernel_), Measure::values, HeldTiles::point_by_point),
+            [&](Symbol symbol) { return value(symbol); });
     }
 
     /// The same among sizes that the machine's lines and instructions take.
     void find_legal() {
-        const KernelCost cost = symbolic_cost(derived_, kernel_, default_grouped(kernel_));
         SearchOptions options;
         options.memory = *numbers_->memory_values;
         const KernelOnMachine& on_machine = (*numbers_->on_machine)[index_];
         options.group_divisor = on_machine.divisors.least_multiple;
-        for (const AxisId axis : cost.streamed) options.stream[axis] = on_machine.divisors.of(axis);
-        legal_ = search_sizes(SizedCost(cost, numbers_->extents), options);
+        for (const AxisId axis : least_->cost.streamed) options.stream[axis] = on_machine.divisors.of(axis);
+        legal_ = search_sizes(SizedCost(least_->cost, numbers_->extents), options);
     }
 
     void place() {
@@ -220,19 +223,29 @@ private:
         figures_->limits = bounds(derived_, kernel_, tied_optimum_, tied_letters_, numbers_->extents,
                                   *figures_->machine, *figures_->cost, *numbers_->memory_values);
         figures_->iteration = iteration_rows(derived_, kernel_, numbers_->extents, *figures_->machine, *figures_->cost);
-        figures_->links = link_savings(derived_, kernel_, numbers_->extents, *figures_->machine);
-        figures_->fewest_values = fewest_->transfers;
+        figures_->links = link_savings(derived_, kernel_, numbers_->extents, *figures_->machine, *figures_->cost);
+        figures_->fewest_values = least_->numeric.transfers;
         figures_->special_overhead = numbers_->special_overhead;
     }
 
     [[nodiscard]] std::string fewest_text() const {
+        const SearchResult& fewest = least_->numeric;
         std::vector<std::string> sizes;
-        for (std::size_t i = 0; i < fewest_axes_.size(); ++i)
-            sizes.push_back(fmt::format("{} = {}", names_(group_symbol(fewest_axes_[i])), fewest_->sizes[i]));
-        if (!fewest_->fits) return fmt::format("M = {} holds no tile", count_text(*numbers_->memory_values));
-        return fmt::format("fewest {} at M = {}{}{}", count_text(std::round(fewest_->transfers)),
-                           count_text(std::floor(*numbers_->memory_values)), sizes.empty() ? "" : ", ",
-                           join(sizes, ", "));
+        for (std::size_t i = 0; i < least_->cost.grouped.size(); ++i) {
+            const AxisId axis = least_->cost.grouped[i];
+            // A whole axis whose groups would repeat work is not grouped.
+            const bool is_whole = fewest.sizes[i] == numbers_->extents[at(axis)];
+            if (is_whole && contains(kernel_.recompute_axes, axis)) continue;
+            sizes.push_back(fmt::format("{} = {}", names_(group_symbol(axis)), fewest.sizes[i]));
+        }
+        if (!fewest.fits) return fmt::format("M = {} holds no tile", count_text(*numbers_->memory_values));
+        std::string text = fmt::format("fewest {} at M = {}{}{}", count_text(std::round(fewest.transfers)),
+                                       count_text(std::floor(*numbers_->memory_values)), sizes.empty() ? "" : ", ",
+                                       join(sizes, ", "));
+        if (least_->formula && !least_->formula_holds())
+            text += fmt::format("; the formula of H* gives {}, but {}", count_text(std::round(*least_->formula)),
+                                reason(least_->misfit));
+        return text;
     }
 
     /// Of a symbol at the extents and sizes at hand, M being what a core holds.
@@ -331,7 +344,7 @@ private:
                                count_text(static_cast<double>(counts_->chunks_skipped)));
         out += fmt::format("\n  H    {} values, {}", count_text(static_cast<double>(counts_->transfers())),
                            bytes_text(moved));
-        if (fewest_) out += "; " + fewest_text();
+        if (least_) out += "; " + fewest_text();
         out += fmt::format("\n  M    {} values a core\n", count_text(static_cast<double>(counts_->peak_memory)));
         std::vector<std::string> kinds;
         for (std::size_t k = 0; k < num_op_kinds; ++k)
@@ -363,20 +376,27 @@ private:
         if (numbers_->memory_values) {
             out["core_memory_values"] = *numbers_->memory_values;
             const auto of_symbol = [&](Symbol symbol) { return value(symbol); };
-            if (const auto best = optimum_.closed ? optimum_.value(optimum_.transfers, of_symbol) : std::nullopt)
-                out["optimum_transfers_values"] = *best;
-            json sizes = json::object();
-            for (std::size_t i = 0; i < fewest_axes_.size(); ++i) sizes[name(fewest_axes_[i])] = fewest_->sizes[i];
-            out["fewest"] = {{"fits", fewest_->fits},
-                             {"transfers_values", fewest_->transfers},
-                             {"memory_values", fewest_->memory},
-                             {"group", sizes}};
-            if (legal_) {
-                json legal = json::object();
-                for (std::size_t i = 0; i < fewest_axes_.size(); ++i) legal[name(fewest_axes_[i])] = legal_->sizes[i];
+            const auto group_json = [&](const SearchResult& found) {
+                json sizes = json::object();
+                for (std::size_t i = 0; i < least_->cost.grouped.size(); ++i)
+                    sizes[name(least_->cost.grouped[i])] = found.sizes[i];
+                return sizes;
+            };
+            const SearchResult& fewest = least_->numeric;
+            // The formula's value where it holds, else the fewest that integer sizes reach.
+            if (least_->formula_holds() || fewest.fits)
+                out["optimum_transfers_values"] = least_->formula_holds() ? *least_->formula : fewest.transfers;
+            out["optimum_formula"] = {{"holds", least_->formula_holds()}};
+            if (least_->formula) out["optimum_formula"]["transfers_values"] = *least_->formula;
+            if (!least_->formula_holds()) out["optimum_formula"]["why_not"] = reason(least_->misfit);
+            out["compulsory_transfers_values"] = least_->compulsory;
+            out["fewest"] = {{"fits", fewest.fits},
+                             {"transfers_values", fewest.transfers},
+                             {"memory_values", fewest.memory},
+                             {"group", group_json(fewest)}};
+            if (legal_)
                 out["fewest"]["under_divisors"] = {
-                    {"fits", legal_->fits}, {"transfers_values", legal_->transfers}, {"group", legal}};
-            }
+                    {"fits", legal_->fits}, {"transfers_values", legal_->transfers}, {"group", group_json(*legal_)}};
             if (at_hand_.closed) {
                 out["fewest"]["closed_form"] = optimum_json(at_hand_);
                 if (const auto best = at_hand_.value(at_hand_.transfers, of_symbol))
@@ -410,8 +430,8 @@ private:
     Optimum optimum_, tied_optimum_;
     std::optional<ExactCosts> counts_;
     WorkTotals work_;
-    std::optional<SearchResult> fewest_, legal_;
-    std::vector<AxisId> fewest_axes_;
+    std::optional<LeastTransfers> least_;
+    std::optional<SearchResult> legal_;
     Optimum at_hand_;
     std::optional<MachineFigures> figures_;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cost/point_by_point.hpp"
 #include "diagram/guards.hpp"
 #include "support/result.hpp"
 
@@ -236,7 +237,8 @@ std::vector<AxisId> default_grouped(const Kernel& kernel) {
     return grouped;
 }
 
-KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped, Measure measure) {
+KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
+                         Measure measure, HeldTiles held) {
     const Diagram& diagram = derived.diagram;
     const Liveness live = liveness(derived, kernel);
     const Letters letters(diagram, kernel, grouped, measure);
@@ -264,7 +266,8 @@ KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std
         if (v.stored) move(v, true);
 
     std::vector<MemoryColumn> columns;
-    for (const Moment& moment : live.moments) {
+    const auto moments = held == HeldTiles::point_by_point ? held_point_by_point(diagram, kernel, live) : live.moments;
+    for (const Moment& moment : moments) {
         MemoryColumn column;
         column.in_loop = moment.in_body;
         column.at = moment.target >= 0 ? diagram.array(moment.target).name

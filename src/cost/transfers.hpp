@@ -49,8 +49,12 @@ std::vector<AxisId> default_grouped(const Kernel& kernel);
 /// What a value of an array counts as: 1, or the bytes of its type (Eq. 3 with a type for each array: M and H in bytes).
 enum class Measure : std::uint8_t { values, bytes };
 
+/// Whose tiles count as memory: each statement's over its whole tile, as the tile program runs it, or those that statements need which are
+/// carried out point by point (point_by_point.hpp), as H* has it.
+enum class HeldTiles : std::uint8_t { whole, point_by_point };
+
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
-                         Measure measure = Measure::values);
+                         Measure measure = Measure::values, HeldTiles held = HeldTiles::whole);
 
 /// Axes known to be equal in size, each with the one whose letter stands for both.
 using TiedLetters = std::map<AxisId, AxisId>;

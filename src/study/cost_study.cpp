@@ -102,7 +102,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
             // A CPU's time is that of its schedule, the same as in plan and run.
             const Simulation& time = plan->kernels[k].time;
             cost->ceilings.clear();
-            for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds});
+            for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds, {}});
             cost->seconds = time.seconds, cost->bound_by = time.busy.front().what;
             cost->margin = time.busy.size() > 1 ? time.busy[0].seconds / time.busy[1].seconds : 1;
             cost->latency_s = 0, cost->launch_s = 0;

@@ -176,15 +176,24 @@ std::string to_markdown(const Reproduction& reproduction, const std::vector<RowO
         "column was computed for this table, from the diagrams and machine files that the queries below it name.\n"
         "[reproduction.toml](reproduction.toml) holds the rows and how each is compared.\n\n";
     for (const auto& [name, title] : reproduction.documents) out += fmt::format("- **{}**: {}\n", name, title);
-    std::size_t agreeing = 0;
-    for (const RowOutcome& outcome : outcomes) agreeing += outcome.agrees ? 1 : 0;
-    out += fmt::format("\n{} rows: {} agree, {} do not and say why.\n\n", outcomes.size(), agreeing,
-                       outcomes.size() - agreeing);
+    std::size_t agreeing = 0, computed = 0, read_back = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        if (reproduction.rows[i].read_back) {
+            ++read_back;
+            continue;
+        }
+        ++computed;
+        agreeing += outcomes[i].agrees ? 1 : 0;
+    }
+    out += fmt::format(
+        "\n{} rows are computed: {} agree, {} do not and say why. {} more are figures of machine files, read back.\n\n",
+        computed, agreeing, computed - agreeing, read_back);
     out += "| document | where | what it says | what napkin computes | agrees |\n|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const ReproductionRow& row = reproduction.rows[i];
         out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(row.document), cell(row.where), cell(row.says),
-                           cell(outcomes[i].computed), cell(outcomes[i].how));
+                           cell(outcomes[i].computed),
+                           cell(row.read_back ? "read back: " + outcomes[i].how : outcomes[i].how));
     }
     out += "\n## Queries\n\nEach is a command line of `napkin`, with `--json`, run from the repository's root.\n\n";
     for (const auto& [name, command] : reproduction.queries)

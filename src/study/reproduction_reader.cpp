@@ -89,7 +89,7 @@ private:
             table["where"].is_string() ? " '" + *table["where"].value<std::string>() + "'" : "");
         toml_.check_keys(table,
                          {"document", "where", "says", "value", "is", "formula", "at", "within", "rounded", "unit",
-                          "note", "disagrees"},
+                          "note", "disagrees", "read_back"},
                          where);
         ReproductionRow row;
         row.range = toml_.range_of(table.source());
@@ -104,6 +104,12 @@ private:
         row.disagrees = optional_text(table, "disagrees", where);
         row.values = several(table, "value", where);
         if (!table.contains("value")) toml_.missing(table, "value", where, "an expression over the queries");
+        if (const toml::node* node = table.get("read_back")) {
+            row.read_back = node->value<bool>().value_or(false);
+            if (!row.read_back)
+                toml_.error("bad-value", toml_.range_of(node->source()),
+                            fmt::format("'read_back' of {} is not true", where), "true, or nothing", "");
+        }
         read_comparison(table, row, where);
         for (const PlacedText& value : row.values) check_expression(value);
         if (row.comparison != Closeness::formula)

@@ -9,11 +9,6 @@
 
 namespace napkin {
 namespace {
-/// First and last moment of a variable's life, both included.
-struct Life {
-    int first = 0, last = 0;
-};
-
 class Timeline {
 public:
     Timeline(const Diagram& diagram, const Kernel& kernel, const Extents* extents)
@@ -37,9 +32,9 @@ public:
             else
                 add_loop(stage, std::get<Loop>(what));
         }
-        for (int v = 0; v < static_cast<int>(lives_.size()); ++v) {
+        for (int v = 0; v < static_cast<int>(out_.lives.size()); ++v) {
             for (int m = life(v).first; m <= life(v).last; ++m)
-                out_.moments[static_cast<std::size_t>(m)].alive.push_back(v);
+                out_.timeline[static_cast<std::size_t>(m)].alive.push_back(v);
             variable(v).first_step = step_of_[static_cast<std::size_t>(life(v).first)];
             variable(v).last_step = step_of_[static_cast<std::size_t>(life(v).last)];
         }
@@ -48,19 +43,19 @@ public:
     }
 
 private:
-    Life& life(int v) { return lives_[static_cast<std::size_t>(v)]; }
+    Life& life(int v) { return out_.lives[static_cast<std::size_t>(v)]; }
     CoreVariable& variable(int v) { return out_.variables[static_cast<std::size_t>(v)]; }
-    [[nodiscard]] int now() const { return static_cast<int>(out_.moments.size()) - 1; }
+    [[nodiscard]] int now() const { return static_cast<int>(out_.timeline.size()) - 1; }
     [[nodiscard]] bool is_output(ArrayId array) const { return is_among(kernel_.outputs, array); }
 
     void add_moment(int stage, bool in_body, ArrayId target) {
-        out_.moments.push_back({stage, in_body, target, {}});
+        out_.timeline.push_back({stage, in_body, target, {}});
         step_of_.push_back(step_);
     }
 
     int add_variable(CoreVariable v) {
         out_.variables.push_back(std::move(v));
-        lives_.push_back({now(), now()});
+        out_.lives.push_back({now(), now()});
         return static_cast<int>(out_.variables.size()) - 1;
     }
 
@@ -167,21 +162,20 @@ private:
 
     /// Keeps only the moments whose variables are not all alive at another moment that happens as often.
     void drop_contained() {
-        std::vector<Moment> kept;
-        for (std::size_t i = 0; i < out_.moments.size(); ++i) {
-            const Moment& a = out_.moments[i];
+        const std::vector<Moment>& all = out_.timeline;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const Moment& a = all[i];
             bool contained = false;
-            for (std::size_t j = 0; j < out_.moments.size() && !contained; ++j) {
-                const Moment& b = out_.moments[j];
+            for (std::size_t j = 0; j < all.size() && !contained; ++j) {
+                const Moment& b = all[j];
                 if (i == j || (b.in_body && !(a.in_body && a.stage == b.stage))) continue;
                 const bool inside = std::includes(b.alive.begin(), b.alive.end(), a.alive.begin(), a.alive.end());
                 const bool happens_alike = a.in_body == b.in_body;
                 contained = inside && (a.alive.size() < b.alive.size() || (happens_alike && i < j) ||
                                        (!happens_alike && a.in_body));
             }
-            if (!contained) kept.push_back(a);
+            if (!contained) out_.moments.push_back(a);
         }
-        out_.moments = std::move(kept);
     }
 
     const Diagram& diagram_;
@@ -189,7 +183,6 @@ private:
     const Extents* extents_;          ///< may be null
     std::set<ArrayId> computed_;      ///< what the kernel defines; everything else that it reads is in memory
     std::map<ArrayId, int> current_;  ///< the variable that holds a computed array at this point
-    std::vector<Life> lives_;
     int step_ = 0;
     std::vector<int> step_of_;  ///< by moment
     Liveness out_;

@@ -31,9 +31,16 @@ struct Moment {
     std::vector<int> alive;  ///< indices into Liveness::variables, ascending
 };
 
+/// First and last moment of a variable's life in Liveness::timeline, both included.
+struct Life {
+    int first = 0, last = 0;
+};
+
 struct Liveness {
     std::vector<CoreVariable> variables;
-    std::vector<Moment> moments;  ///< those at which more may be alive than at every other
+    std::vector<Life> lives;       ///< by variable
+    std::vector<Moment> timeline;  ///< every statement and every loop's entry, in order
+    std::vector<Moment> moments;   ///< those of the timeline at which more may be alive than at every other
 };
 
 /// With extents, their numbers stand in place of the sizes in indices.

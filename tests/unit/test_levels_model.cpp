@@ -56,7 +56,7 @@ TEST(LevelsModel, TheClusterThatSavesMost) {
     // ΔT(N) = ΔḢ⁻¹(N)·α·M⁻¹·(1 − 1/N) for attention: 0.184·(1 − 1/2) against 0.113·(1 − 1/4) s/TB, so 2 of them.
     const Compilation c = costed::compile(costed::attention_f16, "h800",
                                           {{"q", 1 << 16}, {"x", 1 << 16}, {"k", 128}, {"d", 128}});
-    const auto savings = link_savings(c.derived, c.derived.kernels[0], c.extents, c.machine);
+    const auto savings = link_savings(c.derived, c.derived.kernels[0], c.extents, c.machine, costed::place(c).value());
     const auto beside_memory = std::find_if(savings.begin(), savings.end(),
                                             [](const LinkSaving& s) { return s.from == "GMEM"; });
     ASSERT_NE(beside_memory, savings.end());
@@ -65,9 +65,9 @@ TEST(LevelsModel, TheClusterThatSavesMost) {
     const double by_hand = (two.link.saved_seconds_per_byte * (1 - 1.0 / 2)) /
                            (four.link.saved_seconds_per_byte * (1 - 1.0 / 4));
     EXPECT_NEAR(two.saved_s / four.saved_s, by_hand, 1e-9);
-    // A row takes 2·d bytes of Q and 4·d of O's sums, and fourteen of its state and six of its scores: M ≥ g·(6·d + 20), and every group
+    // A row takes 2·d bytes of Q and 4·d of O's sums, and fourteen of its state and four of its weights, which take the place of its scores: M ≥ g·(6·d + 18), and every group
     // loads 4·x·d bytes.
-    const double alpha = 65536.0 * 65536 * 4 * 128 * (6 * 128 + 20);
+    const double alpha = 65536.0 * 65536 * 4 * 128 * (6 * 128 + 18);
     EXPECT_NEAR(two.saved_s, two.link.saved_seconds_per_byte * alpha / kib(227) / 2, 1e-9);
 }
 

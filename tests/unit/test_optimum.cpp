@@ -22,7 +22,8 @@ CostInLetters cost_of(const std::string& text, const std::map<std::string, std::
     const Derived derived = derive(made->diagram).value();
     const Kernel& kernel = derived.kernels.back();
     return in_letters(
-        with_tied(symbolic_cost(derived, kernel, default_grouped(kernel)), tied_letters(derived.diagram, tied)),
+        with_tied(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::values, HeldTiles::point_by_point),
+                  tied_letters(derived.diagram, tied)),
         derived.diagram);
 }
 
@@ -56,11 +57,27 @@ TEST(Optimum, OneHead) {
 }
 
 TEST(Optimum, HeadsThatDiffer) {
-    // In the loop Q and O are held, after it O twice.
+    // In the loop Q and O are held, after it O alone: it takes the place of its sums.
     const OptimumInLetters best = best_of(cost_of(one_head));
     ASSERT_TRUE(best.closed) << best.why_not;
     EXPECT_EQ(best.transfers, q * k + q * d + x * q * (k + d) * (k + d) / M);
-    EXPECT_THAT(best.at, ElementsAre("g_q = M/(d + k)", "where 2·g_q·d ≤ M"));
+    EXPECT_THAT(best.at, ElementsAre("g_q = M/(d + k)"));
+}
+
+TEST(Optimum, TailsAreFree) {
+    // Theorem 1: what is done to a result at its own point needs no second tile.
+    const OptimumInLetters best = best_of(
+        cost_of("f(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = (sum(b) A[a, b] * B[b, c]) * 0.5\n"));
+    ASSERT_TRUE(best.closed) << best.why_not;
+    EXPECT_EQ(best.transfers, Size(2) * a * b * c * letter("M", Rational(-1, 2)) + a * c);
+}
+
+TEST(Optimum, SingleValuesAreNoTiles) {
+    // The running maximum and the running sum are tiles; the old maximum and the correction are made and used at a point alone.
+    const OptimumInLetters best = best_of(cost_of(
+        "f(A[a, b], B[b, c]) -> C[a, c]\n    S[a, b, c] = A[a, b] + B[b, c]\n    C[a, c] = logsumexp(b) S[a, b, c]\n"));
+    ASSERT_TRUE(best.closed) << best.why_not;
+    EXPECT_EQ(best.transfers, Size(2) * a * b * c * *Size(2).pow(Rational(1, 2)) * letter("M", Rational(-1, 2)) + a * c);
 }
 
 TEST(Optimum, SeveralHeads) {

@@ -131,7 +131,7 @@ TEST(Reproduction, ThePrintedTableHasARowAndTheQueries) {
     ASSERT_TRUE(reproduction.ok());
     const std::string text = to_markdown(*reproduction, {{"3", true, "yes; a|b"}});
     EXPECT_THAT(text, HasSubstr("| Paper | §1 | so | 3 | yes; a\\|b |\n"));
-    EXPECT_THAT(text, HasSubstr("1 rows: 1 agree, 0 do not"));
+    EXPECT_THAT(text, HasSubstr("1 rows are computed: 1 agree, 0 do not"));
     EXPECT_THAT(text, HasSubstr("- a: `napkin cost a.nk`\n"));
 }
 
