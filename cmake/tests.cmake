@@ -24,6 +24,7 @@ set(test_environment "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache" "NO_COLOR=1")
 
 # tests/support: what several kinds share (the examples, random diagrams and how failing ones are reduced).
 napkin_glob(support_sources tests/support/*.cpp)
+napkin_unity(support_sources ${support_sources})
 add_library(napkin_test_support STATIC ${support_sources})
 napkin_target(napkin_test_support)
 target_include_directories(napkin_test_support PRIVATE tests)
@@ -34,6 +35,10 @@ function(napkin_test_kind kind seconds)
     napkin_glob(sources tests/${kind}/*.cpp)
     if(NOT sources)
         return()
+    endif()
+    # Unit tests name their small examples a, b and c.
+    if(NOT kind STREQUAL unit)
+        napkin_unity(sources ${sources})
     endif()
     napkin_test_program(test_${kind} ${sources})
     target_link_libraries(test_${kind} PRIVATE napkin_test_support GTest::gmock GTest::gtest GTest::gtest_main)

@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/files.hpp"
 #include "syntax/codes.hpp"
 #include "syntax/parse.hpp"
 
@@ -22,11 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path folder = fs::path(NAPKIN_SOURCE_DIR) / "tests" / "error";
-
-std::string read_file(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 std::vector<fs::path> texts(const fs::path& where) {
     std::vector<fs::path> out;
@@ -38,7 +34,7 @@ std::vector<fs::path> texts(const fs::path& where) {
 }
 
 Result<Diagram> parse_case(const fs::path& path) {
-    std::string text = read_file(path);
+    std::string text = read_file(path).value_or("");
     ParseOptions options;
     if (text.starts_with("#!")) {
         std::istringstream line(text.substr(2, text.find('\n') - 2));
@@ -67,7 +63,7 @@ void check(const fs::path& path) {
     if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
         std::ofstream(expected, std::ios::binary) << rendered;
     }
-    EXPECT_EQ(rendered, read_file(expected));
+    EXPECT_EQ(rendered, read_file(expected).value_or(""));
     for (const Diagnostic& error : result.errors()) {
         EXPECT_NE(error.range.source, nullptr) << error.message;
         EXPECT_EQ(error.exit_code, ExitCode::bad_input);

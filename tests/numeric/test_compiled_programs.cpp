@@ -11,7 +11,7 @@ namespace napkin {
 namespace {
 
 constexpr int shards = 2;
-constexpr std::uint64_t programs_a_module = 60;
+constexpr std::uint64_t random_programs_a_module = 60;
 
 class CompiledPrograms : public testing::TestWithParam<int> {};
 
@@ -22,7 +22,7 @@ TEST_P(CompiledPrograms, ComputeTheirDefinition) {
     int failures = 0, kernels = 0;
     for (std::uint64_t seed = first; seed < last;) {
         std::vector<cpu_case::Case> cases;
-        for (; seed < last && cases.size() < programs_a_module; ++seed) {
+        for (; seed < last && cases.size() < random_programs_a_module; ++seed) {
             const Diagram diagram = parsed_program(random_program(seed));
             cases.push_back(cpu_case::make_case(diagram, random_extents(diagram, seed), seed, fmt::format("k{}", seed)));
             cases.back().probes = {seed % 2 == 0 ? Probe::normal : all_probes[seed / 2 % std::size(all_probes)]};

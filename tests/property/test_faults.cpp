@@ -29,14 +29,14 @@ namespace {
 
 constexpr double most_points = 60000;
 
-struct Example {
+struct DerivedExample {
     std::string name;
     Diagram diagram;
     Derived derived;
 };
 
-std::vector<Example> examples() {
-    std::vector<Example> all;
+std::vector<DerivedExample> derived_examples() {
+    std::vector<DerivedExample> all;
     for (ExampleDiagram& example : example_diagrams()) {
         auto derived = derive(example.diagram);
         if (!derived) throw std::runtime_error(render(derived.errors()));
@@ -52,7 +52,7 @@ struct Sized {
     bool is_cut = true;  ///< every stream has several chunks
 };
 
-std::optional<Sized> sized(const Example& example, std::mt19937_64& random) {
+std::optional<Sized> sized(const DerivedExample& example, std::mt19937_64& random) {
     const auto sizes = small_sizes(example.diagram, random, most_points);
     if (!sizes) return std::nullopt;
     Sized s{extents_of(example.diagram, *sizes), extents_of(example.derived.diagram, *sizes), {}, true};
@@ -78,8 +78,8 @@ std::optional<Sized> sized(const Example& example, std::mt19937_64& random) {
 }
 
 /// The outputs of a program in the diagram's order; none where it touches what is not there.
-std::optional<std::vector<Column>> made_by(const Example& example, const SizedProgram& program, const Values& inputs,
-                                           Precision precision = Precision::stored) {
+std::optional<std::vector<Column>> made_by(const DerivedExample& example, const SizedProgram& program,
+                                           const Values& inputs, Precision precision = Precision::stored) {
     Values values(program.diagram.arrays.size());
     for (const ArrayId id : example.diagram.inputs)
         values[static_cast<std::size_t>(*program.diagram.find_array(example.diagram.array(id).name))] =
@@ -96,7 +96,7 @@ std::optional<std::vector<Column>> made_by(const Example& example, const SizedPr
 }
 
 /// About the first output that is bad; "" when none is.
-std::string badness(const Example& example, const Extents& extents, const BoundedValues& reference,
+std::string badness(const DerivedExample& example, const Extents& extents, const BoundedValues& reference,
                     const std::vector<Column>& outputs) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const ArrayVerdict v = judge(example.diagram, example.diagram.outputs[i], extents, reference, outputs[i]);
@@ -105,7 +105,7 @@ std::string badness(const Example& example, const Extents& extents, const Bounde
     return "";
 }
 
-Values changed(const Example& example, const Extents& extents, Probe probe,
+Values changed(const DerivedExample& example, const Extents& extents, Probe probe,
                const std::function<double(double, std::size_t)>& change) {
     Values values = probe_inputs(example.diagram, extents, probe, 3);
     for (std::size_t i = 0; i < example.diagram.inputs.size(); ++i) {
@@ -119,7 +119,7 @@ Values changed(const Example& example, const Extents& extents, Probe probe,
 
 /// The probes, and what shows faults beside them: values or products that rise or fall along the streams by more than the range of an
 /// exponential, for maxima that miss the largest; and values beside which a small constant counts.
-std::vector<std::pair<std::string, Values>> inputs_that_show(const Example& example, const Extents& extents,
+std::vector<std::pair<std::string, Values>> inputs_that_show(const DerivedExample& example, const Extents& extents,
                                                              std::mt19937_64& random) {
     std::vector<std::pair<std::string, Values>> all;
     for (const Probe probe : all_probes)
@@ -147,7 +147,7 @@ bool same(const std::vector<Column>& a, const std::vector<Column>& b) {
 }
 
 /// Whether the outputs are the same but for the rounding of double precision, where the definition says what they are.
-bool equal_over_the_reals(const Example& example, const BoundedValues& reference, const std::vector<Column>& a,
+bool equal_over_the_reals(const DerivedExample& example, const BoundedValues& reference, const std::vector<Column>& a,
                           const std::vector<Column>& b) {
     for (std::size_t i = 0; i < a.size(); ++i) {
         double scale = 0;
@@ -182,7 +182,7 @@ TEST(Faults, RightProgramsAreNeverBad) {
     const int trials = from_environment("NAPKIN_VERDICT_TRIALS", 10), first = from_environment("NAPKIN_VERDICT_SEED", 0);
     int runs = 0;
     std::map<std::string, int> by_probe;
-    for (const Example& example : examples()) {
+    for (const DerivedExample& example : derived_examples()) {
         for (int trial = first; trial < first + trials; ++trial) {
             std::mt19937_64 random(static_cast<std::uint64_t>(trial));
             const auto s = sized(example, random);
@@ -209,7 +209,7 @@ TEST(Faults, RightProgramsAreNeverBad) {
 /// An example at some sizes with inputs and what it makes of them, to try faults on.
 class Trial {
 public:
-    Trial(const Example& example, Sized sized, std::mt19937_64& random)
+    Trial(const DerivedExample& example, Sized sized, std::mt19937_64& random)
         : example_(example),
           sized_(std::move(sized)),
           execution_(execution_of(example.diagram, sized_.extents, sized_.program)) {
@@ -261,7 +261,7 @@ private:
         BoundedValues reference;
         std::vector<Column> right;
     };
-    const Example& example_;
+    const DerivedExample& example_;
     Sized sized_;
     Execution execution_;
     std::vector<Tried> tried_;
@@ -272,7 +272,7 @@ TEST(Faults, PlantedFaultsAreBadOrChangeNothing) {
     const int rounds = from_environment("NAPKIN_FAULTS_SIZES", 2);
     std::map<std::string, int> count;
     nlohmann::json record = nlohmann::json::object();
-    for (const Example& example : examples()) {
+    for (const DerivedExample& example : derived_examples()) {
         std::map<std::string, Trial::Found> found;
         std::mt19937_64 random(7);
         for (int round = 0; round < rounds; ++round) {

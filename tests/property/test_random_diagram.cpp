@@ -12,7 +12,7 @@
 
 namespace napkin {
 namespace {
-constexpr std::uint64_t seeds = 2000;
+constexpr std::uint64_t num_diagrams = 2000;
 
 /// Largest magnitude over all outputs; infinity when one is not finite.
 double largest_output(const Diagram& d, std::uint64_t seed) {
@@ -31,7 +31,7 @@ double largest_output(const Diagram& d, std::uint64_t seed) {
 
 TEST(RandomDiagram, VerifiesBindsAndStaysTame) {
     int not_finite = 0, large = 0;
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint64_t seed = 0; seed < num_diagrams; ++seed) {
         const Diagram d = random_diagram(seed);
         ASSERT_EQ(verify(d), std::vector<std::string>{}) << "seed " << seed << "\n" << describe(d);
         ASSERT_FALSE(d.outputs.empty()) << seed;
@@ -74,7 +74,7 @@ TEST(RandomDiagram, TheSameSeedGivesTheSameDiagram) {
 
 TEST(RandomDiagram, CoversWhatItPromises) {
     std::map<std::string, int> found;
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint64_t seed = 0; seed < num_diagrams; ++seed) {
         const Diagram d = random_diagram(seed);
         std::set<std::string> here;
         std::set<ArrayId> used;

@@ -13,11 +13,11 @@
 namespace napkin {
 namespace {
 
-constexpr std::uint64_t seeds = 1500;
+constexpr std::uint64_t num_programs = 1500;
 
 TEST(RandomProgram, ParsesBindsAndReadsBack) {
     int finite = 0;
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint64_t seed = 0; seed < num_programs; ++seed) {
         const std::string text = random_program(seed);
         const Diagram d = parsed_program(text);
         ASSERT_EQ(verify(d), std::vector<std::string>{}) << "seed " << seed << "\n" << text;
@@ -32,8 +32,8 @@ TEST(RandomProgram, ParsesBindsAndReadsBack) {
         finite += all ? 1 : 0;
     }
     // Masked rows and overflow belong to it, but a program that is NaN everywhere tests little.
-    EXPECT_GT(finite, static_cast<int>(seeds) * 3 / 4);
-    EXPECT_LT(finite, static_cast<int>(seeds));
+    EXPECT_GT(finite, static_cast<int>(num_programs) * 3 / 4);
+    EXPECT_LT(finite, static_cast<int>(num_programs));
 }
 
 TEST(RandomProgram, TheSameSeedGivesTheSameText) {
@@ -54,7 +54,7 @@ TEST(RandomProgram, HoldsWhatPeopleWrite) {
         "i32",      "-inf",         "-1000000000", "-1e+30", "1e+38", "prod(",          "min(",
         "max(",     "2^",           "^3",          " and ",  "size(", "sum(j)",         "gelu(",
         " == ",     "_k",           "2*"};
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint64_t seed = 0; seed < num_programs; ++seed) {
         const std::string text = random_program(seed);
         for (const char* word : wanted) seen[word] += text.find(word) != std::string::npos ? 1 : 0;
     }

@@ -1,15 +1,14 @@
 // `napkin cost` on several things, as a user meets it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
+
+#include "text/tool.hpp"
 
 namespace {
 
@@ -18,40 +17,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-};
-
-class CostMany : public testing::Test {
+class CostMany : public ToolTest {
 protected:
-    void SetUp() override {
-        folder_ = fs::temp_directory_path() / ("napkin_cost_many_" + std::to_string(getpid()));
-        fs::create_directories(folder_);
-    }
-    void TearDown() override { fs::remove_all(folder_); }
-
     /// `napkin cost examples/FILE …`
     [[nodiscard]] Outcome cost(const std::string& arguments) const {
-        const std::string command = "cd '" NAPKIN_SOURCE_DIR "/examples' && '" NAPKIN_CLI "' cost " + arguments +
-                                    " >'" + (folder_ / "out").string() + "' 2>'" + (folder_ / "err").string() + "'";
-        const int status = std::system(command.c_str());
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
+        return tool("cost " + arguments, "", "", NAPKIN_SOURCE_DIR "/examples");
     }
     [[nodiscard]] nlohmann::json json(const std::string& arguments) const {
-        const Outcome outcome = cost(arguments + " --json");
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
-        return nlohmann::json::parse(outcome.out, nullptr, false);
+        return parsed(cost(arguments + " --json"));
     }
-
-private:
-    [[nodiscard]] std::string read(const char* name) const {
-        std::ifstream in(folder_ / name, std::ios::binary);
-        std::ostringstream text;
-        text << in.rdbuf();
-        return text.str();
-    }
-    fs::path folder_;
 };
 
 TEST_F(CostMany, AgainstPutsBothSidesBesideEachOther) {

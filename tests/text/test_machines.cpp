@@ -16,13 +16,13 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-struct Outcome {
+struct Said {
     int code = -1;
     std::string out;  ///< with stderr
 };
 
-Outcome napkin(const std::string& arguments) {
-    Outcome outcome;
+Said napkin(const std::string& arguments) {
+    Said outcome;
     FILE* pipe = popen(("NO_COLOR=1 '" NAPKIN_CLI "' " + arguments + " 2>&1").c_str(), "r");
     if (!pipe) return outcome;
     char buffer[4096];
@@ -34,7 +34,7 @@ Outcome napkin(const std::string& arguments) {
 
 TEST(Machines, AreShownAsWritten) {
     for (const std::string name : {"h100-sxm5", "generic-cpu"}) {
-        const Outcome shown = napkin("machines show " + name);
+        const Said shown = napkin("machines show " + name);
         EXPECT_EQ(shown.code, 0);
         const fs::path expected = fs::path(NAPKIN_SOURCE_DIR) / "tests" / "text" / "machines" / (name + ".txt");
         if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(expected, std::ios::binary) << shown.out;
@@ -61,7 +61,7 @@ TEST(Machines, JsonHasEveryFigureWithItsSource) {
 }
 
 TEST(Machines, OccupancyOfABlock) {
-    const Outcome shown = napkin("machines show h100-sxm5 --block threads=256,registers=64,memory=48KiB");
+    const Said shown = napkin("machines show h100-sxm5 --block threads=256,registers=64,memory=48KiB");
     EXPECT_EQ(shown.code, 0);
     EXPECT_THAT(shown.out,
                 HasSubstr("4 blocks of 256 threads a core: 32 of 64 warps, occupancy 50%, limited by registers"));
@@ -73,7 +73,7 @@ TEST(Machines, OccupancyOfABlock) {
 }
 
 TEST(Machines, NamesAndPaths) {
-    const Outcome near = napkin("machines show h100-sxm");
+    const Said near = napkin("machines show h100-sxm");
     EXPECT_EQ(near.code, 1);
     EXPECT_THAT(near.out, HasSubstr("did you mean 'h100-sxm5'?"));
     EXPECT_EQ(napkin("machines show").code, 2);

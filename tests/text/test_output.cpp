@@ -1,8 +1,6 @@
 // What the tool does with streams, files and names that are not as they should be: nothing is lost silently, nothing steers a terminal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "text/tool.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,39 +18,19 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-};
-
-constexpr const char* matmul =
+constexpr const char* sized_matmul =
     "matmul(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = sum(b) A[a, b] * B[b, c]\nsizes a = b = c = 3\n";
 
-class Output : public testing::Test {
+class Output : public ToolTest {
 protected:
     void SetUp() override {
-        folder_ = fs::temp_directory_path() / ("napkin_output_" + std::to_string(getpid()));
-        fs::create_directories(folder_);
-        write("a.nk", matmul);
+        ToolTest::SetUp();
+        write("a.nk", sized_matmul);
     }
-    void TearDown() override { fs::remove_all(folder_); }
-
-    /// Runs the tool in the test's folder; `after` redirects stdout, and `before` goes before it in the shell.
-    Outcome napkin(const std::string& arguments, const std::string& after = ">out.txt", const std::string& before = "") const {
-        const std::string command = "cd '" + folder_.string() + "' && rm -f out.txt && " + before +
-                                    " '" NAPKIN_CLI "' " + arguments + " 2>err.txt " + after;
-        const int status = std::system(command.c_str());
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.txt"), read("err.txt")};
+    [[nodiscard]] Outcome napkin(const std::string& arguments, const std::string& after = "",
+                                 const std::string& before = "") const {
+        return tool(arguments, before, after);
     }
-    void write(const std::string& name, const std::string& text) const {
-        std::ofstream(folder_ / name, std::ios::binary) << text;
-    }
-    [[nodiscard]] std::string read(const std::string& name) const {
-        std::ifstream file(folder_ / name, std::ios::binary);
-        return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    }
-
-    fs::path folder_;
 };
 
 TEST_F(Output, what_stdout_does_not_take_is_an_error) {
@@ -69,7 +49,7 @@ TEST_F(Output, what_stdout_does_not_take_is_an_error) {
 }
 
 TEST_F(Output, names_that_are_no_utf8_do_not_break_json) {
-    write("a\xFF.nk", matmul);
+    write("a\xFF.nk", sized_matmul);
     for (const std::string command : {"check", "derive", "cost", "plan"}) {
         const Outcome outcome = napkin(command + " a\xFF.nk --json");
         EXPECT_EQ(outcome.code, 0) << command << outcome.err;
