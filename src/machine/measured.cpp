@@ -33,9 +33,12 @@ Machine measured_host(Machine host) {
 Result<std::string> keep_measured(const Machine& measured) {
     const auto cache = Cache::open();
     if (!cache) return cache.errors();
+    const std::string text = to_toml(measured);
+    const auto again = read_machine(std::make_shared<Source>(Source{"what was measured", text}));
+    if (!again) return again.errors();
     const auto draft = cache->begin();
     if (!draft) return draft.errors();
-    if (const int why = write_new_file(draft->directory + "/" + file_name, to_toml(measured)); why != 0) {
+    if (const int why = write_new_file(draft->directory + "/" + file_name, text); why != 0) {
         cache->abandon(*draft);
         return file_error(why, "cache-unwritable", "cannot write to " + draft->directory);
     }

@@ -46,6 +46,7 @@ public:
         if (!memory_) throw std::bad_alloc();
         values_ = static_cast<std::int64_t>(bytes / sizeof(float));
         core();
+        together();
         levels();
         threading();
         machine_.description += ", measured " + day_;
@@ -64,8 +65,8 @@ private:
 
     void add(ShortestTimes& timings, const std::string& name) {
         constexpr double long_enough = 10e-6;  // a thousand times the clock's own resolution
-        const std::int64_t count = std::int64_t{1} << 19;
-        timings.add(name, long_enough, [f = kernel(name), m = memory_.get(), count](std::int64_t n) { f(n, m, count); });
+        constexpr std::int64_t count = std::int64_t{1} << 19;
+        timings.add(name, long_enough, [f = kernel(name), m = memory_.get()](std::int64_t n) { f(n, m, count); });
     }
 
     /// Numbers between 1/2 and 1: products of which neither grow nor vanish.
@@ -148,6 +149,24 @@ private:
                                              "64 columns of 128 values, 576 B apart");
         machine_.far_transpose_clocks = measured(clocks("far_transposed") / (128 * 64),
                                                  "64 columns of 128 values, 8 KiB apart");
+    }
+
+    /// Cores may share units, lower their clock when all compute, or be taken away for a while by what else runs on the computer: the block
+    /// on one core in its best moment, and on all of them at once as a rule. A repetition is long beside the wake-up of a thread.
+    void together() {
+        constexpr std::int64_t steps = 1 << 16;
+        const TimedCode f = kernel("block");
+        auto* const memory = static_cast<float*>(memory_.get());
+        ShortestTimes one;
+        one.add("one", 500e-6, [f, memory](std::int64_t n) { f(n * steps, memory, 0); });
+        one.run(seconds_ * 0.05);
+        const std::function<void()> on_all = [this, f, memory] {
+            workers_.run([&](int worker) { f(4 * steps, memory + worker * values_ / threads(), 0); });
+        };
+        const double all = interleaved_medians({on_all}, seconds_ * 0.1).seconds.front() / 4;
+        machine_.together_share = measured(
+            std::min(1.0, one["one"] / all),
+            "the block of accumulators, its shortest time on one core beside its median on all at once");
     }
 
     /// From the time of the block: t = (a^p + b^p)^(1/p) for pipes that take a and b alone; 2^(1/p) for equal ones.

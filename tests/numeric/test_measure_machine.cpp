@@ -22,6 +22,7 @@ TEST(MeasureMachine, FindsFiguresThatAProcessorCanHave) {
     between(m.fma_latency_clocks, 2, 14);
     between(m.issue_per_clock, 1, 16);
     between(m.beside_factor, 1, 2.01);
+    between(m.together_share, 0.1, 1);
     between(m.loop_exit_clocks, 0, 200);
     between(m.call_clocks, 0.5, 50);
     between(m.horizontal_clocks, 1, 100);
@@ -32,6 +33,7 @@ TEST(MeasureMachine, FindsFiguresThatAProcessorCanHave) {
         EXPECT_GT(per_clock(m, unit, DType::f32), 4 * 0.2) << unit;
         EXPECT_LT(per_clock(m, unit, DType::f32), 4 * 6.5) << unit;
         EXPECT_GT(per_clock(m, unit, DType::f32), 1.2 * per_clock(m, unit, DType::f64)) << unit;
+        EXPECT_LT(per_clock(m, unit, DType::f32), 4 * per_clock(m, unit, DType::f64)) << unit;
     }
     for (const char* slow : {"exp", "log", "div", "sqrt", "pow"})
         EXPECT_LT(per_clock(m, slow, DType::f32), per_clock(m, "fma", DType::f32)) << slow;
