@@ -1,11 +1,12 @@
 #include "schedule/simulate.hpp"
-#include "support/ids.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+
+#include "support/ids.hpp"
 
 namespace napkin {
 namespace {
@@ -29,7 +30,7 @@ struct Simulator::Pipes {
 struct Simulator::Block {
     const Atom& atom;
     const std::vector<std::int64_t>& tile;
-    double lanes, panels, row_blocks, steps = 1;
+    double panels = 1, row_blocks = 1, steps = 1;
     std::vector<const Read*> reads;
     [[nodiscard]] double size(AxisId axis) const { return static_cast<double>(tile[at(axis)]); }
     /// Times that code goes through the axis: vectors, rows in whole blocks, or single values.
@@ -86,7 +87,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     const Atom& atom = k.atom(step);
     const auto lanes = static_cast<double>(k.lanes);
     const AxisId v = atom.vector_axis;
-    Block block{atom, tile, lanes, 1, 1, 1, reads_of(compute)};
+    Block block{.atom = atom, .tile = tile, .reads = reads_of(compute)};
     if (v >= 0) block.panels = ceil_of(block.size(v), lanes * atom.vectors);
     if (atom.row_axis >= 0) block.row_blocks = ceil_of(block.size(atom.row_axis), atom.rows);
     for (const AxisId axis : compute.reduce_axes) block.steps *= axis == v ? block.panels : block.count(axis);
@@ -109,30 +110,19 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         if (along == LaneStep::same) return times * broadcast_clocks_;
         return times * load_clocks_ * (along == LaneStep::far ? lanes : 1);
     };
-    const auto carries_axis = [&](const Read& r, AxisId axis) {
-        return axis >= 0 &&
-               std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.depends_on(axis); });
-    };
     if (compute.reduce_axes.empty()) {
-        for (const OperandRead& o : work.operands) {
-            const bool far = v >= 0 && contains(o.axes, v) && pipes.arithmetic >= 0 && [&] {
-                for (const Read* r : block.reads)
-                    if (carries_axis(*r, v) && lane_step(k, *r, v) == LaneStep::far) return true;
-                return false;
-            }();
-            pipes.load += block.points(o.axes) * (far ? lanes : 1) * load_clocks_;
-        }
+        for (const Read* r : block.reads) pipes.load += load_clocks(*r, block.points(axes_of(r->indices)));
     } else {
         // Accumulators of a block; one across the lanes has the block's vectors beside each other in the reduction.
         const double accumulators = atom.rows * atom.vectors;
         const double blocks = targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors));
         double step_loads = 0;
         for (const Read* r : block.reads) {
-            if (std::none_of(compute.reduce_axes.begin(), compute.reduce_axes.end(),
-                             [&](AxisId a) { return carries_axis(*r, a); }))
+            const std::vector<AxisId> axes = axes_of(r->indices);
+            if (std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return contains(compute.reduce_axes, a); }))
                 continue;  // loaded once a block
-            const double rows = carries_axis(*r, atom.row_axis) ? atom.rows : 1;
-            const double vectors = v >= 0 && carries_axis(*r, v) ? atom.vectors : 1;
+            const double rows = contains(axes, atom.row_axis) ? atom.rows : 1;
+            const double vectors = contains(axes, v) ? atom.vectors : 1;
             step_loads += load_clocks(*r, rows * vectors);
         }
         // A follower reads what is in registers.
@@ -164,18 +154,15 @@ double Simulator::cache_clocks(const ScheduledKernel& k, const Step& step, const
         return bytes;
     };
     std::map<VariableId, bool> operands;  // whether a read depends on the rows
-    for (const Read* r : block.reads)
-        operands[r->array] |= std::any_of(r->indices.begin(), r->indices.end(), [&](const Index& i) {
-            return atom.row_axis >= 0 && i.depends_on(atom.row_axis);
-        });
+    for (const Read* r : block.reads) operands[r->array] |= contains(axes_of(r->indices), atom.row_axis);
     const bool in_run = atom.run >= 0;
     double touched = footprint(compute.variable, in_run), panel_bytes = 0;
     for (const auto& [id, rows] : operands) {
         touched += footprint(id, in_run);
-        if (!rows) panel_bytes += footprint(id, true);
+        // What all blocks of rows share, and what passes through beside it.
+        panel_bytes += rows ? footprint(id, true) / block.row_blocks : footprint(id, true);
     }
     const bool fits = touched <= l1;
-    double traffic = 0;
     // In a run each panel's own part is new to L1; what it shares with the other panels stays, if all of it fits.
     const auto passes_of = [&](VariableId id, bool rows) {
         if (k.is_panel(id)) return fits ? 0.0 : 1.0;
@@ -183,10 +170,9 @@ double Simulator::cache_clocks(const ScheduledKernel& k, const Step& step, const
         if (compute.reduce && !atom.across && panel_bytes > l1 && !rows) return block.row_blocks;
         return fits && !in_run ? 0.0 : 1.0;
     };
-    traffic += (carries(k.variable(compute.variable), v) && in_run && !k.is_panel(compute.variable)) || !fits
-                   ? 2 * footprint(compute.variable, false)
-                   : 0;
-    if (k.is_panel(compute.variable) && fits) traffic = 0;
+    // The target comes in and goes out, but for one that stays.
+    const bool is_new = in_run && !k.is_panel(compute.variable) && carries(k.variable(compute.variable), v);
+    double traffic = is_new || !fits ? 2 * footprint(compute.variable, false) : 0;
     for (const auto& [id, rows] : operands)
         if (id != compute.variable) traffic += footprint(id, k.is_panel(id)) * passes_of(id, rows);
     const Level& nearest = machine_.levels.back();
@@ -237,6 +223,72 @@ double Simulator::line_waste(const ScheduledKernel& k, VariableId id, int scope)
     return std::ceil(run / line) * line / run;
 }
 
+/// Bytes of one load or store in all, and of those the ones that no earlier transfer moved.
+struct Simulator::Moved {
+    std::size_t step;  ///< in which the core waits for them
+    bool is_store;
+    double bytes, unique;
+};
+
+/// The statement in whose time a tile comes in: its copy, or the first that reads it where it lies.
+std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t load) const {
+    const VariableId id = std::get<Load>(*k.steps[load].statement).variable;
+    if (!k.is_view(id)) return load;
+    for (std::size_t i = load + 1; i < k.steps.size(); ++i) {
+        const auto* compute = std::get_if<Compute>(k.steps[i].statement);
+        if (!compute) continue;
+        const auto reads = reads_of(*compute);
+        if (std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == id; })) return i;
+    }
+    return load;
+}
+
+std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter,
+                                                   double& values_moved) const {
+    std::vector<Moved> out;
+    std::vector<ArrayId> counted;
+    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+        const auto* load = std::get_if<Load>(k.steps[i].statement);
+        const auto* store = std::get_if<Store>(k.steps[i].statement);
+        if (!load && !store) continue;
+        const VariableId id = load ? load->variable : store->variable;
+        const Variable& variable = k.variable(id);
+        const auto values = static_cast<double>(counter.moved(transferred(variable, load)));
+        values_moved += values;
+        Moved moved{load ? step_of_transfer(k, i) : i, store != nullptr,
+                    values * bytes(variable.memory_type) * line_waste(k, id, k.steps[i].scope), 0};
+        if (!contains(counted, variable.array))
+            moved.unique = std::min(moved.bytes,
+                                    static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
+                                        bytes(variable.memory_type));
+        counted.push_back(variable.array);
+        out.push_back(moved);
+    }
+    return out;
+}
+
+/// The variable of the kernel whose transfers a tile's load or store makes.
+const CoreVariable& Simulator::transferred(const Variable& variable, bool is_load) const {
+    const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
+        return v.array == variable.array && v.dims == variable.dims && (is_load ? v.loaded : v.stored);
+    });
+    internal_check(found != live_.variables.end(), "simulate: a transfer that is not counted");
+    return *found;
+}
+
+/// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes, so that writing
+/// takes what reading leaves of its time.
+double Simulator::seconds_a_byte(const Level& level, double workers, bool is_store) const {
+    const double sharing = machine_.cores.value / level.instances.value;
+    const auto rate = [&](const Figure& all, const Figure& of_one) {
+        const double together = all.value * std::ceil(workers / sharing);
+        return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
+    };
+    const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
+    if (!is_store || !(level.copy_bandwidth_bytes_per_s.value > 0)) return read;
+    return std::max(read, 2 / rate(level.copy_bandwidth_bytes_per_s, level.core_copy_bandwidth_bytes_per_s) - read);
+}
+
 Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::int64_t walk_limit) const {
     const TileCounter counter(derived_, kernel_, live_, extents_, k.sizes, walk_limit);
     Simulation out;
@@ -244,55 +296,43 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
 
     // ---- the cores
     Pipes sum;
-    double core = 0, copies = 0;
-    for (const Step& step : k.steps) {
-        if (step.atom < 0) continue;
-        const StatementWork& work = work_[at(step.atom)];
-        counter.for_each_tile(
-            work_axes_[at(step.atom)], work.in_loop ? work.stage : -1,
-            [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
-                const Pipes pipes = compute_clocks(k, step, work, tile);
-                const auto times = static_cast<double>(count);
-                core += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) + pipes.overhead);
-                sum.load += times * pipes.load, sum.store += times * pipes.store;
-                sum.cache += times * pipes.cache, sum.overhead += times * pipes.overhead;
-                for (std::size_t i = 0; i < num_op_kinds; ++i) sum.by_kind[i] += times * pipes.by_kind[i];
-            });
-    }
-    double moved = 0, unique = 0;
-    std::vector<ArrayId> counted;
-    for (const Step& step : k.steps) {
+    std::vector<double> core(k.steps.size());  // clocks, by step
+    double copies = 0;
+    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+        const Step& step = k.steps[i];
         const auto* load = std::get_if<Load>(step.statement);
         const auto* store = std::get_if<Store>(step.statement);
-        if (!load && !store) continue;
-        const VariableId id = load ? load->variable : store->variable;
-        const Variable& variable = k.variable(id);
-        const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
-            return v.array == variable.array && v.dims == variable.dims && (load ? v.loaded : v.stored);
-        });
-        internal_check(found != live_.variables.end(), "simulate: a transfer that is not counted");
-        const auto values = static_cast<double>(counter.moved(*found));
-        const int stage = found->loop >= 0 &&
-                                  contains(axes_of(found->dims), std::get<Loop>(kernel_.stages[at(found->loop)]).axis)
-                              ? found->loop
-                              : -1;
-        counter.for_each_tile(axes_of(variable.dims), stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
-            copies += static_cast<double>(count) * copy_clocks(k, id, tile);
-        });
-        out.transfers += values;
-        const double moved_bytes = values * bytes(variable.memory_type) * line_waste(k, id, step.scope);
-        moved += moved_bytes;
-        if (!contains(counted, variable.array))
-            unique += std::min(moved_bytes, static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
-                                                bytes(variable.memory_type));
-        counted.push_back(variable.array);
+        if (step.atom >= 0) {
+            const StatementWork& work = work_[at(step.atom)];
+            counter.for_each_tile(
+                work_axes_[at(step.atom)], work.in_loop ? work.stage : -1,
+                [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+                    const Pipes pipes = compute_clocks(k, step, work, tile);
+                    const auto times = static_cast<double>(count);
+                    core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) + pipes.overhead);
+                    sum.load += times * pipes.load, sum.store += times * pipes.store;
+                    sum.cache += times * pipes.cache, sum.overhead += times * pipes.overhead;
+                    for (std::size_t o = 0; o < num_op_kinds; ++o) sum.by_kind[o] += times * pipes.by_kind[o];
+                });
+        } else if (load || store) {
+            const VariableId id = load ? load->variable : store->variable;
+            const CoreVariable& found = transferred(k.variable(id), load);
+            const bool in_stream = found.loop >= 0 &&
+                                   contains(axes_of(found.dims), std::get<Loop>(kernel_.stages[at(found.loop)]).axis);
+            counter.for_each_tile(axes_of(k.variable(id).dims), in_stream ? found.loop : -1,
+                                  [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+                                      core[i] += static_cast<double>(count) * copy_clocks(k, id, tile);
+                                  });
+            copies += core[i];
+        }
     }
     const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
-    sum.overhead += groups * machine_.group_s.value * clock;
-    core += copies + groups * machine_.group_s.value * clock;
+    const double starts = groups * machine_.group_s.value * clock;
+    sum.overhead += starts;
     const auto workers = static_cast<double>(threads);
-    const double waves = std::ceil(groups / workers) * workers / groups;
-    const auto seconds = [&](double clocks) { return clocks * waves / (workers * clock); };
+    out.waves = std::ceil(groups / workers) * workers / groups;
+    const double share = threads > 1 ? machine_.together_share.value : 1;
+    const auto seconds = [&](double clocks) { return clocks * out.waves / (workers * share * clock); };
 
     for (std::size_t i = 0; i < num_op_kinds; ++i)
         if (sum.by_kind[i] > 0)
@@ -304,15 +344,38 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     if (machine_.levels.size() > core_level_ + 1) out.busy.push_back({pipe_names_.back(), seconds(sum.cache)});
 
     // ---- the levels above: a level that holds what all cores work on at once is filled once, a smaller one again and again
-    out.core_seconds = seconds(core);
-    double total = out.core_seconds;
-    for (std::size_t l = 1; l <= core_level_; ++l) {
-        const Level& level = machine_.levels[l];
-        const double sharing = machine_.cores.value / level.instances.value;
-        const bool keeps = l < core_level_ && moved / groups * std::min(sharing, workers) <= level.capacity_bytes.value;
-        const double time = (keeps ? unique : moved) / (level.bandwidth_bytes_per_s.value * std::ceil(workers / sharing));
-        out.busy.push_back({pipe_names_[l], time});
-        total = beside({total, time});
+    const std::vector<Moved> moved = transfers(k, counter, out.transfers);
+    double bytes_moved = 0;
+    for (const Moved& m : moved) bytes_moved += m.bytes;
+    std::vector<double> waited(k.steps.size());  // seconds, by step
+    std::vector<double> into(core_level_ + 1);   // seconds, by level
+    for (const Moved& m : moved) {
+        double longest = 0;
+        for (std::size_t l = 1; l <= core_level_; ++l) {
+            const Level& level = machine_.levels[l];
+            const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
+            const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
+            const double time = (keeps ? m.unique : m.bytes) * seconds_a_byte(level, workers, m.is_store);
+            into[l] += time;
+            longest = beside({longest, time});
+        }
+        waited[m.step] += longest;
+    }
+    for (std::size_t l = 1; l <= core_level_; ++l) out.busy.push_back({pipe_names_[l], into[l]});
+
+    // One statement after the other: what a core computes hides only what comes in, or goes out, in the same one; of several panels only
+    // the first one's work, as the others find it in the cache.
+    double total = seconds(starts);
+    out.core_seconds = total;
+    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+        const Step& step = k.steps[i];
+        const bool in_run = step.atom >= 0 && k.atom(step).run >= 0;
+        const double panels = in_run ? ceil_of(static_cast<double>(k.span(k.schedule.vector_axis, step.scope).tile),
+                                               static_cast<double>(k.panel()))
+                                     : 1;
+        const double here = seconds(core[i]), first = here / panels;
+        out.core_seconds += here;
+        total += beside({first, waited[i]}) + here - first;
     }
     const double launch = threads > 1 ? machine_.launch_s.value : machine_.group_s.value;
     out.busy.push_back({"launch", launch});

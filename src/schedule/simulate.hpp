@@ -2,11 +2,11 @@
 // The simulator: the time that a scheduled kernel takes on a machine's cores. The one time model of a CPU; nothing is run or tuned.
 //
 // A core runs statement after statement, each as its atom says. The pipes that one statement uses (arithmetic, loads, stores, the cache
-// behind L1) run beside each other. Tiles of one class (full, ragged) take the same time and are simulated once. Memory levels above the
-// core's own run beside the cores. All constants are figures of the machine.
+// behind L1) run beside each other, and beside the levels above, from which its tile comes or into which it goes. Tiles of one class (full,
+// ragged) take the same time and are simulated once. All constants are figures of the machine.
 #include <array>
 #include <cstdint>
-#include <limits>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -26,6 +26,7 @@ struct Busy {
 struct Simulation {
     double seconds = 0;
     double core_seconds = 0;  ///< without waiting for the levels above the core's memory
+    double waves = 1;         ///< by how much longer it takes as not all cores have equally many groups
     double transfers = 0;     ///< H, values
     std::int64_t groups = 1;
     std::vector<Busy> busy;  ///< longest first
@@ -50,22 +51,24 @@ public:
     [[nodiscard]] const Kernel& kernel() const { return kernel_; }
     [[nodiscard]] const Derived& derived() const { return derived_; }
     [[nodiscard]] const Extents& extents() const { return extents_; }
-    [[nodiscard]] DType compute_type() const { return type_; }
     [[nodiscard]] std::int64_t lanes() const { return lanes_; }
     [[nodiscard]] std::string level_name() const { return machine_.levels[core_level_].name; }
-    /// The pipe from the level above into the core's memory, as Busy names it.
-    [[nodiscard]] const std::string& core_pipe() const { return pipe_names_[core_level_]; }
     /// What one core may use of its memory for tiles: three quarters of it, the rest being for code, stacks and lines on their way.
     [[nodiscard]] double usable_bytes() const { return 0.75 * bytes_a_core(machine_, core_level_); }
 
 private:
     struct Pipes;  // clocks of one statement by pipe
     struct Block;  // how often and on what its atom runs on one tile
-    struct Moved;  // a variable that is loaded or stored
+    struct Moved;  // what a load or store moves
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                        const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] double cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t load) const;
+    [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter,
+                                               double& values_moved) const;
+    [[nodiscard]] const CoreVariable& transferred(const Variable& variable, bool is_load) const;
+    [[nodiscard]] double seconds_a_byte(const Level& level, double workers, bool is_store) const;
     [[nodiscard]] double line_waste(const ScheduledKernel& k, VariableId v, int scope) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
 
@@ -78,7 +81,7 @@ private:
     DType type_ = DType::f32;
     std::int64_t lanes_ = 1;
     std::size_t core_level_ = 0;
-    double exponent_ = 4;  ///< of the norm by which pipes join that run beside each other
+    double exponent_ = 1;  ///< of the norm by which pipes join that run beside each other
     std::array<double, num_op_kinds> clocks_a_vector_{};                ///< by OpKind
     std::vector<std::vector<AxisId>> work_axes_;                        ///< by statement
     std::vector<std::string> pipe_names_;                               ///< by level: the pipe into it
