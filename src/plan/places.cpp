@@ -27,12 +27,31 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
     return times;
 }
 
+/// Whether the tile's rows lie on more pages than a core translates addresses of without a miss, each on one of its own.
+bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
+    constexpr std::int64_t page_bytes = 4096;
+    // Entries of the first-level data TLB: 64 on Intel's cores from Nehalem to Skylake and on AMD's Zen 2 and 3, up to 96 on later ones.
+    constexpr std::int64_t translations = 64;
+    const Variable& variable = kernel.variable(id);
+    if (variable.dims.size() < 2) return false;
+    std::int64_t rows = 1, stride = bytes(variable.memory_type);
+    for (std::size_t d = variable.dims.size() - 1; d > 0; --d) {
+        stride *= kernel.extent(variable.limits[d]);
+        std::int64_t span = 1;
+        for (const AxisId axis : variable.dims[d - 1].axes()) span *= kernel.span(axis, kernel.layout(id).scope).tile;
+        if (stride >= page_bytes) rows *= span;
+    }
+    return rows > translations;
+}
+
 /// Along the vector axis a tile is a narrow strip of memory; what is read often is better copied to a buffer without gaps. So is a tile
-/// whose last part lies past the array's end, where the buffer that stands in for it, with the memory's strides, would be much larger.
+/// whose rows lie on many pages, and one whose last part lies past the array's end, where the buffer that
+/// stands in for it, with the memory's strides, would be much larger.
 bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     constexpr std::int64_t often = 4;
     const AxisId axis = kernel.schedule.vector_axis;
-    if (axis >= 0 && carries(kernel.variable(id), axis) && reads_of_value(kernel, id, often) >= often) return false;
+    const bool is_strip = axis >= 0 && carries(kernel.variable(id), axis);
+    if ((is_strip || lies_on_many_pages(kernel, id)) && reads_of_value(kernel, id, often) >= often) return false;
     Place& place = kernel.schedule.places[static_cast<std::size_t>(id)];
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);

@@ -209,6 +209,16 @@ TEST_P(Prelude, FunctionsAreAsAccurateAsTheySay) {
     }
 }
 
+// Vectors all lanes of which have results in the normal range take another path than those with one that has not.
+TEST_P(Prelude, ExponentialsOfOrdinaryNumbersAreAccurate) {
+    std::vector<float> x;
+    for (int i = 0; i <= 40000; ++i) x.push_back(-87.0f + 174.0f * static_cast<float>(i) / 40000);
+    expect_accurate(x, apply("exp", x), accuracies[0]);
+    // One lane of each vector at most is out of range.
+    for (std::size_t i = 0; i < x.size(); i += 17) x[i] = i % 2 == 0 ? 88.5f : -100.0f;
+    expect_accurate(x, apply("exp", x), accuracies[0]);
+}
+
 TEST_P(Prelude, PowAgreesWithTheCLibrary) {
     const std::vector<float> values = special_values<float>();
     std::vector<float> x, y;

@@ -121,19 +121,14 @@ private:
             at(memory, fmt::format("{} * {}", t, dimensions_[d].memory_stride));
             at(buffer, fmt::format("{} * {}", t, dimensions_[d].stride));
         }
-        Dimension column = dimensions_[static_cast<std::size_t>(columns_)];
-        if (frame_.is_packed(variable_)) {
-            const std::int64_t panel = frame_.panel();
-            const std::string p = "panel_";
-            out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", p, column.count, panel));
-            ++opened;
-            at(memory, fmt::format("{} * {}", p, column.memory_stride));
-            at(buffer, fmt::format("{} * {}", p, layout_.panel_stride / panel));
-            column.count = fmt::format("min_index({}, {} - {})", panel, column.count, p);
-        }
+        const Dimension& column = dimensions_[static_cast<std::size_t>(columns_)];
         const Dimension one{1, "1", "", "", "0", 0};
         const Dimension& row = rows_ >= 0 ? dimensions_[static_cast<std::size_t>(rows_)] : one;
-        if (is_load)
+        if (frame_.is_packed(variable_))
+            out_(fmt::format("copy_in_panels<{}>({}, {}, {}, {}, {}, {}, {}, {});", frame_.panel(), buffer,
+                             layout_.panel_stride, row.stride, memory, row.memory_stride, column.memory_stride,
+                             row.count, column.count));
+        else if (is_load)
             out_(fmt::format("copy_in({}, {}, {}, {}, {}, {}, {});", buffer, row.stride, memory, row.memory_stride,
                              column.memory_stride, row.count, column.count));
         else
