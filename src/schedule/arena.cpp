@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "schedule/rules.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
@@ -249,7 +250,8 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
 
 void shape(ScheduledKernel& kernel, VariableId id) {
     measure(kernel, id);
-    kernel.is_view(id) ? shape_view(kernel, id) : shape_buffer(kernel, id);
+    // What a file calls a view and may be none has the shape of a buffer until the rules refuse it.
+    kernel.is_view(id) && may_be_view(kernel, id) ? shape_view(kernel, id) : shape_buffer(kernel, id);
 }
 
 void apply_places(ScheduledKernel& kernel) {

@@ -3,23 +3,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <optional>
 
 #include "schedule/schedule.hpp"
+#include "support/ids.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
 
 constexpr std::string_view hand_mark = "[by hand]";
 constexpr std::string_view holdings[] = {"buffer", "panel", "packed", "view"};
-
-void for_each_compute(const std::vector<TileStatement>& body, const std::function<void(const Compute&)>& f) {
-    for (const TileStatement& s : body) {
-        if (const auto* compute = std::get_if<Compute>(&s)) f(*compute);
-        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) for_each_compute((*loop)->body, f);
-    }
-}
 
 std::vector<std::string> variable_names(const TileKernel& kernel) {
     std::vector<std::string> names;
@@ -321,9 +315,11 @@ private:
 std::vector<std::string> atom_names(const TileKernel& kernel) {
     std::vector<std::string> names;
     std::map<VariableId, int> times;
-    for_each_compute(kernel.body, [&](const Compute& c) {
-        const int n = ++times[c.variable];
-        const std::string& name = kernel.variables[static_cast<std::size_t>(c.variable)].name;
+    for_each_statement(kernel.body, [&](const TileStatement& s) {
+        const auto* compute = std::get_if<Compute>(&s);
+        if (!compute) return;
+        const int n = ++times[compute->variable];
+        const std::string& name = kernel.variables[at(compute->variable)].name;
         names.push_back(n == 1 ? name : fmt::format("{}#{}", name, n));
     });
     return names;

@@ -1,0 +1,129 @@
+// Each rule of a schedule, broken once on purpose in a plan that keeps all of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hand_derived.hpp"
+#include "plan/choose.hpp"
+#include "schedule/rules.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+using hand::extents;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class ScheduleRules : public testing::Test {
+protected:
+    static ScheduledKernel planned(const Derived& d, const Extents& e) {
+        const auto plan = choose_plan(d, e, load_machine("generic-cpu").value());
+        EXPECT_TRUE(plan.ok()) << render(plan.errors());
+        EXPECT_THAT(verify(plan->kernels[0].scheduled), IsEmpty());
+        return plan->kernels[0].scheduled;
+    }
+    /// What is said of the plan once its schedule is changed.
+    template <class F>
+    static std::string broken(const ScheduledKernel& k, F change) {
+        KernelSchedule s = k.schedule;
+        change(s);
+        const auto messages = verify(scheduled(k.program, 0, k.extents, s, k.unit));
+        return messages.empty() ? "" : messages.front();
+    }
+    static VariableId variable(const ScheduledKernel& k, const std::string& name) {
+        for (std::size_t v = 0; v < k.kernel->variables.size(); ++v)
+            if (k.kernel->variables[v].name == name) return static_cast<VariableId>(v);
+        throw std::out_of_range(name);
+    }
+    static Atom& atom(const ScheduledKernel& k, KernelSchedule& s, const std::string& name) {
+        const auto names = atom_names(*k.kernel);
+        return s.atoms.at(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+    }
+
+    const Derived attention_ = hand::streamed({{"h"}, {}});
+    const ScheduledKernel k_ = planned(attention_,
+                                       extents(attention_, {{"h", 4}, {"q", 512}, {"x", 512}, {"k", 64}, {"d", 64}}));
+    const AxisId q_ = attention_.diagram.find_axis("q").value(), x_ = attention_.diagram.find_axis("x").value();
+};
+
+TEST_F(ScheduleRules, ABlockFitsTheRegisters) {
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "S").rows = 40; }),
+                AllOf(HasSubstr("the block of S takes"), HasSubstr("rows fit")));
+}
+
+TEST_F(ScheduleRules, VectorsLieAlongWhatIsContiguous) {
+    EXPECT_THAT(broken(k_,
+                       [&](KernelSchedule& s) {
+                           Atom& a = atom(k_, s, "S");
+                           std::replace(a.points.begin(), a.points.end(), x_, q_);
+                           if (a.row_axis == x_) a.row_axis = q_;
+                           a.vector_axis = x_;
+                       }),
+                HasSubstr("S fills vectors along x, along which its values do not lie beside each other"));
+}
+
+TEST_F(ScheduleRules, LoopsGoOverTheStatementsOwnAxes) {
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "S").reduced.clear(); }),
+                HasSubstr("the loops of S are not over its reduced axes"));
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "S").points.push_back(q_); }),
+                HasSubstr("the loops of S are not over its points"));
+}
+
+TEST_F(ScheduleRules, OnlySumsAreCut) {
+    EXPECT_THAT(broken(k_,
+                       [&](KernelSchedule& s) {
+                           Atom& a = atom(k_, s, "S");
+                           a.cut_axis = x_, a.cut = 4;
+                       }),
+                HasSubstr("S cannot be cut along x"));
+}
+
+TEST_F(ScheduleRules, OneRunHasOnePanel) {
+    EXPECT_THAT(broken(k_,
+                       [&](KernelSchedule& s) {
+                           atom(k_, s, "S").rows = 1, atom(k_, s, "S").vectors = k_.schedule.panel_vectors + 1;
+                       }),
+                HasSubstr("S is in a run, but does not go along its panels"));
+}
+
+TEST_F(ScheduleRules, FollowersRideBehindWhatTheyReduce) {
+    // Y sums over x, too, but of products that no loop before it computes.
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "Y").follows = true; }),
+                HasSubstr("Y cannot ride in the loops of the statement before it"));
+}
+
+TEST_F(ScheduleRules, PlacesAreThoseThatTheirVariablesMayHave) {
+    const auto held = [&](const std::string& name, Holding holding) {
+        return broken(k_, [&](KernelSchedule& s) { s.places[at(variable(k_, name))].holding = holding; });
+    };
+    EXPECT_THAT(held("S", Holding::view), HasSubstr("S cannot be read where it lies in memory"));
+    EXPECT_THAT(held("Y", Holding::packed), HasSubstr("Y cannot lie in panels one after the other"));
+    EXPECT_THAT(held("Y", Holding::panel), HasSubstr("Y does not live within one run"));
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { s.places[at(variable(k_, "K"))].stages = 2; }),
+                HasSubstr("K has 2 stages"));
+}
+
+TEST_F(ScheduleRules, WhatLivesAtTheSameTimeLiesApart) {
+    ScheduledKernel k = k_;
+    k.layouts[at(variable(k, "Y"))].offset = k.layouts[at(variable(k, "S"))].offset;
+    EXPECT_THAT(verify(k), Not(IsEmpty()));
+    EXPECT_THAT(verify(k).front(), HasSubstr("share memory while both live"));
+    k = k_;
+    k.layouts[at(variable(k, "Y"))].offset = k.arena_values;
+    EXPECT_THAT(verify(k).front(), HasSubstr("Y lies outside of the arena"));
+}
+
+TEST_F(ScheduleRules, AFileThatBreaksOneIsRefused) {
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(
+        Source{"a.schedule", "kernel " + attention_.kernels[0].name + "\n  place S view, inner x\n"});
+    const auto plan = choose_plan(attention_, k_.extents, load_machine("generic-cpu").value(), {}, options);
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.errors().front().code, "broken-schedule");
+    EXPECT_THAT(plan.errors().front().message, HasSubstr("S cannot be read where it lies in memory"));
+}
+
+}  // namespace
+}  // namespace napkin
