@@ -53,10 +53,32 @@ DeriveOptions derive_options(const PipelineOptions& options) {
     return result;
 }
 
-/// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice.
-Derived choose(const Compilation& c) {
+std::string kernel_names(const Derived& derived) {
+    std::string names;
+    for (const Kernel& kernel : derived.kernels) names += (names.empty() ? "" : " | ") + kernel.name;
+    return names;
+}
+
+/// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice. Sizes by hand may make
+/// another form the fastest than all sizes would that may be chosen, which is said.
+Derived choose(Compilation& c) {
     const auto extents = bind_sizes(c.diagram);
-    return extents ? choose_form(c.derived, *extents, c.machine) : c.derived;
+    if (!extents) return c.derived;
+    Derived chosen = choose_form(c.derived, *extents, c.machine);
+    std::string by_hand;
+    for (const ScheduleItem& item : c.derived.source.schedule)
+        if (item.value && (item.kind == "group" || item.kind == "stream"))
+            by_hand += fmt::format("{}{} {} = {}", by_hand.empty() ? "" : ", ", item.kind, item.axis, *item.value);
+    if (by_hand.empty()) return chosen;
+    Derived free = c.derived;
+    free.source.schedule.clear();
+    free.diagram.schedule.clear();
+    const std::string with = kernel_names(chosen), without = kernel_names(choose_form(free, *extents, c.machine));
+    if (with != without)
+        c.notes.push_back(
+            fmt::format("with {} the kernels {} are the fastest form; with sizes of the plan's own choice it is {}",
+                        by_hand, with, without));
+    return chosen;
 }
 
 /// Code for narrower vectors than this processor's is compiled as for a processor that has no wider ones.

@@ -55,6 +55,7 @@ struct Compilation {
     SizedProgram program;
     cpu::CpuSource code;
     std::shared_ptr<const CpuKernel> kernel;
+    std::vector<std::string> notes;  ///< what the user should know of the choices, a sentence each
     std::vector<PassTime> times;
 };
 

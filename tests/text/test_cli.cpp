@@ -1,8 +1,6 @@
 // The command line as a user meets it: what each command prints, where, and with which exit code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,8 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
+
+#include "text/tool.hpp"
 
 namespace {
 
@@ -21,44 +20,11 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-};
-
-std::string contents(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
-class Cli : public testing::Test {
+class Cli : public ToolTest {
 protected:
-    void SetUp() override {
-        folder_ = fs::temp_directory_path() / ("napkin_cli_" + std::to_string(getpid()));
-        fs::create_directories(folder_);
+    [[nodiscard]] Outcome napkin(const std::string& arguments, const std::string& before = "") const {
+        return tool(arguments, before);
     }
-    void TearDown() override { fs::remove_all(folder_); }
-
-    /// Runs the tool in the test's folder; `before` goes before it in the shell, for stdin and variables.
-    Outcome napkin(const std::string& arguments, const std::string& before = "") const {
-        const std::string command = "cd '" + folder_.string() + "' && " + before + " '" NAPKIN_CLI "' " + arguments +
-                                    " >out.txt 2>err.txt";
-        const int status = std::system(command.c_str());
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out.txt"), contents(folder_ / "err.txt")};
-    }
-    void write(const std::string& name, const std::string& text) const {
-        std::ofstream(folder_ / name, std::ios::binary) << text;
-    }
-    [[nodiscard]] fs::path path(const std::string& name) const { return folder_ / name; }
-
-    static nlohmann::json parsed(const Outcome& outcome) {
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
-        return nlohmann::json::parse(outcome.out, nullptr, false);
-    }
-
-    fs::path folder_;
 };
 
 constexpr const char* attention = R"(
@@ -268,6 +234,42 @@ TEST_F(Cli, plan_refuses_what_breaks_a_rule) {
     EXPECT_THAT(napkin("plan b.nk").err, HasSubstr("missing-size"));
 }
 
+TEST_F(Cli, plan_reads_a_schedule_and_refuses_one_that_breaks_a_rule) {
+    write("a.nk", attention);
+    const std::string plan = "plan a.nk --machine generic-cpu --set q=512";
+    write("a.schedule", napkin(plan).out);
+    const Outcome again = napkin(plan + " --schedule a.schedule");
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_THAT(again.out, HasSubstr("[by hand]"));
+    write("b.schedule", "kernel O\n  atom S vectors q 2, rows x 60, over k\n");
+    const Outcome broken = napkin(plan + " --schedule b.schedule");
+    EXPECT_EQ(broken.code, 1);
+    EXPECT_THAT(broken.err, AllOf(HasSubstr("b.schedule"), HasSubstr("registers"), HasSubstr("rows fit")));
+    write("c.schedule", "kernel O\n  group qq 4\n");
+    EXPECT_THAT(napkin(plan + " --schedule c.schedule").err, HasSubstr("c.schedule:2:"));
+}
+
+TEST_F(Cli, sizes_by_hand_that_change_the_form_are_said_to) {
+    write("a.nk", attention);
+    const std::string sizes = " --machine generic-cpu --set q=4096,x=4096,k=16,d=512";
+    for (const char* command : {"plan a.nk", "cost a.nk"}) {
+        EXPECT_THAT(napkin(command + sizes + " --group d=16").err, HasSubstr("note: with group d = 16"));
+        EXPECT_EQ(napkin(command + sizes + " --group q=64").err, "");
+    }
+}
+
+TEST_F(Cli, plan_and_cost_say_one_time) {
+    for (const auto& [name, text] : {std::pair{"a.nk", attention}, std::pair{"b.nk", matmul}}) {
+        write(name, text);
+        const std::string arguments = name + std::string(" --machine generic-cpu --json --set ") +
+                                      (name[0] == 'a' ? "q=512" : "a=300,b=200,c=100");
+        const auto plan = parsed(napkin("plan " + arguments)), cost = parsed(napkin("cost " + arguments));
+        ASSERT_EQ(plan["kernels"].size(), cost["kernels"].size());
+        for (std::size_t k = 0; k < plan["kernels"].size(); ++k)
+            EXPECT_EQ(plan["kernels"][k]["predicted"]["seconds"], cost["kernels"][k]["time"]["seconds"]) << name;
+    }
+}
+
 TEST_F(Cli, emit_prints_code_or_tiles) {
     write("a.nk", attention);
     const Outcome code = napkin("emit a.nk");
@@ -347,7 +349,7 @@ TEST_F(Cli, run_takes_sizes_from_its_inputs_and_writes_outputs) {
     const nlohmann::json document = parsed(
         napkin("run a.nk --input A=a.npy --input B=b.npy --output C=c.npy --seconds 0.01 --no-baseline --json"));
     EXPECT_EQ(document["sizes"]["c"], 4);
-    const std::string result = contents(path("c.npy"));
+    const std::string result = read("c.npy");
     ASSERT_GE(result.size(), 32U);
     EXPECT_THAT(result, HasSubstr("(2, 4)"));
     float first_row[4];

@@ -164,12 +164,17 @@ std::string pass_times(const Compilation& compilation) {
     return text + fmt::format("{:8} {:9.3f} ms\n", "all", total * 1e3);
 }
 
+void say_notes(const Compilation& compilation) {
+    for (const std::string& note : compilation.notes) say("note: " + note);
+}
+
 Result<Compilation> compile(const Options& options, Pass until) {
     PipelineOptions pipeline = pipeline_options(options, until);
     auto source = read_source(options.file);
     if (!source) return source.errors();
     if (const Status read = read_schedule(options, pipeline); !read) return read.errors();
     auto compilation = run_pipeline(std::move(source).value(), pipeline);
+    if (compilation) say_notes(*compilation);
     if (compilation && options.time_passes) say(pass_times(*compilation));
     return compilation;
 }

@@ -94,6 +94,9 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file);
 
 /// Reads the file and runs the chain up to a pass, as the options say.
 Result<Compilation> compile(const Options& options, Pass until);
+
+/// Says, beside the output, what the user should know of the choices made.
+void say_notes(const Compilation& compilation);
 /// How long each pass took, one a line.
 std::string pass_times(const Compilation& compilation);
 PipelineOptions pipeline_options(const Options& options, Pass until);

@@ -69,6 +69,7 @@ ExitCode cost(const CostCommand& c) {
     if (c.many.csv) throw UsageError("--csv writes a --sweep or several machines");
     const auto study = study_cost(*query);
     if (!study) return fail(study.errors(), c.common);
+    say_notes(study->compilation);
     std::optional<LevelCount> counted;
     if (c.count) {
         const Compilation& made = study->compilation;

@@ -88,6 +88,10 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
     progress.show("compiling");
     auto compilation = run_pipeline(std::move(source).value(), pipeline);
     if (!compilation) return compilation.errors();
+    if (!compilation->notes.empty()) {
+        progress.clear();
+        say_notes(*compilation);
+    }
     if (options.time_passes) {
         progress.clear();
         say(pass_times(*compilation));
