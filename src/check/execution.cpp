@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/saturate.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 
@@ -20,18 +21,6 @@ std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     std::int64_t terms = 1;
     for (const AxisId axis : equation.reduce_axes) terms = saturating_mul(terms, extents[at(axis)]);
     return terms;
-}
-
-/// Calls `f` with every loop and `g` with every computation, those inside of loops too.
-void for_each(const std::vector<TileStatement>& body, const std::function<void(const TileLoop&)>& f,
-              const std::function<void(const Compute&)>& g) {
-    for (const TileStatement& s : body) {
-        if (const auto* compute = std::get_if<Compute>(&s)) g(*compute);
-        const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
-        if (loop == nullptr) continue;
-        f(**loop);
-        for_each((*loop)->body, f, g);
-    }
 }
 
 /// How many terms one after the other, where the axes with these numbers of terms are reduced by several computations, each the axes of a
@@ -110,7 +99,10 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
             for (const AxisId axis : compute.reduce_axes) axes.insert(program.diagram.axis(axis).name);
             if (compute.reduce) together.insert(axes);
         };
-        for_each(kernel.body, see_loop, see_reduction);
+        for_each_statement(kernel.body, [&](const TileStatement& s) {
+            if (const auto* compute = std::get_if<Compute>(&s)) see_reduction(*compute);
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) see_loop(**loop);
+        });
     }
     for (const Equation& equation : diagram.equations) {
         std::map<std::string, std::int64_t> terms;

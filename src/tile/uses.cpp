@@ -55,4 +55,11 @@ std::vector<const Read*> reads_in_order(const Expr& body, const Expr& carry) {
     return reads;
 }
 
+void for_each_statement(const std::vector<TileStatement>& statements, const std::function<void(const TileStatement&)>& f) {
+    for (const TileStatement& s : statements) {
+        f(s);
+        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) for_each_statement((*loop)->body, f);
+    }
+}
+
 }  // namespace napkin

@@ -1,5 +1,6 @@
 #pragma once
 // Which variables a tile statement touches: the one notion of use that lifetimes are made of.
+#include <functional>
 #include <vector>
 
 #include "tile/program.hpp"
@@ -12,5 +13,8 @@ std::vector<VariableId> used_variables(const TileKernel& kernel, const TileState
 
 /// The reads of a statement's body, then of its carry, in the order in which they stand.
 std::vector<const Read*> reads_in_order(const Expr& body, const Expr& carry);
+
+/// Calls f for every statement, a loop before what it contains.
+void for_each_statement(const std::vector<TileStatement>& statements, const std::function<void(const TileStatement&)>& f);
 
 }  // namespace napkin
