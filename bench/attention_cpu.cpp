@@ -18,24 +18,13 @@
 #include "check/verdict.hpp"
 #include "machine/machine.hpp"
 #include "run/report.hpp"
+#include "support/files.hpp"
 
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* text = R"(
-dense(Q[h, q, k], K[h, x, k], V[h, x, d]) -> O[h, q, d]
-    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
-    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5
-    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
-
-causal(Q[h, q, k], K[h, x, k], V[h, x, d]) -> O[h, q, d]
-    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
-    P[h, q, x] = softmax(x) where(x <= q, S[h, q, x] * k^-0.5, -inf)
-    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
-
-sizes h = 8, q = x = 4096, k = d = 64
-)";
+constexpr const char* file = NAPKIN_SOURCE_DIR "/bench/kernels.nk";
 
 struct Case {
     std::string diagram;
@@ -63,8 +52,10 @@ T value_of(napkin::Result<T> result) {
 Json measure(const Case& one, double seconds) {
     napkin::PipelineOptions options;
     options.diagram = one.diagram;
-    options.sizes = {{"k", one.width}, {"d", one.width}};
-    const auto source = std::make_shared<const napkin::Source>(napkin::Source{"bench/attention_cpu.cpp", text});
+    options.sizes = {{"h", 8}, {"q", 4096}, {"x", 4096}, {"k", one.width}, {"d", one.width}};
+    const auto text = napkin::read_file(file);
+    if (!text) throw std::runtime_error(fmt::format("{} cannot be read", file));
+    const auto source = std::make_shared<const napkin::Source>(napkin::Source{file, *text});
     const napkin::Compilation compilation = value_of(napkin::run_pipeline(source, options));
     const std::vector<napkin::Tensor> inputs = value_of(napkin::all_inputs(compilation.diagram, compilation.extents, {}, 1));
     napkin::RunOptions run;

@@ -21,26 +21,7 @@ import time
 
 import records
 
-DIAGRAMS = """
-dense(Q[h, q, k], K[h, x, k], V[h, x, d]) -> O[h, q, d]
-    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
-    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5
-    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
-
-causal(Q[h, q, k], K[h, x, k], V[h, x, d]) -> O[h, q, d]
-    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
-    P[h, q, x] = softmax(x) where(x <= q, S[h, q, x] * k^-0.5, -inf)
-    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
-
-matmul(A[m, k], B[k, n]) -> C[m, n]
-    C[m, n] = sum(k) A[m, k] * B[k, n]
-
-softmax_rows(X[r, c]) -> Y[r, c]
-    Y[r, c] = softmax(c) X[r, c]
-
-layernorm_rows(X[r, c], G[c], B[c]) -> Y[r, c]
-    Y[r, c] = layernorm(c)(X[r, c], G[c], B[c])
-"""
+DIAGRAMS = (pathlib.Path(__file__).parent / "kernels.nk").read_text()
 
 
 def attention(diagram, d, target):
