@@ -75,8 +75,8 @@ struct ThreadLimits {
     Figure registers_a_core;  ///< of 32 bits
     Figure registers_a_thread;
     Figure register_unit;  ///< registers are handed to a warp in multiples of this
-    Figure accumulators_a_core;  ///< registers that accumulators may fill; the others hold addresses and operands on their way
-    Figure block_bytes;          ///< of the core's memory that one block may use
+    Figure accumulators_a_core;  ///< of 32 bits: registers, where the others hold addresses and operands on their way, or a memory for them
+    Figure block_bytes;     ///< of the core's memory that one block may use
     Figure reserved_bytes;  ///< of the core's memory, for every block, on top of what it asks for
     friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
 };

@@ -87,6 +87,33 @@ TEST(Machine, EveryBuiltInFileReadsAndComesBack) {
     }
 }
 
+TEST(Machine, GpusHaveNominalRatesAndTheShareThatIsSustained) {
+    for (const EmbeddedText& text : builtin_machine_texts()) {
+        const Machine machine = built_in(std::string(text.name));
+        if (machine.kind == MachineKind::cpu) continue;
+        SCOPED_TRACE(machine.name);
+        const auto expect_share = [](const Figure& share, const std::string& of) {
+            EXPECT_TRUE(share.known()) << of;
+            EXPECT_GT(share.value, 0) << of;
+            EXPECT_LE(share.value, 1) << of;
+        };
+        for (std::size_t l = 1; l <= core_memory_level(machine); ++l)
+            expect_share(machine.levels[l].sustained, machine.levels[l].name);
+        for (const Unit& unit : machine.units)
+            if (unit.name == "tensor" || unit.name == "fma" || unit.name == "simple")
+                expect_share(unit.sustained, unit.name);
+    }
+    // One die, whatever memory it has.
+    const Machine h100 = built_in("h100-sxm5"), h200 = built_in("h200");
+    for (std::size_t u = 0; u < h100.units.size(); ++u) {
+        EXPECT_EQ(h100.units[u].sustained.value, h200.units[u].sustained.value) << h100.units[u].name;
+        for (const auto& [type, rate] : h100.units[u].per_clock)
+            EXPECT_EQ(rate.value, h200.units[u].per_clock.at(type).value) << h100.units[u].name;
+    }
+    for (std::size_t l = 1; l < h100.levels.size(); ++l)
+        EXPECT_EQ(h100.levels[l].sustained.value, h200.levels[l].sustained.value) << h100.levels[l].name;
+}
+
 TEST(Machine, GenericCpu) {
     const auto machine = load_machine("generic-cpu");
     ASSERT_TRUE(machine.ok());

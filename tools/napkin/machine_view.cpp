@@ -63,6 +63,10 @@ private:
         return quantity_text(figure.value, dimension) + mark(figure.source);
     }
 
+    std::string share(const Figure& figure) {
+        return figure.known() ? fmt::format("{:.3g}{}", figure.value, mark(figure.source)) : "";
+    }
+
     Rows core() {
         Rows rows;
         rows.push_back({"kind", m_.kind == MachineKind::gpu ? "gpu" : "cpu"});
@@ -81,7 +85,10 @@ private:
     Rows levels() {
         const bool cpu = m_.kind == MachineKind::cpu;
         Rows rows{{"", "capacity", "instances", "rate into one", "into all", "latency"}};
-        if (cpu) rows[0].insert(rows[0].end(), {"into one core alone", "copies", "copies of one core"});
+        if (cpu)
+            rows[0].insert(rows[0].end(), {"into one core alone", "copies", "copies of one core"});
+        else
+            rows[0].emplace_back("sustained share");
         for (std::size_t l = 0; l < m_.levels.size(); ++l) {
             const Level& level = m_.levels[l];
             const Figure& rate = level.bandwidth_bytes_per_s;
@@ -89,6 +96,7 @@ private:
                 {level.name + (level.caches ? " (cache)" : ""), shown(level.capacity_bytes, Dimension::bytes),
                  shown(level.instances, Dimension::number), l == 0 ? "" : per_s_text(rate.value, "B") + mark(rate.source),
                  l == 0 ? "" : per_s_text(total_bandwidth(level), "B"), shown(level.latency_s, Dimension::seconds)});
+            if (!cpu) rows.back().push_back(share(level.sustained));
             if (!cpu || l == 0) continue;
             for (const Figure* f : {&level.core_bandwidth_bytes_per_s, &level.copy_bandwidth_bytes_per_s,
                                     &level.core_copy_bandwidth_bytes_per_s})
@@ -105,6 +113,7 @@ private:
                 const double peak = peak_per_s(m_, unit.name, type);
                 rows.push_back({unit.name, std::string(name(type)), fmt::format("{}{}", rate.value, mark(rate.source)),
                                 flops ? flops_text(peak) : per_s_text(peak, "op")});
+                if (unit.sustained.known()) rows.back().push_back(share(unit.sustained) + " of it sustained");
             }
         return rows;
     }
@@ -241,12 +250,16 @@ Json machine_json(const Machine& m) {
     for (std::size_t l = 0; l < m.levels.size(); ++l) out["levels"].push_back(level_json(m.levels[l], l == 0));
     out["units"] = Json::array();
     for (const Unit& unit : m.units)
-        for (const auto& [type, rate] : unit.per_clock)
+        for (const auto& [type, rate] : unit.per_clock) {
             out["units"].push_back({{"name", unit.name},
                                     {"type", name(type)},
                                     {"per_clock", rate.value},
                                     {"peak_per_s", peak_per_s(m, unit.name, type)},
                                     {"source", rate.source}});
+            if (!unit.sustained.known()) continue;
+            out["units"].back()["sustained_share"] = unit.sustained.value;
+            out["units"].back()["sustained_source"] = unit.sustained.source;
+        }
     out["ridges"] = Json::array();
     for (const Ridge& ridge : ridges(m))
         out["ridges"].push_back({{"unit", ridge.unit},
