@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/compulsory.hpp"
 #include "diagram/symbol_names.hpp"
 #include "machine/peaks.hpp"
 
@@ -113,11 +114,12 @@ public:
 
     void io_bounds(double memory, std::vector<IoBound>& out) const {
         double compulsory = 0;
-        for (const ArrayId a : kernel_.inputs) compulsory += values_read(a);
+        const std::vector<StatementWork> statements = statement_work(derived_.diagram, kernel_);
+        for (const ArrayId a : kernel_.inputs) compulsory += values_read(statements, a, extents_);
         for (const ArrayId a : kernel_.outputs)
             compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
         out.push_back({"every input and output once", "compulsory transfers", compulsory});
-        for (const StatementWork& s : statement_work(derived_.diagram, kernel_)) {
+        for (const StatementWork& s : statements) {
             if (!s.contraction) continue;
             const Contraction& c = *s.contraction;
             const double batch = product(c.batch), m = product(c.m), n = product(c.n), k = product(c.k);
@@ -145,44 +147,6 @@ public:
     }
 
 private:
-    /// How many values of an input are read at least: strides and shared indices may leave some out.
-    [[nodiscard]] double values_read(ArrayId input) const {
-        double most = 0;
-        for (const StatementWork& s : statement_work(derived_.diagram, kernel_))
-            for (const OperandRead& read : s.operands) {
-                if (read.array != input) continue;
-                double all = 1, largest = 1;
-                std::size_t axes = 0;
-                for (const Index& dim : read.dims) {
-                    const double values = dim.affine() ? places(*dim.affine()) : places(dim);
-                    all *= values, largest = std::max(largest, values), axes += dim.axes().size();
-                }
-                most = std::max(most, axes == read.axes.size() ? all : largest);
-            }
-        return most;
-    }
-    /// Different values of an index that is not affine, at least: of a quotient alone all of them, and of one that data decide a single one.
-    [[nodiscard]] double places(const Index& index) const {
-        const Index known = with_sizes(index, extents_);
-        const auto* quotient = known.expression() ? as<Binary>(*known.expression()) : nullptr;
-        if (!quotient || quotient->op != BinaryOp::floor_div || !as<AxisIndex>(quotient->a)) return 1;
-        return static_cast<double>(range_of(known, std::vector<std::int64_t>(extents_.size(), 0), extents_).size());
-    }
-    /// Different values of an affine index, at least: terms in ascending order of stride add up to a run without gaps, or repeat it.
-    [[nodiscard]] double places(const Affine& index) const {
-        std::vector<std::pair<double, double>> terms;
-        for (const auto& [axis, c] : index.terms) terms.emplace_back(std::abs(static_cast<double>(c)), extent(axis));
-        std::sort(terms.begin(), terms.end());
-        double run = 1, count = 1;
-        bool gaps = false;
-        for (const auto& [stride, size] : terms) {
-            gaps = gaps || stride > run;
-            run += stride * (size - 1);
-            count = gaps ? std::max(count, size) : run;
-        }
-        return count;
-    }
-
     void add_term(const Size& term, const std::string& level, double ratio, const std::string& figures,
                   std::vector<TermBound>& out) const {
         const auto& [monomial, coefficient] = *term.terms().begin();
