@@ -265,22 +265,34 @@ KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std
     for (const CoreVariable& v : live.variables)
         if (v.stored) move(v, true);
 
-    std::vector<MemoryColumn> columns;
     const auto moments = held == HeldTiles::point_by_point ? held_point_by_point(diagram, kernel, live) : live.moments;
+    cost.memory = memory_columns(diagram, kernel, grouped, live.variables, moments,
+                                 [&](const CoreVariable& v, const Moment&) -> std::int64_t {
+                                     return measure == Measure::bytes ? bytes(diagram.array(v.array).type) : 1;
+                                 });
+    return cost;
+}
+
+std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Kernel& kernel,
+                                         const std::vector<AxisId>& grouped, const std::vector<CoreVariable>& variables,
+                                         const std::vector<Moment>& moments, const ValueWeight& weight) {
+    const Letters letters(diagram, kernel, grouped, Measure::values);
+    std::vector<MemoryColumn> columns;
     for (const Moment& moment : moments) {
         MemoryColumn column;
         column.in_loop = moment.in_body;
         column.at = moment.target >= 0 ? diagram.array(moment.target).name
                                        : "entry of " + diagram.axis(letters.loop_axis(moment.stage)).name;
         for (const int v : moment.alive) {
-            const CoreVariable& variable = live.variables[static_cast<std::size_t>(v)];
+            const CoreVariable& variable = variables[static_cast<std::size_t>(v)];
+            const std::int64_t counts = weight(variable, moment);
+            if (counts == 0) continue;
             column.arrays.push_back(variable.array);
-            column.size += letters.tile(variable);
+            column.size += letters.tile(variable) * Size(counts);
         }
         columns.push_back(std::move(column));
     }
-    cost.memory = maximal(columns);
-    return cost;
+    return maximal(columns);
 }
 
 Size with_tied(const Size& size, const TiedLetters& letters) {

@@ -7,6 +7,7 @@
 // Groups whose chunks are skipped (Loop::support) and tiles that reach past their array move less, and tiles that cut a period of a
 // quotient or rest other than whole may move more: these are the costs without that, exact_costs has the counts.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -55,6 +56,13 @@ enum class HeldTiles : std::uint8_t { whole, point_by_point };
 
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                          Measure measure = Measure::values, HeldTiles held = HeldTiles::whole);
+
+/// What a value of a variable counts as at a moment at which it is alive; 0 where it lies elsewhere.
+using ValueWeight = std::function<std::int64_t(const CoreVariable&, const Moment&)>;
+/// What is alive at each of the moments, distinct, none below another.
+std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Kernel& kernel,
+                                         const std::vector<AxisId>& grouped, const std::vector<CoreVariable>& variables,
+                                         const std::vector<Moment>& moments, const ValueWeight& weight);
 
 /// Axes known to be equal in size, each with the one whose letter stands for both.
 using TiedLetters = std::map<AxisId, AxisId>;
