@@ -82,11 +82,13 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
                     "B", "A.2.3"},
                    {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices",
                     "−1/" + terabytes_text(rate), top.seconds_per_byte, "s/B", "A.2.3"}};
+        top.sustained_seconds_per_byte = top.seconds_per_byte;
         levels.push_back(std::move(top));
         ModelLevel child{memory.name, LevelRule::devices, memory.capacity_bytes.value, 1 / rate, devices, 0, false, 0,
                          {}};
         child.why = {
             {"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
+        child.sustained_seconds_per_byte = child.seconds_per_byte;
         levels.push_back(std::move(child));
     }
     for (std::size_t l = 1; l < machine.levels.size(); ++l) {
@@ -101,6 +103,8 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
                         l == core,
                         0,
                         {}};
+        const double sustained_rate = rate * (level.sustained.known() ? level.sustained.value : 1);
+        made.sustained_seconds_per_byte = 1 / sustained_rate;
         if (level.caches && l < core) {
             const Level& lowest = machine.levels[core];
             const double children = lowest.instances.value / level.instances.value;
@@ -115,11 +119,14 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
         } else if (l > core && level.instances.value > machine.cores.value) {
             // The parts of a core work on one group together, and read what they share once.
             const double parts = level.instances.value / machine.cores.value;
-            made.memory_bytes *= parts;
+            const double outer = machine.levels[core].capacity_bytes.value;
+            made.memory_bytes = std::min(parts * level.capacity_bytes.value, outer);
             made.nodes /= parts;
-            made.why.push_back({"M_" + level.name, "capacity·parts of a core",
-                                fmt::format("{} · {}", size_text(level.capacity_bytes.value), parts), made.memory_bytes,
-                                "B", "Eq. 5"});
+            made.why.push_back(
+                {"M_" + level.name,
+                 fmt::format("min(capacity·parts of a core, M_{}): groups nest", machine.levels[core].name),
+                 fmt::format("min({} · {}, {})", size_text(level.capacity_bytes.value), parts, size_text(outer)),
+                 made.memory_bytes, "B", "Eq. 5"});
         } else {
             made.why.push_back({"M_" + level.name, "its capacity", size_text(level.capacity_bytes.value),
                                 made.memory_bytes, "B", "Eq. 5"});
@@ -142,9 +149,10 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
                      {"Ḣ⁻¹_" + x.name, "Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c)",
                       fmt::format("1/{} − 1/{}", terabytes_text(rate), terabytes_text(link)), x.seconds_per_byte, "s/B",
                       "Theorem 3"}};
+            x.sustained_seconds_per_byte = 1 / sustained_rate - 1 / link;
             levels.push_back(std::move(x));
             made.rule = LevelRule::link;
-            made.seconds_per_byte = 1 / link;
+            made.seconds_per_byte = made.sustained_seconds_per_byte = 1 / link;
             made.why.push_back({"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(link), made.seconds_per_byte,
                                 "s/B", "Theorem 3"});
         } else {

@@ -41,6 +41,7 @@ struct ModelLevel {
     bool is_core = false;       ///< the level that limits what a group maintains
     double capacity_bytes = 0;  ///< of a caching level's instance: what is read again within it comes from there; else 0
     std::vector<Formula> why;
+    double sustained_seconds_per_byte = 0;  ///< Ḣ_ℓ⁻¹ at the share of the pipes' rate that programs reach
 };
 
 struct LevelOptions {

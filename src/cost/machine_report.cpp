@@ -30,11 +30,15 @@ std::string operations_text(double value) {
 }
 std::string unit_text(const UnitRate& rate) { return fmt::format("{} {}", rate.unit, name(rate.type)); }
 
+std::string signed_seconds_text(double seconds) {
+    return seconds < 0 ? "-" + seconds_text(-seconds) : seconds_text(seconds);
+}
+
 /// A formula's value in its unit.
 std::string value_text(const Formula& f) {
     if (f.unit == "B") return bytes_text(f.value);
     if (f.unit == "s/B") return fmt::format("{:.4g} s/TB", f.value * 1e12);
-    if (f.unit == "s") return f.value < 0 ? "-" + seconds_text(-f.value) : seconds_text(f.value);
+    if (f.unit == "s") return signed_seconds_text(f.value);
     return operations_text(f.value) + (f.unit.empty() ? "" : " " + f.unit);
 }
 
@@ -134,7 +138,7 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
         const std::string into = std::next(above)->name;
         const auto load = std::find_if(on_machine.levels.begin(), on_machine.levels.end(),
                                        [&](const LevelLoad& l) { return l.level.name == into; });
-        saving.relieved_s = load == on_machine.levels.end() ? 0 : load->seconds;
+        saving.relieved_s = load == on_machine.levels.end() ? 0 : load->expected_s;
         saving.binds = !on_machine.ceilings.empty() && on_machine.ceilings[0].into == into;
         double most = 0;
         for (const LinkChoice& choice : option.choices) {
@@ -168,26 +172,35 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
                 out += fmt::format("    {} is a multiple of {}: {}\n", axis_name(derived, axis), cost.divisors.of(axis),
                                    causes);
 
-    std::vector<std::vector<std::string>> table_rows{{"level", "rule", "M", "H", "rate", "time", "FLOP/B", "ridge"}};
+    std::vector<std::vector<std::string>> table_rows{
+        {"level", "rule", "M", "H", "rate", "time", "expected", "FLOP/B", "ridge"}};
     for (const LevelLoad& load : cost.levels)
         table_rows.push_back(
             {load.level.name, std::string(citation(load.level.rule)), bytes_text(load.level.memory_bytes),
              bytes_text(load.transfers_bytes),
              (load.level.seconds_per_byte < 0 ? "-" : "") + rate_text(1 / std::abs(load.level.seconds_per_byte)),
-             load.seconds < 0 ? "-" + seconds_text(-load.seconds) : seconds_text(load.seconds),
+             signed_seconds_text(load.seconds), signed_seconds_text(load.expected_s),
              fmt::format("{:.3g}", cost.flops / load.transfers_bytes), fmt::format("{:.3g}", ridge_of(cost, load))});
-    out += table(table_rows, {2, 3, 4, 5, 6, 7}, "    ");
-    std::vector<std::vector<std::string>> unit_rows{{"unit", "operations", "a clock", "time"}};
+    out += table(table_rows, {2, 3, 4, 5, 6, 7, 8}, "    ");
+    std::vector<std::vector<std::string>> unit_rows{{"unit", "operations", "a clock", "time", "expected"}};
     for (const UnitLoad& unit : cost.units)
-        unit_rows.push_back({unit_text(unit.rate), operations_text(unit.operations),
-                             fmt::format("{:.4g}", unit.rate.per_clock), seconds_text(unit.seconds)});
+        unit_rows.push_back(
+            {unit_text(unit.rate), operations_text(unit.operations), fmt::format("{:.4g}", unit.rate.per_clock),
+             seconds_text(unit.seconds),
+             seconds_text(unit.expected_s) +
+                 (unit.overhead_s > 0 ? fmt::format(" ({} beside the operations)", seconds_text(unit.overhead_s)) : "")});
     out += table(unit_rows, {1, 2, 3}, "    ");
-    out += fmt::format("    time {}, bound by {}", seconds_text(cost.seconds), cost.bound_by);
+    if (cost.accumulator_capacity > 0)
+        out += fmt::format("    accumulators {} of {}\n", bytes_text(cost.accumulator_bytes),
+                           bytes_text(cost.accumulator_capacity));
+    out += fmt::format("    bound {}, expected {}, bound by {}", seconds_text(cost.bound_s), seconds_text(cost.seconds),
+                       cost.bound_by);
     if (cost.ceilings.size() > 1 && cost.margin > 1)
         out += fmt::format(" ({:.3g}× {})", cost.margin, cost.ceilings[1].what);
     if (cost.wave > 1.005)
         out += fmt::format(", cores wait for the last groups {:.3g}% of it", 100 * (1 - 1 / cost.wave));
-    out += fmt::format(", latency {}, launch {}\n", seconds_text(cost.latency_s), seconds_text(cost.launch_s));
+    out += fmt::format(", latency {}, launch {}", seconds_text(cost.latency_s), seconds_text(cost.launch_s));
+    out += cost.starts_s > 0 ? fmt::format(", starts of groups {}\n", seconds_text(cost.starts_s)) : "\n";
 
     for (const GroupBound& bound : limits.groups) {
         std::vector<std::string> letters;
@@ -261,7 +274,9 @@ json machine_json(const Derived& derived, const MachineFigures& figures) {
                     {"groups", cost.num_groups},
                     {"splits", cost.splits},
                     {"memory_bytes", cost.memory_bytes},
-                    {"core_bytes", cost.core_bytes}};
+                    {"core_bytes", cost.core_bytes},
+                    {"accumulator_bytes", cost.accumulator_bytes},
+                    {"accumulator_capacity_bytes", cost.accumulator_capacity}};
     out["divisors"] = json::array();
     for (const Divisor& d : cost.divisors.constraints)
         out["divisors"].push_back({{"axis", axis_name(derived, d.axis)}, {"value", d.value}, {"cause", d.cause}});
@@ -275,6 +290,7 @@ json machine_json(const Derived& derived, const MachineFigures& figures) {
                                  {"bytes_per_s", 1 / load.level.seconds_per_byte},
                                  {"transfers_bytes", load.transfers_bytes},
                                  {"seconds", load.seconds},
+                                 {"expected_s", load.expected_s},
                                  {"group", sizes_json(derived, load.group)},
                                  {"flop_per_byte", cost.flops / load.transfers_bytes},
                                  {"ridge_flop_per_byte", ridge_of(cost, load)},
@@ -304,13 +320,15 @@ json machine_json(const Derived& derived, const MachineFigures& figures) {
                                 {"type", std::string(name(unit.rate.type))},
                                 {"operations", unit.operations},
                                 {"per_clock", unit.rate.per_clock},
-                                {"seconds", unit.seconds}});
+                                {"seconds", unit.seconds},
+                                {"expected_s", unit.expected_s},
+                                {"overhead_s", unit.overhead_s}});
     out["ceilings"] = json::array();
     for (const Ceiling& ceiling : cost.ceilings)
         out["ceilings"].push_back({{"what", ceiling.what}, {"seconds", ceiling.seconds}});
-    out["time"] = {{"seconds", cost.seconds},          {"bound_by", cost.bound_by}, {"margin", cost.margin},
-                   {"latency_s", cost.latency_s},      {"launch_s", cost.launch_s}, {"wave", cost.wave},
-                   {"run_fraction", cost.run_fraction}};
+    out["time"] = {{"bound_s", cost.bound_s},   {"starts_s", cost.starts_s}, {"seconds", cost.seconds},
+                   {"bound_by", cost.bound_by}, {"margin", cost.margin},     {"latency_s", cost.latency_s},
+                   {"launch_s", cost.launch_s}, {"wave", cost.wave},         {"run_fraction", cost.run_fraction}};
     out["cross_transfer"] = json::array();
     for (const LinkSaving& saving : figures.links) {
         json choices = json::array();

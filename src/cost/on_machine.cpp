@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "cost/accumulators.hpp"
+#include "cost/compulsory.hpp"
 #include "cost/footprint.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
@@ -32,6 +34,13 @@ std::string pipe_of(const Machine& machine, const UnitWork& work) {
     return "arithmetic";
 }
 
+/// The share of a unit's nominal rate that programs reach.
+double sustained_share(const Machine& machine, const std::string& unit) {
+    for (const Unit& u : machine.units)
+        if (u.name == unit && u.sustained.known()) return u.sustained.value;
+    return 1;
+}
+
 /// Work at numbers: operations of each row of unit_work.
 struct SizedWork {
     std::size_t pipe;  ///< index into MachineCost::pipes_
@@ -39,6 +48,8 @@ struct SizedWork {
     CompiledSize total;
     bool in_loop;
     int flops_each;
+    double sustained;  ///< share of the nominal rate
+    double overhead;   ///< factor: 1 and what comes beside the operations
 };
 
 class MachineCost {
@@ -50,17 +61,22 @@ public:
           extents_(extents),
           machine_(machine),
           options_(options),
-          cost_(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes)),
+          live_(liveness(derived, kernel, &extents)),
+          statements_(statement_work(derived.diagram, kernel)),
+          columns_(core_columns(derived, kernel, default_grouped(kernel), machine)),
+          cost_(with_columns(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes))),
           sized_(cost_, extents),
-          once_(each_once(cost_), extents),
-          live_(liveness(derived, kernel, &extents)) {
+          memory_(holding(columns_.memory), extents),
+          accumulators_(holding(columns_.accumulators), extents),
+          once_(each_once(cost_), extents) {
         cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
         symbols_ = symbols_of_sizes(cost_, extents.size());
         values_.resize(sized_.num_sizes());
         values_.insert(values_.end(), extents.begin(), extents.end());
         for (const UnitWork& w : unit_work(derived, kernel, cost_.grouped, machine))
-            work_.push_back(
-                {pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(w.total, symbols_), w.in_loop, w.flops_each()});
+            work_.push_back({pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(w.total, symbols_), w.in_loop,
+                             w.flops_each(), sustained_share(machine, w.rate.unit),
+                             pipe_of(machine, w) == "special" ? 1 + options.special_overhead : 1.0});
         find_splits();
     }
 
@@ -75,6 +91,9 @@ public:
         out_.core_bytes = bytes_a_core(machine_, core_memory_level(machine_));
         if (machine_.kind == MachineKind::cpu) out_.core_bytes *= 0.75;  // beside code, stacks and lines on their way
 
+        core_weight_ = core.sustained_seconds_per_byte;
+        const ModelLevel& outermost = (*levels)[(*levels)[0].rule == LevelRule::devices ? 2 : 0];
+        memory_weight_ = outermost.sustained_seconds_per_byte;
         SearchOptions search;
         search.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes;
         search.fixed = options_.group;
@@ -84,12 +103,9 @@ public:
             // Where something else binds, fewer transfers are better still.
             return std::max(seconds_at(sizes, best_splits(sizes)),
                             again_.seconds_per_byte > 0 && !held_by(again_, sizes) ? again_seconds_ : 0) +
-                   1e-3 * sized.transfers(sizes) * core.seconds_per_byte;
+                   1e-3 * sized.transfers(sizes) * core_weight_;
         };
         find_again((*levels)[0]);
-        core_weight_ = core.seconds_per_byte;
-        memory_weight_ = (*levels)[0].rule == LevelRule::devices ? (*levels)[2].seconds_per_byte
-                                                                 : (*levels)[0].seconds_per_byte;
         // Longer chunks repeat less of what is done once a chunk, and take memory from the group.
         SearchResult best;
         for (std::int64_t factor = 1; factor <= (cost_.streamed.empty() ? 1 : 16); factor *= 4) {
@@ -108,20 +124,41 @@ public:
         if (!best.fits) {
             Diagnostic d = does_not_fit(best);
             search.fixed.clear();
-            // The sizes by hand are to blame where others fit.
-            const SearchResult without = search_sizes(sized_, search);
+            // The sizes by hand are to blame where others fit: those that the instructions take, or finer ones.
+            SearchResult without = search_sizes(sized_, search);
+            search.group_divisor = out_.divisors.least_multiple;
+            for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core, 1);
+            if (const SearchResult usual = search_sizes(sized_, search); usual.fits) without = usual;
             if (!without.fits || options_.group.empty()) return d;
-            d.message = fmt::format("kernel {} does not fit {} with the groups by hand: {} take {:.0f} bytes",
-                                    kernel_.name, machine_.name, sizes_text(best.sizes), best.memory);
+            d.message = fmt::format("kernel {} does not fit {} with the groups by hand: {} take {}", kernel_.name,
+                                    machine_.name, sizes_text(best.sizes), largest_column(best.sizes).text);
             d.hint = sizes_text(without.sizes) + " fits";
             return d;
         }
         take(best.sizes);
         finish(*levels, best.sizes);
+        if (!options_.quick) out_.bound_s = bound_s(outermost);
         return std::move(out_);
     }
 
 private:
+    [[nodiscard]] double core_bytes() const { return bytes_a_core(machine_, core_memory_level(machine_)); }
+    /// M of all that a core holds, in the measure of its memory: accumulators count as large a share of it as they take of their own place.
+    [[nodiscard]] KernelCost with_columns(KernelCost cost) const {
+        cost.memory = columns_.memory;
+        for (MemoryColumn column : columns_.accumulators) {
+            column.size *= Size(Rational(static_cast<std::int64_t>(core_bytes()),
+                                         static_cast<std::int64_t>(accumulator_capacity_bytes(machine_))));
+            cost.memory.push_back(std::move(column));
+        }
+        return cost;
+    }
+    [[nodiscard]] KernelCost holding(const std::vector<MemoryColumn>& columns) const {
+        KernelCost cost = cost_;
+        cost.memory = columns;
+        return cost;
+    }
+
     /// The cost with each array's tile loaded once a group, however many traversals read it: what a cache that holds it lets through.
     static KernelCost each_once(KernelCost cost) {
         cost.transfers = Size();
@@ -185,7 +222,7 @@ private:
         SearchOptions search;
         search.memory = level.memory_bytes;
         again_ = level;
-        again_seconds_ = search_sizes(sized_, search).transfers * level.seconds_per_byte;
+        again_seconds_ = search_sizes(sized_, search).transfers * level.sustained_seconds_per_byte;
     }
     [[nodiscard]] SizedCost::Sizes smallest() const { return SizedCost::Sizes(sized_.num_sizes(), 1); }
 
@@ -207,9 +244,9 @@ private:
         return best;
     }
     [[nodiscard]] double seconds_at(const SizedCost::Sizes& sizes, double splits) const {
-        const double tasks = sized_.num_groups(sizes) * splits, wave = std::ceil(tasks / cores_) * cores_ / tasks;
+        const double tasks = sized_.num_groups(sizes) * splits;
         double longest = sized_.transfers(sizes) * core_weight_ * std::max(1.0, cores_ / tasks);
-        longest = std::max(longest, longest_pipe(sizes) * wave);
+        longest = std::max(longest, longest_pipe(sizes, splits) * wave_of(tasks)) + starts_s(sizes, splits);
         return splits > 1 ? longest + 2 * splits * state_bytes_ * memory_weight_ + machine_.launch_s.value : longest;
     }
     /// A caching level holds all that the groups at work load, so that a second traversal finds it there.
@@ -219,30 +256,42 @@ private:
         return once_.transfers(sizes) / groups * at_work <= level.capacity_bytes;
     }
     /// How much longer than with every core busy all the time.
-    [[nodiscard]] double wave_of(const SizedCost::Sizes& sizes) const {
-        const double tasks = sized_.num_groups(sizes) * out_.splits;
-        return std::ceil(tasks / cores_) * cores_ / tasks;
-    }
+    [[nodiscard]] double wave_of(double tasks) const { return std::ceil(tasks / cores_) * cores_ / tasks; }
     [[nodiscard]] double idle_of(const SizedCost::Sizes& sizes) const {
         return cores_ / (sized_.num_groups(sizes) * out_.splits);
     }
+    /// Whether a core has a second group at work, which computes while the first one waits.
+    [[nodiscard]] bool has_another(const SizedCost::Sizes& sizes, double splits) const {
+        return sized_.num_groups(sizes) * splits > cores_ && 2 * sized_.memory(sizes) <= core_bytes();
+    }
+    /// Of the groups that a core runs one after the other; beside another group's work, they take no time but at the beginning.
+    [[nodiscard]] double starts_s(const SizedCost::Sizes& sizes, double splits) const {
+        if (machine_.kind != MachineKind::gpu) return 0;
+        const double rounds = std::ceil(sized_.num_groups(sizes) * splits / cores_);
+        return machine_.group_s.value * (has_another(sizes, splits) ? 1 : rounds);
+    }
 
-    [[nodiscard]] double operations(const SizedWork& work, const SizedCost::Sizes& sizes) const {
+    /// Of a launch in which so large a share of the chunks runs.
+    [[nodiscard]] double operations(const SizedWork& work, const SizedCost::Sizes& sizes, double run_fraction) const {
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             const auto extent = static_cast<double>(sized_.extent(i)), size = static_cast<double>(sizes[i]);
             values_[i] = extent / std::ceil(extent / size);
         }
-        return work.total(values_) * (work.in_loop ? out_.run_fraction : 1);
+        return work.total(values_) * (work.in_loop ? run_fraction : 1);
     }
     std::size_t pipe_index(const std::string& pipe) {
         const auto index = static_cast<std::size_t>(std::find(pipes_.begin(), pipes_.end(), pipe) - pipes_.begin());
         if (index == pipes_.size()) pipes_.push_back(pipe);
         return index;
     }
-    /// Of the busiest pipe, with every core busy.
-    [[nodiscard]] double longest_pipe(const SizedCost::Sizes& sizes) const {
+    /// Of the busiest pipe at sustained rates, with every core busy.
+    [[nodiscard]] double longest_pipe(const SizedCost::Sizes& sizes, double splits) const {
         pipe_seconds_.assign(pipes_.size(), 0);
-        for (const SizedWork& work : work_) pipe_seconds_[work.pipe] += operations(work, sizes) / rate_of(work.rate);
+        for (const SizedWork& work : work_)
+            pipe_seconds_[work.pipe] += operations(work, sizes, out_.run_fraction) / rate_of(work.rate) /
+                                        work.sustained * work.overhead;
+        for (std::size_t pipe = 0; pipe < pipes_.size(); ++pipe)
+            if (pipes_[pipe] == "tensor") pipe_seconds_[pipe] += waits_s(sizes, splits);
         return pipe_seconds_.empty() ? 0 : *std::max_element(pipe_seconds_.begin(), pipe_seconds_.end());
     }
     [[nodiscard]] double rate_of(const UnitRate& rate) const {
@@ -255,32 +304,82 @@ private:
             out_.stream[cost_.streamed[i]] = sizes[cost_.grouped.size() + i];
         out_.num_groups = sized_.num_groups(sizes);
         out_.splits = best_splits(sizes);
-        out_.memory_bytes = sized_.memory(sizes);
-        out_.wave = wave_of(sizes);
-        if (!cost_.may_skip) return;
+        out_.memory_bytes = memory_.memory(sizes);
+        out_.accumulator_bytes = accumulators_.memory(sizes);
+        out_.accumulator_capacity = columns_.accumulators.empty() ? 0 : accumulator_capacity_bytes(machine_);
+        out_.wave = wave_of(out_.num_groups * out_.splits);
+        out_.run_fraction = run_fraction(out_.group, out_.stream);
+    }
+    /// The share of the chunks that run, of groups and chunks of so many points.
+    [[nodiscard]] double run_fraction(const std::map<AxisId, std::int64_t>& group,
+                                      const std::map<AxisId, std::int64_t>& stream) const {
+        if (!cost_.may_skip) return 1;
         TileSizes tiles{std::vector<std::int64_t>(extents_.size(), 0), std::vector<std::int64_t>(extents_.size(), 0)};
-        for (const auto& [axis, size] : out_.group) tiles.group[at(axis)] = size;
-        for (const auto& [axis, size] : out_.stream) tiles.stream[at(axis)] = size;
+        for (const auto& [axis, size] : group) tiles.group[at(axis)] = size;
+        for (const auto& [axis, size] : stream) tiles.stream[at(axis)] = size;
         const TileCounter counter(derived_, kernel_, live_, extents_, tiles, std::int64_t{1} << (options_.quick ? 8 : 14));
         double run = 0, all = 0;
         for (int stage = 0; stage < static_cast<int>(kernel_.stages.size()); ++stage)
             if (std::holds_alternative<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]))
                 run += static_cast<double>(counter.chunks_run(stage)), all += static_cast<double>(counter.chunks(stage));
-        if (all > 0) out_.run_fraction = run / all;
+        return all > 0 ? run / all : 1;
+    }
+
+    /// No schedule is faster: the busiest unit at its nominal rate, with every core busy and the fewest operations, or what has to enter and
+    /// leave the machine's memory at its nominal rate.
+    [[nodiscard]] double bound_s(const ModelLevel& outermost) const {
+        SizedCost::Sizes whole;
+        for (std::size_t i = 0; i < sized_.num_sizes(); ++i) whole.push_back(sized_.extent(i));
+        std::map<AxisId, std::int64_t> points_of_groups, points_of_chunks;
+        for (const AxisId axis : cost_.grouped) points_of_groups[axis] = 1;
+        for (const AxisId axis : cost_.streamed) points_of_chunks[axis] = 1;
+        const double fraction = std::min(out_.run_fraction, run_fraction(points_of_groups, points_of_chunks));
+        std::map<std::size_t, double> pipes;
+        for (const SizedWork& work : work_) pipes[work.pipe] += operations(work, whole, fraction) / rate_of(work.rate);
+        const Compulsory moved = compulsory_transfers(derived_, kernel_, extents_);
+        double bound = (moved.loaded_bytes * fraction + moved.stored_bytes) * outermost.seconds_per_byte;
+        for (const auto& [pipe, seconds] : pipes) bound = std::max(bound, seconds);
+        return bound;
+    }
+
+    /// What instructions take on top of their work where nothing hides it: each contraction of a chunk is waited for, and nothing else
+    /// computes on the core where the group has the rows of one instruction alone and no second group is at work. All cores together.
+    [[nodiscard]] double waits_s(const SizedCost::Sizes& sizes, double splits) const {
+        if (has_another(sizes, splits)) return 0;
+        const auto size_of = [&](AxisId axis) {
+            for (std::size_t i = 0; i < sizes.size(); ++i)
+                if ((i < cost_.grouped.size() ? cost_.grouped[i] : cost_.streamed[i - cost_.grouped.size()]) == axis)
+                    return static_cast<double>(sizes[i]);
+            return static_cast<double>(extents_[at(axis)]);
+        };
+        double clocks = 0;
+        for (const StatementWork& s : statements_) {
+            if (!s.in_loop || !s.contraction) continue;
+            const Instruction* instruction = instruction_for(machine_, s.contraction->type);
+            if (!instruction) continue;
+            double rows = 1;
+            for (const AxisId axis : s.contraction->m) rows *= size_of(axis);
+            if (rows > static_cast<double>(instruction->m.to)) continue;
+            const AxisId stream = std::get<Loop>(kernel_.stages[static_cast<std::size_t>(s.stage)]).axis;
+            clocks += std::ceil(static_cast<double>(extents_[at(stream)]) / size_of(stream)) *
+                      instruction->overhead_clocks.value;
+        }
+        return out_.run_fraction * sized_.num_groups(sizes) * clocks / (cores_ * machine_.clock_hz.value);
     }
 
     void finish(const std::vector<ModelLevel>& levels, const SizedCost::Sizes& sizes) {
         const std::size_t looked_at = options_.quick ? core_ + 1 : levels.size();
         for (std::size_t l = 0; l < looked_at; ++l) {
-            LevelLoad load{levels[l], {}, 0, 0, 0};
+            LevelLoad load{levels[l], {}, 0, 0, 0, 0};
             SizedCost::Sizes outer = sizes;
-            // Below the core's memory: its group as it is where it fits, else cut further.
-            const bool as_it_is = l > core_ && levels[l].memory_bytes >= out_.memory_bytes;
+            // Below the core's memory: its group as it is where accumulators lie there or it fits, else cut further.
+            const bool as_it_is = l > core_ &&
+                                  (out_.accumulator_capacity > 0 || levels[l].memory_bytes >= out_.memory_bytes);
             if (l != core_ && !as_it_is) {
                 SearchOptions search;
                 // A caching level holds what its children hold in fact (Theorem 2).
                 search.memory = levels[l].rule == LevelRule::cache
-                                    ? levels[l].memory_bytes / out_.core_bytes * out_.memory_bytes
+                                    ? levels[l].memory_bytes / out_.core_bytes * sized_.memory(sizes)
                                     : levels[l].memory_bytes;
                 // Devices all have work, and cuts only go further down.
                 if (l > core_) search.least_groups = out_.num_groups;
@@ -291,40 +390,55 @@ private:
                 outer = found.sizes;
             }
             for (std::size_t i = 0; i < cost_.grouped.size(); ++i) load.group[cost_.grouped[i]] = outer[i];
-            load.memory_bytes = sized_.memory(outer);
+            // The children of an outer level hold its groups in both places.
+            if (l <= core_ || out_.accumulator_capacity == 0) load.memory_bytes = memory_.memory(outer);
+            if (l != core_) load.memory_bytes += accumulators_.memory(outer);
             load.transfers_bytes = sized_.transfers(outer);
             if (held_by(levels[l], sizes))
                 load.transfers_bytes = std::min(load.transfers_bytes, once_.transfers(outer));
             load.transfers_bytes *= (cost_.may_skip ? skipped_share(outer) : 1);
             if (l <= core_ && out_.splits > 1) load.transfers_bytes += 2 * out_.splits * state_bytes_;
-            load.seconds = load.transfers_bytes * levels[l].seconds_per_byte;
-            if (l >= core_) load.seconds *= std::max(1.0, idle_of(sizes));
+            const double idle = l >= core_ ? std::max(1.0, idle_of(sizes)) : 1;
+            load.seconds = load.transfers_bytes * levels[l].seconds_per_byte * idle;
+            load.expected_s = load.transfers_bytes * levels[l].sustained_seconds_per_byte * idle;
             out_.levels.push_back(std::move(load));
         }
         std::map<std::pair<std::string, std::string>, UnitLoad> units;
+        UnitLoad* tensor = nullptr;
         for (const SizedWork& work : work_) {
             UnitLoad& unit = units[{pipes_[work.pipe], fmt::format("{} {}", work.rate.unit, name(work.rate.type))}];
-            const double count = operations(work, sizes);
+            const double count = operations(work, sizes, out_.run_fraction), nominal_s = count / rate_of(work.rate);
             unit.pipe = pipes_[work.pipe];
             unit.rate = work.rate;
             unit.operations += count;
-            unit.seconds += count / rate_of(work.rate);
+            unit.seconds += nominal_s;
+            unit.overhead_s += nominal_s / work.sustained * (work.overhead - 1);
+            unit.expected_s += nominal_s / work.sustained * work.overhead;
             out_.flops += count * work.flops_each;
+            if (unit.pipe == "tensor") tensor = &unit;
+        }
+        if (tensor) {
+            const double waits = waits_s(sizes, out_.splits);
+            tensor->overhead_s += waits, tensor->expected_s += waits;
         }
         for (auto& [key, unit] : units) out_.units.push_back(unit);
 
         std::map<std::string, double> pipes;
-        for (const UnitLoad& unit : out_.units) pipes[unit.pipe] += unit.seconds * out_.wave;
+        for (const UnitLoad& unit : out_.units) pipes[unit.pipe] += unit.expected_s * out_.wave;
         for (const auto& [pipe, seconds] : pipes) out_.ceilings.push_back({pipe, seconds, ""});
-        // The two entries of several devices are one transfer: what crosses between them.
-        double between = 0;
+        // The two entries of several devices are one transfer, what crosses between them; so are those of cores that exchange data.
+        double between = 0, joined = 0;
         std::string link;
         for (const LevelLoad& load : out_.levels) {
+            const std::string& into = load.level.name;
             if (load.level.rule == LevelRule::devices) {
-                between += load.seconds;
-                if (link.empty()) link = load.level.name;
+                between += load.expected_s;
+                if (link.empty()) link = into;
+            } else if (load.level.rule == LevelRule::link) {
+                joined += load.expected_s;
+                if (load.level.is_core) out_.ceilings.push_back({"into " + into, std::max(0.0, joined), into});
             } else {
-                out_.ceilings.push_back({"into " + load.level.name, load.seconds, load.level.name});
+                out_.ceilings.push_back({"into " + into, load.expected_s, into});
             }
         }
         if (!link.empty()) out_.ceilings.push_back({link, std::max(0.0, between), ""});
@@ -333,8 +447,9 @@ private:
         for (const ModelLevel& level : levels) out_.latency_s += level.latency_s;
         out_.latency_s += machine_.levels[0].latency_s.value;
         out_.launch_s = machine_.launch_s.value * (out_.splits > 1 ? 2 : 1);
+        out_.starts_s = starts_s(sizes, out_.splits);
         const double longest = out_.ceilings.empty() ? 0 : out_.ceilings[0].seconds;
-        out_.seconds = longest + out_.latency_s + out_.launch_s;
+        out_.seconds = longest + out_.latency_s + out_.launch_s + out_.starts_s;
         out_.bound_by = out_.ceilings.empty() ? "launch" : out_.ceilings[0].what;
         if (out_.latency_s > longest) out_.bound_by = "latency";
         if (out_.launch_s > std::max(longest, out_.latency_s)) out_.bound_by = "launch";
@@ -366,23 +481,40 @@ private:
         return text;
     }
 
+    /// The column that takes the largest share of its place.
+    struct FullColumn {
+        std::string at;    ///< its statement
+        std::string text;  ///< "297600 bytes", "524288 bytes of accumulators"
+        std::string most;  ///< what there is: "232448 bytes, what a core has in SMEM"
+    };
+    [[nodiscard]] FullColumn largest_column(const SizedCost::Sizes& sizes) const {
+        FullColumn full;
+        double largest = -1;
+        const auto look = [&](const std::vector<MemoryColumn>& columns, double capacity, const char* what,
+                              const std::string& place) {
+            for (const MemoryColumn& column : columns) {
+                const double bytes = SizedCost(holding({column}), extents_).memory(sizes);
+                if (bytes / capacity <= largest) continue;
+                largest = bytes / capacity;
+                full = {column.at, fmt::format("{:.0f} bytes{}", bytes, what),
+                        fmt::format("{:.0f} bytes, {}", capacity, place)};
+            }
+        };
+        look(columns_.memory, out_.core_bytes, "",
+             "what a core has in " + machine_.levels[core_memory_level(machine_)].name);
+        look(columns_.accumulators, accumulator_capacity_bytes(machine_), " of accumulators",
+             "what a core has for them");
+        return full;
+    }
     [[nodiscard]] Diagnostic does_not_fit(const SearchResult& best) const {
         Diagnostic d;
         d.code = "memory-exceeded";
         d.range = derived_.diagram.range;
         const std::string sizes = sizes_text(best.sizes);
-        std::string column;
-        double largest = -1;
-        for (const MemoryColumn& m : cost_.memory) {
-            KernelCost one = cost_;
-            one.memory = {m};
-            const double size = SizedCost(one, extents_).memory(best.sizes);
-            if (size > largest) largest = size, column = m.at;
-        }
-        d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {:.0f} bytes",
-                                kernel_.name, machine_.name, column, sizes.empty() ? "" : " (" + sizes + ")", best.memory);
-        d.expected = fmt::format("at most {:.0f} bytes, what a core has in {}", out_.core_bytes,
-                                 machine_.levels[core_memory_level(machine_)].name);
+        const FullColumn full = largest_column(best.sizes);
+        d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {}", kernel_.name,
+                                machine_.name, full.at, sizes.empty() ? "" : " (" + sizes + ")", full.text);
+        d.expected = "at most " + full.most;
         d.hint = "cut an axis that runs whole (a smaller size with --set, or another axis with --stream)";
         return d;
     }
@@ -392,9 +524,11 @@ private:
     const Extents& extents_;
     const Machine& machine_;
     const MachineCostOptions& options_;
-    KernelCost cost_;
-    SizedCost sized_, once_;
     Liveness live_;
+    std::vector<StatementWork> statements_;
+    CoreColumns columns_;
+    KernelCost cost_;
+    SizedCost sized_, memory_, accumulators_, once_;
     double cores_ = 1, state_bytes_ = 0, core_weight_ = 0, memory_weight_ = 0;
     bool can_split_ = false;
     std::size_t core_ = 0;

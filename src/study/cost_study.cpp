@@ -28,6 +28,7 @@ double values_a_core(const Compilation& c) {
 MachineCostOptions machine_options(const CostQuery& query, const Compilation& c) {
     MachineCostOptions options;
     options.levels = query.levels;
+    options.special_overhead = query.special_overhead;
     for (const ScheduleItem& item : c.derived.diagram.schedule) {
         const auto axis = c.derived.diagram.find_axis(item.axis);
         if (!axis || !item.value || (item.kind != "group" && item.kind != "stream")) continue;
@@ -108,6 +109,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
             cost->latency_s = 0, cost->launch_s = 0;
         }
         out.summary.seconds += cost->seconds;
+        out.summary.bound_s += cost->bound_s;
         out.summary.flops += cost->flops;
         out.summary.transfers_bytes += cost->memory_transfers_bytes();
         if (cost->seconds > longest) longest = cost->seconds, out.summary.bound_by = cost->bound_by;
@@ -156,9 +158,9 @@ json coalescing(const Compilation& c) {
 
 std::string summary_text(const CostSummary& s, std::size_t kernels) {
     std::string text = fmt::format(
-        "\nin all on {}: {} in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}", s.machine,
-        seconds_text(s.seconds), kernels, kernels == 1 ? "" : "s", bytes_text(s.transfers_bytes),
-        s.flops / s.transfers_bytes, s.bound_by);
+        "\nin all on {}: expected {} (bound {}) in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}",
+        s.machine, seconds_text(s.seconds), seconds_text(s.bound_s), kernels, kernels == 1 ? "" : "s",
+        bytes_text(s.transfers_bytes), s.flops / s.transfers_bytes, s.bound_by);
     if (s.energy_j) text += fmt::format("; {:.3g} J at full power", *s.energy_j);
     if (s.price_usd) text += fmt::format("; {:.3g} USD a million runs", *s.price_usd * 1e6);
     return text + "\n";
@@ -209,7 +211,7 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     const CostSummary& s = *study.summary;
     study.text += summary_text(s, study.kernels.size());
     study.json["machine"] = s.machine;
-    study.json["time"] = {{"seconds", s.seconds}, {"bound_by", s.bound_by}};
+    study.json["time"] = {{"seconds", s.seconds}, {"bound_s", s.bound_s}, {"bound_by", s.bound_by}};
     study.json["flops"] = s.flops;
     study.json["transfers_bytes"] = s.transfers_bytes;
     study.json["flop_per_byte"] = s.flops / s.transfers_bytes;

@@ -17,16 +17,17 @@ struct CostQuery {
     PipelineOptions pipeline;  ///< diagram, sizes, schedule, fuse, machine, types
     LevelOptions levels;
     std::optional<double> memory_values;  ///< M for H*; a core's of the machine where it is left out
-    double special_overhead = 0;          ///< of overlap()
+    double special_overhead = 0;          ///< of special functions, beside their operations, as a share of their time
     bool explain = false;                 ///< the derivation in the text
 };
 
 /// Figures of a whole launch, all kernels together; enough for sweeps and comparisons.
 struct CostSummary {
     std::string machine;
-    double seconds = 0, flops = 0, transfers_bytes = 0;  ///< between memory and the level below it
-    std::string bound_by;                                ///< of the kernel that takes longest
-    std::optional<double> energy_j, price_usd;           ///< of one run, where the machine's file says watts and price
+    double seconds = 0, bound_s = 0;            ///< expected, and what no schedule of these kernels is faster than
+    double flops = 0, transfers_bytes = 0;      ///< between memory and the level below it
+    std::string bound_by;                       ///< of the kernel that takes longest
+    std::optional<double> energy_j, price_usd;  ///< of one run, where the machine's file says watts and price
     std::size_t num_kernels = 0;
     double peak_flops_per_s = 0;  ///< of the fastest unit in use that multiplies and adds
     double footprint_bytes = 0;  ///< of all arrays that lie in memory: inputs, outputs, what one kernel leaves for another

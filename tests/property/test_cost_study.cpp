@@ -94,6 +94,9 @@ void ask(const CostQuery& query, const std::string& what, Asked& asked) {
     EXPECT_FALSE(std::regex_search(study.text, found, no_number)) << found.prefix().str().substr(0, 3000) << found.str();
     for (const KernelOnMachine& kernel : study.kernels) {
         EXPECT_GT(kernel.seconds, 0);
+        EXPECT_GT(kernel.bound_s, 0);
+        EXPECT_LE(kernel.bound_s, kernel.seconds * (1 + 1e-9));
+        EXPECT_LE(kernel.accumulator_bytes, kernel.accumulator_capacity * (1 + 1e-9));
         // A CPU's plan has its own account of what a core holds.
         EXPECT_TRUE(study.compilation.machine.kind == MachineKind::cpu || kernel.memory_bytes <= kernel.core_bytes);
         EXPECT_GE(kernel.wave, 1 - 1e-9);

@@ -49,8 +49,10 @@ TEST_F(CostMany, AgainstAsJson) {
     ASSERT_EQ(document["changes"].size(), 2U);
     EXPECT_EQ(document["changes"][0]["axes"], nlohmann::json({"q", "x"}));
     EXPECT_EQ(document["changes"][0]["winner_from"], "left");
-    ASSERT_EQ(document["changes"][0]["flips"].size(), 1U);
-    EXPECT_EQ(document["changes"][0]["flips"][0]["after"], "right");
+    // Once, or more often where a side's last groups fill its cores.
+    const auto& flips = document["changes"][0]["flips"];
+    ASSERT_EQ(flips.size() % 2, 1U);
+    EXPECT_EQ(flips.back()["after"], "right");
 }
 
 TEST_F(CostMany, AllMachinesByTime) {

@@ -24,7 +24,7 @@ TEST(LevelsModel, ACacheHoldsWhatItsChildrenHold) {
     EXPECT_TRUE(smem.is_core);
     EXPECT_DOUBLE_EQ(smem.memory_bytes, kib(227));
     EXPECT_DOUBLE_EQ(smem.seconds_per_byte, 1 / 12e12);
-    EXPECT_DOUBLE_EQ(registers.memory_bytes, 4 * kib(64)) << "four parts of an SM work on one group";
+    EXPECT_DOUBLE_EQ(registers.memory_bytes, smem.memory_bytes) << "four parts of 64 KiB hold more, and groups nest";
     EXPECT_DOUBLE_EQ(registers.seconds_per_byte, 1 / (528 * 58.56e9));
 }
 
