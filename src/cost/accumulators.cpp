@@ -11,8 +11,8 @@ enum class Place : std::uint8_t { memory, accumulator, after_accumulator };
 
 class Places {
 public:
-    Places(const Diagram& diagram, const Kernel& kernel, const std::vector<CoreVariable>& variables)
-        : diagram_(diagram), variables_(variables), work_(statement_work(diagram, kernel)) {
+    Places(const Derived& derived, const Kernel& kernel, const std::vector<CoreVariable>& variables)
+        : diagram_(derived.diagram), variables_(variables), work_(statement_work(derived, kernel)) {
         for (const CoreVariable& v : variables) places_.push_back(accumulates(v) ? Place::accumulator : Place::memory);
         for (std::size_t v = 0; v < variables.size(); ++v)
             if (places_[v] == Place::memory && !variables[v].loaded && !is_second_operand(variables[v].array) &&
@@ -87,14 +87,14 @@ CoreColumns core_columns(const Derived& derived, const Kernel& kernel, const std
     const Diagram& diagram = derived.diagram;
     const Liveness live = liveness(derived, kernel);
     const auto columns = [&](const ValueWeight& weight) {
-        return memory_columns(diagram, kernel, grouped, live.variables, live.moments, weight);
+        return memory_columns(diagram, live, grouped, live.moments, weight);
     };
     if (accumulator_capacity_bytes(machine) == 0)
         return {columns([&](const CoreVariable& v, const Moment&) -> std::int64_t {
                     return bytes(diagram.array(v.array).type);
                 }),
                 {}};
-    const Places places(diagram, kernel, live.variables);
+    const Places places(derived, kernel, live.variables);
     CoreColumns out{
         columns([&](const CoreVariable& v, const Moment&) { return places.in_memory(v); }),
         columns([&](const CoreVariable& v, const Moment& moment) { return places.among_accumulators(v, moment); })};

@@ -53,7 +53,7 @@ public:
         const Liveness live = liveness(derived_, kernel_, &extents_);
         for (const CoreVariable& v : live.variables) {
             if (!v.loaded || v.loop < 0) continue;
-            const AxisId stream = std::get<Loop>(kernel_.stages[static_cast<std::size_t>(v.loop)]).axis;
+            const AxisId stream = live.loops[at(v.loop)].axis;
             const std::vector<AxisId> axes = axes_of(v.dims);
             std::vector<AxisId> shared;
             double tile = bytes(derived_.diagram.array(v.array).type);
@@ -114,7 +114,7 @@ public:
 
     void io_bounds(double memory, std::vector<IoBound>& out) const {
         double compulsory = 0;
-        const std::vector<StatementWork> statements = statement_work(derived_.diagram, kernel_);
+        const std::vector<StatementWork> statements = statement_work(derived_, kernel_);
         for (const ArrayId a : kernel_.inputs) compulsory += values_read(statements, a, extents_);
         for (const ArrayId a : kernel_.outputs)
             compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
@@ -194,8 +194,7 @@ private:
     }
     [[nodiscard]] bool operands_in_memory(const StatementWork& s) const {
         return std::all_of(s.operands.begin(), s.operands.end(), [&](const OperandRead& o) {
-            const AxisId stream = s.in_loop ? std::get<Loop>(kernel_.stages[static_cast<std::size_t>(s.stage)]).axis : -1;
-            return is_among(kernel_.inputs, o.array) || !is_among(o.axes, stream);
+            return is_among(kernel_.inputs, o.array) || !is_among(o.axes, s.stream);
         });
     }
     /// The summed axes that an index adds to others: along them, what one result reads the next one reads too.
@@ -210,9 +209,7 @@ private:
     }
     /// Made in every chunk and no result of the loop: nothing stores it.
     [[nodiscard]] bool stays_at_core(const StatementWork& s) const {
-        if (!s.in_loop || is_among(kernel_.outputs, s.target)) return false;
-        const AxisId stream = std::get<Loop>(kernel_.stages[static_cast<std::size_t>(s.stage)]).axis;
-        return is_among(s.target_axes, stream);
+        return s.stream >= 0 && !is_among(kernel_.outputs, s.target) && is_among(s.target_axes, s.stream);
     }
 
     const Derived& derived_;

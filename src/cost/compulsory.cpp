@@ -56,7 +56,7 @@ double values_read(const std::vector<StatementWork>& work, ArrayId input, const 
 
 Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const Extents& extents) {
     const Diagram& diagram = derived.diagram;
-    const std::vector<StatementWork> work = statement_work(diagram, kernel);
+    const std::vector<StatementWork> work = statement_work(derived, kernel);
     Compulsory out;
     for (const ArrayId a : kernel.inputs)
         out.loaded_bytes += values_read(work, a, extents) * bytes(diagram.array(a).type);

@@ -55,7 +55,7 @@ Divisors divisors(const Derived& derived, const Kernel& kernel, const Machine& m
             demand(v.dims.back().single_axis(), line / bytes(array.type), fmt::format("{} B lines of {}", line, array.name));
         }
     }
-    for (const StatementWork& s : statement_work(diagram, kernel)) {
+    for (const StatementWork& s : statement_work(derived, kernel)) {
         if (!s.contraction) continue;
         const Instruction* instruction = instruction_for(machine, s.contraction->type);
         if (!instruction) continue;

@@ -9,17 +9,15 @@ namespace {
 /// The moments at which an outer level may hold most.
 class Held {
 public:
-    Held(const Kernel& kernel, const Liveness& live) : live_(live) {
-        int step = 0;
-        for (int stage = 0; stage < static_cast<int>(kernel.stages.size()); ++stage) {
-            const Stage& what = kernel.stages[at(stage)];
-            if (const auto* block = std::get_if<Block>(&what))
-                for (std::size_t s = 0; s < block->statements.size(); ++s) {
-                    out_.push_back({stage, false, -1, loaded(step, step)});
-                    add_stored(stage, step++);
-                }
-            else
-                add_loop(stage, step++);
+    explicit Held(const Liveness& live) : live_(live) {
+        int steps = 0;
+        for (const CoreVariable& v : live.variables) steps = std::max(steps, v.last_step + 1);
+        for (int step = 0; step < steps; ++step) {
+            const std::vector<int> around = loaded(step, step);
+            out_.push_back({-1, -1, -1, around});
+            for (int loop = 0; loop < static_cast<int>(live.loops.size()); ++loop)
+                if (live.loops[at(loop)].outer < 0 && live.loops[at(loop)].step == step) add_chunk(loop, around);
+            add_stored(step);
         }
     }
 
@@ -37,24 +35,23 @@ private:
         return held;
     }
 
-    void add_stored(int stage, int step) {
+    void add_stored(int step) {
         for (int v = 0; v < static_cast<int>(live_.variables.size()); ++v) {
             const CoreVariable& variable = live_.variables[at(v)];
             if (!variable.stored || variable.loop >= 0 || variable.first_step != step) continue;
-            out_.push_back({stage, false, variable.array, loaded(step, step + 1)});
+            out_.push_back({-1, -1, variable.array, loaded(step, step + 1)});
             out_.back().alive.push_back(v);
         }
     }
 
-    void add_loop(int stage, int step) {
-        const std::vector<int> around = loaded(step, step);
-        out_.push_back({stage, false, -1, around});
-        out_.push_back({stage, true, -1, around});
+    void add_chunk(int loop, const std::vector<int>& around) {
+        out_.push_back({loop, -1, -1, around});
         for (int v = 0; v < static_cast<int>(live_.variables.size()); ++v) {
             const CoreVariable& variable = live_.variables[at(v)];
-            if (variable.loop == stage && (variable.loaded || variable.stored)) out_.back().alive.push_back(v);
+            const std::vector<int> loops = live_.loops_around(variable.loop);
+            if ((variable.loaded || variable.stored) && !loops.empty() && loops.back() == loop)
+                out_.back().alive.push_back(v);
         }
-        add_stored(stage, step);
     }
 
     const Liveness& live_;
@@ -90,12 +87,6 @@ void nest_axis(const Axis& axis, std::int64_t extent, const char* kind, const st
     }
 }
 
-LevelCounts level_counts(const ExactCosts& costs, std::int64_t peak_memory) {
-    LevelCounts counts{costs.groups, costs.arrays, costs.loaded, costs.stored, peak_memory};
-    std::erase_if(counts.arrays, [](const ArrayCount& a) { return a.loaded == 0 && a.stored == 0; });
-    return counts;
-}
-
 }  // namespace
 
 Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel, const Extents& extents,
@@ -123,17 +114,17 @@ Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel
     return levels;
 }
 
-std::vector<LevelCounts> nested_costs(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                                      const std::vector<TileSizes>& levels) {
+std::vector<Counts> nested_costs(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                 const std::vector<TileSizes>& levels) {
     const auto sizes = nest(derived, kernel, extents, levels);
     internal_check(sizes.ok(), "cost: the levels' sizes do not nest");
     const Liveness live = liveness(derived, kernel, &extents);
-    const std::vector<Moment> held = Held(kernel, live).moments();
-    std::vector<LevelCounts> counts;
+    const std::vector<Moment> held = Held(live).moments();
+    std::vector<Counts> counts;
     for (const TileSizes& level : *sizes) {
-        const TileCounter counter(derived, kernel, live, extents, level);
-        const bool is_core = counts.size() + 1 == sizes->size();
-        counts.push_back(level_counts(counter.costs(), is_core ? counter.peak_memory() : counter.peak_memory(held)));
+        const TileCounter counter(derived.diagram, live, extents, level);
+        counts.push_back(counter.costs());
+        if (counts.size() < sizes->size()) counts.back().peak_memory = counter.peak_memory(held);
     }
     return counts;
 }

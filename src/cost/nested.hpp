@@ -6,7 +6,7 @@
 //  - The inner groups in one outer group run in lockstep, as parallel children do: one stage after the other, and in a loop one outer
 //    chunk after the other. An outer chunk in which a form of Loop::support is negative everywhere is skipped, as at the core.
 //  - A variable that is loaded has a tile at every level: the box that its indices span over that level's group and chunk. Each level
-//    fetches its tile from the level above, once a group or once a chunk by the rules atop derive/derived.hpp, and its children fetch
+//    fetches its tile from the level above, once a group or once a chunk as tile/expand.hpp says, and its children fetch
 //    theirs from it. What is stored goes up: a level collects its tile from its children, then writes it upwards once. Everything
 //    else lives at the core alone.
 //  - So H at a level is H of two levels at that level's sizes. It is at most H at the next inner level, but for two things: inner tiles
@@ -26,7 +26,7 @@ Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel
                                     std::vector<TileSizes> levels);
 
 /// The counts of every level: what the tile interpreter counts by moving the values through all of them. Pre: the sizes nest.
-std::vector<LevelCounts> nested_costs(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                                      const std::vector<TileSizes>& levels);
+std::vector<Counts> nested_costs(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                 const std::vector<TileSizes>& levels);
 
 }  // namespace napkin

@@ -62,7 +62,7 @@ public:
           machine_(machine),
           options_(options),
           live_(liveness(derived, kernel, &extents)),
-          statements_(statement_work(derived.diagram, kernel)),
+          statements_(statement_work(derived, kernel)),
           columns_(core_columns(derived, kernel, default_grouped(kernel), machine)),
           cost_(with_columns(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes))),
           sized_(cost_, extents),
@@ -317,11 +317,10 @@ private:
         TileSizes tiles{std::vector<std::int64_t>(extents_.size(), 0), std::vector<std::int64_t>(extents_.size(), 0)};
         for (const auto& [axis, size] : group) tiles.group[at(axis)] = size;
         for (const auto& [axis, size] : stream) tiles.stream[at(axis)] = size;
-        const TileCounter counter(derived_, kernel_, live_, extents_, tiles, std::int64_t{1} << (options_.quick ? 8 : 14));
+        const TileCounter counter(derived_.diagram, live_, extents_, tiles, std::int64_t{1} << (options_.quick ? 8 : 14));
         double run = 0, all = 0;
-        for (int stage = 0; stage < static_cast<int>(kernel_.stages.size()); ++stage)
-            if (std::holds_alternative<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]))
-                run += static_cast<double>(counter.chunks_run(stage)), all += static_cast<double>(counter.chunks(stage));
+        for (int loop = 0; loop < static_cast<int>(live_.loops.size()); ++loop)
+            run += static_cast<double>(counter.chunks_run(loop)), all += static_cast<double>(counter.chunks(loop));
         return all > 0 ? run / all : 1;
     }
 
@@ -354,14 +353,13 @@ private:
         };
         double clocks = 0;
         for (const StatementWork& s : statements_) {
-            if (!s.in_loop || !s.contraction) continue;
+            if (s.stream < 0 || !s.contraction) continue;
             const Instruction* instruction = instruction_for(machine_, s.contraction->type);
             if (!instruction) continue;
             double rows = 1;
             for (const AxisId axis : s.contraction->m) rows *= size_of(axis);
             if (rows > static_cast<double>(instruction->m.to)) continue;
-            const AxisId stream = std::get<Loop>(kernel_.stages[static_cast<std::size_t>(s.stage)]).axis;
-            clocks += std::ceil(static_cast<double>(extents_[at(stream)]) / size_of(stream)) *
+            clocks += std::ceil(static_cast<double>(extents_[at(s.stream)]) / size_of(s.stream)) *
                       instruction->overhead_clocks.value;
         }
         return out_.run_fraction * sized_.num_groups(sizes) * clocks / (cores_ * machine_.clock_hz.value);

@@ -2,69 +2,72 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
-#include "algebra/expr_walk.hpp"
 #include "support/ids.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
-/// A statement and where it stands in Liveness::timeline.
+/// A computation and where it stands in Liveness::timeline.
 struct Timed {
-    const Statement* statement;
+    const Compute* compute;
     int moment;
 };
 
 class Runs {
 public:
-    Runs(const Diagram& diagram, const Kernel& kernel, const Liveness& live)
+    Runs(const Diagram& diagram, const TileKernel& kernel, const Liveness& live)
         : diagram_(diagram), kernel_(kernel), live_(live) {}
 
     std::vector<Moment> run() {
-        std::vector<Moment> out;
-        int moment = 0;
-        for (const Stage& stage : kernel_.stages) {
-            const auto* loop = std::get_if<Loop>(&stage);
-            if (loop) out.push_back(live_.timeline[at(moment++)]);
-            std::vector<Timed> together;
-            for (const Statement& s : loop ? loop->body : std::get<Block>(stage).statements) {
-                if (!together.empty() && !joins(together, s)) out.push_back(held(std::exchange(together, {})));
-                together.push_back({&s, moment++});
-            }
-            if (!together.empty()) out.push_back(held(together));
-        }
-        return out;
+        walk(kernel_.body);
+        return std::move(out_);
     }
 
 private:
-    [[nodiscard]] std::set<AxisId> points(const Statement& s) const {
-        const auto& axes = diagram_.array(s.target).axes;
+    void walk(const std::vector<TileStatement>& list) {
+        std::vector<Timed> together;
+        const auto finish = [&] {
+            if (!together.empty()) out_.push_back(held(std::exchange(together, {})));
+        };
+        for (const TileStatement& s : list) {
+            if (const auto* compute = std::get_if<Compute>(&s)) {
+                if (!joins(together, *compute)) finish();
+                together.push_back({compute, moment_++});
+            }
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+                finish();
+                out_.push_back(live_.timeline[at(moment_++)]);
+                walk((*loop)->body);
+            }
+        }
+        finish();
+    }
+
+    [[nodiscard]] const std::vector<AxisId>& axes_of_array(VariableId v) const {
+        return diagram_.array(kernel_.variables[at(v)].array).axes;
+    }
+    [[nodiscard]] std::set<AxisId> points(const Compute& compute) const {
+        const auto& axes = axes_of_array(compute.variable);
         return {axes.begin(), axes.end()};
     }
-    /// Calls f(read, whether it is at the array's own point).
-    template <class F>
-    void for_each_read(const Statement& s, F f) const {
-        const auto look = [&](const Expr& e) {
-            const auto* r = as<Read>(e);
-            if (!r) return;
-            const auto& axes = diagram_.array(r->array).axes;
-            bool own_point = true;
-            for (std::size_t i = 0; i < axes.size(); ++i) own_point = own_point && r->indices[i].is_axis(axes[i]);
-            f(*r, own_point);
+    [[nodiscard]] bool reads_elsewhere(const Compute& compute, VariableId v) const {
+        const auto elsewhere = [&](const Read* r) {
+            const auto& axes = axes_of_array(v);
+            bool own_point = r->indices.size() == axes.size();
+            for (std::size_t i = 0; own_point && i < axes.size(); ++i) own_point = r->indices[i].is_axis(axes[i]);
+            return r->array == v && !own_point;
         };
-        visit(s.body, look);
-        if (s.carry) visit(s.carry, look);
-    }
-    [[nodiscard]] bool reads_elsewhere(const Statement& s, ArrayId array) const {
-        bool found = false;
-        for_each_read(s, [&](const Read& r, bool own_point) { found |= r.array == array && !own_point; });
-        return found;
+        const auto reads = reads_in_order(compute.body, compute.carry);
+        return std::any_of(reads.begin(), reads.end(), elsewhere);
     }
 
     /// Over the same points as the run, and neither reads what the run defines at another point nor changes what it reads there.
-    [[nodiscard]] bool joins(const std::vector<Timed>& run, const Statement& s) const {
+    [[nodiscard]] bool joins(const std::vector<Timed>& run, const Compute& compute) const {
         return std::all_of(run.begin(), run.end(), [&](const Timed& t) {
-            return points(*t.statement) == points(s) && !reads_elsewhere(s, t.statement->target) &&
-                   !reads_elsewhere(*t.statement, s.target);
+            return points(*t.compute) == points(compute) && !reads_elsewhere(compute, t.compute->variable) &&
+                   !reads_elsewhere(*t.compute, compute.variable);
         });
     }
 
@@ -78,8 +81,8 @@ private:
             const auto& here = live_.timeline[at(t.moment)].alive;
             alive.insert(here.begin(), here.end());
         }
-        const auto begins = [&](int v) { return live_.lives[at(v)].first >= first; };
-        const auto ends = [&](int v) { return live_.lives[at(v)].last <= last; };
+        const auto begins = [&](int v) { return variable(v).first >= first; };
+        const auto ends = [&](int v) { return variable(v).last <= last; };
         const Moment& end = live_.timeline[at(last)];
         for (const int v : std::set<int>(alive)) {
             const CoreVariable& tile = variable(v);
@@ -87,7 +90,7 @@ private:
                 alive.erase(v);
             else if (begins(v) && !tile.loaded)
                 defined.insert(v);
-            else if (ends(v) && (!end.in_body || tile.loop == end.stage) && read_at_own_points(run, tile))
+            else if (ends(v) && tile.loop == end.loop && read_at_own_points(run, tile))
                 dying.insert(v);
         }
         for (const int v : defined) {
@@ -105,20 +108,22 @@ private:
 
     /// Whether the run reads the array's own points alone, which then are those that it writes.
     [[nodiscard]] bool read_at_own_points(const std::vector<Timed>& run, const CoreVariable& tile) const {
-        const auto& axes = diagram_.array(tile.array).axes;
-        return std::set<AxisId>(axes.begin(), axes.end()) == points(*run.front().statement) &&
+        const auto& axes = axes_of_array(tile.variable);
+        return std::set<AxisId>(axes.begin(), axes.end()) == points(*run.front().compute) &&
                std::none_of(run.begin(), run.end(),
-                            [&](const Timed& t) { return reads_elsewhere(*t.statement, tile.array); });
+                            [&](const Timed& t) { return reads_elsewhere(*t.compute, tile.variable); });
     }
 
     const Diagram& diagram_;
-    const Kernel& kernel_;
+    const TileKernel& kernel_;
     const Liveness& live_;
+    int moment_ = 0;
+    std::vector<Moment> out_;
 };
 
 }  // namespace
 
-std::vector<Moment> held_point_by_point(const Diagram& diagram, const Kernel& kernel, const Liveness& live) {
+std::vector<Moment> held_point_by_point(const Diagram& diagram, const TileKernel& kernel, const Liveness& live) {
     return Runs(diagram, kernel, live).run();
 }
 

@@ -10,6 +10,6 @@ namespace napkin {
 ///  - what is computed in the run and read there alone, at its own point: a single value;
 ///  - the smaller of two tiles of which one is defined in the run and the other, read in the run at the point that is written, dies in it:
 ///    the one takes the place of the other.
-std::vector<Moment> held_point_by_point(const Diagram& diagram, const Kernel& kernel, const Liveness& live);
+std::vector<Moment> held_point_by_point(const Diagram& diagram, const TileKernel& kernel, const Liveness& live);
 
 }  // namespace napkin

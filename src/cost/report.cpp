@@ -118,7 +118,7 @@ public:
     }
 
     [[nodiscard]] const Size& transfers() const { return cost_.transfers; }
-    [[nodiscard]] const std::optional<ExactCosts>& counts() const { return counts_; }
+    [[nodiscard]] const std::optional<Counts>& counts() const { return counts_; }
 
     [[nodiscard]] std::string text() const {
         std::string out = fmt::format("kernel {}", kernel_.name);
@@ -188,9 +188,9 @@ private:
     void count() {
         internal_check(index_ < numbers_->sizes.size(), "cost: sizes for too few kernels");
         const Liveness live = liveness(derived_, kernel_, &numbers_->extents);
-        const TileCounter counter(derived_, kernel_, live, numbers_->extents, numbers_->sizes[index_]);
+        const TileCounter counter(derived_.diagram, live, numbers_->extents, numbers_->sizes[index_]);
         counts_ = counter.costs();
-        work_ = total_work(counter, statement_work(derived_.diagram, kernel_));
+        work_ = total_work(counter, statement_work(derived_, kernel_));
     }
 
     /// The numeric optimum: fewest transfers under integer sizes, with stream sizes of 1.
@@ -428,7 +428,7 @@ private:
     KernelCost cost_, tied_;
     TiedLetters tied_letters_;
     Optimum optimum_, tied_optimum_;
-    std::optional<ExactCosts> counts_;
+    std::optional<Counts> counts_;
     WorkTotals work_;
     std::optional<LeastTransfers> least_;
     std::optional<SearchResult> legal_;

@@ -8,8 +8,8 @@ std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, co
                                 const Machine& machine) {
     const Diagram& diagram = derived.diagram;
     std::vector<UnitWork> out;
-    for (const StatementWork& s : statement_work(diagram, kernel)) {
-        const AxisId stream = s.in_loop ? std::get<Loop>(kernel.stages[static_cast<std::size_t>(s.stage)]).axis : -1;
+    for (const StatementWork& s : statement_work(derived, kernel)) {
+        const AxisId stream = s.stream;
         std::vector<AxisId> points;
         if (s.contraction)
             for (const auto* part : {&s.contraction->m, &s.contraction->n, &s.contraction->k, &s.contraction->batch})
@@ -19,7 +19,7 @@ std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, co
             UnitWork work;
             work.statement = diagram.array(s.target).name;
             work.kind = op.kind;
-            work.in_loop = s.in_loop;
+            work.in_loop = stream >= 0;
             work.contraction = op.kind == OpKind::fma && s.contraction && op.axes == points;
             if (work.contraction) {
                 work.rate = contraction_rate(machine, s.contraction->type);
@@ -39,7 +39,7 @@ std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, co
                 if (!is_among(op.axes, axis)) work.total *= Size(axis_symbol(axis)) / group_symbol(axis);
             if (stream >= 0 && !is_among(op.axes, stream))
                 work.total *= Size(axis_symbol(stream)) / stream_symbol(stream);
-            if (!s.in_loop) work.of_a_row = Size();
+            if (stream < 0) work.of_a_row = Size();
             out.push_back(std::move(work));
         }
     }

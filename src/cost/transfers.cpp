@@ -7,49 +7,56 @@
 #include "cost/point_by_point.hpp"
 #include "diagram/guards.hpp"
 #include "support/result.hpp"
+#include "tile/expand.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
 /// The letters of a kernel: the size over which each axis runs in a group and in a loop's iteration.
 class Letters {
 public:
-    Letters(const Diagram& diagram, const Kernel& kernel, const std::vector<AxisId>& grouped, Measure measure)
-        : diagram_(diagram), kernel_(kernel), grouped_(grouped), measure_(measure) {}
+    Letters(const Diagram& diagram, const Liveness& live, const std::vector<AxisId>& grouped, Measure measure)
+        : diagram_(diagram), live_(live), grouped_(grouped), measure_(measure) {}
 
     static Size whole(AxisId axis) { return axis_symbol(axis); }
     static Size group(AxisId axis) { return group_symbol(axis); }
-    static Size stream(AxisId axis) { return stream_symbol(axis); }
-    [[nodiscard]] AxisId loop_axis(int stage) const {
-        return stage < 0 ? -1 : std::get<Loop>(kernel_.stages[static_cast<std::size_t>(stage)]).axis;
+    /// Of the axis in an iteration of the loop and of those around it; -1: in a group.
+    [[nodiscard]] Size letter(AxisId axis, int loop) const {
+        for (const int l : live_.loops_around(loop))
+            if (live_.loops[at(l)].axis == axis)
+                return live_.loops[at(l)].is_sub ? Symbol{SymbolKind::subloop, axis} : stream_symbol(axis);
+        return is_among(grouped_, axis) ? group(axis) : whole(axis);
     }
 
     /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes.
     [[nodiscard]] Size tile(const CoreVariable& v) const {
         Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
         for (const Index& index : v.dims) {
-            const auto letter = [&](AxisId axis) {
-                return axis == loop_axis(v.loop) ? stream(axis) : is_among(grouped_, axis) ? group(axis) : whole(axis);
-            };
+            const auto here = [&](AxisId axis) { return letter(axis, v.loop); };
             if (!index.affine()) {
-                size *= span(*index.expression(), letter);
+                size *= span(*index.expression(), here);
                 continue;
             }
             const Affine& dim = *index.affine();
             if (dim.terms.size() == 1 && std::abs(dim.terms[0].second) == 1) {
-                size *= letter(dim.terms[0].first);
+                size *= here(dim.terms[0].first);
                 continue;
             }
             Size box = 1;
-            for (const auto& [axis, c] : dim.terms) box += Size(c < 0 ? -c : c) * (letter(axis) - Size(1));
+            for (const auto& [axis, c] : dim.terms) box += Size(c < 0 ? -c : c) * (here(axis) - Size(1));
             size *= box;
         }
         return size;
     }
 
-    /// How often the tile is moved in one group.
+    /// How often the tile is moved in one group: in every iteration of the loops around it.
     [[nodiscard]] Size times(const CoreVariable& v) const {
-        const AxisId axis = loop_axis(v.loop);
-        return axis < 0 || !is_among(axes_of(v.dims), axis) ? Size(1) : whole(axis) / stream(axis);
+        Size times = 1;
+        for (const int l : live_.loops_around(v.loop)) {
+            const CoreLoop& loop = live_.loops[at(l)];
+            times *= letter(loop.axis, loop.outer) / letter(loop.axis, l);
+        }
+        return times;
     }
 
 private:
@@ -90,7 +97,7 @@ private:
     }
 
     const Diagram& diagram_;
-    const Kernel& kernel_;
+    const Liveness& live_;
     const std::vector<AxisId>& grouped_;
     Measure measure_;
 };
@@ -108,24 +115,22 @@ bool stays_inside(const Diagram& diagram, const Affine& index, AxisId limit) {
 }
 
 /// Whether a read of the tile stands behind a condition on the axes of this dimension: what else would it keep out than padding?
-bool is_guarded(const Kernel& kernel, const CoreVariable& v, std::size_t dimension) {
+bool is_guarded(const TileKernel& kernel, const CoreVariable& v, std::size_t dimension) {
     const std::vector<AxisId> axes = v.dims[dimension].axes();
     bool guarded = false;
-    const auto look = [&](const Statement& s) {
-        const auto wanted = [&](const Read& r) { return r.array == v.array && r.indices == v.indices; };
-        for_each_guarded_read(s.body, wanted, [&](const Read&, const std::vector<Guard>& guards) {
+    for_each_statement(kernel.body, [&](const TileStatement& s) {
+        const auto* compute = std::get_if<Compute>(&s);
+        if (!compute) return;
+        const auto wanted = [&](const Read& r) { return r.array == v.variable; };
+        for_each_guarded_read(compute->body, wanted, [&](const Read&, const std::vector<Guard>& guards) {
             for (const Guard& guard : guards)
                 for (const AxisId axis : free_axes(guard.condition)) guarded |= is_among(axes, axis);
         });
-    };
-    for (const Stage& stage : kernel.stages) {
-        const auto* loop = std::get_if<Loop>(&stage);
-        for (const Statement& s : loop ? loop->body : std::get<Block>(stage).statements) look(s);
-    }
+    });
     return guarded;
 }
 
-void note_assumptions(const Diagram& diagram, const Kernel& kernel, const CoreVariable& v, KernelCost& cost) {
+void note_assumptions(const Diagram& diagram, const TileKernel& kernel, const CoreVariable& v, KernelCost& cost) {
     const auto note = [&](std::string text) {
         if (!contains(cost.assumptions, text)) cost.assumptions.push_back(std::move(text));
     };
@@ -239,18 +244,21 @@ std::vector<AxisId> default_grouped(const Kernel& kernel) {
 
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                          Measure measure, HeldTiles held) {
-    const Diagram& diagram = derived.diagram;
-    const Liveness live = liveness(derived, kernel);
-    const Letters letters(diagram, kernel, grouped, measure);
+    return symbolic_cost(derived.diagram, expand(derived, kernel), grouped, measure, held);
+}
+
+KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
+                         Measure measure, HeldTiles held) {
+    const Liveness live = liveness(kernel);
+    const Letters letters(diagram, live, grouped, measure);
 
     KernelCost cost;
     cost.kernel = kernel.name;
     cost.grouped = grouped;
-    for (const Stage& stage : kernel.stages)
-        if (const auto* loop = std::get_if<Loop>(&stage)) {
-            if (!is_among(cost.streamed, loop->axis)) cost.streamed.push_back(loop->axis);
-            cost.may_skip |= !loop->support.empty();
-        }
+    for (const CoreLoop& loop : live.loops) {
+        if (!loop.is_sub && !is_among(cost.streamed, loop.axis)) cost.streamed.push_back(loop.axis);
+        cost.may_skip |= !loop.support.empty();
+    }
 
     cost.num_groups = 1;
     for (const AxisId axis : grouped) cost.num_groups *= letters.whole(axis) / letters.group(axis);
@@ -266,25 +274,23 @@ KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std
         if (v.stored) move(v, true);
 
     const auto moments = held == HeldTiles::point_by_point ? held_point_by_point(diagram, kernel, live) : live.moments;
-    cost.memory = memory_columns(diagram, kernel, grouped, live.variables, moments,
+    cost.memory = memory_columns(diagram, live, grouped, moments,
                                  [&](const CoreVariable& v, const Moment&) -> std::int64_t {
                                      return measure == Measure::bytes ? bytes(diagram.array(v.array).type) : 1;
                                  });
     return cost;
 }
 
-std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Kernel& kernel,
-                                         const std::vector<AxisId>& grouped, const std::vector<CoreVariable>& variables,
+std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Liveness& live, const std::vector<AxisId>& grouped,
                                          const std::vector<Moment>& moments, const ValueWeight& weight) {
-    const Letters letters(diagram, kernel, grouped, Measure::values);
+    const Letters letters(diagram, live, grouped, Measure::values);
     std::vector<MemoryColumn> columns;
     for (const Moment& moment : moments) {
         MemoryColumn column;
-        column.in_loop = moment.in_body;
-        column.at = moment.target >= 0 ? diagram.array(moment.target).name
-                                       : "entry of " + diagram.axis(letters.loop_axis(moment.stage)).name;
+        column.in_loop = moment.loop >= 0;
+        column.at = moment.target >= 0 ? diagram.array(moment.target).name : "entry of " + diagram.axis(moment.entered).name;
         for (const int v : moment.alive) {
-            const CoreVariable& variable = variables[static_cast<std::size_t>(v)];
+            const CoreVariable& variable = live.variables[static_cast<std::size_t>(v)];
             const std::int64_t counts = weight(variable, moment);
             if (counts == 0) continue;
             column.arrays.push_back(variable.array);

@@ -56,12 +56,13 @@ enum class HeldTiles : std::uint8_t { whole, point_by_point };
 
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                          Measure measure = Measure::values, HeldTiles held = HeldTiles::whole);
+KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
+                         Measure measure = Measure::values, HeldTiles held = HeldTiles::whole);
 
 /// What a value of a variable counts as at a moment at which it is alive; 0 where it lies elsewhere.
 using ValueWeight = std::function<std::int64_t(const CoreVariable&, const Moment&)>;
 /// What is alive at each of the moments, distinct, none below another.
-std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Kernel& kernel,
-                                         const std::vector<AxisId>& grouped, const std::vector<CoreVariable>& variables,
+std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Liveness& live, const std::vector<AxisId>& grouped,
                                          const std::vector<Moment>& moments, const ValueWeight& weight);
 
 /// Axes known to be equal in size, each with the one whose letter stands for both.

@@ -1,20 +1,7 @@
 #pragma once
 // The derived form of a diagram: kernels, each a sequence of straight-line blocks and streamed loops over one tile of the
-// grouped axes. This is what cost, plan and tile read; nothing after the calculus decides again what is fused.
-//
-// How a kernel is executed (cost counts it, tile expands it, by the same rules):
-//  - The grouped axes (those to which the plan gives a group size) are cut into tiles; every tile of their product is one
-//    group, and runs all stages in order. A grouped axis runs over the group's tile, a streamed axis inside its loop over
-//    the chunk, every other axis over its full extent. The last tile and chunk may be ragged.
-//  - Every (memory array, index pattern) that is read is one variable at the core. Its tile is the box that the pattern's
-//    indices span over the tile. If a pattern contains the axis of the loop in which it is read, it is loaded in each
-//    iteration, before the first statement that reads it; otherwise it is loaded once a group, before the first stage
-//    statement (or whole loop) that reads it, however many stages read it.
-//  - Every statement's target is one variable at the core with the array's axes as dimensions. A kernel output is stored after the
-//    statement that defines it (block), in every iteration (loop body, target carries the loop's axis), or after the loop (states).
-//  - Lifetimes: a variable lives from the statement that loads, initialises or defines it to the last that reads or stores it, both
-//    included; one that a loop reads but does not define in its body, and every state, lives through the whole loop.
-//  - M of the kernel is the largest sum of sizes of the variables alive at one statement; H the sum of all tiles loaded and stored.
+// grouped axes. Everything later is made from it; nothing after the calculus decides again what is fused.
+// How a kernel is executed, what is loaded when and what lives how long, its tile program says (tile/expand.hpp).
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// Runs kernels by the rules atop derived.hpp. Every array at the core is kept at its full size in absolute coordinates and is unset
+// Runs kernels as tile/expand.hpp says. Every array at the core is kept at its full size in absolute coordinates and is unset
 // where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of reach shows.
 #include "derive/evaluate_derived.hpp"
 

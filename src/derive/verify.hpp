@@ -1,5 +1,5 @@
 #pragma once
-// Says whether a derived form keeps the rules by which cost, plan and tile read it (derived.hpp).
+// Says whether a derived form keeps the rules by which its tile program is made (tile/expand.hpp).
 #include <string>
 #include <vector>
 

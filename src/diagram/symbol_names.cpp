@@ -12,7 +12,7 @@ SymbolNames symbol_names(const Diagram& diagram) {
             case SymbolKind::axis: return axis();
             case SymbolKind::group: name = "g_" + axis(); break;
             case SymbolKind::stream: name = "s_" + axis(); break;
-            case SymbolKind::subloop: name = "t_" + axis(); break;
+            case SymbolKind::subloop: name = "u_" + axis(); break;
             case SymbolKind::memory: name = "M"; break;
             default: internal_check(false, "a symbol that no diagram names");
         }

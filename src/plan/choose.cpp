@@ -468,7 +468,7 @@ private:
         plan.scheduled = completed(std::move(schedule));
         plan.time = model_.run(plan.scheduled, threads_);
         plan.scheduled.schedule.threads = thread_choice(plan);
-        const TileCounter counter(model_.derived(), model_.kernel(), model_.live(), model_.extents(), plan.scheduled.sizes);
+        const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);
         plan.memory_values = static_cast<double>(counter.peak_memory());
         return plan;
     }

@@ -12,7 +12,7 @@
 #include "run/contraction.hpp"
 #include "run/index_inputs.hpp"
 #include "run/measure.hpp"
-#include "tile/count.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
 
@@ -220,7 +220,7 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
     }
     report.predicted_seconds = c.plan.seconds();
     progress("counting transfers");
-    if (auto counted = count(c.program)) report.counted = std::move(*counted);
+    for (std::size_t k = 0; k < c.program.kernels.size(); ++k) report.counted.push_back(exact_costs(c.program, k));
     report.flops = useful_flops(c);
     // A product of many operands is contracted two at a time in the peer too: as it is written, nobody would run it.
     Diagram plain = c.diagram;

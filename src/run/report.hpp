@@ -9,7 +9,7 @@
 
 #include "run/pipeline.hpp"
 #include "run/tensor.hpp"
-#include "tile/interpret.hpp"
+#include "tile/counts.hpp"
 
 namespace napkin {
 
@@ -23,7 +23,7 @@ struct RunOptions {
 };
 
 struct RunReport {
-    std::vector<KernelCounts> counted;  ///< by kernel; empty: too many tiles to walk
+    std::vector<Counts> counted;  ///< by kernel
     std::vector<double> predicted_transfers, predicted_memory;
     double predicted_seconds = 0;
     // Medians over runs that alternate.

@@ -48,7 +48,7 @@ struct Simulator::Block {
 
 Simulator::Simulator(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine)
     : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), live_(liveness(derived, kernel, &extents)) {
-    work_ = statement_work(derived.diagram, kernel);
+    work_ = statement_work(derived, kernel);
     for (const CoreVariable& v : live_.variables)
         if (derived.diagram.array(v.array).type == DType::f64) type_ = DType::f64;
     lanes_ = std::max<std::int64_t>(1, machine.lanes(type_));
@@ -253,7 +253,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         if (!load && !store) continue;
         const VariableId id = load ? load->variable : store->variable;
         const Variable& variable = k.variable(id);
-        const auto values = static_cast<double>(counter.moved(transferred(variable, load)));
+        const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
         Moved moved{load ? step_of_transfer(k, i) : i, store != nullptr,
                     values * bytes(variable.memory_type) * line_waste(k, id, k.steps[i].scope), 0};
@@ -268,9 +268,9 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
 }
 
 /// The variable of the kernel whose transfers a tile's load or store makes.
-const CoreVariable& Simulator::transferred(const Variable& variable, bool is_load) const {
+const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
     const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
-        return v.array == variable.array && v.dims == variable.dims && (is_load ? v.loaded : v.stored);
+        return v.variable == id && (is_load ? v.loaded : v.stored);
     });
     internal_check(found != live_.variables.end(), "simulate: a transfer that is not counted");
     return *found;
@@ -290,7 +290,7 @@ double Simulator::seconds_a_byte(const Level& level, double workers, bool is_sto
 }
 
 Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::int64_t walk_limit) const {
-    const TileCounter counter(derived_, kernel_, live_, extents_, k.sizes, walk_limit);
+    const TileCounter counter(derived_.diagram, live_, extents_, k.sizes, walk_limit);
     Simulation out;
     out.groups = counter.groups();
 
@@ -305,8 +305,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         if (step.atom >= 0) {
             const StatementWork& work = work_[at(step.atom)];
             counter.for_each_tile(
-                work_axes_[at(step.atom)], work.in_loop ? work.stage : -1,
-                [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+                work_axes_[at(step.atom)], work.loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
                     const Pipes pipes = compute_clocks(k, step, work, tile);
                     const auto times = static_cast<double>(count);
                     core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) + pipes.overhead);
@@ -316,10 +315,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                 });
         } else if (load || store) {
             const VariableId id = load ? load->variable : store->variable;
-            const CoreVariable& found = transferred(k.variable(id), load);
-            const bool in_stream = found.loop >= 0 &&
-                                   contains(axes_of(found.dims), std::get<Loop>(kernel_.stages[at(found.loop)]).axis);
-            counter.for_each_tile(axes_of(k.variable(id).dims), in_stream ? found.loop : -1,
+            counter.for_each_tile(axes_of(k.variable(id).dims), transferred(id, load != nullptr).loop,
                                   [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
                                       core[i] += static_cast<double>(count) * copy_clocks(k, id, tile);
                                   });

@@ -67,7 +67,7 @@ private:
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t load) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter,
                                                double& values_moved) const;
-    [[nodiscard]] const CoreVariable& transferred(const Variable& variable, bool is_load) const;
+    [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;
     [[nodiscard]] double seconds_a_byte(const Level& level, double workers, bool is_store) const;
     [[nodiscard]] double line_waste(const ScheduledKernel& k, VariableId v, int scope) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;

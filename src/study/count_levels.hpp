@@ -12,7 +12,7 @@ namespace napkin {
 struct CountedLevel {
     std::string kernel, level;
     TileSizes sizes;
-    LevelCounts predicted, counted;
+    Counts predicted, counted;
 };
 
 struct LevelCount {

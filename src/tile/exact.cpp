@@ -59,7 +59,7 @@ void restrict_range(ChunkRange& range, std::int64_t base, std::int64_t c, std::i
 }
 
 /// The chunks of the loop that run in a group: those in which no form of the support is negative everywhere.
-ChunkRange chunks_in(const Loop& loop, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
+ChunkRange chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
                      std::int64_t s, std::int64_t x) {
     ChunkRange range{0, ceil_div(x, s)};
     for (const Affine& form : loop.support) {
@@ -74,29 +74,41 @@ ChunkRange chunks_in(const Loop& loop, const std::vector<std::int64_t>& begin, c
 
 }  // namespace
 
-std::int64_t ExactCosts::transfers() const { return saturating_add(loaded, stored); }
-
-TileCounter::TileCounter(const Derived& derived, const Kernel& kernel, const Liveness& live, const Extents& extents,
-                         TileSizes sizes, std::int64_t walk_limit)
-    : derived_(derived), kernel_(kernel), live_(live), extents_(extents), sizes_(std::move(sizes)), walk_limit_(walk_limit) {
-    for (const AxisId axis : kernel.group_axes)
+TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
+                         std::int64_t walk_limit)
+    : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit) {
+    for (const AxisId axis : live.group_axes)
         if (is_grouped(axis)) grouped_.push_back(axis);
-    for (const Stage& stage : kernel.stages) {
-        const auto* loop = std::get_if<Loop>(&stage);
-        internal_check(!loop || !is_grouped(loop->axis), "cost: a streamed axis is grouped in the same kernel");
-        runs_.push_back(loop ? count_runs(*loop) : ChunkRuns{});
+    for (const CoreLoop& l : live.loops) {
+        internal_check(l.is_sub || !is_grouped(l.axis), "cost: a streamed axis is grouped in the same kernel");
+        runs_.push_back(l.is_sub ? ChunkRuns{} : count_runs(l));
     }
 }
 
-AxisId TileCounter::loop_axis(int stage) const {
-    return stage < 0 ? -1 : std::get<Loop>(kernel_.stages[at(stage)]).axis;
+int TileCounter::stream_of(int id) const {
+    while (id >= 0 && loop(id).is_sub) id = loop(id).outer;
+    return id;
+}
+
+std::vector<int> TileCounter::subloops_of(int id) const {
+    std::vector<int> out;
+    for (; id >= 0 && loop(id).is_sub; id = loop(id).outer) out.insert(out.begin(), id);
+    return out;
+}
+
+std::vector<AxisId> TileCounter::grouped_among(std::vector<AxisId> axes, const std::vector<int>& subloops) const {
+    for (const int sub : subloops) axes.push_back(loop(sub).axis);
+    std::vector<AxisId> out;
+    for (const AxisId axis : grouped_)
+        if (contains(axes, axis)) out.push_back(axis);
+    return out;
 }
 
 std::int64_t TileCounter::num_tiles(AxisId axis) const { return ceil_div(extent(axis), cut(axis, -1)); }
 
-std::int64_t TileCounter::cut(AxisId axis, int stage) const {
-    if (stage >= 0 && std::holds_alternative<Loop>(kernel_.stages[at(stage)]) && axis == loop_axis(stage))
-        return sizes_.stream[at(axis)] > 0 ? sizes_.stream[at(axis)] : extent(axis);
+std::int64_t TileCounter::cut(AxisId axis, int id) const {
+    for (; id >= 0; id = loop(id).outer)
+        if (loop(id).axis == axis) return chunk_of(axis, loop(id).is_sub, sizes_, extents_);
     return is_grouped(axis) ? sizes_.group[at(axis)] : extent(axis);
 }
 
@@ -106,9 +118,7 @@ std::int64_t TileCounter::groups() const {
     return groups;
 }
 
-void TileCounter::walk_groups(
-    const std::vector<AxisId>& axes,
-    const std::function<void(const std::vector<std::int64_t>&, const std::vector<std::int64_t>&, std::int64_t)>& f) const {
+void TileCounter::walk_groups(const std::vector<AxisId>& axes, const Places& f) const {
     // A step past 1 visits every step-th tile and always the last one, which may be ragged.
     std::vector<std::int64_t> step(axes.size(), 1);
     std::int64_t visits = 1;
@@ -135,9 +145,8 @@ void TileCounter::walk_groups(
     walk(walk, 0, 1);
 }
 
-TileCounter::ChunkRuns TileCounter::count_runs(const Loop& loop) const {
-    const std::int64_t x = extent(loop.axis), s = sizes_.stream[at(loop.axis)] > 0 ? sizes_.stream[at(loop.axis)] : x,
-                       num_chunks = ceil_div(x, s);
+TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
+    const std::int64_t x = extent(loop.axis), s = chunk_of(loop.axis, false, sizes_, extents_), num_chunks = ceil_div(x, s);
     ChunkRuns runs;
     for (const AxisId axis : grouped_) {
         const bool in_support = std::any_of(loop.support.begin(), loop.support.end(),
@@ -169,75 +178,96 @@ TileCounter::ChunkRuns TileCounter::count_runs(const Loop& loop) const {
     return runs;
 }
 
-void TileCounter::for_each_place(
-    const std::vector<AxisId>& axes, int stage,
-    const std::function<void(const std::vector<std::int64_t>&, const std::vector<std::int64_t>&, std::int64_t)>& f) const {
-    const Loop* loop = stage >= 0 ? std::get_if<Loop>(&kernel_.stages[at(stage)]) : nullptr;
-    std::vector<AxisId> walked;
+void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const Places& f) const {
+    const int stream = stream_of(id);
+    const std::vector<int> subloops = subloops_of(id);
+    std::vector<AxisId> asked = grouped_among(axes, subloops), walked;
     std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
     for (const AxisId axis : grouped_) {
-        if (is_among(axes, axis) || (loop && is_among(runs_[at(stage)].axes, axis)))
+        if (contains(asked, axis) || (stream >= 0 && contains(runs_[at(stream)].axes, axis)))
             walked.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
     }
+    std::vector<std::int64_t> from, part;
+    const auto in_subloops = [&](const auto& self, std::size_t next, std::int64_t times) -> void {
+        if (next == subloops.size()) return f(from, part, times);
+        const AxisId axis = loop(subloops[next]).axis;
+        const std::int64_t begin = from[at(axis)], end = begin + part[at(axis)], s = cut(axis, subloops[next]);
+        for (std::int64_t chunk = begin; chunk < end; chunk += s) {
+            from[at(axis)] = chunk, part[at(axis)] = std::min(s, end - chunk);
+            self(self, next + 1, times);
+        }
+        from[at(axis)] = begin, part[at(axis)] = end - begin;
+    };
     walk_groups(
         walked, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
             const std::int64_t times = saturating_mul(repeats, weight);
-            if (!loop) return f(begin, tile, times);
-            const std::int64_t x = extent(loop->axis), s = cut(loop->axis, stage);
-            const ChunkRange range = chunks_in(*loop, begin, tile, s, x);
-            std::vector<std::int64_t> from = begin, part = tile;
+            from = begin, part = tile;
+            if (stream < 0) return in_subloops(in_subloops, 0, times);
+            const AxisId axis = loop(stream).axis;
+            const std::int64_t x = extent(axis), s = cut(axis, stream);
+            const ChunkRange range = chunks_in(loop(stream), begin, tile, s, x);
             const std::int64_t step = std::max<std::int64_t>(1, (range.end - range.begin) / walk_limit_);
             for (std::int64_t chunk = range.begin; chunk < range.end;) {
                 const std::int64_t stands_for = chunk == range.end - 1 ? 1 : std::min(step, range.end - 1 - chunk);
-                from[at(loop->axis)] = chunk * s;
-                part[at(loop->axis)] = std::min(s, x - chunk * s);
-                f(from, part, saturating_mul(times, stands_for));
+                from[at(axis)] = chunk * s;
+                part[at(axis)] = std::min(s, x - chunk * s);
+                in_subloops(in_subloops, 0, saturating_mul(times, stands_for));
                 chunk += stands_for;
             }
         });
 }
 
-void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int stage,
-                                const std::function<void(const std::vector<std::int64_t>&, std::int64_t)>& f) const {
+void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const Tiles& f) const {
     std::vector<std::int64_t> tile = extents_;
-    const bool in_loop = stage >= 0 && std::holds_alternative<Loop>(kernel_.stages[at(stage)]);
-    const std::vector<AxisId> none;
-    const std::vector<AxisId>& fixed = in_loop ? runs_[at(stage)].axes : none;
+    const int stream = stream_of(id);
+    const std::vector<int> subloops = subloops_of(id);
+    const std::vector<AxisId> none, asked = grouped_among(axes, subloops);
+    const std::vector<AxisId>& fixed = stream >= 0 ? runs_[at(stream)].axes : none;
 
     std::vector<AxisId> free;
     std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
     for (const AxisId axis : grouped_) {
-        if (is_among(fixed, axis)) continue;
-        if (is_among(axes, axis))
+        if (contains(fixed, axis)) continue;
+        if (contains(asked, axis))
             free.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
     }
-    const auto walk = [&](const auto& self, std::size_t next, std::int64_t count) -> void {
-        if (next == free.size()) return f(tile, count);
-        const AxisId axis = free[next];
-        const std::int64_t g = cut(axis, -1), full = extent(axis) / g, rest = extent(axis) % g;
-        if (full > 0) tile[at(axis)] = g, self(self, next + 1, saturating_mul(count, full));
-        if (rest > 0) tile[at(axis)] = rest, self(self, next + 1, count);
+    // Of `size` values at a time, as many as there are of `all`.
+    const auto cut_axis = [&](AxisId axis, std::int64_t all, std::int64_t size, std::int64_t count, const auto& next) {
+        if (all / size > 0) tile[at(axis)] = size, next(saturating_mul(count, all / size));
+        if (all % size > 0) tile[at(axis)] = all % size, next(count);
+        tile[at(axis)] = all;
     };
-    if (!in_loop) return walk(walk, 0, repeats);
+    const auto in_subloops = [&](const auto& self, std::size_t next, std::int64_t count) -> void {
+        if (next == subloops.size()) return f(tile, count);
+        const AxisId axis = loop(subloops[next]).axis;
+        cut_axis(axis, tile[at(axis)], cut(axis, subloops[next]), count,
+                 [&](std::int64_t times) { self(self, next + 1, times); });
+    };
+    const auto walk = [&](const auto& self, std::size_t next, std::int64_t count) -> void {
+        if (next == free.size()) return in_subloops(in_subloops, 0, count);
+        cut_axis(free[next], extent(free[next]), cut(free[next], -1), count,
+                 [&](std::int64_t times) { self(self, next + 1, times); });
+    };
+    if (stream < 0) return walk(walk, 0, repeats);
 
-    const AxisId x = loop_axis(stage);
-    for (const Case& c : runs_[at(stage)].cases) {
+    const AxisId x = loop(stream).axis;
+    for (const Case& c : runs_[at(stream)].cases) {
         for (std::size_t i = 0; i < fixed.size(); ++i)
             tile[at(fixed[i])] = c.ragged[i] ? extent(fixed[i]) % cut(fixed[i], -1) : cut(fixed[i], -1);
-        tile[at(x)] = cut(x, stage);
+        tile[at(x)] = cut(x, stream);
         if (c.full > 0) walk(walk, 0, saturating_mul(repeats, c.full));
-        tile[at(x)] = extent(x) % cut(x, stage);
+        tile[at(x)] = extent(x) % cut(x, stream);
         if (c.last > 0) walk(walk, 0, saturating_mul(repeats, c.last));
     }
 }
 
-std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int stage) const {
+std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int loop) const {
     std::int64_t total = 0;
-    for_each_tile(axes, stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+    for_each_tile(axes, loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
         for (const AxisId axis : axes) count = saturating_mul(count, tile[at(axis)]);
         total = saturating_add(total, count);
     });
@@ -258,7 +288,6 @@ bool TileCounter::depends_on_place(const CoreVariable& v) const {
 
 std::int64_t TileCounter::moved(const CoreVariable& v) const {
     const std::vector<AxisId> axes = axes_of(v.dims);
-    const int stage = v.loop >= 0 && is_among(axes, loop_axis(v.loop)) ? v.loop : -1;
     std::int64_t total = 0;
     if (depends_on_place(v)) {
         // Where a tile stands matters along the axes of such dimensions; along others there are full tiles and a ragged one.
@@ -268,9 +297,9 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
         const std::vector<AxisId> walked = axes_of(placed);
         std::vector<AxisId> others;
         for (const AxisId axis : axes)
-            if (is_grouped(axis) && !is_among(walked, axis)) others.push_back(axis);
+            if (is_grouped(axis) && !contains(walked, axis)) others.push_back(axis);
         for_each_place(
-            walked, stage,
+            walked, v.loop,
             [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t count) {
                 std::vector<std::int64_t> part = tile;
                 const auto sizes = [&](const auto& self, std::size_t next, std::int64_t times) -> void {
@@ -293,26 +322,20 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
             });
         return total;
     }
-    for_each_tile(axes, stage, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+    for_each_tile(axes, v.loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
         total = saturating_add(total, saturating_mul(count, box(v.dims, tile)));
     });
     return total;
 }
 
-std::int64_t TileCounter::chunks_run(int stage) const { return points({}, stage); }
-
-std::int64_t TileCounter::chunks(int stage) const {
-    const AxisId x = loop_axis(stage);
-    return saturating_mul(groups(), ceil_div(extent(x), cut(x, stage)));
+std::int64_t TileCounter::chunks(int id) const {
+    if (loop(id).is_sub) return chunks_run(id);
+    const AxisId x = loop(id).axis;
+    return saturating_mul(groups(), ceil_div(extent(x), cut(x, id)));
 }
 
 std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const {
     std::vector<std::int64_t> tile(extents_.size());
-    const auto size_at = [&](const Moment& moment) {
-        std::int64_t size = 0;
-        for (const int v : moment.alive) size = saturating_add(size, box(live_.variables[at(v)].dims, tile));
-        return size;
-    };
     std::int64_t peak = 0;
     for (const Moment& moment : moments) {
         std::vector<Index> placed;
@@ -324,29 +347,33 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
             continue;
         }
         for (AxisId axis = 0; axis < static_cast<AxisId>(tile.size()); ++axis) tile[at(axis)] = cut(axis, -1);
-        if (!moment.in_body) {
-            peak = std::max(peak, size_at(moment));
+        const int stream = stream_of(moment.loop);
+        // A variable has the part of an axis that the loops cut in whose iterations it lives, and else all that the group has.
+        const auto alive_now = [&](std::int64_t chunk) {
+            std::int64_t size = 0;
+            for (const int id : moment.alive) {
+                const CoreVariable& v = live_.variables[at(id)];
+                std::vector<std::int64_t> own = tile;
+                for (const int l : live_.loops_around(v.loop)) {
+                    std::int64_t& part = own[at(loop(l).axis)];
+                    part = l == stream ? chunk : std::min(part, cut(loop(l).axis, l));
+                }
+                size = saturating_add(size, box(v.dims, own));
+            }
+            peak = std::max(peak, size);
+        };
+        if (stream < 0) {
+            alive_now(0);
             continue;
         }
-        // A variable of another loop that is alive here was made for that loop's chunk; only this loop's axis is cut here.
-        const ChunkRuns& runs = runs_[at(moment.stage)];
-        const AxisId x = loop_axis(moment.stage);
+        const ChunkRuns& runs = runs_[at(stream)];
+        const AxisId x = loop(stream).axis;
         for (const Case& c : runs.cases) {
             for (std::size_t i = 0; i < runs.axes.size(); ++i)
                 tile[at(runs.axes[i])] = c.ragged[i] ? extent(runs.axes[i]) % cut(runs.axes[i], -1)
                                                      : cut(runs.axes[i], -1);
-            // Variables of the group keep the whole axis; those of the chunk have its part.
-            for (const bool last : {false, true}) {
-                if ((last ? c.last : c.full) == 0) continue;
-                const std::int64_t chunk = last ? extent(x) % cut(x, moment.stage) : cut(x, moment.stage);
-                std::int64_t size = 0;
-                for (const int v : moment.alive) {
-                    const CoreVariable& variable = live_.variables[at(v)];
-                    tile[at(x)] = variable.loop == moment.stage ? chunk : extent(x);
-                    size = saturating_add(size, box(variable.dims, tile));
-                }
-                peak = std::max(peak, size);
-            }
+            if (c.full > 0) alive_now(cut(x, stream));
+            if (c.last > 0) alive_now(extent(x) % cut(x, stream));
         }
     }
     return peak;
@@ -354,61 +381,66 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
 
 std::int64_t TileCounter::peak_by_place(const Moment& moment, const std::vector<AxisId>& axes) const {
     std::int64_t peak = 0;
-    const AxisId x = moment.in_body ? loop_axis(moment.stage) : -1;
-    for_each_place(axes, moment.in_body ? moment.stage : -1,
+    const int stream = stream_of(moment.loop);
+    for_each_place(axes, moment.loop,
                    [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t) {
-                       std::vector<std::int64_t> whole_begin = begin, whole = tile;
-                       if (x >= 0) whole_begin[at(x)] = 0, whole[at(x)] = extent(x);
+                       // Axes that were not walked have full tiles, the largest.
+                       std::vector<std::int64_t> full = tile;
                        for (const AxisId axis : grouped_)
-                           if (begin[at(axis)] == 0 && tile[at(axis)] == extent(axis)) whole[at(axis)] = cut(axis, -1);
-                       std::vector<std::int64_t> chunk = whole;
-                       if (x >= 0) chunk[at(x)] = tile[at(x)];
+                           if (begin[at(axis)] == 0 && tile[at(axis)] == extent(axis)) full[at(axis)] = cut(axis, -1);
                        std::int64_t size = 0;
-                       for (const int v : moment.alive) {
-                           const CoreVariable& variable = live_.variables[at(v)];
-                           const bool of_chunk = x >= 0 && variable.loop == moment.stage;
-                           size = saturating_add(size, of_chunk ? box_at(variable.dims, begin, chunk)
-                                                                : box_at(variable.dims, whole_begin, whole));
+                       for (const int id : moment.alive) {
+                           const CoreVariable& v = live_.variables[at(id)];
+                           const std::vector<int> around = live_.loops_around(v.loop);
+                           std::vector<std::int64_t> own_begin = begin, own = full;
+                           for (const int l : live_.loops_around(moment.loop)) {
+                               const AxisId axis = loop(l).axis;
+                               if (contains(around, l)) continue;
+                               const std::int64_t whole = l == stream ? extent(axis) : cut(axis, -1);
+                               own_begin[at(axis)] = begin[at(axis)] / whole * whole;
+                               own[at(axis)] = std::min(whole, extent(axis) - own_begin[at(axis)]);
+                           }
+                           size = saturating_add(size, box_at(v.dims, own_begin, own));
                        }
                        peak = std::max(peak, size);
                    });
     return peak;
 }
 
-ExactCosts TileCounter::costs() const {
-    ExactCosts costs;
+Counts TileCounter::costs() const {
+    Counts costs;
     costs.groups = groups();
     std::map<ArrayId, ArrayCount> arrays;
+    const auto add = [](std::int64_t& sum, std::int64_t value) { sum = saturating_add(sum, value); };
     for (const CoreVariable& v : live_.variables) {
-        if (!v.loaded && !v.stored) continue;
-        const std::int64_t values = moved(v);
-        const std::int64_t moved = saturating_mul(values, bytes(derived_.diagram.array(v.array).type));
+        const std::int64_t values = v.loaded || v.stored ? moved(v) : 0;
+        if (values == 0) continue;
         ArrayCount& count = arrays[v.array];
         count.array = v.array;
-        if (v.loaded) {
-            count.loaded = saturating_add(count.loaded, values);
-            costs.loaded = saturating_add(costs.loaded, values);
-            costs.loaded_bytes = saturating_add(costs.loaded_bytes, moved);
-        } else {
-            count.stored = saturating_add(count.stored, values);
-            costs.stored = saturating_add(costs.stored, values);
-            costs.stored_bytes = saturating_add(costs.stored_bytes, moved);
-        }
+        add(v.loaded ? count.loaded : count.stored, values);
+        add(v.loaded ? costs.loaded : costs.stored, values);
+        add(v.loaded ? costs.loaded_bytes : costs.stored_bytes,
+            saturating_mul(values, bytes(diagram_.array(v.array).type)));
     }
     for (const auto& [array, count] : arrays) costs.arrays.push_back(count);
-    for (int stage = 0; stage < static_cast<int>(kernel_.stages.size()); ++stage) {
-        if (!std::holds_alternative<Loop>(kernel_.stages[at(stage)])) continue;
-        const std::int64_t run = chunks_run(stage);
-        costs.chunks_run = saturating_add(costs.chunks_run, run);
-        costs.chunks_skipped = saturating_add(costs.chunks_skipped, chunks(stage) - run);
+    for (int id = 0; id < static_cast<int>(live_.loops.size()); ++id) {
+        if (loop(id).is_sub) continue;
+        const std::int64_t run = chunks_run(id);
+        add(costs.chunks_run, run);
+        add(costs.chunks_skipped, chunks(id) - run);
     }
     costs.peak_memory = peak_memory();
     return costs;
 }
 
-ExactCosts exact_costs(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes) {
+Counts exact_costs(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes) {
     const Liveness live = liveness(derived, kernel, &extents);
-    return TileCounter(derived, kernel, live, extents, sizes).costs();
+    return TileCounter(derived.diagram, live, extents, sizes).costs();
+}
+
+Counts exact_costs(const SizedProgram& program, std::size_t kernel) {
+    const Liveness live = liveness(program.kernels[kernel]);
+    return TileCounter(program.diagram, live, program.extents, program.sizes[kernel]).costs();
 }
 
 }  // namespace napkin

@@ -246,9 +246,11 @@ private:
 
 }  // namespace
 
+TileKernel expand(const Derived& derived, const Kernel& kernel) { return KernelExpansion(derived, kernel).run(); }
+
 TileProgram expand(const Derived& derived) {
     TileProgram program{derived.diagram, {}};
-    for (const Kernel& kernel : derived.kernels) program.kernels.push_back(KernelExpansion(derived, kernel).run());
+    for (const Kernel& kernel : derived.kernels) program.kernels.push_back(expand(derived, kernel));
     return program;
 }
 

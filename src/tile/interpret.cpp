@@ -8,6 +8,7 @@
 #include "support/result.hpp"
 #include "tile/buffer.hpp"
 #include "tile/compute.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
@@ -22,12 +23,6 @@ Buffer whole_array(const Diagram& diagram, ArrayId array, const Extents& extents
     return buffer;
 }
 
-/// What one kernel's run counts.
-struct Counted {
-    std::vector<LevelCounts> levels;                  ///< arrays by ArrayId until the run is over
-    std::int64_t chunks_run = 0, chunks_skipped = 0;  ///< of the cores
-};
-
 /// What all groups of one kernel's run share.
 struct KernelRun {
     const SizedProgram& program;
@@ -37,7 +32,7 @@ struct KernelRun {
     Memory& memory;
     Precision precision;
     Arithmetic arithmetic{kernel, program.extents, precision == Precision::stored};
-    Counted counted{std::vector<LevelCounts>(outer.size() + 1)};
+    std::vector<Counts> counted = std::vector<Counts>(outer.size() + 1);  ///< by level; arrays by ArrayId until the run is over
 
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return program.extents[at(axis)]; }
     [[nodiscard]] const Variable& variable(VariableId v) const { return kernel.variables[at(v)]; }
@@ -76,7 +71,7 @@ public:
           above_(above),
           tile_(std::move(tile)),
           buffers_(run.kernel.variables.size()),
-          counts_(run.counted.levels[level]) {
+          counts_(run.counted[level]) {
         ++counts_.groups;
         if (is_core()) return;
         run.for_each_group(level + 1, tile_, 0, [&](const Tile& part) {
@@ -146,6 +141,7 @@ private:
         const std::int64_t moved = values_inside(variable.dims, variable.limits, run_.program.extents, tile_.begin,
                                                  tile_.count);
         counts_.loaded += moved;
+        counts_.loaded_bytes += moved * bytes(variable.memory_type);
         count_of(v).loaded += moved;
     }
 
@@ -191,6 +187,7 @@ private:
             for (double& x : part.data.reals()) x = round_to(variable.memory_type, x);
         store_box(part, above_ ? above_->buffer(v) : memory);
         counts_.stored += part.size();
+        counts_.stored_bytes += part.size() * bytes(variable.memory_type);
         count_of(v).stored += part.size();
     }
 
@@ -235,40 +232,50 @@ private:
         if (is_core() || buffer(free.variable).alive) release(free.variable);
     }
 
-    void run_one(const std::shared_ptr<const TileLoop>& loop) { run_loop(*loop, 0, run_.extent(loop->axis)); }
+    void run_one(const std::shared_ptr<const TileLoop>& loop) {
+        run_loop(*loop, tile_.begin[at(loop->axis)], tile_.end(loop->axis));
+    }
 
-    /// The chunks of [from, end), which is the chunk of the level above.
+    /// The chunks of [from, end), which is what the level above has of the axis, or the loops around and the group.
     void run_loop(const TileLoop& loop, std::int64_t from, std::int64_t end) {
-        const std::int64_t size = run_.chunk_size(level_, loop);
+        const std::int64_t size = run_.chunk_size(level_, loop), all_from = tile_.begin[at(loop.axis)],
+                           all_end = tile_.end(loop.axis);
         internal_check(size >= 1, "interpret: a stream size below 1");
         for (; from < end; from += size) {
             tile_.cut(loop.axis, from, size, end);
             const bool skipped = std::any_of(loop.support.begin(), loop.support.end(), [&](const Affine& s) {
                 return range_of(s, tile_.begin, tile_.count).high < 0;
             });
-            if (is_core()) ++(skipped ? run_.counted.chunks_skipped : run_.counted.chunks_run);
-            if (skipped) continue;
+            if (skipped) {
+                skip_chunks(loop, from, tile_.end(loop.axis));
+                continue;
+            }
+            if (!loop.is_sub) ++counts_.chunks_run;
             if (is_core())
                 run_list(loop.body);
             else
                 run_chunk(loop);
         }
-        tile_.cut(loop.axis, 0, run_.extent(loop.axis), run_.extent(loop.axis));
+        tile_.cut(loop.axis, all_from, all_end - all_from, all_end);
+    }
+
+    /// What a level skips its children do not begin.
+    void skip_chunks(const TileLoop& loop, std::int64_t from, std::int64_t end) {
+        counts_.chunks_skipped += ceil_div(end - from, run_.chunk_size(level_, loop));
+        for (const auto& child : children_) child->skip_chunks(loop, from, end);
     }
 
     /// An outer level's chunk: fetches what the body loads, lets every child run its chunks, passes up what the body stores.
     void run_chunk(const TileLoop& loop) {
-        for (const TileStatement& s : loop.body) {
+        for_each_statement(loop.body, [&](const TileStatement& s) {
             if (const auto* load = std::get_if<Load>(&s)) fetch(load->variable);
             if (const auto* store = std::get_if<Store>(&s)) hold(store->variable);
-            internal_check(s.index() != TileStatement(std::shared_ptr<const TileLoop>()).index(),
-                           "interpret: a loop inside a loop on several levels");
-        }
+        });
         for (const auto& child : children_) child->run_loop(loop, tile_.begin[at(loop.axis)], tile_.end(loop.axis));
-        for (const TileStatement& s : loop.body) {
+        for_each_statement(loop.body, [&](const TileStatement& s) {
             if (const auto* load = std::get_if<Load>(&s)) release(load->variable);
             if (const auto* store = std::get_if<Store>(&s)) pass_up(store->variable);
-        }
+        });
     }
 
     KernelRun& run_;
@@ -278,7 +285,7 @@ private:
     std::vector<std::unique_ptr<Group>> children_;
     std::vector<Buffer> buffers_;  ///< by VariableId
     std::int64_t held_values_ = 0;
-    LevelCounts& counts_;  ///< of the level
+    Counts& counts_;  ///< of the level
 };
 
 /// Every level's sizes are multiples of the next inner level's or the whole axis.
@@ -303,15 +310,16 @@ void run_kernel(KernelRun& run) {
     check_nested(run);
     const Tile everything{std::vector<std::int64_t>(run.program.extents.size(), 0), run.program.extents};
     run.for_each_group(0, everything, 0, [&](const Tile& tile) { Group(run, 0, nullptr, tile).run(); });
-    for (LevelCounts& level : run.counted.levels) {
+    for (Counts& level : run.counted) {
         for (std::size_t a = 0; a < level.arrays.size(); ++a) level.arrays[a].array = static_cast<ArrayId>(a);
         std::erase_if(level.arrays, [](const ArrayCount& a) { return a.loaded == 0 && a.stored == 0; });
     }
 }
 
 /// Runs every kernel over the outer levels that it is given.
-std::vector<Counted> run_program(const SizedProgram& program, const std::vector<std::vector<TileSizes>>& outer,
-                                 Values& values, Precision precision) {
+std::vector<std::vector<Counts>> run_program(const SizedProgram& program,
+                                             const std::vector<std::vector<TileSizes>>& outer, Values& values,
+                                             Precision precision) {
     internal_check(program.extents.size() == program.diagram.axes.size(),
                    "interpret: the extents are those of another diagram");
     internal_check(outer.size() == program.kernels.size(), "interpret: the levels are those of another program");
@@ -325,7 +333,7 @@ std::vector<Counted> run_program(const SizedProgram& program, const std::vector<
         memory[a] = whole_array(program.diagram, id, program.extents);
         memory[a].data = values[a].in(program.diagram.arrays[a].type);
     }
-    std::vector<Counted> counted;
+    std::vector<std::vector<Counts>> counted;
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
         KernelRun run{program, program.kernels[k], program.sizes[k], outer[k], memory, precision};
         run_kernel(run);
@@ -337,23 +345,17 @@ std::vector<Counted> run_program(const SizedProgram& program, const std::vector<
 
 }  // namespace
 
-std::vector<KernelCounts> interpret(const SizedProgram& program, Values& values, Precision precision) {
-    std::vector<KernelCounts> counts;
-    for (const Counted& c :
-         run_program(program, std::vector<std::vector<TileSizes>>(program.kernels.size()), values, precision)) {
-        const LevelCounts& core = c.levels.back();
-        counts.push_back({core.loaded, core.stored, core.peak_memory, core.groups, c.chunks_run, c.chunks_skipped, {}});
-        for (const ArrayCount& a : core.arrays)
-            counts.back().by_array[program.diagram.array(a.array).name] = a.loaded + a.stored;
-    }
+std::vector<Counts> interpret(const SizedProgram& program, Values& values, Precision precision) {
+    std::vector<Counts> counts;
+    for (const auto& levels :
+         run_program(program, std::vector<std::vector<TileSizes>>(program.kernels.size()), values, precision))
+        counts.push_back(levels.back());
     return counts;
 }
 
-std::vector<std::vector<LevelCounts>> interpret_levels(const SizedProgram& program,
-                                                       const std::vector<std::vector<TileSizes>>& outer, Values& values) {
-    std::vector<std::vector<LevelCounts>> counts;
-    for (Counted& c : run_program(program, outer, values, Precision::exact)) counts.push_back(std::move(c.levels));
-    return counts;
+std::vector<std::vector<Counts>> interpret_levels(const SizedProgram& program,
+                                                  const std::vector<std::vector<TileSizes>>& outer, Values& values) {
+    return run_program(program, outer, values, Precision::exact);
 }
 
 }  // namespace napkin

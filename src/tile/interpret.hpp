@@ -1,9 +1,6 @@
 #pragma once
 // The counting interpreter: runs a tile program in double precision, tile by tile, with a buffer for every variable, and counts
 // what moves between the levels and what is alive at each. The counts are what the model's H and M must equal.
-#include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "diagram/evaluate.hpp"
@@ -12,25 +9,15 @@
 
 namespace napkin {
 
-/// Counts of one kernel over all its groups, in values.
-struct KernelCounts {
-    std::int64_t transfers_loaded = 0, transfers_stored = 0;
-    std::int64_t peak_values = 0;  ///< largest sum of the tiles alive at one statement of one group
-    std::int64_t groups = 0;
-    std::int64_t chunks_run = 0, chunks_skipped = 0;
-    std::map<std::string, std::int64_t> by_array;  ///< loads and stores by the array's name
-    friend bool operator==(const KernelCounts&, const KernelCounts&) = default;
-};
-
 /// `values` holds the inputs by ArrayId of program.diagram; on return also every array that a kernel stored.
 /// With Precision::stored, casts round and so does what a kernel stores, each to its type.
 /// Pre: the program verifies (verify.hpp). A program that touches what is not there throws InternalError.
-std::vector<KernelCounts> interpret(const SizedProgram& program, Values& values, Precision precision = Precision::exact);
+std::vector<Counts> interpret(const SizedProgram& program, Values& values, Precision precision = Precision::exact);
 
 /// The same with memories between memory and the core, by the rules atop cost/nested.hpp: every value moves through a buffer of each
 /// level. `outer` holds the sizes of the outer levels of each kernel, outermost first; the program has the core's. The counts of each
 /// kernel, outermost level first and the core last. Pre: the sizes nest; else throws InternalError.
-std::vector<std::vector<LevelCounts>> interpret_levels(const SizedProgram& program,
-                                                       const std::vector<std::vector<TileSizes>>& outer, Values& values);
+std::vector<std::vector<Counts>> interpret_levels(const SizedProgram& program,
+                                                  const std::vector<std::vector<TileSizes>>& outer, Values& values);
 
 }  // namespace napkin

@@ -1,54 +1,66 @@
 #pragma once
-// The variables of a kernel at the core and when each is alive, by the rules atop derive/derived.hpp. Symbolic and exact costs
-// are both sums over what this pass finds, so they cannot disagree about what is counted.
-#include <string>
+// What is alive when: the one fold over a kernel's statements that memory, transfers and work are counted from, with sizes and with letters.
+//
+// A variable is alive from the statement that loads, initialises or computes it to the last before its Free. M is the largest sum of the
+// sizes of the variables alive at one moment; H the sum of all tiles loaded and stored, each as often as the loops iterate in which it lives.
 #include <vector>
 
 #include "derive/derived.hpp"
 #include "diagram/sizes.hpp"
+#include "support/ids.hpp"
+#include "tile/program.hpp"
 
 namespace napkin {
 
-/// One variable at the core: a tile of an array, the box spanned by the indices `dims` (diagram/box.hpp).
+/// One life of a variable: a tile at the core, the box spanned by the indices `dims` (diagram/box.hpp).
 struct CoreVariable {
+    VariableId variable = -1;
     ArrayId array = -1;
-    std::vector<Index> indices;  ///< at which the array is read
+    std::vector<Index> indices;  ///< of the array, at which it is read
     std::vector<Index> dims;
     std::vector<AxisId> limits;
-    int loop = -1;  ///< the stage whose iterations load or define it (its tile is the chunk's), or -1: a tile of the group
-    bool loaded = false;  ///< from memory: in every iteration of `loop`, or once a group
-    bool stored = false;  ///< to memory, as often
+    int loop = -1;        ///< into Liveness::loops: that in each of whose iterations it begins, or -1: once a group
+    bool loaded = false;  ///< from memory
+    bool stored = false;  ///< to memory
     bool is_state = false;
-    int first_step = 0,
-        last_step = 0;  ///< between which it is alive; the statements of blocks and the loops are steps, in order
+    int first = 0, last = 0;  ///< moments of the timeline between which it is alive, both included
+    int first_step = 0, last_step = 0;  ///< the same in computations and loops that no loop contains
 };
 
-/// A point of the kernel's timeline and what is alive there.
+/// A loop of a kernel.
+struct CoreLoop {
+    AxisId axis = -1;
+    std::vector<Affine> support;
+    bool is_sub = false;
+    int outer = -1;  ///< the loop around it, or -1
+    int step = 0;    ///< of the kernel, as CoreVariable has them
+};
+
+/// A computation or the entry of a loop, and what is alive there.
 struct Moment {
-    int stage = 0;
-    bool in_body = false;    ///< inside the stage's loop: happens only when a chunk runs
-    ArrayId target = -1;     ///< of the statement, or -1: the entry of a loop
+    int loop = -1;           ///< in whose iterations it happens, or -1
+    AxisId entered = -1;     ///< of the loop that it is the entry of, or -1
+    ArrayId target = -1;     ///< of the computation, or -1
     std::vector<int> alive;  ///< indices into Liveness::variables, ascending
 };
 
-/// First and last moment of a variable's life in Liveness::timeline, both included.
-struct Life {
-    int first = 0, last = 0;
-};
-
 struct Liveness {
+    std::vector<AxisId> group_axes;
+    std::vector<CoreLoop> loops;  ///< in order of entry
     std::vector<CoreVariable> variables;
-    std::vector<Life> lives;       ///< by variable
-    std::vector<Moment> timeline;  ///< every statement and every loop's entry, in order
+    std::vector<Moment> timeline;  ///< every computation and every loop's entry, in order
     std::vector<Moment> moments;   ///< those of the timeline at which more may be alive than at every other
+    /// The loop and those around it, innermost first; none of -1.
+    [[nodiscard]] std::vector<int> loops_around(int loop) const;
 };
 
-/// With extents, their numbers stand in place of the sizes in indices.
+Liveness liveness(const TileKernel& kernel);
+/// Of the kernel's tile program; with extents, their numbers stand in place of the sizes in indices.
 Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents = nullptr);
 
 /// The axes of the indices, ascending, each once.
 std::vector<AxisId> axes_of(const std::vector<Index>& dims);
 
-bool is_among(const std::vector<int>& ids, int id);
+inline bool is_among(const std::vector<int>& ids, int id) { return contains(ids, id); }
 
 }  // namespace napkin

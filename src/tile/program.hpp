@@ -63,6 +63,7 @@ struct TileLoop {
     AxisId axis = -1;
     std::vector<Affine> support;
     std::vector<TileStatement> body;
+    bool is_sub = false;  ///< a part of one statement, cut by TileSizes::sub; else of a stream
 };
 
 /// One launch: `body` runs for every tile of the grouped axes.

@@ -25,17 +25,20 @@ std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const E
 
 }  // namespace
 
+TileKernel with_numbers(TileKernel kernel, const Extents& extents) {
+    for (Variable& v : kernel.variables)
+        for (std::vector<Index>* indices : {&v.dims, &v.gathers})
+            for (Index& index : *indices) index = with_sizes(index, extents);
+    kernel.body = with_numbers(std::move(kernel.body), extents);
+    return kernel;
+}
+
 SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> sizes) {
     internal_check(extents.size() == program.diagram.axes.size(), "sized: the extents are those of another diagram");
     internal_check(sizes.size() == program.kernels.size(), "sized: sizes for another number of kernels");
-    for (TileKernel& kernel : program.kernels) {
-        for (Variable& v : kernel.variables)
-            for (std::vector<Index>* indices : {&v.dims, &v.gathers})
-                for (Index& index : *indices) index = with_sizes(index, extents);
-        kernel.body = with_numbers(std::move(kernel.body), extents);
-    }
+    for (TileKernel& kernel : program.kernels) kernel = with_numbers(std::move(kernel), extents);
     for (TileSizes& s : sizes)
-        for (std::vector<std::int64_t>* cuts : {&s.group, &s.stream}) {
+        for (std::vector<std::int64_t>* cuts : {&s.group, &s.stream, &s.sub}) {
             cuts->resize(extents.size());
             for (std::size_t a = 0; a < extents.size(); ++a) (*cuts)[a] = std::min((*cuts)[a], extents[a]);
         }
@@ -49,9 +52,10 @@ std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel,
     return groups;
 }
 
-std::int64_t chunk_of(const TileLoop& loop, const TileSizes& sizes, const Extents& extents) {
-    const std::int64_t size = sizes.stream[at(loop.axis)];
-    return size != 0 ? size : extents[at(loop.axis)];
+std::int64_t chunk_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents) {
+    const std::vector<std::int64_t>& cuts = is_sub ? sizes.sub : sizes.stream;
+    const std::int64_t size = cuts.empty() ? 0 : cuts[at(axis)];
+    return size != 0 ? size : extents[at(axis)];
 }
 
 }  // namespace napkin

@@ -9,9 +9,9 @@
 
 namespace napkin {
 
-/// The sizes of a kernel's partition by AxisId; 0 where an axis is not grouped or not streamed, and runs whole.
+/// The sizes of a kernel's partition by AxisId; 0 where an axis is not grouped, not streamed or not cut by a subloop, and runs whole.
 struct TileSizes {
-    std::vector<std::int64_t> group, stream;
+    std::vector<std::int64_t> group, stream, sub = {};  ///< without `sub` no subloop cuts
     friend bool operator==(const TileSizes&, const TileSizes&) = default;
 };
 
@@ -21,6 +21,9 @@ struct SizedProgram : TileProgram {
     std::vector<TileSizes> sizes;  ///< by kernel
 };
 
+/// The kernel with numbers in place of the sizes that its index expressions hold.
+TileKernel with_numbers(TileKernel kernel, const Extents& extents);
+
 /// Sizes past an axis' extent become the extent. Pre: `extents` binds the diagram, and there are sizes for each kernel; else throws
 /// InternalError.
 SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> sizes);
@@ -28,7 +31,10 @@ SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> 
 /// The axes that the sizes group, outermost first, each with its group size.
 std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel, const TileSizes& sizes);
 
-/// The size of the loop's chunks, the last of which may be ragged: the whole axis where it is not cut.
-std::int64_t chunk_of(const TileLoop& loop, const TileSizes& sizes, const Extents& extents);
+/// The size of chunks of the axis in a stream's loop or a subloop, the last of which may be ragged: the whole axis where it is not cut.
+std::int64_t chunk_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents);
+inline std::int64_t chunk_of(const TileLoop& loop, const TileSizes& sizes, const Extents& extents) {
+    return chunk_of(loop.axis, loop.is_sub, sizes, extents);
+}
 
 }  // namespace napkin

@@ -39,6 +39,15 @@ Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r) {
     });
 }
 
+std::vector<Index> array_indices(const TileKernel& kernel, const Variable& variable) {
+    if (variable.gathers.empty()) return variable.dims;
+    const Expr in_arrays = transform(read(-1, variable.gathers), [&](const Expr& node) {
+        const auto* r = as<Read>(node);
+        return r && r->array >= 0 ? read(kernel.variables[static_cast<std::size_t>(r->array)].array, r->indices) : node;
+    });
+    return as<Read>(in_arrays)->indices;
+}
+
 std::vector<VariableId> used_variables(const TileKernel& kernel, const TileStatement& statement) {
     std::set<VariableId> uses;
     add_uses(kernel, statement, uses);

@@ -11,6 +11,9 @@ namespace napkin {
 /// that live in its iterations only, which free them.
 std::vector<VariableId> used_variables(const TileKernel& kernel, const TileStatement& statement);
 
+/// The index of each dimension of the variable's array, any elements in it being those of arrays.
+std::vector<Index> array_indices(const TileKernel& kernel, const Variable& variable);
+
 /// The reads of a statement's body, then of its carry, in the order in which they stand.
 std::vector<const Read*> reads_in_order(const Expr& body, const Expr& carry);
 

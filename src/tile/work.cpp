@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "support/saturate.hpp"
+#include "tile/expand.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
@@ -95,7 +98,7 @@ std::vector<AxisId> united(std::vector<AxisId> a, const std::vector<AxisId>& b) 
 }
 
 bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) {
-    return std::all_of(inner.begin(), inner.end(), [&](AxisId a) { return is_among(outer, a); });
+    return std::all_of(inner.begin(), inner.end(), [&](AxisId a) { return contains(outer, a); });
 }
 
 void collect_factors(const Expr& e, std::vector<Expr>& factors) {
@@ -108,7 +111,8 @@ void collect_factors(const Expr& e, std::vector<Expr>& factors) {
 }
 
 /// The statement as a product of two matrices, when its factors fall into two operands: one whose axes another has joins that one.
-std::optional<Contraction> contraction_of(const Diagram& diagram, const Kernel& kernel, const Statement& s) {
+std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKernel& kernel, const Compute& s,
+                                          const std::set<VariableId>& loaded) {
     if (!s.reduce || *s.reduce != ReduceOp::sum) return std::nullopt;
     std::vector<Expr> factors;
     collect_factors(s.body, factors);
@@ -123,11 +127,11 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const Kernel& 
     if (operands.size() != 2) return std::nullopt;
     Contraction c;
     for (const AxisId axis : s.reduce_axes) {
-        if (!is_among(operands[0], axis) || !is_among(operands[1], axis)) return std::nullopt;
+        if (!contains(operands[0], axis) || !contains(operands[1], axis)) return std::nullopt;
         c.k.push_back(axis);
     }
-    for (const AxisId axis : diagram.array(s.target).axes) {
-        const bool first = is_among(operands[0], axis), second = is_among(operands[1], axis);
+    for (const AxisId axis : diagram.array(kernel.variables[at(s.variable)].array).axes) {
+        const bool first = contains(operands[0], axis), second = contains(operands[1], axis);
         (first && second ? c.batch : first ? c.m : c.n).push_back(axis);
     }
     if (c.m.empty() || c.n.empty()) return std::nullopt;
@@ -136,31 +140,46 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const Kernel& 
         if (widest > 0) break;
         visit(s.body, [&](const Expr& e) {
             const auto* r = as<Read>(e);
-            if (!r || (in_memory && !is_among(kernel.inputs, r->array))) return;
-            const DType type = diagram.array(r->array).type;
+            if (!r || (in_memory && !loaded.contains(r->array))) return;
+            const DType type = kernel.variables[at(r->array)].memory_type;
             if (bytes(type) > widest) widest = bytes(type), c.type = type;
         });
     }
     return c;
 }
 
-StatementWork work_of(const Diagram& diagram, const Kernel& kernel, const Statement& s, int stage, bool in_loop) {
-    StatementWork work{stage,
-                       in_loop,
-                       s.target,
-                       diagram.array(s.target).axes,
-                       s.reduce_axes,
-                       {},
-                       s.carry != nullptr,
-                       {},
-                       contraction_of(diagram, kernel, s)};
+/// The arrays that the statement reads, those among them that say where others lie too.
+std::vector<OperandRead> operands_of(const TileKernel& kernel, const Compute& s) {
+    std::vector<OperandRead> operands;
+    const auto add = [&](ArrayId array, const std::vector<Index>& dims) {
+        const bool known = std::any_of(operands.begin(), operands.end(),
+                                       [&](const OperandRead& o) { return o.array == array && o.dims == dims; });
+        if (!known) operands.push_back({array, dims, axes_of(dims)});
+    };
     visit(s.body, [&](const Expr& e) {
         const auto* r = as<Read>(e);
         if (!r) return;
-        const bool known = std::any_of(work.operands.begin(), work.operands.end(),
-                                       [&](const OperandRead& o) { return o.array == r->array && o.dims == r->indices; });
-        if (!known) work.operands.push_back({r->array, r->indices, axes_of(r->indices)});
+        const Variable& v = kernel.variables[at(r->array)];
+        const std::vector<Index> indices = v.gathers.empty() ? r->indices : array_indices(kernel, v);
+        visit(read(v.array, indices), [&](const Expr& part) {
+            if (const auto* element = as<Read>(part)) add(element->array, element->indices);
+        });
     });
+    return operands;
+}
+
+StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Compute& s, int loop, AxisId stream,
+                      const std::set<VariableId>& loaded) {
+    const ArrayId target = kernel.variables[at(s.variable)].array;
+    StatementWork work{loop,
+                       stream,
+                       target,
+                       diagram.array(target).axes,
+                       s.reduce_axes,
+                       operands_of(kernel, s),
+                       s.carry != nullptr,
+                       {},
+                       contraction_of(diagram, kernel, s, loaded)};
     if (s.reduce && lies_at_an_end(*s.reduce, s.body)) return work;
     Counter counter;
     counter.count(s.body);
@@ -191,15 +210,29 @@ std::string_view name(OpKind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
-std::vector<StatementWork> statement_work(const Diagram& diagram, const Kernel& kernel) {
+std::vector<StatementWork> statement_work(const Diagram& diagram, const TileKernel& kernel) {
+    std::set<VariableId> loaded;
+    for_each_statement(kernel.body, [&](const TileStatement& s) {
+        if (const auto* load = std::get_if<Load>(&s)) loaded.insert(load->variable);
+    });
     std::vector<StatementWork> work;
-    for (int stage = 0; stage < static_cast<int>(kernel.stages.size()); ++stage) {
-        const Stage& what = kernel.stages[static_cast<std::size_t>(stage)];
-        const auto* block = std::get_if<Block>(&what);
-        for (const Statement& s : block ? block->statements : std::get<Loop>(what).body)
-            work.push_back(work_of(diagram, kernel, s, stage, !block));
-    }
+    int loops = 0;
+    const auto walk = [&](const auto& self, const std::vector<TileStatement>& list, int loop, AxisId stream) -> void {
+        for (const TileStatement& s : list) {
+            if (const auto* compute = std::get_if<Compute>(&s))
+                work.push_back(work_of(diagram, kernel, *compute, loop, stream, loaded));
+            if (const auto* inner = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+                const int id = loops++;
+                self(self, (*inner)->body, id, (*inner)->is_sub ? stream : (*inner)->axis);
+            }
+        }
+    };
+    walk(walk, kernel.body, -1, -1);
     return work;
+}
+
+std::vector<StatementWork> statement_work(const Derived& derived, const Kernel& kernel) {
+    return statement_work(derived.diagram, expand(derived, kernel));
 }
 
 double WorkTotals::flops() const {
@@ -220,7 +253,7 @@ WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWor
     for (const StatementWork& s : work)
         for (const OpCount& op : s.ops) {
             std::int64_t& total = totals.by_kind[static_cast<std::size_t>(op.kind)];
-            total = saturating_add(total, saturating_mul(op.count, counter.points(op.axes, s.in_loop ? s.stage : -1)));
+            total = saturating_add(total, saturating_mul(op.count, counter.points(op.axes, s.loop)));
         }
     return totals;
 }

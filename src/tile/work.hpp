@@ -48,8 +48,8 @@ struct Contraction {
 };
 
 struct StatementWork {
-    int stage = 0;
-    bool in_loop = false;
+    int loop = -1;       ///< into Liveness::loops: that in whose iterations it runs, or -1
+    AxisId stream = -1;  ///< of the stream in whose chunks it runs, or -1
     ArrayId target = -1;
     std::vector<AxisId> target_axes, reduce_axes;
     std::vector<OperandRead> operands;  ///< of the body, each once
@@ -58,7 +58,8 @@ struct StatementWork {
     std::optional<Contraction> contraction;  ///< its multiply-adds are the ops of kind fma over m, n, k and batch
 };
 
-std::vector<StatementWork> statement_work(const Diagram& diagram, const Kernel& kernel);
+std::vector<StatementWork> statement_work(const Diagram& diagram, const TileKernel& kernel);
+std::vector<StatementWork> statement_work(const Derived& derived, const Kernel& kernel);
 
 /// Operations by kind over a launch, saturating at 2^62.
 struct WorkTotals {

@@ -78,7 +78,7 @@ std::string difference(const Diagram& source, const Values& reference, const Dia
     return "";
 }
 
-std::string describe(const LevelCounts& c) {
+std::string describe(const Counts& c) {
     std::string out = fmt::format("{} groups, {} loaded, {} stored, {} held at most;", c.groups, c.loaded, c.stored,
                                   c.peak_memory);
     for (const ArrayCount& a : c.arrays) out += fmt::format(" array {}: {} + {}", a.array, a.loaded, a.stored);
@@ -143,8 +143,8 @@ bool depends_on_place(const Liveness& live, const Extents& extents) {
 }
 
 std::string check_kernel(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                         const std::vector<TileSizes>& levels, const std::vector<LevelCounts>& counted, Coverage& seen) {
-    const std::vector<LevelCounts> model = nested_costs(derived, kernel, extents, levels);
+                         const std::vector<TileSizes>& levels, const std::vector<Counts>& counted, Coverage& seen) {
+    const std::vector<Counts> model = nested_costs(derived, kernel, extents, levels);
     std::vector<AxisId> grouped;
     for (const AxisId axis : kernel.group_axes)
         if (levels.back().group[at(axis)] > 0) grouped.push_back(axis);

@@ -44,7 +44,7 @@ double brute_force(const Found& f, double memory) {
     TileSizes tiles{std::vector<std::int64_t>(f.extents.size(), 0), std::vector<std::int64_t>(f.extents.size(), 0)};
     for (std::size_t i = 0; i < 2; ++i) tiles.group[at(cost.grouped[i])] = best.at(i);
     for (const AxisId axis : cost.streamed) tiles.stream[at(axis)] = 1;
-    const ExactCosts counted = exact_costs(f.derived, f.derived.kernels.back(), f.extents, tiles);
+    const Counts counted = exact_costs(f.derived, f.derived.kernels.back(), f.extents, tiles);
     EXPECT_DOUBLE_EQ(static_cast<double>(counted.transfers()), fewest);
     return fewest;
 }

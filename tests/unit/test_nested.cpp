@@ -26,7 +26,7 @@ std::vector<TileSizes> sizes_of(const Example& e, const std::vector<Level>& leve
 }
 
 /// The counts of the first kernel, the same by formula and by moving the values.
-std::vector<LevelCounts> counts(const Example& e, const std::vector<Level>& levels) {
+std::vector<Counts> counts(const Example& e, const std::vector<Level>& levels) {
     const std::vector<TileSizes> sizes = sizes_of(e, levels);
     const auto model = nested_costs(e.derived, e.derived.kernels[0], e.extents, sizes);
     Values values = random_inputs(e.derived.diagram, e.extents, 1), expected = values;

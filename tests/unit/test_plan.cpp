@@ -80,7 +80,7 @@ Extents large(const Derived& d, std::int64_t head) {
 
 /// M and H of the plan are those of the exact counts, and M fits three quarters of L2.
 void expect_consistent(const Derived& d, const Extents& e, const KernelPlan& plan) {
-    const ExactCosts costs = exact_costs(d, d.kernels[0], e, plan.scheduled.sizes);
+    const Counts costs = exact_costs(d, d.kernels[0], e, plan.scheduled.sizes);
     EXPECT_EQ(plan.memory_values, static_cast<double>(costs.peak_memory));
     EXPECT_EQ(plan.time.transfers, static_cast<double>(costs.transfers()));
     EXPECT_LE(static_cast<double>(plan.scheduled.memory_bytes()), 0.75 * (1 << 20));

@@ -187,4 +187,11 @@ inline SizedProgram program_for(const Example& e, const Sizes& group, const Size
     return program_with(e.derived, e.extents, group, stream);
 }
 
+/// Values of the array that were moved.
+inline std::int64_t moved(const Example& e, const Counts& counts, const std::string& array) {
+    for (const ArrayCount& a : counts.arrays)
+        if (e.derived.diagram.array(a.array).name == array) return a.loaded + a.stored;
+    return 0;
+}
+
 }  // namespace napkin::tile_examples

@@ -182,8 +182,8 @@ Json measured_json(const Measured& m) {
             {"name", m.compilation.plan.kernels[i].schedule().kernel},
             {"predicted", {{"transfers_values", r.predicted_transfers[i]}, {"memory_values", r.predicted_memory[i]}}}};
         if (!r.counted.empty()) {
-            kernel["counted"] = {{"transfers_values", r.counted[i].transfers_loaded + r.counted[i].transfers_stored},
-                                 {"memory_values", r.counted[i].peak_values},
+            kernel["counted"] = {{"transfers_values", r.counted[i].transfers()},
+                                 {"memory_values", r.counted[i].peak_memory},
                                  {"groups", r.counted[i].groups},
                                  {"chunks_run", r.counted[i].chunks_run},
                                  {"chunks_skipped", r.counted[i].chunks_skipped}};

@@ -125,21 +125,14 @@ std::string transfers_text(const Measured& m, bool color) {
         const std::string which = m.compilation.plan.kernels.size() > 1
                                       ? " of " + m.compilation.plan.kernels[i].schedule().kernel
                                       : "";
-        const auto row = [&](const std::string& what, double predicted, std::optional<std::int64_t> counted,
-                             const std::string& meaning) {
-            const std::string verdict = !counted                                     ? ""
-                                        : static_cast<double>(*counted) == predicted ? green("equal", color)
-                                                                                     : red("DIFFERENT", color);
-            rows.push_back({what + which, count_text(predicted),
-                            counted ? count_text(static_cast<double>(*counted)) : "not counted", verdict, meaning});
+        const auto row = [&](const char* what, double predicted, std::int64_t values, const char* meaning) {
+            const auto counted = static_cast<double>(values);
+            rows.push_back({what + which, count_text(predicted), count_text(counted),
+                            counted == predicted ? green("equal", color) : red("DIFFERENT", color), meaning});
         };
-        std::optional<std::int64_t> moved, held;
-        if (!m.report.counted.empty()) {
-            moved = m.report.counted[i].transfers_loaded + m.report.counted[i].transfers_stored;
-            held = m.report.counted[i].peak_values;
-        }
-        row("H", m.report.predicted_transfers[i], moved, "values to and from memory");
-        row("M", m.report.predicted_memory[i], held, "values that a core holds");
+        const Counts& counted = m.report.counted[i];
+        row("H", m.report.predicted_transfers[i], counted.transfers(), "values to and from memory");
+        row("M", m.report.predicted_memory[i], counted.peak_memory, "values that a core holds");
     }
     return table(rows, {1, 2});
 }
