@@ -42,6 +42,7 @@ public:
             atom.vectors = kernel_.schedule.panel_vectors;
         else
             atom.vectors = fitting_block(vectors, std::max(kernel_.schedule.panel_vectors, least_chains(atom)));
+        while (atom.vector_axis >= 0 && !takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
         choose_rows(atom);
         for (const AxisId a : targets_)
             if (a != atom.row_axis && (atom.across || a != atom.vector_axis)) atom.points.push_back(a);
@@ -57,6 +58,14 @@ public:
 
 private:
     [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[static_cast<std::size_t>(axis)].tile; }
+
+    [[nodiscard]] bool takes_blocks(AxisId axis, std::int64_t size) const {
+        return kernel_.takes_blocks(axis, step_.scope, size);
+    }
+    /// The least block of vectors along the axis: along the kernel's own they have a panel.
+    [[nodiscard]] std::int64_t least_block(AxisId axis, bool reduces) const {
+        return axis == kernel_.schedule.vector_axis && !reduces ? kernel_.panel() : kernel_.lanes;
+    }
 
     [[nodiscard]] bool stores_along(AxisId axis) const {
         const int inner = kernel_.place(compute_.variable).innermost;
@@ -79,13 +88,13 @@ private:
 
     void choose_vector_axis(Atom& atom) const {
         const AxisId own = kernel_.schedule.vector_axis;
-        if (own >= 0 && stores_along(own)) {
+        if (own >= 0 && stores_along(own) && takes_blocks(own, least_block(own, false))) {
             atom.vector_axis = own;
             return;
         }
         double best = 1 + static_cast<double>(reads_.size());  // scalar code
         const auto consider = [&](AxisId axis, bool reduces) {
-            if (tile(axis) < 2) return;
+            if (tile(axis) < 2 || !takes_blocks(axis, least_block(axis, reduces))) return;
             if (const double c = cost(axis, reduces); c < best)
                 best = c, atom.vector_axis = axis, atom.across = reduces;
         };
@@ -132,7 +141,9 @@ private:
         std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
         rows = std::max<std::int64_t>(rows, 1);
-        atom.rows = static_cast<int>(fitting_rows(atom.row_axis, rows));
+        rows = fitting_rows(atom.row_axis, rows);
+        while (!takes_blocks(atom.row_axis, rows)) --rows;
+        atom.rows = static_cast<int>(rows);
         if (atom.rows == 1) atom.row_axis = -1;
     }
 

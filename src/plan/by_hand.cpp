@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <set>
 
+#include "tile/expand.hpp"
+#include "tile/subloops.hpp"
+
 namespace napkin {
 namespace {
 class Checker {
 public:
     Checker(const Derived& derived, const Extents& extents)
-        : diagram_(derived.diagram), kernels_(derived.kernels), extents_(extents) {
+        : derived_(derived), diagram_(derived.diagram), kernels_(derived.kernels), extents_(extents) {
         for (const Kernel& kernel : kernels_) {
             for (const AxisId axis : kernel.group_axes) add(groupable_, axis);
             for (const Stage& stage : kernel.stages)
@@ -20,6 +23,10 @@ public:
 
     Result<HandChoices> run(const std::vector<ScheduleItem>& items) {
         for (const ScheduleItem& item : items) check(item);
+        for (const auto& [axis, item] : choices_.subloop)
+            if (choices_.group.contains(axis))
+                error("no-subloop", item, fmt::format("{} is cut into groups and by a subloop", item.axis),
+                      "one of the two", fmt::format("leave 'group {}' or 'subloop {}' out", item.axis, item.axis));
         if (!errors_.empty()) return std::move(errors_);
         return std::move(choices_);
     }
@@ -43,7 +50,7 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        static const std::vector<std::string> own{"group", "stream", "threads", "rows", "vectors", "vector"},
+        static const std::vector<std::string> own{"group", "stream", "subloop", "threads", "rows", "vectors", "vector"},
             others{"form"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
@@ -58,15 +65,13 @@ private:
         } else if (item.kind == "vector") {
             check_vector(item);
         } else if (item.kind == "subloop") {
-            error("unsupported-choice", item,
-                  fmt::format("subloop {} cuts nothing: no kernel has a loop inside of its stream", item.axis),
-                  "one of group, stream, threads, vector, vectors, rows, form", "leave the line out");
+            check_subloop(item);
         } else if (!contains(others, item.kind)) {
             std::vector<std::string> kinds = own;
             kinds.insert(kinds.end(), others.begin(), others.end());
             const std::string near = nearest_name(item.kind, kinds);
             error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),
-                  "one of group, stream, threads, vector, vectors, rows, form",
+                  "one of group, stream, subloop, threads, vector, vectors, rows, form",
                   near.empty() ? "" : fmt::format("did you mean '{}'?", near));
         }
     }
@@ -111,20 +116,37 @@ private:
                 fmt::format("{} cannot be {}: {}", item.axis, group ? "grouped" : "streamed", obstacle(item, *axis)),
                 fmt::format("one of {}", list(legal)), hint);
         }
-        if (!item.value) {
-            // `stream x` alone asks the derivation for a loop, and leaves its chunk to the model.
-            if (group)
-                error("missing-value", item, fmt::format("group {} has no size", item.axis),
-                      fmt::format("group {} = 1 … {}", item.axis, extent(*axis)));
-            return;
-        }
-        if (*item.value < 1 || *item.value > extent(*axis))
+        // `stream x` alone asks the derivation for a loop, and leaves its chunk to the model.
+        if (item.value || group) take_size(item, *axis, into);
+    }
+
+    /// At least one reduction must be cut: what `subloop` names in vain is said, with why the first reduction along the axis is not.
+    void check_subloop(const ScheduleItem& item) {
+        const auto axis = find_axis(item, item.axis);
+        if (!axis) return;
+        std::string why;
+        for (const Kernel& kernel : kernels_)
+            if (const SubloopsOver cut = with_subloops_over(diagram_, expand(derived_, kernel), *axis); cut.num_cut > 0)
+                return take_size(item, *axis, choices_.subloop);
+            else if (why.empty())
+                why = cut.refusal;
+        error("no-subloop", item,
+              fmt::format("subloop {} cuts nothing: {}", item.axis,
+                          why.empty() ? "no kernel reduces over it or along it" : why),
+              "an axis along which a reduction alone loads", "leave the line out");
+    }
+
+    void take_size(const ScheduleItem& item, AxisId axis, std::map<AxisId, ScheduleItem>& into) {
+        if (!item.value)
+            return error("missing-value", item, fmt::format("{} {} has no size", item.kind, item.axis),
+                         fmt::format("{} {} = 1 … {}", item.kind, item.axis, extent(axis)));
+        if (*item.value < 1 || *item.value > extent(axis))
             return error(
                 "size-out-of-range", item,
-                fmt::format("{} {} = {}, but {} has {} values", item.kind, item.axis, *item.value, item.axis, extent(*axis)),
-                fmt::format("1 … {}", extent(*axis)),
-                fmt::format("the nearest legal size is {}", std::clamp<std::int64_t>(*item.value, 1, extent(*axis))));
-        into[*axis] = item;
+                fmt::format("{} {} = {}, but {} has {} values", item.kind, item.axis, *item.value, item.axis, extent(axis)),
+                fmt::format("1 … {}", extent(axis)),
+                fmt::format("the nearest legal size is {}", std::clamp<std::int64_t>(*item.value, 1, extent(axis))));
+        into[axis] = item;
     }
 
     void check_number(const ScheduleItem& item, std::optional<ScheduleItem>& into, std::int64_t most) {
@@ -149,6 +171,7 @@ private:
         choices_.vector = item;
     }
 
+    const Derived& derived_;
     const Diagram& diagram_;
     const std::vector<Kernel>& kernels_;
     const Extents& extents_;

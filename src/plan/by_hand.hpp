@@ -12,13 +12,13 @@
 namespace napkin {
 
 struct HandChoices {
-    std::map<AxisId, ScheduleItem> group, stream;  ///< with a value
+    std::map<AxisId, ScheduleItem> group, stream, subloop;  ///< with a value
     std::optional<ScheduleItem> threads, rows, vectors, vector;
     AxisId vector_axis = -1;  ///< where `vector` is set; -1: scalar code
 };
 
 /// Later items override earlier ones of the same kind and axis. Kinds that other passes own are let through.
-/// Errors: unknown-choice, unknown-axis (nearest names), not-groupable and not-streamed (why, and what is), missing-value,
+/// Errors: unknown-choice, unknown-axis (nearest names), not-groupable, not-streamed and no-subloop (why, and what is), missing-value,
 /// size-out-of-range (nearest legal size).
 Result<HandChoices> hand_choices(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
 

@@ -17,6 +17,7 @@
 #include "support/numbers.hpp"
 #include "support/result.hpp"
 #include "tile/expand.hpp"
+#include "tile/subloops.hpp"
 
 namespace napkin {
 namespace {
@@ -135,6 +136,8 @@ private:
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
         s.threads = {threads_, "", hand_.threads.has_value()};
+        for (const CoreLoop& loop : model_.live().loops)
+            if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
         s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
         return s;
     }
@@ -157,6 +160,7 @@ private:
     [[nodiscard]] KernelSchedule ordinary(const Shape& shape) const {
         KernelSchedule s = schedule_of(shape);
         for (const AxisId axis : model_.kernel().group_axes) {
+            if (has_subloop(axis)) continue;
             if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
                 s.group[axis] = {*found->second.value, "", true};
             } else if (!contains(model_.kernel().recompute_axes, axis)) {
@@ -233,7 +237,14 @@ private:
         return std::nullopt;
     }
 
+    /// Subloops cut the whole axis.
+    [[nodiscard]] bool has_subloop(AxisId axis) const {
+        const auto& loops = model_.live().loops;
+        return std::any_of(loops.begin(), loops.end(), [&](const CoreLoop& l) { return l.is_sub && l.axis == axis; });
+    }
+
     void add_group(AxisId axis) {
+        if (has_subloop(axis)) return;
         Dimension d{axis, false, {}, false};
         if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
             d.sizes = {*found->second.value};
@@ -512,6 +523,7 @@ Result<HandChoices> with_file(const HandChoices& hand, const Derived& derived, c
     const SourceRange range{file, 0, 0};
     const auto name = [&](AxisId axis) { return derived.diagram.axis(axis).name; };
     for (const auto& [axis, choice] : given.group) items.push_back({"group", name(axis), choice.value, "", range});
+    for (const auto& [axis, choice] : given.subloop) items.push_back({"subloop", name(axis), choice.value, "", range});
     for (const auto& [axis, choice] : given.stream) items.push_back({"stream", name(axis), choice.value, "", range});
     if (given.threads.by_hand) items.push_back({"threads", "", given.threads.value, "", range});
     if (given.rows.by_hand) items.push_back({"rows", "", given.rows.value, "", range});
@@ -525,10 +537,17 @@ Result<HandChoices> with_file(const HandChoices& hand, const Derived& derived, c
     HandChoices out = hand;
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
     for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
+    for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
     for (const auto field : {&HandChoices::threads, &HandChoices::rows, &HandChoices::vectors, &HandChoices::vector})
         if ((*checked).*field) out.*field = (*checked).*field;
     if (checked->vector) out.vector_axis = checked->vector_axis;
     return out;
+}
+
+template <class Choices>
+TileKernel with_subloops_over(const Diagram& diagram, TileKernel kernel, const Choices& by_axis) {
+    for (const auto& [axis, choice] : by_axis) kernel = with_subloops_over(diagram, std::move(kernel), axis).kernel;
+    return kernel;
 }
 
 Diagnostic broken(const std::string& message, const std::shared_ptr<const Source>& file) {
@@ -553,8 +572,15 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
 
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
-    const auto program = std::make_shared<const TileProgram>(
-        sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
+    TileProgram tiles = sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size()));
+    for (TileKernel& kernel : tiles.kernels)
+        kernel = with_subloops_over(tiles.diagram, std::move(kernel), hand->subloop);
+    // The file names the statements of kernels whose subloops it names itself.
+    if (options.file)
+        if (const auto parsed = parse_schedules(options.file, tiles))
+            for (std::size_t k = 0; k < tiles.kernels.size(); ++k)
+                tiles.kernels[k] = with_subloops_over(tiles.diagram, std::move(tiles.kernels[k]), (*parsed)[k].subloop);
+    const auto program = std::make_shared<const TileProgram>(std::move(tiles));
     std::vector<KernelSchedule> given(derived.kernels.size());
     if (options.file) {
         auto parsed = parse_schedules(options.file, *program);
@@ -565,7 +591,7 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
         const auto of_kernel = with_file(*hand, derived, derived.kernels[k], extents, given[k], options.file);
         if (!of_kernel) return of_kernel.errors();
-        const Simulator model(derived, derived.kernels[k], extents, machine);
+        const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
         auto chosen = KernelChooser(program, k, model, *of_kernel, options, given[k]).run();
         if (!chosen) {
             errors.insert(errors.end(), chosen.errors().begin(), chosen.errors().end());

@@ -33,6 +33,7 @@ public:
     std::string run() {
         for (const auto& [axis, choice] : s_.group) row("group " + name(axis), choice);
         for (const auto& [axis, choice] : s_.stream) row("stream " + name(axis), choice);
+        for (const auto& [axis, choice] : s_.subloop) row("subloop " + name(axis), choice);
         row("threads", s_.threads);
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
         rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});
@@ -214,6 +215,9 @@ private:
         } else if (take("stream")) {
             const AxisId a = axis();
             schedule().stream[a] = choice();
+        } else if (take("subloop")) {
+            const AxisId a = axis();
+            schedule().subloop[a] = choice();
         } else if (take("threads")) {
             schedule().threads = choice();
         } else if (take("vector axis")) {
@@ -231,7 +235,7 @@ private:
             parse_place(named(variable_names(kernel()), "unknown-variable", "variable"));
         } else if (!take("transfers H") && !take("memory M") && !take("arena") && !take("predicted")) {
             fail("bad-schedule", "an unknown field",
-                 "group, stream, threads, vector axis, panel vectors, rows, atom or place");
+                 "group, stream, subloop, threads, vector axis, panel vectors, rows, atom or place");
         }
     }
 

@@ -158,7 +158,8 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
         if (compute->variable == id) return false;
         for (const Read* r : reads_of(*compute)) {
             if (r->array != id) continue;
-            fits = kernel.atom(step).run >= 0 && r->indices == variable.dims;
+            const bool whole = kernel.span(axis, step.scope).tile == kernel.span(axis, kernel.layout(id).scope).tile;
+            fits = kernel.atom(step).run >= 0 && r->indices == variable.dims && whole;
             if (!fits) return false;
         }
     }
@@ -210,6 +211,10 @@ private:
             report("{} fills vectors along {}, along which its values do not lie beside each other", name,
                    axis_name(a.vector_axis));
         std::vector<AxisId> points = a.points, reduced = a.reduced;
+        for (const AxisId axis : {a.vector_axis, a.row_axis})
+            if (axis >= 0 && !k_.takes_blocks(axis, step.scope, k_.block_size(a, axis)))
+                report("the subloop over {} has parts of {}, which blocks of {} do not cut without a remainder for {}",
+                       axis_name(axis), k_.span(axis, step.scope).tile, k_.block_size(a, axis), name);
         if (a.vector_axis >= 0) (a.across ? reduced : points).push_back(a.vector_axis);
         if (a.row_axis >= 0) points.push_back(a.row_axis);
         check_axes(name, "points", points, targets);

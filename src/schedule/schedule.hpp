@@ -60,8 +60,9 @@ struct Place {
 /// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its variables.
 struct KernelSchedule {
     std::string kernel;
-    std::map<AxisId, Choice> group;   ///< group sizes; an axis that is missing is not grouped
-    std::map<AxisId, Choice> stream;  ///< sizes of chunks
+    std::map<AxisId, Choice> group;    ///< group sizes; an axis that is missing is not grouped
+    std::map<AxisId, Choice> stream;   ///< sizes of chunks
+    std::map<AxisId, Choice> subloop;  ///< sizes of the parts of a statement
     Choice threads{1, "", false};
     AxisId vector_axis = -1;  ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;

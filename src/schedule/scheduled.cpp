@@ -40,6 +40,8 @@ private:
         Scope inner = kernel_.scope(scope);
         inner[static_cast<std::size_t>(loop.axis)] = span_of(chunk_of(loop, kernel_.sizes, kernel_.extents),
                                                              kernel_.extent(loop.axis));
+        inner[static_cast<std::size_t>(loop.axis)].is_part = loop.is_sub &&
+                                                             inner[static_cast<std::size_t>(loop.axis)].begins;
         kernel_.scopes.push_back(std::move(inner));
         const LoopRef ref{static_cast<int>(kernel_.loops.size())};
         kernel_.loops.push_back({&loop, static_cast<int>(kernel_.scopes.size()) - 1, {}});
@@ -196,6 +198,9 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     for (const AxisId axis : out.kernel->group_axes)
         if (const auto found = out.schedule.group.find(axis); found != out.schedule.group.end())
             out.sizes.group[static_cast<std::size_t>(axis)] = std::min(found->second.value, out.extent(axis));
+    out.sizes.sub.assign(num_axes, 0);
+    for (const auto& [axis, choice] : out.schedule.subloop)
+        out.sizes.sub[static_cast<std::size_t>(axis)] = std::min(choice.value, out.extent(axis));
     for (const auto& [axis, choice] : out.schedule.stream)
         out.sizes.stream[static_cast<std::size_t>(axis)] = std::min(choice.value, out.extent(axis));
     Scope group(num_axes);

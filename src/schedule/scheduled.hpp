@@ -25,6 +25,8 @@ struct VectorUnit {
 struct Span {
     std::int64_t tile = 1, padded = 1;
     bool begins = false, ragged = false;
+    /// A subloop cuts it. Tiles of the whole axis are then read and written in parts, which blocks must not leave.
+    bool is_part = false;
 };
 using Scope = std::vector<Span>;  ///< by AxisId
 
@@ -125,6 +127,10 @@ struct ScheduledKernel {
     [[nodiscard]] std::int64_t num_groups() const;
     /// Values of the axis that one pass of its loop in the atom covers.
     [[nodiscard]] std::int64_t block_size(const Atom& atom, AxisId axis) const;
+    /// Whether blocks of as many values may stand along the axis.
+    [[nodiscard]] bool takes_blocks(AxisId axis, int at_scope, std::int64_t size) const {
+        return !span(axis, at_scope).is_part || span(axis, at_scope).tile % size == 0;
+    }
 };
 
 struct ScheduledProgram {

@@ -46,9 +46,10 @@ struct Simulator::Block {
     }
 };
 
-Simulator::Simulator(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine)
-    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), live_(liveness(derived, kernel, &extents)) {
-    work_ = statement_work(derived, kernel);
+Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
+                     const Machine& machine)
+    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), live_(liveness(tiles)) {
+    work_ = statement_work(derived.diagram, tiles);
     for (const CoreVariable& v : live_.variables)
         if (derived.diagram.array(v.array).type == DType::f64) type_ = DType::f64;
     lanes_ = std::max<std::int64_t>(1, machine.lanes(type_));

@@ -35,7 +35,9 @@ struct Simulation {
 /// Everything about a kernel on a machine that does not depend on its schedule; simulations of many schedules share it.
 class Simulator {
 public:
-    Simulator(const Derived& derived, const Kernel& kernel, const Extents& extents, const Machine& machine);
+    /// `tiles`: the kernel's tile program, with numbers in place of sizes.
+    Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
+              const Machine& machine);
     Simulator(const Simulator&) = delete;  // parts of it point to others
     Simulator& operator=(const Simulator&) = delete;
 

@@ -68,16 +68,19 @@ void Arithmetic::run(const Compute& compute, const Tile& tile, std::vector<Buffe
     const Variable& v = kernel_.variables[at(compute.variable)];
     Buffer& target = buffers[at(compute.variable)];
     if (!target.alive) place(target, v.dims, tile, v.memory_type);
-    // What is computed again must cover the tile that it covered before.
-    internal_check(is_placed(target, v.dims, tile), "interpret: a variable's tile changes");
-    // Apart from the target, whose old values may still be read.
-    Column result = Column::unset(v.memory_type, target.data.size());
+    // Apart from the target, whose old values may still be read, and of which a subloop computes a part.
+    Buffer part;
+    place(part, v.dims, tile, v.memory_type);
+    Column& result = part.data;
     point_ = tile.begin;
     if (c.kind == Kind::real)
         run_points<double>(compute, c, tile, result);
     else
         run_points<std::int64_t>(compute, c, tile, result);
-    target.data = std::move(result);
+    if (is_placed(target, v.dims, tile))
+        target.data = std::move(result);
+    else
+        store_box(part, target);
 }
 
 template <class Cell>

@@ -59,8 +59,8 @@ void restrict_range(ChunkRange& range, std::int64_t base, std::int64_t c, std::i
 }
 
 /// The chunks of the loop that run in a group: those in which no form of the support is negative everywhere.
-ChunkRange chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
-                     std::int64_t s, std::int64_t x) {
+ChunkRange chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
+                     const std::vector<std::int64_t>& tile, std::int64_t s, std::int64_t x) {
     ChunkRange range{0, ceil_div(x, s)};
     for (const Affine& form : loop.support) {
         Wide base = form.constant;

@@ -317,9 +317,8 @@ void run_kernel(KernelRun& run) {
 }
 
 /// Runs every kernel over the outer levels that it is given.
-std::vector<std::vector<Counts>> run_program(const SizedProgram& program,
-                                             const std::vector<std::vector<TileSizes>>& outer, Values& values,
-                                             Precision precision) {
+std::vector<std::vector<Counts>> run_program(const SizedProgram& program, const std::vector<std::vector<TileSizes>>& outer,
+                                             Values& values, Precision precision) {
     internal_check(program.extents.size() == program.diagram.axes.size(),
                    "interpret: the extents are those of another diagram");
     internal_check(outer.size() == program.kernels.size(), "interpret: the levels are those of another program");

@@ -23,7 +23,7 @@ struct CoreVariable {
     bool loaded = false;  ///< from memory
     bool stored = false;  ///< to memory
     bool is_state = false;
-    int first = 0, last = 0;  ///< moments of the timeline between which it is alive, both included
+    int first = 0, last = 0;            ///< moments of the timeline between which it is alive, both included
     int first_step = 0, last_step = 0;  ///< the same in computations and loops that no loop contains
 };
 

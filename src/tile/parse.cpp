@@ -93,7 +93,7 @@ private:
         line().expect("kernel");
         program_.kernels.emplace_back();
         const std::vector<std::int64_t> whole(diagram_.axes.size(), 0);
-        program_.sizes.push_back({whole, whole});
+        program_.sizes.push_back({whole, whole, whole});
         kernel().name = std::string(line().rest());
         finish_line(true);
         if (has_line() && line().peek("variable")) {
@@ -200,10 +200,14 @@ private:
             return finish_line();
         }
         if (is_keyword && word == "for") {
-            line().expect("each"), line().expect("chunk"), line().expect("of");
+            line().expect("each");
             TileLoop loop;
+            loop.is_sub = line().take("part");
+            if (!loop.is_sub) line().expect("chunk");
+            line().expect("of");
             loop.axis = parse_axis(line(), names_);
-            set(program_.sizes.back().stream, loop.axis, parse_at_a_time());
+            TileSizes& sizes = program_.sizes.back();
+            set(loop.is_sub ? sizes.sub : sizes.stream, loop.axis, parse_at_a_time());
             if (line().take(",")) {
                 line().expect("skipped"), line().expect("where");
                 do {

@@ -81,6 +81,10 @@ private:
         return std::any_of(groups_.begin(), groups_.end(), [&](const auto& g) { return g.first == axis; });
     }
 
+    [[nodiscard]] bool is_cut_by_subloop(AxisId axis) const {
+        return std::any_of(loops_.begin(), loops_.end(), [&](const TileLoop* l) { return l->is_sub && l->axis == axis; });
+    }
+
     /// Cuts the axis into tiles of the size, clamped to what the other rules can go on with.
     void cut(AxisId axis, std::int64_t size, const char* what) {
         if (size < 1) report("the {} size of {} is {}, below 1", what, axis_name(axis), size);
@@ -243,14 +247,15 @@ private:
         for (const TileLoop* around : loops_)
             if (around->axis == loop->axis)
                 return report("the loop over {} stands inside a loop over {}", axis_name(loop->axis), axis_name(loop->axis));
-        if (is_grouped(loop->axis)) report("axis {} is both grouped and streamed", axis_name(loop->axis));
+        if (is_grouped(loop->axis) && !loop->is_sub)
+            report("axis {} is both grouped and streamed", axis_name(loop->axis));
         for (const Affine& form : loop->support)
             for (const auto& [axis, coefficient] : form.terms)
                 if (!is_axis(axis))
                     return report("the support of the loop over {} mentions axis {}, which does not exist",
                                   axis_name(loop->axis), axis);
         const Extent before = tile_;
-        cut(loop->axis, chunk_of(*loop, sizes_, program_.extents), "stream");
+        cut(loop->axis, chunk_of(*loop, sizes_, program_.extents), loop->is_sub ? "subloop" : "stream");
         loops_.push_back(loop.get());
         check_list(loop->body);
         loops_.pop_back();
@@ -283,7 +288,8 @@ private:
                    axis_name(loops_.back()->axis));
         for (std::size_t d = 0; d < v.dims.size(); ++d)
             for (const AxisId axis : v.dims[d].axes())
-                if (tile_[static_cast<std::size_t>(axis)] != life->second.tile[static_cast<std::size_t>(axis)])
+                if (tile_[static_cast<std::size_t>(axis)] != life->second.tile[static_cast<std::size_t>(axis)] &&
+                    !is_cut_by_subloop(axis))
                     report("{} was defined over another tile of {} than the one it is computed for", v.name,
                            axis_name(axis));
     }

@@ -15,6 +15,7 @@
 #include "run/tensor.hpp"
 #include "schedule/rules.hpp"
 #include "tile/expand.hpp"
+#include "tile/subloops.hpp"
 #include "tile/verify.hpp"
 
 namespace napkin::cpu_case {
@@ -135,8 +136,11 @@ std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& modu
 }  // namespace
 
 std::vector<KernelSchedule> random_schedules(const Derived& derived, const Extents& extents, std::uint64_t seed) {
-    std::mt19937_64 random(seed);
-    const auto pick = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
+    std::mt19937_64 random(seed), subloops(seed + 1);
+    const auto pick_with = [](auto& source, std::int64_t n) {
+        return static_cast<std::int64_t>(source() % static_cast<std::uint64_t>(n));
+    };
+    const auto pick = [&](std::int64_t n) { return pick_with(random, n); };
     std::vector<KernelSchedule> plan;
     for (const Kernel& kernel : derived.kernels) {
         KernelSchedule k;
@@ -151,6 +155,9 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
             if (pick(4) != 0) k.stream[static_cast<AxisId>(a)] = {1 + pick(extents[a]), "", false};
         if (pick(8) == 0 && !extents.empty())
             k.vector_axis = static_cast<AxisId>(pick(static_cast<std::int64_t>(extents.size())));
+        for (std::size_t a = 0; a < extents.size(); ++a)
+            if (pick_with(subloops, 3) == 0)
+                k.subloop[static_cast<AxisId>(a)] = {1 + pick_with(subloops, extents[a]), "", false};
         k.threads = {1 + pick(2), "", false};
         k.rows = {1 + pick(8), "", false};
         k.panel_vectors = static_cast<int>(1 + pick(3));
@@ -179,9 +186,17 @@ Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t see
     auto derived = derive(diagram);
     if (!derived) throw std::runtime_error(render(derived.errors()));
     c.derived = std::move(derived).value();
-    const auto chosen = schedules.empty() ? random_schedules(c.derived, extents, seed) : schedules;
-    const auto tiles = std::make_shared<const TileProgram>(
-        sized(expand(c.derived), extents, std::vector<TileSizes>(c.derived.kernels.size())));
+    auto chosen = schedules.empty() ? random_schedules(c.derived, extents, seed) : schedules;
+    TileProgram whole = sized(expand(c.derived), extents, std::vector<TileSizes>(c.derived.kernels.size()));
+    for (std::size_t k = 0; k < chosen.size(); ++k)
+        for (const auto& [axis, size] : chosen[k].subloop) {
+            SubloopsOver cut = with_subloops_over(whole.diagram, whole.kernels[k], axis);
+            if (cut.num_cut == 0) continue;
+            whole.kernels[k] = std::move(cut.kernel);
+            chosen[k].group.erase(axis);
+            ++c.num_subloops;
+        }
+    const auto tiles = std::make_shared<const TileProgram>(std::move(whole));
     std::vector<TileSizes> sizes;
     for (std::size_t k = 0; k < chosen.size(); ++k) {
         c.scheduled.kernels.push_back(complete(tiles, k, extents, chosen[k], {width.vector_bytes, width.vector_registers}));

@@ -26,9 +26,11 @@ struct Case {
     std::vector<Probe> probes{Probe::normal};  ///< the kinds of the inputs' values, one run each
     /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
     bool nan_is_open = true;
+    int num_subloops = 0;  ///< axes of kernels over which reductions are cut once more
 };
 
-/// Random schedules without atoms and places: which axes are grouped and streamed and how far, the vector axis, panel and rows.
+/// Random schedules without atoms and places: which axes are grouped, streamed and cut by subloops and how far, the vector axis, panel and
+/// rows.
 std::vector<KernelSchedule> random_schedules(const Derived& derived, const Extents& extents, std::uint64_t seed);
 
 /// Vectors that the compiler knows.

@@ -41,6 +41,9 @@ void check_batch(std::uint64_t batch, const RandomDiagramOptions& options) {
         const Diagram diagram = random_diagram(seed, options);
         cases.push_back(cpu_case::make_case(diagram, some_extents(diagram, seed), seed, fmt::format("k{}", seed)));
     }
+    int num_subloops = 0;
+    for (const cpu_case::Case& c : cases) num_subloops += c.num_subloops;
+    EXPECT_GT(num_subloops, 0);
     const auto failures = cpu_case::failures(cases);
     for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
 }
@@ -75,7 +78,11 @@ const Subject subjects[] = {
      "sizes h = 2, q = 113, x = 203, k = 40, d = 80\n",
      {"group h=1 group q=48 stream x=64 vector q rows 8 vectors 3 threads 2",
       "group h=1 group q=100 stream x=203 vector q rows 8 vectors 2",
-      "group h=2 group q=5 stream x=50 rows 4 vectors 2", "group q=3 stream x=64 vector d rows 8 vectors 3"}},
+      "group h=2 group q=5 stream x=50 rows 4 vectors 2", "group q=3 stream x=64 vector d rows 8 vectors 3",
+      "group h=1 group q=48 stream x=64 subloop k=7 vector q rows 8 vectors 3",
+      "group h=1 group q=48 stream x=50 subloop k=16 subloop d=7 vector q rows 8 vectors 1",
+      "group h=1 group q=20 stream x=64 subloop d=32 vector d rows 8 vectors 2",
+      "group q=3 stream x=64 subloop d=16 subloop k=9 vector d rows 8 vectors 3"}},
     {"attention to so few keys that a block holds them, inside of a loop over heads",
      "f(Q[h, q, k], K[h, x, k], V[h, x, d]) -> O[h, q, d]\n"
      "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
@@ -118,7 +125,8 @@ const Subject subjects[] = {
      "    Y[o, i] = sum(c, w) X[c, i + w] * F[o, c, w]\n"
      "sizes c = 5, o = 7, w = 3, i = 60, n = 62\n",
      {"group i=32 vector i rows 4 vectors 2", "group i=7 group o=3 vector o rows 2 vectors 1",
-      "group o=2 vector i rows 8 vectors 3", "vector o stream c=2 rows 4 vectors 1"}},
+      "group o=2 vector i rows 8 vectors 3", "vector o stream c=2 rows 4 vectors 1",
+      "group o=2 stream c=2 subloop w=2 vector i rows 8 vectors 1", "stream c=2 subloop i=16 rows 4 vectors 1"}},
     {"a reversed read",
      "f(X[n], F[w]) -> Y[i]\n"
      "    Y[i] = sum(w) X[i - w + 4] * F[w]\n"
@@ -155,6 +163,7 @@ std::vector<KernelSchedule> schedules_from(const Derived& derived, const std::st
             if (word == "group" && contains(kernel.group_axes, axis))
                 k.group[axis] = {std::stoll(value.substr(equals + 1)), "", true};
             if (word == "stream") k.stream[axis] = {std::stoll(value.substr(equals + 1)), "", true};
+            if (word == "subloop") k.subloop[axis] = {std::stoll(value.substr(equals + 1)), "", true};
             if (word == "vector") k.vector_axis = axis;
             if (word == "rows") k.rows = {std::stoll(value), "", true};
             if (word == "vectors") k.panel_vectors = std::stoi(value);

@@ -136,8 +136,7 @@ TEST(Cost, Dominance) {
 TEST(ExactCosts, Matmul) {
     const Derived m = hand::matmul();
     const Extents e = extents(m, {{"a", 10}, {"b", 7}, {"c", 9}});
-    const Counts costs = exact_costs(m, m.kernels[0], e,
-                                         tile_sizes(m, m.kernels[0], e, {{"a", 4}, {"c", 5}}, {{"b", 3}}));
+    const Counts costs = exact_costs(m, m.kernels[0], e, tile_sizes(m, m.kernels[0], e, {{"a", 4}, {"c", 5}}, {{"b", 3}}));
     EXPECT_EQ(costs.groups, 6);
     EXPECT_EQ(costs.loaded, 10 * 7 * 2 + 7 * 9 * 3);
     EXPECT_EQ(costs.stored, 90);
@@ -216,7 +215,8 @@ TEST(ExactCosts, AreWhatTheInterpreterCounts) {
             values[static_cast<std::size_t>(input)] = std::vector<double>(
                 static_cast<std::size_t>(count_values(m.diagram, input, e)), 0.5);
         const Counts counted = interpret(program_with(m, e, group, stream), values).at(0);
-        ASSERT_EQ(counted, exact_costs(m, kernel, e, tile_sizes(m, kernel, e, group, stream))) << kernel.name << " case " << i;
+        ASSERT_EQ(counted, exact_costs(m, kernel, e, tile_sizes(m, kernel, e, group, stream)))
+            << kernel.name << " case " << i;
     }
 }
 

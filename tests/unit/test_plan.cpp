@@ -8,6 +8,7 @@
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "tile/exact.hpp"
+#include "tile/verify.hpp"
 
 namespace napkin {
 namespace {
@@ -181,6 +182,45 @@ TEST(Plan, HandMadeChoicesAreKept) {
     EXPECT_EQ(of(scheduled, plan_of(scheduled, e, {item("group", "q", 64)}).schedule().group, "q").value, 64);
 }
 
+TEST(Plan, SubloopsHoldOperandsInParts) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const Extents e = large(d, 64);
+    const AxisId k_axis = d.diagram.find_axis("k").value(), d_axis = d.diagram.find_axis("d").value();
+    const std::vector<ScheduleItem> sizes{item("group", "q", 16), item("stream", "x", 512),
+                                          item("vector", "q", std::nullopt)};
+    const KernelPlan whole = plan_of(d, e, sizes);
+    std::vector<ScheduleItem> items = sizes;
+    items.push_back(item("subloop", "k", 7));
+    items.push_back(item("subloop", "d", 9));
+    const auto plan = choose_plan(d, e, avx512_machine(), items);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const KernelPlan& cut = plan->kernels[0];
+    EXPECT_THAT(verify(cut.scheduled), testing::IsEmpty());
+    EXPECT_THAT(verify(plan->tiles()), testing::IsEmpty());
+    EXPECT_EQ(cut.scheduled.sizes.sub[at(k_axis)], 7);
+    EXPECT_EQ(cut.scheduled.sizes.sub[at(d_axis)], 9);
+    const Counts counts = exact_costs(plan->tiles(), 0);
+    EXPECT_EQ(cut.memory_values, static_cast<double>(counts.peak_memory));
+    EXPECT_EQ(cut.time.transfers, static_cast<double>(counts.transfers()));
+    EXPECT_EQ(cut.time.transfers, whole.time.transfers) << "the same values, in parts";
+    EXPECT_LT(cut.memory_values, whole.memory_values);
+
+    // The printed plan, given as a file, is the same plan.
+    PlanOptions from_file;
+    from_file.file = std::make_shared<const Source>(Source{"plan", to_string(*plan)});
+    const auto again = choose_plan(d, e, avx512_machine(), {}, from_file);
+    ASSERT_TRUE(again.ok()) << render(again.errors());
+    EXPECT_EQ(again->kernels[0].scheduled.sizes, cut.scheduled.sizes);
+    EXPECT_EQ(again->kernels[0].memory_values, cut.memory_values);
+
+    // Along what it cuts, a group would be cut twice.
+    items.push_back(item("group", "d", 32));
+    const auto both = choose_plan(d, e, avx512_machine(), items);
+    ASSERT_FALSE(both.ok());
+    EXPECT_EQ(both.errors().at(0).code, "no-subloop");
+    EXPECT_THAT(both.errors().at(0).message, HasSubstr("d is cut into groups and by a subloop"));
+}
+
 TEST(Plan, HandMadeChoicesThatBreakARule) {
     const Derived d = hand::streamed({{"h"}, {}});
     const Extents e = large(d, 64);
@@ -208,9 +248,12 @@ TEST(Plan, HandMadeChoicesThatBreakARule) {
     r = refusal(d, e, item("treads", "", 2));
     EXPECT_EQ(r.code, "unknown-choice");
     EXPECT_THAT(r.hint, HasSubstr("'threads'"));
-    r = refusal(d, e, item("subloop", "k", 7));
-    EXPECT_EQ(r.code, "unsupported-choice");
-    EXPECT_THAT(r.message, HasSubstr("subloop k cuts nothing"));
+    r = refusal(d, e, item("subloop", "x", 7));
+    EXPECT_EQ(r.code, "no-subloop");
+    EXPECT_THAT(r.message, HasSubstr("subloop x cuts nothing"));
+    EXPECT_THAT(r.message, HasSubstr("a loop cuts x around it already"));
+    EXPECT_EQ(refusal(d, e, item("subloop", "k", std::nullopt)).code, "missing-value");
+    EXPECT_EQ(refusal(d, e, item("subloop", "k", 65)).code, "size-out-of-range");
 }
 
 TEST(Plan, MemoryLimitsHandMadeChoices) {

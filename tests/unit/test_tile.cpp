@@ -2,6 +2,7 @@
 // numbers worked out by hand.
 #include <gmock/gmock.h>
 
+#include "tile/subloops.hpp"
 #include "unit/tile_examples.hpp"
 
 namespace napkin::tile_examples {
@@ -122,6 +123,39 @@ TEST(Tile, ASecondLoopLoadsAgainAndStoresEachChunk) {
     EXPECT_EQ(c.chunks_run, 3 * 3 * 2);
     // Largest at `E = exp(A - mu)` of the first loop: mu, z, mu_old, A and E.
     EXPECT_EQ(c.peak_memory, 2 + 2 + 2 + 6 + 6);
+}
+
+/// The weighted mean whose accumulator is cut over d, and a product cut over what it sums.
+TEST(Tile, SubloopsCutWhatOneStatementLoads) {
+    const Example e = weighted_mean();
+    SizedProgram program = program_for(e, {{"q", 2}}, {{"x", 4}});
+    const auto variable = [&](const std::string& name) {
+        const auto& all = program.kernels[0].variables;
+        const auto is = [&](const Variable& v) { return v.name == name; };
+        return static_cast<VariableId>(std::find_if(all.begin(), all.end(), is) - all.begin());
+    };
+    const AxisId x = e.derived.diagram.find_axis("x").value(), d = e.derived.diagram.find_axis("d").value();
+    const auto cut = with_subloops(program.diagram, program.kernels[0], {{variable("U"), d}});
+    ASSERT_TRUE(cut.ok()) << render(cut.errors());
+    program.kernels[0] = *cut;
+    program.sizes[0].sub[static_cast<std::size_t>(d)] = 2;
+    EXPECT_THAT(verify(program), IsEmpty());
+    EXPECT_THAT(to_string(program), ::testing::HasSubstr("for each part of d (2 at a time):"));
+    Values values = random_inputs(e.derived.diagram, e.extents, 1);
+    const Counts c = interpret(program, values).at(0);
+    expect_outputs(e, defined(e), values, "interpreter");
+    EXPECT_EQ(moved(e, c, "V"), 11 * 3 * 4) << "the same values, in parts";
+    // At `U = …` only two of the three columns of V lie at the core; without them S or P would be the most.
+    EXPECT_EQ(c.peak_memory, std::max(10 + 16, 10 + 8 + 8 + 2));
+
+    const auto why_not = [&](const std::string& name, AxisId axis) {
+        return render(with_subloops(program.diagram, program.kernels[0], {{variable(name), axis}}).errors());
+    };
+    EXPECT_THAT(why_not("U", x), ::testing::HasSubstr("a loop cuts x around it already"));
+    EXPECT_THAT(why_not("U", d), ::testing::HasSubstr("a loop cuts d around it already"));
+    EXPECT_THAT(why_not("S", d), ::testing::HasSubstr("no reduction of the kernel computes it"));
+    EXPECT_THAT(why_not("z", d), ::testing::HasSubstr("it neither reduces over d nor has it"));
+    EXPECT_THAT(why_not("U", 0), ::testing::HasSubstr("it alone loads nothing along q"));
 }
 
 TEST(Tile, AnArrayOfAnEarlierKernelIsLoadedByPattern) {

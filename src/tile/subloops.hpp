@@ -1,0 +1,30 @@
+#pragma once
+// Subloops: a reduction inside of a stream is cut once more, over an axis that it reduces or that its target has, so that what it alone
+// loads lies at the core in parts.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/result.hpp"
+#include "tile/program.hpp"
+
+namespace napkin {
+
+/// The kernel with each of these reductions, and the loads that it alone needs, in a loop over the parts of the axis.
+///  - A reduced axis: the accumulator begins as the statement's carry, or as the operator's identity, and goes on from itself.
+///  - An axis of the target: each part computes a part of the target, which lies whole at the core.
+/// Of one statement reduced axes are the outer loops. Sizes are TileSizes::sub, by axis.
+/// Errors: no-subloop, where the statement is no reduction, has no such axis or is cut over it by a loop already, or loads nothing along it.
+Result<TileKernel> with_subloops(const Diagram& diagram, TileKernel kernel,
+                                 std::vector<std::pair<VariableId, AxisId>> subloops);
+
+/// What subloops over one axis make of a kernel.
+struct SubloopsOver {
+    TileKernel kernel;
+    int num_cut = 0;      ///< reductions
+    std::string refusal;  ///< why the first one that the axis concerns is not cut; "" where it concerns none
+};
+/// Every reduction over the axis, or along it, that can be cut is.
+SubloopsOver with_subloops_over(const Diagram& diagram, TileKernel kernel, AxisId axis);
+
+}  // namespace napkin
