@@ -274,10 +274,9 @@ KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const
         if (v.stored) move(v, true);
 
     const auto moments = held == HeldTiles::point_by_point ? held_point_by_point(diagram, kernel, live) : live.moments;
-    cost.memory = memory_columns(diagram, live, grouped, moments,
-                                 [&](const CoreVariable& v, const Moment&) -> std::int64_t {
-                                     return measure == Measure::bytes ? bytes(diagram.array(v.array).type) : 1;
-                                 });
+    cost.memory = memory_columns(diagram, live, grouped, moments, [&](const CoreVariable& v, const Moment&) -> std::int64_t {
+        return measure == Measure::bytes ? bytes(diagram.array(v.array).type) : 1;
+    });
     return cost;
 }
 

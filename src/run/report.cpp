@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/transfers.hpp"
 #include "derive/normal_form.hpp"
 #include "diagram/check_indices.hpp"
 #include "run/baseline.hpp"
@@ -12,11 +13,39 @@
 #include "run/contraction.hpp"
 #include "run/index_inputs.hpp"
 #include "run/measure.hpp"
+#include "support/ids.hpp"
 #include "tile/exact.hpp"
 
 namespace napkin {
 
 namespace {
+/// H and M of the formulas in letters with the sizes put in: as many groups as there are, and the largest tiles.
+std::pair<double, double> letters_at(const SizedProgram& program, std::size_t k) {
+    const TileSizes& sizes = program.sizes[k];
+    std::vector<AxisId> grouped;
+    for (const auto& [axis, size] : groups_of(program.kernels[k], sizes)) grouped.push_back(axis);
+    const KernelCost cost = symbolic_cost(program.diagram, program.kernels[k], grouped);
+    const auto evaluated = [&](const Size& formula, bool mean_group) {
+        return formula
+            .evaluate([&](Symbol symbol) -> std::optional<double> {
+                const std::size_t axis = at(symbol.axis());
+                const std::int64_t extent = program.extents[axis];
+                std::int64_t size = 0;
+                if (symbol.kind == SymbolKind::group) size = sizes.group[axis];
+                if (symbol.kind == SymbolKind::stream) size = sizes.stream[axis];
+                if (symbol.kind == SymbolKind::subloop) size = sizes.sub[axis];
+                if (size <= 0) return static_cast<double>(extent);
+                if (mean_group && symbol.kind == SymbolKind::group)
+                    return static_cast<double>(extent) / static_cast<double>((extent + size - 1) / size);
+                return static_cast<double>(size);
+            })
+            .value();
+    };
+    double memory = 0;
+    for (const MemoryColumn& column : cost.memory) memory = std::max(memory, evaluated(column.size, false));
+    return {evaluated(cost.transfers, true), memory};
+}
+
 Diagnostic input_error(std::string code, std::string message, std::string expected = "", std::string hint = "") {
     Diagnostic error;
     error.code = std::move(code);
@@ -214,9 +243,10 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
         if (options.progress) options.progress(what);
     };
     RunReport report;
-    for (const KernelPlan& kernel : c.plan.kernels) {
-        report.predicted_transfers.push_back(kernel.time.transfers);
-        report.predicted_memory.push_back(kernel.memory_values);
+    for (std::size_t k = 0; k < c.program.kernels.size(); ++k) {
+        const auto [transfers, memory] = letters_at(c.program, k);
+        report.predicted_transfers.push_back(transfers);
+        report.predicted_memory.push_back(memory);
     }
     report.predicted_seconds = c.plan.seconds();
     progress("counting transfers");

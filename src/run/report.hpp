@@ -23,8 +23,8 @@ struct RunOptions {
 };
 
 struct RunReport {
-    std::vector<Counts> counted;  ///< by kernel
-    std::vector<double> predicted_transfers, predicted_memory;
+    std::vector<Counts> counted;                                ///< by kernel
+    std::vector<double> predicted_transfers, predicted_memory;  ///< by kernel: the formulas in letters, with the sizes put in
     double predicted_seconds = 0;
     // Medians over runs that alternate.
     double kernel_seconds = 0;

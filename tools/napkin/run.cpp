@@ -1,6 +1,7 @@
 // `napkin run`: derive, plan, compile, run, measure, check; and say all of it on one screen.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "napkin/command.hpp"
@@ -127,8 +128,14 @@ std::string transfers_text(const Measured& m, bool color) {
                                       : "";
         const auto row = [&](const char* what, double predicted, std::int64_t values, const char* meaning) {
             const auto counted = static_cast<double>(values);
-            rows.push_back({what + which, count_text(predicted), count_text(counted),
-                            counted == predicted ? green("equal", color) : red("DIFFERENT", color), meaning});
+            const double more = predicted - counted, rounding = 1e-9 * predicted;
+            rows.push_back({what + which, count_text(std::round(predicted)), count_text(counted),
+                            std::abs(more) <= rounding ? green("equal", color)
+                            : more > 0                 ? green("fewer", color)
+                                                       : red("DIFFERENT", color),
+                            more > rounding
+                                ? fmt::format("{}; in letters, skipped chunks and ragged tiles are whole ones", meaning)
+                                : meaning});
         };
         const Counts& counted = m.report.counted[i];
         row("H", m.report.predicted_transfers[i], counted.transfers(), "values to and from memory");
