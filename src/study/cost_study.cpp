@@ -66,6 +66,10 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     Costed out;
     out.compilation = std::move(made).value();
     Compilation& c = out.compilation;
+    for (const ScheduleItem& item : c.diagram.schedule)
+        if (item.kind == "subloop")
+            c.notes.push_back(fmt::format(
+                "subloop {} is no part of the letters and figures of a cost; 'napkin plan' and 'run' have it", item.axis));
     auto extents = bind_sizes(c.diagram);
     if (!extents) {
         // Letters need no sizes; whoever names a machine, some sizes or M wants numbers.

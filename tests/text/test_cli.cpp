@@ -258,6 +258,14 @@ TEST_F(Cli, sizes_by_hand_that_change_the_form_are_said_to) {
     }
 }
 
+TEST_F(Cli, subloops_are_planned_and_a_cost_says_that_it_has_none) {
+    write("a.nk", std::string(attention) + "schedule\n    subloop k = 7\n");
+    const Outcome plan = napkin("plan a.nk --machine generic-cpu");
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_THAT(plan.out, HasSubstr("subloop k"));
+    EXPECT_THAT(napkin("cost a.nk --machine h200").err, HasSubstr("note: subloop k is no part"));
+}
+
 TEST_F(Cli, plan_and_cost_say_one_time) {
     for (const auto& [name, text] : {std::pair{"a.nk", attention}, std::pair{"b.nk", matmul}}) {
         write(name, text);
