@@ -47,7 +47,8 @@ function(napkin_test_kind kind seconds)
         PROPERTIES LABELS ${kind} TIMEOUT ${seconds} ENVIRONMENT "${test_environment}")
 endfunction()
 
-napkin_test_kind(unit 60)
+# The sanitizers make studies of many sizes about seven times slower.
+napkin_test_kind(unit 240)
 napkin_test_kind(text 60)
 napkin_test_kind(error 60)
 napkin_test_kind(property 180)
