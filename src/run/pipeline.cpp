@@ -84,10 +84,7 @@ Derived choose(Compilation& c) {
 /// Code for narrower vectors than this processor's is compiled as for a processor that has no wider ones.
 JitOptions for_width(int vector_bytes) {
     JitOptions options;
-#if defined(__x86_64__)
-    if (vector_bytes < native_vector_bytes())
-        options.flags = {vector_bytes == 32 ? "-march=x86-64-v3" : "-march=x86-64"};
-#endif
+    options.flags = flags_for_vectors(vector_bytes);
     return options;
 }
 
