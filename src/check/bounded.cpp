@@ -242,7 +242,7 @@ Rounding rounding_of(DType working) {
     r.type = working;
     r.unit = range.epsilon / 2 + epsilon(DType::f64) / 2;
     r.step = 2 * r.unit;
-    r.smallest = range.smallest_subnormal;
+    r.smallest = range.smallest_normal;  // emitted kernels flush what is below to 0
     r.largest = range.largest;
     r.whole = 2 / range.epsilon;
     return r;

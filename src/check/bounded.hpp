@@ -32,7 +32,7 @@ struct Rounding {
     DType type = DType::f32;  ///< that what runs computes in
     double unit = 0;          ///< largest relative error of one rounding in a sum, u
     double step = 0;  ///< of one operation: 2u, as what runs may apply it in two steps (a division as a product with a reciprocal)
-    double smallest = 0;  ///< absolute error of a result that underflows
+    double smallest = 0;  ///< normal number: absolute error of a result that underflows, as kernels flush it to 0
     double largest = 0;   ///< finite; what passes it may have overflowed
     double whole = 0;     ///< whole numbers up to here are held exactly
 };

@@ -18,9 +18,13 @@ constexpr double most_power = 8;
 Expr larger(Expr a, Expr b) { return binary(BinaryOp::max, std::move(a), std::move(b)); }
 Expr times(Expr a, Expr b) { return binary(BinaryOp::mul, std::move(a), std::move(b)); }
 
-/// Infinities and NaN are states of their own, which the definition carries by itself.
-double reach_of(double value, double error) {
-    return std::isfinite(value) ? std::max(1.0, std::abs(value) + (error < infinity ? error : 0)) : 1;
+/// Infinities, NaN and an exact 0 are states of their own, which the definition carries by itself.
+double reach_of(double value, double error, Reach::Of of) {
+    if (!std::isfinite(value)) return 1;
+    const double most = std::abs(value) + (error < infinity ? error : 0);
+    if (of == Reach::Of::factors) return std::max(1.0, most);
+    if (most == 0) return 1;
+    return error < std::abs(value) ? std::max(1.0, 1 / (std::abs(value) - error)) : infinity;
 }
 
 double whole_power(const Binary& e) {
@@ -32,8 +36,9 @@ double whole_power(const Binary& e) {
 
 }  // namespace
 
-Reach::Reach(const Diagram& diagram, const Extents& extents, const Rounding& rounding)
-    : rounding_(rounding),
+Reach::Reach(const Diagram& diagram, const Extents& extents, const Rounding& rounding, Of of)
+    : of_(of),
+      rounding_(rounding),
       extents_(extents),
       extended_(diagram),
       definitions_(diagram.arrays.size(), nullptr),
@@ -49,6 +54,7 @@ Reach::Reach(const Diagram& diagram, const Extents& extents, const Rounding& rou
         extended_.arrays.push_back({array.name, array.axes, DType::f64, ArrayRole::temporary, {}});
     extended_.arrays.push_back({"most", {}, DType::f64, ArrayRole::temporary, {}});
     extended_.equations.clear();
+    if (of_ == Of::factors) reciprocals_ = std::make_unique<Reach>(diagram, extents, rounding, Of::reciprocals);
 }
 
 void Reach::widen(const Equation& equation, BoundedValues& values) {
@@ -72,9 +78,11 @@ void Reach::widen(const Equation& equation, BoundedValues& values) {
         return;
     }
     const Column reach = cells_of(equation);
+    reciprocals_->values_ = &values;
+    const Column shrinks = reciprocals_->cells_of(equation);  // by no more than this
     for (std::size_t i = 0; i < error.size(); ++i) {
         // What was not rounded anywhere is made of whole numbers, or 0.
-        if (error[i] > 0) error[i] += lost * reach[i];
+        if (error[i] > 0 && shrinks[i] * rounding_.smallest > 1) error[i] += lost * reach[i];
         if (!(reach[i] <= rounding_.largest)) may[i] = may_be_any;
     }
 }
@@ -126,7 +134,9 @@ bool Reach::is_factor(ArrayId array) const {
 }
 
 Reach::Part Reach::factor(const Expr& e) {
-    const Expr size = times(unary(UnaryOp::abs, e), constant(margin));
+    const Expr magnitude = unary(UnaryOp::abs, e);
+    const Expr size = of_ == Of::factors ? times(magnitude, constant(margin))
+                                         : binary(BinaryOp::div, constant(margin), magnitude);
     const Expr reach = select(binary(BinaryOp::lt, size, constant(infinity)), larger(constant(1), size), constant(1));
     factors_.emplace(reach, e);
     return {reach, 0};
@@ -138,7 +148,7 @@ Reach::Part Reach::part_of(const Expr& e) {
 }
 
 Reach::Part Reach::compute_part(const Expr& e) {
-    if (const auto* c = as<Constant>(e)) return {constant(reach_of(c->value, 0)), 0};
+    if (const auto* c = as<Constant>(e)) return {constant(reach_of(c->value, 0, of_)), 0};
     if (is_integer(kinds_(e))) return factor(e);
     if (const auto* r = as<Read>(e)) {
         const Expr reach = read(reach_id(r->array), r->indices);
@@ -195,7 +205,7 @@ double Reach::most_of_array(ArrayId array) {
     const Column& value = values_->value[at(array)];
     for (std::size_t i = 0; i < value.size(); ++i) {
         const Bounded x = values_->at(array, i);
-        known = std::max(known, reach_of(x.value, x.error));
+        known = std::max(known, reach_of(x.value, x.error, of_));
     }
     return known;
 }
@@ -242,7 +252,7 @@ const Column& Reach::cells_of(ArrayId array) {
     std::vector<double> cells(values_->value[at(array)].size());
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const Bounded x = values_->at(array, i);
-        cells[i] = reach_of(x.value, x.error);
+        cells[i] = reach_of(x.value, x.error, of_);
     }
     return known = Column(std::move(cells));
 }

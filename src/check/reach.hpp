@@ -7,6 +7,7 @@
 // alone, which is evaluated with max(1, |f|) in place of every factor f, with a sum in place of a difference. Maps are read through, as
 // they may be inlined; inputs, results of reductions, reciprocals, functions and integers are factors, which no law takes apart.
 #include <functional>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -16,13 +17,16 @@ namespace napkin {
 
 class Reach {
 public:
+    /// Of the factors, how large a partial product may be; of their reciprocals, how small.
+    enum class Of { factors, reciprocals };
+
     /// All three must live as long as this.
-    Reach(const Diagram& diagram, const Extents& extents, const Rounding& rounding);
+    Reach(const Diagram& diagram, const Extents& extents, const Rounding& rounding, Of of = Of::factors);
 
     /// Widens the bounds of an equation's target by what another order may do. A sum of products with several orders, or one over other
     /// reductions, that is not finite may be any of the infinities or NaN, as these meet otherwise. Of the factors: a value whose reach passes the largest
-    /// number may be infinite or NaN, and a partial product that underflows loses the smallest number times what is multiplied with
-    /// it. `values` has all arrays up to the target, whose errors and states are not dropped yet.
+    /// number may be infinite or NaN, and a partial product that may fall below the normal range loses the smallest normal number times
+    /// what is multiplied with it. `values` has all arrays up to the target, whose errors and states are not dropped yet.
     ///
     /// The reach of a single value is only looked at where the largest magnitude of each factor does not show that all is well.
     void widen(const Equation& equation, BoundedValues& values);
@@ -54,6 +58,8 @@ private:
     /// Evaluates an equation that defines an array of `extended_`.
     Column evaluated(Equation equation);
 
+    Of of_;
+    std::unique_ptr<Reach> reciprocals_;  ///< of the factors' reach
     const Rounding& rounding_;
     const Extents& extents_;
     Diagram extended_;  ///< the arrays, the reach of each, and a number; no equations

@@ -43,6 +43,16 @@ NAPKIN_VECTOR double erf(double) noexcept;
 }
 #endif
 namespace {
+// The fused kernels flush results below the normal range to 0 too: on x86 a subnormal one takes over a hundred clocks.
+struct FlushToZero {
+#ifdef __SSE__
+    unsigned before = __builtin_ia32_stmxcsr();
+    FlushToZero() { __builtin_ia32_ldmxcsr(before | 1u << 15); }
+    ~FlushToZero() { __builtin_ia32_ldmxcsr(before); }
+#else
+    FlushToZero() {}
+#endif
+};
 inline float exponential(float x) {
     const float shifted = x * 1.44269504088896341f + 12582912.0f;
     const float n = shifted - 12582912.0f;
@@ -359,6 +369,7 @@ void write_equation(std::string& out, const Diagram& diagram, const Extents& ext
         "\n// {}\nextern \"C\" void equation_{}(const real* const* arrays, real* target, long begin, long end, "
         "[[maybe_unused]] long reduce_begin, [[maybe_unused]] long reduce_end) {{\n",
         to_string(diagram, equation), number);
+    line("[[maybe_unused]] const FlushToZero flush_to_zero;");
     for (const ArrayId array : read_arrays(equation.body)) line(fmt::format("const real* a{0} = arrays[{0}];", array));
     open("for (long item = begin; item < end; ++item)");
 

@@ -49,6 +49,10 @@ STORAGE_BOTH(f64) STORAGE_BOTH(f32) STORAGE_BOTH(f16) STORAGE_BOTH(bf16) STORAGE
         store_strided(y + 5 * lanes<T>, 3, load(x));                                                      \
         y[9 * lanes<T>] = where(truth(x[0]), number<T>(true), T(7)); }
 LANES(float) LANES(double)
+extern "C" void products_while_flushing(const float* x, float* y, long n) {
+    { const FlushToZero flush_to_zero; for (long i = 0; i < n; i += lanes<float>) store(y + i, load(x + i) * splat(0.5f)); }
+    asm volatile("" ::: "memory");
+    for (long i = 0; i < n; i += lanes<float>) store(y + n + i, load(x + i) * splat(0.5f)); }
 extern "C" long floor_div_(long a, long b) { return floor_div(a, b); }
 }
 )";
@@ -393,6 +397,20 @@ TEST_P(Prelude, LanesAndMasks) {
     const auto floor_div = function<long(long, long)>("floor_div_");
     for (long a = -9; a <= 9; ++a)
         EXPECT_EQ(floor_div(a, 4), static_cast<long>(std::floor(static_cast<double>(a) / 4)));
+}
+
+TEST_P(Prelude, SubnormalResultsAreFlushedWhileAKernelRunsAndNotAfterwards) {
+    const std::vector<float> x = {1.5e-38F, 3e-38F, -1.5e-38F, 1e-40F};
+    std::vector<float> in(16), out(32);
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = x[i % x.size()];
+    function<void(const float*, float*, long)>("products_while_flushing")(in.data(), out.data(), 16);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        const float half = in[i] / 2;
+#ifdef __x86_64__
+        EXPECT_EQ(out[i], std::fabs(half) < std::numeric_limits<float>::min() ? 0 : half) << in[i];
+#endif
+        EXPECT_EQ(out[16 + i], half) << in[i];
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Prelude, testing::Range(0, 3));

@@ -69,11 +69,23 @@ TEST(Reach, a_partial_product_that_underflows_is_lost) {
     const Evaluated e("f(X[a], Y[a], Z[a]) -> P[a]\n    P[a] = X[a] * Y[a] * Z[a]\nsizes a = 3\n",
                       {{1e30F, 1e-30F, 1e30F}, {1e-30F, 1, 1}, {1e-20F, 1, 1e-30F}});
     EXPECT_EQ(e.judged({1e-20F, 1e-30F, 1}), Judgement::good);
-    // Y·Z is nothing in single precision, and all that is multiplied with it.
+    // Y·Z is nothing in single precision, and all that is multiplied with it: at most the smallest normal number times X, twice.
     EXPECT_EQ(e.judged({0, 1e-30F, 1}), Judgement::good);
-    EXPECT_EQ(e.judged({1e-10, 1e-30F, 1}), Judgement::bad);
+    EXPECT_EQ(e.judged({1e-7, 1e-30F, 1}), Judgement::bad);
     EXPECT_EQ(e.judged({0, 0, 1}), Judgement::bad);
     EXPECT_EQ(e.judged({0, 1e-30F, 1.001}), Judgement::bad);
+}
+
+TEST(Reach, a_product_of_large_numbers_without_a_small_partial_one_loses_nothing) {
+    const Evaluated e("f(X[a], Y[a], Z[a]) -> P[a]\n    P[a] = X[a] * Y[a] * Z[a]\nsizes a = 2\n",
+                      {{1e37F, 0}, {1e-37F, 1e37F}, {0.0625F, 1e-37F}});
+    // 1e-37 / 16 is below the normal range; nothing is smaller than a factor that is exactly 0.
+    EXPECT_EQ(e.judged({0, 0}), Judgement::good);
+    EXPECT_EQ(e.judged({0.0625, 1e-30}), Judgement::bad);
+    const Evaluated normal("f(X[a], Y[a], Z[a]) -> P[a]\n    P[a] = X[a] * Y[a] * Z[a]\nsizes a = 1\n",
+                           {{1e37F}, {1e-37F}, {0.25F}});
+    EXPECT_EQ(normal.judged({0}), Judgement::bad);
+    EXPECT_EQ(normal.judged({0.25}), Judgement::good);
 }
 
 TEST(Reach, a_product_in_one_order_has_the_definition_s_overflow_alone) {

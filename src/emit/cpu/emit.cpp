@@ -54,6 +54,7 @@ public:
             "extern \"C\" void {}(const void* const* inputs, void* const* outputs, const int64_t* strides,\n"
             "        int64_t first_group, int64_t last_group, void* arena)",
             entry_));
+        out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
         const Lines head = std::exchange(out_, Lines(1));
         out_.open("for (Index group = first_group; group < last_group; ++group)");
         group_position();
