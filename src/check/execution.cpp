@@ -1,9 +1,7 @@
 #include "check/execution.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 
@@ -13,43 +11,47 @@
 namespace napkin {
 
 namespace {
-/// Roundings that a chunk adds to what was summed before it: the correction's exponential with its argument, the products with it, the
-/// merge of a shifted moment, the addition.
-constexpr std::int64_t roundings_a_chunk = 8;
-
 std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     std::int64_t terms = 1;
     for (const AxisId axis : equation.reduce_axes) terms = saturating_mul(terms, extents[at(axis)]);
     return terms;
 }
 
-/// How many terms one after the other, where the axes with these numbers of terms are reduced by several computations, each the axes of a
-/// set together: a contraction of many operands is one of two after the other. Axes that no set has are reduced with all others.
-std::int64_t terms_in_turn(const std::map<std::string, std::int64_t>& terms,
-                           const std::set<std::set<std::string>>& together) {
-    std::set<std::set<std::string>> parts;
-    for (const auto& set : together) {
+/// A reduction of the program: its axes by name, as the derivation numbers the axes that it adds.
+struct Reduction {
+    std::set<std::string> axes;
+    ReductionTree tree;
+};
+
+/// The roundings of an equation over the axes, with these trees where no reduction has them, that several reductions carry out in turn, each
+/// of them over a largest set of its axes: a contraction of many operands is one of two after the other. Axes that none has are reduced
+/// with all others.
+std::int64_t depth_over(const std::map<std::string, ReductionTree>& terms, const std::vector<Reduction>& reductions) {
+    std::map<std::set<std::string>, std::int64_t> depth;
+    for (const Reduction& reduction : reductions) {
         std::set<std::string> part;
-        for (const std::string& axis : set)
+        for (const std::string& axis : reduction.axes)
             if (terms.contains(axis)) part.insert(axis);
-        if (!part.empty()) parts.insert(part);
+        if (part.empty()) continue;
+        std::int64_t& most = depth[part];
+        most = std::max(most, reduction.tree.depth());
     }
-    const auto is_within_another = [&](const std::set<std::string>& part) {
-        return std::any_of(parts.begin(), parts.end(), [&](const auto& other) {
-            return other != part && std::includes(other.begin(), other.end(), part.begin(), part.end());
-        });
-    };
     std::int64_t in_turn = 0, with_all = 1;
     std::set<std::string> reduced;
-    for (const auto& part : parts) {
-        if (is_within_another(part)) continue;
-        std::int64_t product = 1;
-        for (const std::string& axis : part) product = saturating_mul(product, terms.at(axis));
-        in_turn = saturating_add(in_turn, product);
+    for (const auto& [part, unused] : depth) {
+        const auto holds = [](const auto& all, const auto& some) {
+            return std::includes(all.begin(), all.end(), some.begin(), some.end());
+        };
+        const auto is_larger = [&](const auto& other) { return other.first != part && holds(other.first, part); };
+        if (std::any_of(depth.begin(), depth.end(), is_larger)) continue;
+        std::int64_t most = 0;
+        for (const auto& [other, roundings] : depth)
+            if (holds(part, other)) most = std::max(most, roundings);
+        in_turn = saturating_add(in_turn, most);
         reduced.insert(part.begin(), part.end());
     }
-    for (const auto& [axis, n] : terms)
-        if (!reduced.contains(axis)) with_all = saturating_mul(with_all, n);
+    for (const auto& [axis, tree] : terms)
+        if (!reduced.contains(axis)) with_all = saturating_mul(with_all, tree.depth());
     return saturating_mul(with_all, std::max<std::int64_t>(in_turn, 1));
 }
 
@@ -67,15 +69,13 @@ Execution plain_execution(const Diagram& diagram, const Extents& extents) {
     return e;
 }
 
-Execution execution_of(const Diagram& diagram, const Extents& extents, const SizedProgram& program) {
+Execution execution_of(const Diagram& diagram, const Extents& extents, const SizedProgram& program,
+                       std::vector<std::vector<ReductionTree>> trees) {
     Execution e;
     e.kept.resize(diagram.arrays.size());
     e.working = DType::f64;
-    // The longest chunk of each axis, by name, as the derivation numbers the axes that it adds; and the most chunks of any loop.
-    std::map<std::string, std::int64_t> chunk;
-    std::int64_t most_chunks = 1;
-    std::set<std::int64_t> streamed_extents;
-    std::set<std::set<std::string>> together;  // the axes of each reduction
+    std::vector<Reduction> reductions;
+    std::map<std::int64_t, std::int64_t> chunks;  // the most of a reduction over an axis of this extent
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
         const TileKernel& kernel = program.kernels[k];
         bool is_double = false;
@@ -86,37 +86,27 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
                 e.kept[at(*id)] = v.memory_type;
         }
         if (!is_double) e.working = DType::f32;
-        const auto see_loop = [&](const TileLoop& loop) {
-            const std::int64_t extent = program.extents[at(loop.axis)],
-                               size = chunk_of(loop, program.sizes[k], program.extents);
-            std::int64_t& known = chunk[program.diagram.axis(loop.axis).name];
-            known = std::max(known, size);
-            streamed_extents.insert(extent);
-            most_chunks = std::max(most_chunks, (extent + size - 1) / size);
-        };
-        const auto see_reduction = [&](const Compute& compute) {
-            std::set<std::string> axes;
-            for (const AxisId axis : compute.reduce_axes) axes.insert(program.diagram.axis(axis).name);
-            if (compute.reduce) together.insert(axes);
-        };
+        if (trees.size() == k) trees.push_back(reduction_trees(kernel, program.sizes[k], program.extents));
+        std::size_t next = 0;
         for_each_statement(kernel.body, [&](const TileStatement& s) {
-            if (const auto* compute = std::get_if<Compute>(&s)) see_reduction(*compute);
-            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) see_loop(**loop);
+            const auto* compute = std::get_if<Compute>(&s);
+            if (!compute) return;
+            const ReductionTree& tree = trees[k].at(next++);
+            if (!compute->reduce) return;
+            reductions.push_back({{}, tree});
+            for (const AxisId axis : compute->reduce_axes) {
+                reductions.back().axes.insert(program.diagram.axis(axis).name);
+                std::int64_t& most = chunks[program.extents[at(axis)]];
+                most = std::max(most, tree.chunks);
+            }
         });
     }
     for (const Equation& equation : diagram.equations) {
-        std::map<std::string, std::int64_t> terms;
-        bool is_streamed = false;
-        for (const AxisId axis : equation.reduce_axes) {
-            const auto loop = chunk.find(diagram.axis(axis).name);
-            terms[diagram.axis(axis).name] = loop == chunk.end() ? extents[at(axis)]
-                                                                 : std::min(loop->second, extents[at(axis)]);
-            // An axis may run under the name of another one of its size.
-            is_streamed = is_streamed || loop != chunk.end() || streamed_extents.contains(extents[at(axis)]);
-        }
-        e.depth.push_back(equation.reduce ? saturating_add(terms_in_turn(terms, together),
-                                                           is_streamed ? roundings_a_chunk * most_chunks : 0)
-                                          : 0);
+        std::map<std::string, ReductionTree> terms;
+        // An axis may run under the name of another one of its size.
+        for (const AxisId axis : equation.reduce_axes)
+            terms[diagram.axis(axis).name] = {.chain = extents[at(axis)], .chunks = chunks[extents[at(axis)]]};
+        e.depth.push_back(equation.reduce ? depth_over(terms, reductions) : 0);
     }
     return e;
 }

@@ -9,6 +9,7 @@
 
 #include "check/sample.hpp"
 #include "diagram/evaluate.hpp"
+#include "schedule/reduction_trees.hpp"
 
 namespace napkin {
 
@@ -122,8 +123,10 @@ Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, c
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i)
         given[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
     fill_coordinates(sample, given);
+    std::vector<std::vector<ReductionTree>> trees;
+    for (const KernelPlan& kernel : c.plan.kernels) trees.push_back(reduction_trees(kernel.scheduled));
     const BoundedValues reference = evaluate_bounded(sample.diagram, sample.extents, given,
-                                                     execution_of(diagram, c.extents, c.program));
+                                                     execution_of(diagram, c.extents, c.program, std::move(trees)));
     Values plain = std::move(given);
     evaluate(sample.diagram, sample.extents, plain, Precision::stored);
 

@@ -13,6 +13,7 @@
 #include "plan/complete.hpp"
 #include "run/kernel.hpp"
 #include "run/tensor.hpp"
+#include "schedule/reduction_trees.hpp"
 #include "schedule/rules.hpp"
 #include "tile/expand.hpp"
 #include "tile/subloops.hpp"
@@ -84,7 +85,10 @@ std::string run_case(const Case& c, const CpuKernel& kernel, Probe probe) {
     const Diagram& diagram = c.program.diagram;
     std::mt19937_64 random(c.seed);
     const Values given = probe_inputs(c.diagram, c.extents, probe, c.seed);
-    BoundedValues reference = evaluate_bounded(c.diagram, c.extents, given, execution_of(c.diagram, c.extents, c.program));
+    std::vector<std::vector<ReductionTree>> trees;
+    for (const ScheduledKernel& scheduled : c.scheduled.kernels) trees.push_back(reduction_trees(scheduled));
+    BoundedValues reference = evaluate_bounded(c.diagram, c.extents, given,
+                                               execution_of(c.diagram, c.extents, c.program, std::move(trees)));
     if (c.nan_is_open && !all_finite(c.diagram, given)) admit_anything_for_nan(reference);
 
     std::vector<Strided> arrays;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "run/report.hpp"
+#include "schedule/reduction_trees.hpp"
 
 namespace napkin {
 namespace {
@@ -77,6 +78,38 @@ TEST(CompiledVerdict, a_long_product_is_judged_and_compared_as_it_is_contracted)
     ASSERT_TRUE(report) << render(report.errors());
     EXPECT_EQ(report->dense_flops, useful_flops(c));
     EXPECT_TRUE(report->baseline_seconds);
+}
+
+// The first term is 1 and each other one less than half a unit in its last place, so that the accumulator of the first loses all that it is
+// given: as many as its chain is long, which is what the reduction's tree says, and nearly what its bound allows.
+void expect_chain_as_the_tree_says(std::int64_t rows, std::int64_t terms, bool in_rows) {
+    const Compilation c = compiled(
+        in_rows ? "f(X[r, c]) -> Y[r]\n    Y[r] = sum(c) X[r, c]\n" : "f(X[c, r]) -> Y[r]\n    Y[r] = sum(c) X[c, r]\n",
+        {{"r", rows}, {"c", terms}});
+    std::vector<Tensor> inputs = all_inputs(c.diagram, c.extents, {}, 1).value();
+    for (std::int64_t i = 0; i < inputs[0].count(); ++i)
+        inputs[0].set(i, (in_rows ? i % terms == 0 : i < rows) ? 1 : 0.99 * 0x1p-24);
+    const Verdict verdict = check_outputs(c, inputs, run(c, inputs), {});
+    EXPECT_TRUE(verdict.good()) << describe(verdict.arrays[0]);
+    EXPECT_GT(verdict.arrays[0].share, 0.3) << "the bound allows more roundings than there are";
+
+    Values given(c.diagram.arrays.size());
+    given[static_cast<std::size_t>(c.diagram.inputs[0])] = inputs[0].to_column();
+    std::vector<std::vector<ReductionTree>> trees;
+    for (const KernelPlan& kernel : c.plan.kernels) {
+        trees.push_back(reduction_trees(kernel.scheduled));
+        for (ReductionTree& tree : trees.back()) tree.chain = 1, tree.chunks = 0;
+    }
+    const BoundedValues shorter = evaluate_bounded(c.diagram, c.extents, given,
+                                                   execution_of(c.diagram, c.extents, c.program, trees));
+    EXPECT_EQ(judge(c.diagram, c.diagram.outputs[0], c.extents, shorter, run(c, inputs)[0].to_column()).judgement, Judgement::bad)
+        << "a chain that is said to be shorter";
+}
+
+TEST(CompiledVerdict, a_sum_rounds_as_often_as_its_reduction_tree_says) {
+    expect_chain_as_the_tree_says(1, 40000, true);
+    expect_chain_as_the_tree_says(3, 5000, true);
+    expect_chain_as_the_tree_says(64, 5000, false);
 }
 
 TEST(CompiledVerdict, a_wrong_row_beside_one_that_overflows_is_bad) {

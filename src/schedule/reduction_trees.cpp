@@ -1,0 +1,33 @@
+#include "schedule/reduction_trees.hpp"
+
+#include <algorithm>
+
+#include "support/saturate.hpp"
+
+namespace napkin {
+
+std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
+    std::vector<ReductionTree> trees = reduction_trees(*kernel.kernel, kernel.sizes, kernel.extents);
+    for (const Step& step : kernel.steps) {
+        if (step.atom < 0) continue;
+        const Atom& atom = kernel.atom(step);
+        ReductionTree& tree = trees[static_cast<std::size_t>(step.atom)];
+        const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
+        if (atom.across) {
+            tree.lanes = kernel.lanes, tree.blocks = atom.vectors;
+            tree.chain = ceil_div(terms(atom.vector_axis), kernel.block_size(atom, atom.vector_axis));
+            for (const AxisId axis : atom.reduced) tree.chain = saturating_mul(tree.chain, terms(axis));
+        } else if (atom.cut_axis >= 0) {
+            tree.chain = atom.cut;
+            for (auto axis = atom.reduced.rbegin(); axis != atom.reduced.rend() && *axis != atom.cut_axis; ++axis)
+                tree.chain = saturating_mul(tree.chain, terms(*axis));
+            std::int64_t parts = ceil_div(terms(atom.cut_axis), atom.cut);
+            for (auto axis = atom.reduced.begin(); axis != atom.reduced.end() && *axis != atom.cut_axis; ++axis)
+                parts = saturating_mul(parts, terms(*axis));
+            tree.blocks = parts;
+        }
+    }
+    return trees;
+}
+
+}  // namespace napkin
