@@ -74,14 +74,20 @@ public:
         // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
-                if (l.first > begin && l.first <= end && l.last > end) l.first = begin;
+                for (Life& life : l.lives)
+                    if (life.first > begin && life.first <= end && life.last > end) life.first = begin;
     }
 
 private:
     void touch(VariableId v) {
-        Layout& l = kernel_.layouts[at(v)];
-        if (l.first < 0) l.first = position_;
-        l.last = position_;
+        std::vector<Life>& lives = kernel_.layouts[at(v)].lives;
+        if (lives.empty()) lives.push_back({position_, position_});
+        lives.back().last = position_;
+    }
+    /// What is loaded or set anew has a life of its own.
+    void begin(VariableId v) {
+        kernel_.layouts[at(v)].lives.push_back({position_, position_});
+        define(v);
     }
 
     void step(int index, bool follows) {
@@ -89,9 +95,9 @@ private:
         Step& step = kernel_.steps[at(index)];
         step.position = position_;
         const TileStatement& s = *step.statement;
-        if (const auto* load = std::get_if<Load>(&s)) touch(load->variable), define(load->variable);
+        if (const auto* load = std::get_if<Load>(&s)) begin(load->variable);
         if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
-        if (const auto* init = std::get_if<Init>(&s)) touch(init->variable), define(init->variable);
+        if (const auto* init = std::get_if<Init>(&s)) begin(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
             for (const Read* r : reads_of(*compute)) read(r->array);
             define(compute->variable);
@@ -119,9 +125,12 @@ private:
         repeats_.pop_back();
         const int end = position_ - 1;
         for (std::size_t v = 0; v < n; ++v) {
-            Layout& l = kernel_.layouts[v];
-            if (l.last < done.begin) continue;  // not touched here
-            if (l.first < done.begin || done.early[v]) l.first = std::min(l.first, done.begin), l.last = end;
+            std::vector<Life>& lives = kernel_.layouts[v].lives;
+            if (lives.empty() || lives.back().last < done.begin) continue;  // not touched here
+            auto here = std::find_if(lives.begin(), lives.end(), [&](const Life& l) { return l.last >= done.begin; });
+            if (here->first >= done.begin && !done.early[v]) continue;
+            *here = {std::min(here->first, done.begin), end};
+            lives.erase(here + 1, lives.end());
         }
         whole_.emplace_back(done.begin, end);
     }
@@ -153,18 +162,21 @@ VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
     VariableId found = -1;
     const auto for_each_read_then = [&](const auto& f) {
         for (const Step& step : kernel.steps)
-            if (const auto* compute = std::get_if<Compute>(step.statement); compute && step.position == target.first)
+            if (const auto* compute = std::get_if<Compute>(step.statement);
+                compute && step.position == target.lives.front().first)
                 for (const Read* r : reads_of(*compute)) f(*compute, *r);
     };
     for_each_read_then([&](const Compute& compute, const Read& r) {
         const Layout& l = kernel.layout(r.array);
-        const bool is_map = compute.variable == variable && !compute.reduce && !compute.carry && r.array != variable;
+        const bool one_life = l.lives.size() == 1 && target.lives.size() == 1;
+        const bool is_map = one_life && compute.variable == variable && !compute.reduce && !compute.carry &&
+                            r.array != variable;
         const bool alike = kernel.is_whole(r.array) == kernel.is_whole(variable) && !kernel.is_view(r.array) &&
                            l.count == target.count && l.strides == target.strides &&
                            l.panel_stride == target.panel_stride &&
                            kernel.variable(r.array).dims == kernel.variable(variable).dims &&
                            kernel.place(r.array).holding == kernel.place(variable).holding;
-        if (found < 0 && is_map && alike && l.last == target.first) found = r.array;
+        if (found < 0 && is_map && alike && l.lives.back().last == target.lives.front().first) found = r.array;
     });
     if (found < 0) return -1;
     bool alone = true;
@@ -181,22 +193,34 @@ void place(ScheduledKernel& kernel, bool whole) {
     std::vector<VariableId> variables(kernel.layouts.size());
     std::iota(variables.begin(), variables.end(), 0);
     std::erase_if(variables, [&](VariableId v) { return !kernel.is_held(v) || kernel.is_whole(v) != whole; });
-    std::stable_sort(variables.begin(), variables.end(),
-                     [&](VariableId a, VariableId b) { return kernel.layout(a).first < kernel.layout(b).first; });
+    std::stable_sort(variables.begin(), variables.end(), [&](VariableId a, VariableId b) {
+        return kernel.layout(a).lives.front().first < kernel.layout(b).lives.front().first;
+    });
     std::vector<VariableId> placed;
     for (const VariableId v : variables) {
         Layout& layout = kernel.layouts[at(v)];
-        layout.over = overwritten(kernel, v);
-        if (layout.over >= 0) {
-            layout.offset = kernel.layout(layout.over).offset;
+        const VariableId over = overwritten(kernel, v);
+        std::vector<std::pair<std::int64_t, std::int64_t>> busy;
+        for (const VariableId p : placed) {
+            const Layout& other = kernel.layout(p);
+            if (p != over && kernel.live_together(p, v))
+                busy.emplace_back(other.offset, other.offset + round_up(cells(other), unit));
+        }
+        std::sort(busy.begin(), busy.end());
+        const auto is_free = [&](std::int64_t offset) {
+            return std::all_of(busy.begin(), busy.end(), [&](const auto& range) {
+                return offset + cells(layout) <= range.first || range.second <= offset;
+            });
+        };
+        if (over >= 0 && is_free(kernel.layout(over).offset)) {
+            layout.over = over;
+            layout.offset = kernel.layout(over).offset;
         } else {
-            std::vector<std::pair<std::int64_t, std::int64_t>> busy;
-            for (const VariableId p : placed) {
-                const Layout& other = kernel.layout(p);
-                if (other.first <= layout.last && layout.first <= other.last)
-                    busy.emplace_back(other.offset, other.offset + round_up(cells(other), unit));
+            if (over >= 0) {
+                const Layout& dying = kernel.layout(over);
+                busy.emplace_back(dying.offset, dying.offset + round_up(cells(dying), unit));
+                std::sort(busy.begin(), busy.end());
             }
-            std::sort(busy.begin(), busy.end());
             layout.offset = behind;
             for (const auto& [begin, end] : busy) {
                 if (layout.offset + cells(layout) <= begin) break;
@@ -216,9 +240,10 @@ std::int64_t most_held(const ScheduledKernel& kernel, bool in_place) {
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
             const Layout& l = kernel.layouts[v];
             const auto id = static_cast<VariableId>(v);
-            const int first = l.over >= 0 ? l.first + 1 : l.first;
-            if ((kernel.is_held(id) || (in_place && l.first >= 0)) && first <= step.position && step.position <= l.last)
-                held += l.tile * kernel.cell_values(kernel.is_whole(id));
+            const bool lives = std::any_of(l.lives.begin(), l.lives.end(), [&](const Life& life) {
+                return life.has(step.position) && !(l.over >= 0 && life.first == step.position);
+            });
+            if (lives && (kernel.is_held(id) || in_place)) held += l.tile * kernel.cell_values(kernel.is_whole(id));
         }
         most = std::max(most, held);
     }
@@ -247,6 +272,13 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
 }
 
 }  // namespace
+
+bool ScheduledKernel::live_together(VariableId a, VariableId b) const {
+    const std::vector<Life>&x = layout(a).lives, &y = layout(b).lives;
+    return std::any_of(x.begin(), x.end(), [&](const Life& l) {
+        return std::any_of(y.begin(), y.end(), [&](const Life& other) { return l.meets(other); });
+    });
+}
 
 void shape(ScheduledKernel& kernel, VariableId id) {
     measure(kernel, id);

@@ -281,7 +281,7 @@ private:
         const auto end = [&](VariableId id) {
             return k_.layout(id).offset + k_.layout(id).count * k_.cell_values(k_.is_whole(id));
         };
-        if (x.first <= y.last && y.first <= x.last && x.offset < end(b) && y.offset < end(a))
+        if (k_.live_together(a, b) && x.offset < end(b) && y.offset < end(a))
             report("{} and {} share memory while both live", k_.variable(a).name, k_.variable(b).name);
     }
 

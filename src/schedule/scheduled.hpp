@@ -55,6 +55,13 @@ struct ScheduledLoop {
     std::vector<Node> body;
 };
 
+/// Positions of execution between which a variable has its values, both included. One that is loaded in two loops has two lives.
+struct Life {
+    int first, last;
+    [[nodiscard]] bool has(int position) const { return first <= position && position <= last; }
+    [[nodiscard]] bool meets(const Life& other) const { return first <= other.last && other.first <= last; }
+};
+
 /// Where a variable lies at the core.
 struct Layout {
     int scope = -1;  ///< in which it is defined: its tile and origin
@@ -65,8 +72,8 @@ struct Layout {
     std::int64_t offset = 0;        ///< in the arena, in values
     VariableId over = -1;           ///< the variable whose place this one takes as that one dies; -1: it has its own
     bool may_overrun = false;  ///< of a view: some tiles' padding would lie past the array's end; these are copied, with the same strides
-    std::int64_t reach = 0;     ///< of a view: values from the first to past the last that a padded tile reads
-    int first = -1, last = -1;  ///< lifetime in positions of execution; -1: never
+    std::int64_t reach = 0;   ///< of a view: values from the first to past the last that a padded tile reads
+    std::vector<Life> lives;  ///< in order; none of a variable that no step touches
 };
 
 struct ScheduledKernel {
@@ -102,7 +109,7 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
-        return layout(id).first >= 0 && (!is_view(id) || layout(id).may_overrun);
+        return !layout(id).lives.empty() && (!is_view(id) || layout(id).may_overrun);
     }
     [[nodiscard]] const Scope& scope(int id) const { return scopes[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const Span& span(AxisId axis, int at_scope) const {
@@ -114,6 +121,8 @@ struct ScheduledKernel {
         return schedule.atoms[static_cast<std::size_t>(step.atom)];
     }
     [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[static_cast<std::size_t>(id)]; }
+    /// Both have their values at some position.
+    [[nodiscard]] bool live_together(VariableId a, VariableId b) const;
     [[nodiscard]] bool is_whole(VariableId id) const { return whole[static_cast<std::size_t>(id)]; }
     [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * schedule.panel_vectors; }
     /// Values of the compute type that one number takes.

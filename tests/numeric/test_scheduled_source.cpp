@@ -9,6 +9,7 @@
 
 #include "numeric/cpu_kernel_case.hpp"
 #include "support/random_diagram.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
 namespace {
@@ -54,9 +55,17 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
     return wanted;
 }
 
+/// Nothing is held by panels or in the place of another, and no run of statements goes through the panels of a tile.
+bool holds_whole_tiles(const ScheduledKernel& kernel) {
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0) return false;
+    return std::all_of(kernel.steps.begin(), kernel.steps.end(),
+                       [&](const Step& step) { return step.atom < 0 || kernel.atom(step).run < 0; });
+}
+
 TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
     for (const cpu_case::Width& width : cpu_case::widths()) {
-        int looked_at = 0;
+        int looked_at = 0, whole = 0;
         for (std::uint64_t seed = 0; seed < 500; ++seed) {
             SCOPED_TRACE(fmt::format("{}, seed {}", width.name, seed));
             const Diagram diagram = random_diagram(seed);
@@ -67,10 +76,17 @@ TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
                 const ScheduledKernel& kernel = c.scheduled.kernels[k];
                 ASSERT_EQ(c.source.entries[k].arena_bytes, kernel.arena_bytes());
                 ASSERT_LE(kernel.held_values, kernel.arena_values) << "the rest is padding";
+                if (holds_whole_tiles(kernel)) {
+                    const Liveness live = liveness(*kernel.kernel);
+                    const TileCounter counter(c.program.diagram, live, c.program.extents, kernel.sizes);
+                    ASSERT_EQ(kernel.memory_values, counter.peak_memory()) << cpu_case::describe(c);
+                    ++whole;
+                }
                 ++looked_at;
             }
         }
         EXPECT_GE(looked_at, 500);
+        EXPECT_GE(whole, 100);
     }
 }
 
