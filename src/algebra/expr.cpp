@@ -239,13 +239,13 @@ Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f) {
 }
 
 void visit(const Expr& e, const std::function<void(const Expr&)>& f) {
-    std::unordered_set<const ExprNode*> seen;
+    MetNodes seen;
     std::vector<const Expr*> pending{&e};
     std::vector<const Expr*> kids;
     while (!pending.empty()) {
         const Expr* node = pending.back();
         pending.pop_back();
-        if (!seen.insert(node->get()).second) continue;
+        if (!seen.insert(node->get())) continue;
         f(*node);
         kids.clear();
         for_each_child(**node, [&](const Expr& child) { kids.push_back(&child); });

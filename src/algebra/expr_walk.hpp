@@ -1,5 +1,6 @@
 #pragma once
 // Walking expressions without recursion: every distinct node once, however often it is shared and however deep it lies.
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 #include <variant>
@@ -29,13 +30,34 @@ void for_each_child(const ExprNode& node, F&& f) {
     }
 }
 
+/// Nodes that a walk has met: most expressions are of a few nodes, among which looking is faster than hashing.
+class MetNodes {
+public:
+    bool contains(const ExprNode* node) const {
+        return many_.empty() ? std::find(few_.begin(), few_.end(), node) != few_.end() : many_.count(node) > 0;
+    }
+    /// Whether it is new.
+    bool insert(const ExprNode* node) {
+        if (!many_.empty()) return many_.insert(node).second;
+        if (std::find(few_.begin(), few_.end(), node) != few_.end()) return false;
+        few_.push_back(node);
+        if (few_.size() > most_few) many_.insert(few_.begin(), few_.end());
+        return true;
+    }
+
+private:
+    static constexpr std::size_t most_few = 32;
+    std::vector<const ExprNode*> few_;
+    std::unordered_set<const ExprNode*> many_;  ///< all of them, once there are more than a few
+};
+
 /// Whether a walk goes into the indices of reads too, or stays with the values that the expression is made of.
 enum class Walk : std::uint8_t { all, values };
 
 /// Calls f on every distinct node, children before their parents and in order.
 template <class F>
 void for_each_postorder(const Expr& e, F&& f, Walk walk = Walk::all) {
-    std::unordered_set<const ExprNode*> done;
+    MetNodes done;
     std::vector<std::pair<const Expr*, bool>> pending{{&e, false}};  // true: its children are done
     std::vector<const Expr*> kids;
     while (!pending.empty()) {

@@ -163,7 +163,8 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
     return out;
 }
 
-Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&)>& cost, double least_gain) {
+Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
+                        double least_gain) {
     std::vector<std::size_t> chosen;
     bool changed = false;
     const Diagram normal = normal_form_of(derived);
@@ -176,8 +177,8 @@ Derived with_least_cost(const Derived& derived, const std::function<double(const
             alone.form = derived.form;
             KernelBuilder builder(normal, derived.form);
             build(alone, builder, region.alternatives[i].kernels);
-            const double found = cost(alone);
-            if (i > 0 && !(found < least * (1 - least_gain))) continue;
+            const double enough = i > 0 ? least * (1 - least_gain) : least, found = cost(alone, enough);
+            if (i > 0 && !(found < enough)) continue;
             least = found;
             best = i;
         }

@@ -25,8 +25,10 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options = {}
 Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen);
 
 /// The same derivation with the alternative of least cost in each region, found region by region: `cost` is asked of the kernels of one
-/// alternative alone. The earlier one stays unless another costs less by more than `least_gain` of it.
-Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&)>& cost, double least_gain = 0.02);
+/// alternative alone, and may say anything that is not less than its second argument once the cost is not. The earlier one stays unless
+/// another costs less by more than `least_gain` of it.
+Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
+                        double least_gain = 0.02);
 
 /// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the whole axis):
 /// what a Derived means, for translation validation. `values` holds the inputs by ArrayId of derived.diagram; on return every

@@ -31,7 +31,7 @@ public:
           step_(step),
           scope_(kernel.scope(step.scope)),
           compute_(std::get<Compute>(*step.statement)),
-          reads_(reads_of(compute_)),
+          reads_(step.reads),
           targets_(target_axes(kernel.variable(compute_.variable))) {}
 
     Atom run() {
@@ -167,7 +167,7 @@ private:
     const Step& step_;
     const Scope& scope_;
     const Compute& compute_;
-    std::vector<const Read*> reads_;
+    const std::vector<const Read*>& reads_;
     std::vector<AxisId> targets_;
 };
 

@@ -17,6 +17,7 @@
 #include "support/numbers.hpp"
 #include "support/result.hpp"
 #include "tile/expand.hpp"
+#include "tile/print.hpp"
 #include "tile/subloops.hpp"
 
 namespace napkin {
@@ -185,6 +186,8 @@ private:
 
     Shape rated_on_ordinary_tiles(const VectorAxis& axis, int vectors) {
         Shape shape{axis, hand_.vectors ? static_cast<int>(*hand_.vectors->value) : vectors};
+        const auto [known, is_new] = ordinary_.try_emplace({axis.axis, shape.vectors});
+        if (!is_new) return known->second;
         const Simulation time = model_.run(completed(ordinary(shape)), threads_, walk_limit);
         // How many groups each core gets is a matter of the sizes, which are chosen later.
         shape.seconds = time.seconds / time.waves;
@@ -192,7 +195,7 @@ private:
                                         [](const Busy& b) { return b.what == "loads"; });
         if (loads != time.busy.end()) shape.loads = loads->seconds / time.waves;
         ++simulated_;
-        return shape;
+        return known->second = shape;
     }
 
     /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at ragged ends. What is
@@ -514,6 +517,7 @@ private:
     std::vector<Dimension> dimensions_;
     bool fits_ = true, cut_recompute_ = false;
     std::map<Point, Rated> rated_;
+    std::map<std::pair<AxisId, int>, Shape> ordinary_;  ///< on ordinary tiles, by vector axis and vectors
 };
 
 /// What the file says of a kernel, as choices by hand, checked by the same rules as any other.
@@ -550,6 +554,32 @@ TileKernel with_subloops_over(const Diagram& diagram, TileKernel kernel, const C
     return kernel;
 }
 
+TileProgram tiles_of(const Derived& derived, const Extents& extents, const HandChoices& hand) {
+    TileProgram tiles = sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size()));
+    for (TileKernel& kernel : tiles.kernels)
+        kernel = with_subloops_over(tiles.diagram, std::move(kernel), hand.subloop);
+    return tiles;
+}
+
+const std::vector<ScheduleItem>& schedule_of(const Derived& derived) {
+    return derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
+}
+
+/// All that a kernel's plan follows from: its tile program as text, the extents, and which of its axes repeat work where they are grouped.
+std::string text_of(const TileProgram& program, std::size_t k, const Kernel& kernel, const Extents& extents) {
+    SizedProgram alone;
+    alone.diagram = program.diagram;
+    alone.kernels = {program.kernels[k]};
+    alone.extents = extents;
+    const std::vector<std::int64_t> whole(extents.size());
+    alone.sizes = {{whole, whole, whole}};
+    std::string text = to_string(alone);
+    for (std::size_t a = 0; a < extents.size(); ++a)
+        text += fmt::format("{} = {}\n", program.diagram.axes[a].name, extents[a]);
+    for (const AxisId axis : kernel.recompute_axes) text += program.diagram.axis(axis).name + " repeats\n";
+    return text;
+}
+
 Diagnostic broken(const std::string& message, const std::shared_ptr<const Source>& file) {
     Diagnostic d;
     d.code = "broken-schedule";
@@ -565,16 +595,14 @@ Diagnostic broken(const std::string& message, const std::shared_ptr<const Source
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
-    std::vector<ScheduleItem> items = derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
+    std::vector<ScheduleItem> items = schedule_of(derived);
     items.insert(items.end(), by_hand.begin(), by_hand.end());
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return hand.errors();
 
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
-    TileProgram tiles = sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size()));
-    for (TileKernel& kernel : tiles.kernels)
-        kernel = with_subloops_over(tiles.diagram, std::move(kernel), hand->subloop);
+    TileProgram tiles = tiles_of(derived, extents, *hand);
     // The file names the statements of kernels whose subloops it names itself.
     if (options.file)
         if (const auto parsed = parse_schedules(options.file, tiles))
@@ -604,6 +632,30 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     }
     if (!errors.empty()) return errors;
     return plan;
+}
+
+double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
+                     double enough) {
+    const auto hand = hand_choices(derived, extents, schedule_of(derived));
+    if (!hand) return std::numeric_limits<double>::infinity();
+    const auto program = std::make_shared<const TileProgram>(tiles_of(derived, extents, *hand));
+    PlanOptions quick;
+    quick.quick = true;
+    double seconds = 0;
+    for (std::size_t k = 0; k < derived.kernels.size() && seconds < enough; ++k) {
+        const auto [found, is_new] = known.try_emplace(text_of(*program, k, derived.kernels[k], extents),
+                                                       std::numeric_limits<double>::infinity());
+        if (is_new) {
+            const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
+            if (const auto plan = KernelChooser(program, k, model, *hand, quick, {}).run()) {
+                // Each kernel is started, also one that runs on a single core, whose time has no waking of others in it.
+                const bool alone = plan->schedule().threads.value == 1;
+                found->second = plan->time.seconds + (alone ? machine.launch_s.value : 0);
+            }
+        }
+        seconds += found->second;
+    }
+    return seconds;
 }
 
 }  // namespace napkin

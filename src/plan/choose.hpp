@@ -1,6 +1,7 @@
 #pragma once
 // The plan from the model: for every kernel the group and stream sizes with the least predicted time whose tiles fit the core's memory.
 // A search over the closed form; nothing is run.
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace napkin {
 
+/// Seconds of kernels by all that they follow from.
+using KernelTimes = std::map<std::string, double>;
+
 struct PlanOptions {
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;   ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
@@ -24,5 +28,10 @@ struct PlanOptions {
 /// parse_schedules, broken-schedule (the rule that a field by hand breaks), and memory-exceeded (M, the core's memory, the nearest size that fits).
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
+
+/// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule. Not less than
+/// `enough` once the kernels' times come to that. Alternatives share many kernels, of which `known` remembers the times.
+double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
+                     double enough);
 
 }  // namespace napkin

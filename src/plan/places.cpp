@@ -13,7 +13,7 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
     for (const Step& step : kernel.steps) {
         const auto* compute = std::get_if<Compute>(step.statement);
         if (!compute) continue;
-        for (const Read* r : reads_of(*compute)) {
+        for (const Read* r : step.reads) {
             if (r->array != v) continue;
             std::vector<AxisId> axes = target_axes(kernel.variable(compute->variable));
             axes.insert(axes.end(), compute->reduce_axes.begin(), compute->reduce_axes.end());

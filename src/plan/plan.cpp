@@ -48,7 +48,8 @@ std::string to_string(const Plan& plan) {
                            s.arena_bytes() - bytes(static_cast<double>(s.held_values)));
         // M counts whole tiles, each in memory of its own.
         if (in_place > 0) out += fmt::format("; {} B of M are read in place", in_place);
-        if (saved < 0) out += fmt::format("; {} B more than M, as a run of statements keeps what they would free", -saved);
+        if (saved < 0)
+            out += fmt::format("; {} B more than M, as a run of statements keeps what they would free", -saved);
         if (saved > 0) out += fmt::format("; {} B less than M by panels and shared memory", saved);
         out += "\n";
         out += fmt::format("  predicted    {:.3g} s, bound by {}\n", kernel.time.seconds, kernel.time.busy.front().what);

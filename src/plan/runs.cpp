@@ -55,9 +55,9 @@ private:
         } else if (const auto* compute = std::get_if<Compute>(step.statement)) {
             const Atom& a = atom(index);
             if (kernel_.schedule.vector_axis >= 0 && a.vector_axis == kernel_.schedule.vector_axis && !a.across) {
-                if (open && (!may_join(kernel_, members_, *compute) || stored_.contains(compute->variable))) close();
+                if (open && (!may_join(kernel_, members_, step) || stored_.contains(compute->variable))) close();
                 members_.push_back(index);
-            } else if (open && !is_independent(kernel_, members_, *compute)) {
+            } else if (open && !is_independent(kernel_, members_, step)) {
                 close();
             }
         } else {

@@ -99,10 +99,10 @@ private:
         if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
         if (const auto* init = std::get_if<Init>(&s)) begin(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
-            for (const Read* r : reads_of(*compute)) read(r->array);
+            for (const Read* r : step.reads) read(r->array);
             define(compute->variable);
             touch(compute->variable);
-            for (const Read* r : reads_of(*compute)) touch(r->array);
+            for (const Read* r : step.reads) touch(r->array);
         }
         ++position_;
     }
@@ -164,7 +164,7 @@ VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
         for (const Step& step : kernel.steps)
             if (const auto* compute = std::get_if<Compute>(step.statement);
                 compute && step.position == target.lives.front().first)
-                for (const Read* r : reads_of(*compute)) f(*compute, *r);
+                for (const Read* r : step.reads) f(*compute, *r);
     };
     for_each_read_then([&](const Compute& compute, const Read& r) {
         const Layout& l = kernel.layout(r.array);
@@ -256,7 +256,7 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) {
         const auto* compute = std::get_if<Compute>(step.statement);
         if (!compute) continue;
-        for (const Read* r : reads_of(*compute)) {
+        for (const Read* r : step.reads) {
             std::int64_t padding = 0;
             for (std::size_t d = 0; d < r->indices.size(); ++d) {
                 if (!r->indices[d].affine()) continue;

@@ -46,7 +46,7 @@ private:
                 std::set<VariableId> defined;
                 for (const int s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
-                    for (const Read* r : reads_of(compute))
+                    for (const Read* r : kernel_.step(s).reads)
                         if (!defined.contains(r->array)) early_[static_cast<std::size_t>(r->array)] = true;
                     defined.insert(compute.variable);
                     touch(s, next_run_);
@@ -64,7 +64,7 @@ private:
         if (const auto* init = std::get_if<Init>(&s)) use(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
             use(compute->variable);
-            for (const Read* r : reads_of(*compute)) use(r->array);
+            for (const Read* r : kernel_.step(step).reads) use(r->array);
         }
     }
 
@@ -78,23 +78,24 @@ bool reads_variable(const Expr& e, VariableId variable) { return e && reads_arra
 
 }  // namespace
 
-bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& joining) {
+bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining) {
     for (const int m : members) {
-        for (const Read* r : reads_of(joining))
+        for (const Read* r : joining.reads)
             if (compute_of(kernel, m).variable == r->array && !reads_in_panel(kernel, *r)) return false;
-        for (const Read* r : reads_of(compute_of(kernel, m)))
-            if (r->array == joining.variable && !reads_in_panel(kernel, *r)) return false;
+        for (const Read* r : kernel.step(m).reads)
+            if (r->array == std::get<Compute>(*joining.statement).variable && !reads_in_panel(kernel, *r)) return false;
     }
     return true;
 }
 
-bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& other) {
+bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other) {
+    const VariableId target = std::get<Compute>(*other.statement).variable;
     for (const int m : members) {
         const Compute& member = compute_of(kernel, m);
-        if (member.variable == other.variable) return false;
-        for (const Read* r : reads_of(member))
-            if (r->array == other.variable) return false;
-        for (const Read* r : reads_of(other))
+        if (member.variable == target) return false;
+        for (const Read* r : kernel.step(m).reads)
+            if (r->array == target) return false;
+        for (const Read* r : other.reads)
             if (r->array == member.variable) return false;
     }
     return true;
@@ -156,7 +157,7 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
         const auto* compute = std::get_if<Compute>(step.statement);
         if (!compute) continue;
         if (compute->variable == id) return false;
-        for (const Read* r : reads_of(*compute)) {
+        for (const Read* r : step.reads) {
             if (r->array != id) continue;
             const bool whole = kernel.span(axis, step.scope).tile == kernel.span(axis, kernel.layout(id).scope).tile;
             fits = kernel.atom(step).run >= 0 && r->indices == variable.dims && whole;
@@ -248,7 +249,7 @@ private:
                 if (a.across || a.vector_axis < 0 || a.vector_axis != k_.schedule.vector_axis ||
                     a.vectors != k_.schedule.panel_vectors)
                     report("{} is in a run, but does not go along its panels", name);
-                if (!may_join(k_, members, compute_of(k_, s))) report("{} reads another panel of its run", name);
+                if (!may_join(k_, members, k_.step(s))) report("{} reads another panel of its run", name);
                 if (a.follows && (members.empty() || !may_follow(k_, k_.step(members.back()), step)))
                     report("{} cannot ride in the loops of the statement before it", name);
                 members.push_back(s);

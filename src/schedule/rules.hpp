@@ -9,9 +9,9 @@ namespace napkin {
 
 /// Whether the compute statement may go panel by panel together with the members of a run: each reads what another computes in the panel
 /// in which it is computed.
-bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& joining);
+bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining);
 /// Whether the statement may stand before a run with these members though it stands between them.
-bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Compute& other);
+bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other);
 /// Whether `after` can be computed in the loops of `leader`, with the axis that it reduces innermost of those over points.
 bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
 

@@ -29,8 +29,11 @@ public:
             if (std::holds_alternative<Free>(s)) continue;
             define(s, scope);
             out.emplace_back(static_cast<int>(kernel_.steps.size()));
-            const int atom = std::holds_alternative<Compute>(s) ? num_atoms_++ : -1;
-            kernel_.steps.push_back({.statement = &s, .scope = scope, .atom = atom});
+            Step step;
+            step.statement = &s, step.scope = scope;
+            if (const auto* compute = std::get_if<Compute>(&s))
+                step.atom = num_atoms_++, step.reads = reads_of(*compute);
+            kernel_.steps.push_back(std::move(step));
         }
         return out;
     }

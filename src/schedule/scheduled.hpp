@@ -33,6 +33,7 @@ using Scope = std::vector<Span>;  ///< by AxisId
 /// A statement that runs: Load, Store, Init or Compute.
 struct Step {
     const TileStatement* statement = nullptr;
+    std::vector<const Read*> reads;  ///< of a Compute: those of its body, then those of its carry
     int scope = 0;
     int atom = -1;          ///< of a Compute: index into KernelSchedule::atoms
     int follower = -1;      ///< the step that rides in this one's loops; -1: none

@@ -31,7 +31,7 @@ struct Simulator::Block {
     const Atom& atom;
     const std::vector<std::int64_t>& tile;
     double panels = 1, row_blocks = 1, steps = 1;
-    std::vector<const Read*> reads;
+    const std::vector<const Read*>& reads;
     [[nodiscard]] double size(AxisId axis) const { return static_cast<double>(tile[at(axis)]); }
     /// Times that code goes through the axis: vectors, rows in whole blocks, or single values.
     [[nodiscard]] double count(AxisId axis) const {
@@ -88,7 +88,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     const Atom& atom = k.atom(step);
     const auto lanes = static_cast<double>(k.lanes);
     const AxisId v = atom.vector_axis;
-    Block block{.atom = atom, .tile = tile, .reads = reads_of(compute)};
+    Block block{.atom = atom, .tile = tile, .reads = step.reads};
     if (v >= 0) block.panels = ceil_of(block.size(v), lanes * atom.vectors);
     if (atom.row_axis >= 0) block.row_blocks = ceil_of(block.size(atom.row_axis), atom.rows);
     for (const AxisId axis : compute.reduce_axes) block.steps *= axis == v ? block.panels : block.count(axis);
@@ -238,7 +238,7 @@ std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t lo
     for (std::size_t i = load + 1; i < k.steps.size(); ++i) {
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
         if (!compute) continue;
-        const auto reads = reads_of(*compute);
+        const auto& reads = k.steps[i].reads;
         if (std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == id; })) return i;
     }
     return load;

@@ -38,7 +38,7 @@ Compilation derived(const std::string& text, const std::map<std::string, std::in
     c.extents = bind_sizes(c.diagram).value();
     c.derived = derive(c.diagram, how).value();
     if (memory > 0)
-        c.derived = with_least_cost(c.derived, [&](const Derived& derived) {
+        c.derived = with_least_cost(c.derived, [&](const Derived& derived, double) {
             double transfers = 0;
             for (const Kernel& kernel : derived.kernels) {
                 SearchOptions search;

@@ -82,7 +82,7 @@ Spelling derived(const std::shared_ptr<const Source>& source, const std::string&
         if (const auto size = known.find(axis.name); size != known.end() && !axis.size) sizes[axis.name] = size->second;
     const auto extents = bind_sizes(*diagram, sizes);
     EXPECT_TRUE(extents.ok()) << name << render(extents.errors());
-    const auto cost = [&](const Derived& d) {
+    const auto cost = [&](const Derived& d, double) {
         return streams(d) ? static_cast<double>(transfers(d, *extents)) : std::numeric_limits<double>::infinity();
     };
     Spelling s{*diagram, with_least_cost(*made, cost), *extents, {}};
