@@ -22,6 +22,7 @@ public:
     static Size group(AxisId axis) { return group_symbol(axis); }
     /// Of the axis in an iteration of the loop and of those around it; -1: in a group.
     [[nodiscard]] Size letter(AxisId axis, int loop) const {
+        if (axis == live_.parts.part) return 1;
         for (const int l : live_.loops_around(loop))
             if (live_.loops[at(l)].axis == axis)
                 return live_.loops[at(l)].is_sub ? Symbol{SymbolKind::subloop, axis} : stream_symbol(axis);
@@ -55,6 +56,7 @@ public:
         for (const int l : live_.loops_around(v.loop)) {
             const CoreLoop& loop = live_.loops[at(l)];
             times *= letter(loop.axis, loop.outer) / letter(loop.axis, l);
+            if (!loop.is_sub && live_.parts.cut(loop.axis)) times = times / whole(live_.parts.part);
         }
         return times;
     }
@@ -261,7 +263,7 @@ KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const
     }
 
     cost.num_groups = 1;
-    for (const AxisId axis : grouped) cost.num_groups *= letters.whole(axis) / letters.group(axis);
+    for (const AxisId axis : grouped) cost.num_groups *= letters.whole(axis) / letters.letter(axis, -1);
     const auto move = [&](const CoreVariable& v, bool stored) {
         const Size per_group = letters.tile(v) * letters.times(v);
         cost.per_group += per_group;

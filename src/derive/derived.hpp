@@ -62,6 +62,16 @@ struct Fold {
     std::vector<std::pair<ArrayId, Expr>> finish;  ///< reduction results, in order, from states and earlier results
 };
 
+/// Of which stream a kernel runs one part in each group: chunks [p·n/P, (p + 1)·n/P) of the axis' n, where p is the group's value of `part`
+/// and P the size of that axis, which is grouped one by one (parts.hpp).
+struct StreamParts {
+    AxisId axis = -1, part = -1;  ///< -1: every group runs all of its streams
+    [[nodiscard]] bool any() const { return part >= 0; }
+    /// Whether a loop over the axis runs over one part of it.
+    [[nodiscard]] bool cut(AxisId streamed) const { return any() && axis == streamed; }
+    friend bool operator==(const StreamParts&, const StreamParts&) = default;
+};
+
 struct Kernel {
     std::string name;
     std::vector<ArrayId> equations;  ///< the targets of Derived::diagram's equations that it stands for, in order of definition
@@ -71,6 +81,7 @@ struct Kernel {
     std::vector<ArrayId> inputs;   ///< arrays in memory that it reads
     std::vector<ArrayId> outputs;  ///< arrays in memory that it writes
     std::vector<Fold> folds;
+    StreamParts parts = {};  ///< in the place of a kernel whose stream is cut into parts
 };
 
 /// A change of the equations: arrays appended, arrays given other axes over the same dimensions, equations that give place to others.

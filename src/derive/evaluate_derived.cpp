@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "derive/parts.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -69,7 +70,7 @@ private:
     void run_groups(std::size_t depth, Tile tile) {
         if (depth == kernel_.group_axes.size()) return run_group(tile);
         const AxisId axis = kernel_.group_axes[depth];
-        const std::int64_t g = size_or(sizes_.group, axis, extent(axis));
+        const std::int64_t g = axis == kernel_.parts.part ? 1 : size_or(sizes_.group, axis, extent(axis));
         for (std::int64_t from = 0; from < extent(axis); from += g) {
             tile.set(axis, from, g, extent(axis));
             run_groups(depth + 1, tile);
@@ -94,8 +95,14 @@ private:
     }
 
     void run_loop(const Loop& loop, const Tile& tile) {
-        const std::vector<const Fold*> folds = folds_of(loop);
+        const std::vector<const Fold*> folds = folds_of(kernel_, loop);
         const std::int64_t n = extent(loop.axis);
+        if (const StreamParts& parts = kernel_.parts; parts.cut(loop.axis)) {
+            const std::int64_t first = tile.begin[at(parts.part)];
+            const Stretch here = stretch_of_parts(first, first + tile.count[at(parts.part)], extent(parts.part), n,
+                                                  size_or(sizes_.stream, loop.axis, n));
+            return run_part(loop, tile, here.begin, here.end);
+        }
         if (split_ <= 0 || folds.empty() || n < 2) return run_part(loop, tile, 0, n);
 
         const std::int64_t cut = std::clamp<std::int64_t>(std::llround(split_ * static_cast<double>(n)), 1, n - 1);
@@ -152,25 +159,6 @@ private:
 
     static bool is_initialised(const Loop& loop, ArrayId id) {
         return std::any_of(loop.init.begin(), loop.init.end(), [&](const auto& state) { return state.first == id; });
-    }
-
-    /// The folds whose states the loop runs, when they make up all of them; else none.
-    std::vector<const Fold*> folds_of(const Loop& loop) const {
-        std::set<ArrayId> open;
-        for (const auto& [state, value] : loop.init) open.insert(state);
-        std::vector<const Fold*> folds;
-        for (const Fold& fold : kernel_.folds) {
-            const auto runs = [&](const FoldState& s) {
-                return open.contains(s.state) ||
-                       std::any_of(loop.body.begin(), loop.body.end(), [&](const Statement& statement) {
-                           return statement.target == s.state && !statement.carry;
-                       });
-            };
-            if (fold.axis != loop.axis || !std::all_of(fold.states.begin(), fold.states.end(), runs)) continue;
-            for (const FoldState& s : fold.states) open.erase(s.state);
-            folds.push_back(&fold);
-        }
-        return open.empty() ? folds : std::vector<const Fold*>{};
     }
 
     std::map<ArrayId, Column> states(const std::vector<const Fold*>& folds) const {

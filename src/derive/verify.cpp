@@ -27,9 +27,14 @@ public:
         }
         for (const ArrayId id : k_.outputs) {
             if (!defined_.contains(id)) fault("does not compute its output {}", name(id));
-            for (const AxisId a : k_.group_axes)
-                if (!contains(d_.array(id).axes, a))
+            for (const AxisId a : k_.group_axes) {
+                // Parts store different values of their stream.
+                const AxisId told_apart_by = a == k_.parts.part && contains(d_.array(id).axes, k_.parts.axis)
+                                                 ? k_.parts.axis
+                                                 : a;
+                if (!contains(d_.array(id).axes, told_apart_by))
                     fault("groups {}, which its output {} does not carry", d_.axis(a).name, name(id));
+            }
             memory_.insert(id);
         }
     }

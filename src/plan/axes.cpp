@@ -52,7 +52,7 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
 
     std::vector<VectorAxis> axes;
     for (const AxisId axis : kernel.group_axes)
-        if (!contains(kernel.recompute_axes, axis) && extent(axis) >= lanes && everywhere(axis))
+        if (axis != kernel.parts.part && !contains(kernel.recompute_axes, axis) && extent(axis) >= lanes && everywhere(axis))
             axes.push_back(
                 {axis, states.empty() ? "carried by all heavy statements" : "carried by every state: reductions stay vertical",
                  true});

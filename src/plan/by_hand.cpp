@@ -15,7 +15,8 @@ public:
     Checker(const Derived& derived, const Extents& extents)
         : derived_(derived), diagram_(derived.diagram), kernels_(derived.kernels), extents_(extents) {
         for (const Kernel& kernel : kernels_) {
-            for (const AxisId axis : kernel.group_axes) add(groupable_, axis);
+            for (const AxisId axis : kernel.group_axes)
+                if (axis != kernel.parts.part) add(groupable_, axis);
             for (const Stage& stage : kernel.stages)
                 if (const auto* loop = std::get_if<Loop>(&stage)) add(streamed_, loop->axis);
         }
@@ -50,12 +51,15 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        static const std::vector<std::string> own{"group", "stream", "subloop", "threads", "rows", "vectors", "vector"},
+        static const std::vector<std::string> own{"group",   "stream", "split",   "subloop",
+                                                  "threads", "rows",   "vectors", "vector"},
             others{"form"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
         } else if (item.kind == "stream") {
             check_sized(item, choices_.stream, streamed_);
+        } else if (item.kind == "split") {
+            check_sized(item, choices_.split, streamed_);
         } else if (item.kind == "threads") {
             check_number(item, choices_.threads, 4096);
         } else if (item.kind == "rows") {
@@ -71,7 +75,7 @@ private:
             kinds.insert(kinds.end(), others.begin(), others.end());
             const std::string near = nearest_name(item.kind, kinds);
             error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),
-                  "one of group, stream, subloop, threads, vector, vectors, rows, form",
+                  "one of group, stream, split, subloop, threads, vector, vectors, rows, form",
                   near.empty() ? "" : fmt::format("did you mean '{}'?", near));
         }
     }
@@ -111,13 +115,16 @@ private:
             std::string hint;
             if (contains(group ? streamed_ : groupable_, *axis))
                 hint = fmt::format("{} {} = … cuts it", group ? "stream" : "group", item.axis);
-            return error(
-                group ? "not-groupable" : "not-streamed", item,
-                fmt::format("{} cannot be {}: {}", item.axis, group ? "grouped" : "streamed", obstacle(item, *axis)),
-                fmt::format("one of {}", list(legal)), hint);
+            return error(group ? "not-groupable" : "not-streamed", item,
+                         fmt::format("{} cannot be {}: {}", item.axis,
+                                     group                  ? "grouped"
+                                     : item.kind == "split" ? "split"
+                                                            : "streamed",
+                                     obstacle(item, *axis)),
+                         fmt::format("one of {}", list(legal)), hint);
         }
         // `stream x` alone asks the derivation for a loop, and leaves its chunk to the model.
-        if (item.value || group) take_size(item, *axis, into);
+        if (item.value || item.kind != "stream") take_size(item, *axis, into);
     }
 
     /// At least one reduction must be cut: what `subloop` names in vain is said, with why the first reduction along the axis is not.

@@ -12,10 +12,12 @@
 #include "plan/axes.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/complete.hpp"
+#include "plan/parts.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/result.hpp"
+#include "support/saturate.hpp"
 #include "tile/expand.hpp"
 #include "tile/print.hpp"
 #include "tile/subloops.hpp"
@@ -124,6 +126,16 @@ private:
     [[nodiscard]] std::string axis_name(AxisId axis) const { return model_.derived().diagram.axis(axis).name; }
     [[nodiscard]] std::int64_t panel() const { return shape_.vectors * model_.lanes(); }
 
+    /// Of the kernel's stream; 1: it runs whole.
+    [[nodiscard]] std::int64_t num_parts() const {
+        const StreamParts& parts = model_.kernel().parts;
+        return parts.any() ? extent(parts.part) : 1;
+    }
+    /// The longest chunk of a streamed axis of which every part has one.
+    [[nodiscard]] std::int64_t longest_chunk(AxisId axis) const {
+        return model_.kernel().parts.cut(axis) ? std::max<std::int64_t>(1, extent(axis) / num_parts()) : extent(axis);
+    }
+
     void take(const Found& found) {
         shape_ = found.shape, dimensions_ = found.dimensions, rated_ = found.rated;
         fits_ = found.fits, cut_recompute_ = found.cut_recompute;
@@ -137,6 +149,8 @@ private:
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
         s.threads = {threads_, "", hand_.threads.has_value()};
+        s.split.value = num_parts();
+        s.roles = given_.roles, s.slots = given_.slots;
         for (const CoreLoop& loop : model_.live().loops)
             if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
         s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
@@ -161,7 +175,7 @@ private:
     [[nodiscard]] KernelSchedule ordinary(const Shape& shape) const {
         KernelSchedule s = schedule_of(shape);
         for (const AxisId axis : model_.kernel().group_axes) {
-            if (has_subloop(axis)) continue;
+            if (has_subloop(axis) || axis == model_.kernel().parts.part) continue;
             if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
                 s.group[axis] = {*found->second.value, "", true};
             } else if (!contains(model_.kernel().recompute_axes, axis)) {
@@ -177,9 +191,9 @@ private:
         for (const Stage& stage : model_.kernel().stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) {
                 const auto found = hand_.stream.find(loop->axis);
-                s.stream[loop->axis] = {
-                    found != hand_.stream.end() ? *found->second.value : std::min(extent(loop->axis), ordinary_stream),
-                    "", false};
+                s.stream[loop->axis] = {found != hand_.stream.end() ? *found->second.value
+                                                                    : std::min(longest_chunk(loop->axis), ordinary_stream),
+                                        "", false};
             }
         return s;
     }
@@ -247,7 +261,7 @@ private:
     }
 
     void add_group(AxisId axis) {
-        if (has_subloop(axis)) return;
+        if (has_subloop(axis) || axis == model_.kernel().parts.part) return;
         Dimension d{axis, false, {}, false};
         if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
             d.sizes = {*found->second.value};
@@ -268,7 +282,7 @@ private:
             d.sizes = {*found->second.value};
             d.by_hand = true;
         } else {
-            d.sizes = candidate_sizes(extent(axis), 1);
+            d.sizes = candidate_sizes(longest_chunk(axis), 1);
         }
         dimensions_.push_back(std::move(d));
     }
@@ -590,16 +604,28 @@ Diagnostic broken(const std::string& message, const std::shared_ptr<const Source
     return d;
 }
 
-}  // namespace
+/// Every part has a chunk.
+std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                                         const HandChoices& hand) {
+    const auto item = hand.stream.find(kernel.parts.axis);
+    if (!kernel.parts.any() || item == hand.stream.end()) return std::nullopt;
+    const std::int64_t parts = extents[at(kernel.parts.part)], extent = extents[at(kernel.parts.axis)],
+                       chunks = ceil_div(extent, *item->second.value);
+    if (parts <= chunks) return std::nullopt;
+    const std::string& axis = derived.diagram.axis(kernel.parts.axis).name;
+    return Diagnostic{"too-many-parts",
+                      item->second.range,
+                      fmt::format("split {} = {}, but {} has {} chunk{} of {}", axis, parts, axis, chunks,
+                                  chunks == 1 ? "" : "s", *item->second.value),
+                      fmt::format("split {} = 1 … {}, a chunk for every part", axis, chunks),
+                      fmt::format("the nearest legal number is {}, or chunks of at most {}", chunks, extent / parts),
+                      {},
+                      ExitCode::bad_input};
+}
 
-Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
-                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
-    std::vector<ScheduleItem> items = schedule_of(derived);
-    items.insert(items.end(), by_hand.begin(), by_hand.end());
-    const auto hand = hand_choices(derived, extents, items);
-    if (!hand) return hand.errors();
-
+/// Every kernel of the form by itself.
+Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,
+                          const Result<HandChoices>& hand, const PlanOptions& options) {
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
     TileProgram tiles = tiles_of(derived, extents, *hand);
@@ -619,6 +645,7 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
         const auto of_kernel = with_file(*hand, derived, derived.kernels[k], extents, given[k], options.file);
         if (!of_kernel) return of_kernel.errors();
+        if (auto error = too_many_parts(derived, derived.kernels[k], extents, *of_kernel)) return *error;
         const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
         auto chosen = KernelChooser(program, k, model, *of_kernel, options, given[k]).run();
         if (!chosen) {
@@ -632,6 +659,24 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     }
     if (!errors.empty()) return errors;
     return plan;
+}
+
+}  // namespace
+
+Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
+                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
+    std::vector<ScheduleItem> items = schedule_of(derived);
+    items.insert(items.end(), by_hand.begin(), by_hand.end());
+    const auto hand = hand_choices(derived, extents, items);
+    if (!hand) return hand.errors();
+    const auto parts = parts_by_hand(derived, *hand, options);
+    if (!parts) return parts.errors();
+    const std::int64_t cores = hand->threads ? *hand->threads->value : machine.num_cores();
+    return plan_in_parts(derived, extents, machine, cores, *parts, options,
+                         [&](const Derived& form, const Extents& sizes, const PlanOptions& how) {
+                             return plan_kernels(form, sizes, machine, hand, how);
+                         });
 }
 
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,

@@ -12,6 +12,7 @@ namespace napkin {
 
 struct KernelPlan {
     ScheduledKernel scheduled;
+    std::size_t whole = 0;     ///< the kernel of the derived diagram that it is, or of whose parts and merge it is one
     Simulation time;           ///< with H
     double memory_values = 0;  ///< M, values a core
     [[nodiscard]] const KernelSchedule& schedule() const { return scheduled.schedule; }
@@ -19,7 +20,7 @@ struct KernelPlan {
 
 struct Plan {
     std::string machine;
-    std::vector<KernelPlan> kernels;  ///< one for each kernel of the derived diagram, in order
+    std::vector<KernelPlan> kernels;  ///< in order: one for each kernel of the derived diagram, several where its stream is cut into parts
     [[nodiscard]] ScheduledProgram program() const;
     [[nodiscard]] SizedProgram tiles() const;  ///< the tile program with the schedules' sizes
     [[nodiscard]] double seconds() const;      ///< of all kernels, one after the other

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <sstream>
 
 #include "schedule/schedule.hpp"
 #include "support/ids.hpp"
+#include "support/limits.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -34,7 +36,9 @@ public:
         for (const auto& [axis, choice] : s_.group) row("group " + name(axis), choice);
         for (const auto& [axis, choice] : s_.stream) row("stream " + name(axis), choice);
         for (const auto& [axis, choice] : s_.subloop) row("subloop " + name(axis), choice);
+        if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
         row("threads", s_.threads);
+        for (const Role& role : s_.roles) rows_.push_back({"role " + role.name, std::to_string(role.workers), ""});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
         rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});
         row("rows", s_.rows);
@@ -42,6 +46,9 @@ public:
         for (std::size_t i = 0; i < s_.atoms.size(); ++i) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
         for (std::size_t v = 0; v < s_.places.size(); ++v)
             rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
+        const std::vector<std::string> statements = statement_names(kernel_);
+        for (const auto& [statement, slot] : s_.slots)
+            rows_.push_back({"slot " + statements.at(static_cast<std::size_t>(statement)), "", text(slot)});
         std::size_t key = 0, value = 0;
         for (const Row& r : rows_) key = std::max(key, r.key.size()), value = std::max(value, r.value.size());
         std::string out = fmt::format("kernel {}\n", kernel_.name);
@@ -78,6 +85,14 @@ private:
         if (a.cut_axis >= 0) out += fmt::format(", cut {} {}", name(a.cut_axis), a.cut);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
+        return out;
+    }
+
+    [[nodiscard]] std::string text(const Slot& slot) const {
+        std::string out = fmt::format("position {}", slot.position);
+        if (static_cast<std::size_t>(slot.role) < s_.roles.size())
+            out += fmt::format(", role {}", s_.roles[static_cast<std::size_t>(slot.role)].name);
+        if (slot.ahead != 0) out += fmt::format(", ahead {}", slot.ahead);
         return out;
     }
 
@@ -166,13 +181,20 @@ private:
     }
     [[nodiscard]] bool at_end() const { return rest_.find_first_not_of(' ') == std::string_view::npos; }
 
-    std::int64_t number() {
+    std::int64_t number(std::int64_t least = 1) {
         const std::string text = word();
         std::int64_t value = 0;
         const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (code != std::errc{} || end != text.data() + text.size() || value < 1)
-            fail("bad-schedule", fmt::format("'{}' is no positive whole number", text), "a positive whole number");
+        const char* wanted = least > 0 ? "positive whole number" : "whole number from 0";
+        if (code != std::errc{} || end != text.data() + text.size() || value < least || value > limits::max_size_product)
+            fail("bad-schedule", fmt::format("'{}' is no {}", text, wanted), fmt::format("a {}", wanted));
         return value;
+    }
+    /// One that a field of a statement may have.
+    int small(std::int64_t least) {
+        const std::int64_t value = number(least);
+        if (value > 4096) fail("bad-schedule", fmt::format("{} is too large", value), "at most 4096");
+        return static_cast<int>(value);
     }
 
     AxisId axis() {
@@ -218,6 +240,21 @@ private:
         } else if (take("subloop")) {
             const AxisId a = axis();
             schedule().subloop[a] = choice();
+        } else if (take("split")) {
+            const AxisId a = axis();
+            schedule().split = choice();
+            const StreamParts& parts = kernel().parts;
+            if (schedule().split.value > 1 && !error_ && !parts.cut(a))
+                fail("bad-schedule",
+                     fmt::format("kernel {} has no parts of {}", kernel().name, program_.diagram.axis(a).name),
+                     parts.any() ? fmt::format("split {}", program_.diagram.axis(parts.axis).name)
+                                 : "the axis that the kernel streams");
+        } else if (take("role")) {
+            Role role{word(), 1};
+            role.workers = small(1);
+            schedule().roles.push_back(std::move(role));
+        } else if (take("slot")) {
+            parse_slot();
         } else if (take("threads")) {
             schedule().threads = choice();
         } else if (take("vector axis")) {
@@ -235,7 +272,7 @@ private:
             parse_place(named(variable_names(kernel()), "unknown-variable", "variable"));
         } else if (!take("transfers H") && !take("memory M") && !take("arena") && !take("predicted")) {
             fail("bad-schedule", "an unknown field",
-                 "group, stream, subloop, threads, vector axis, panel vectors, rows, atom or place");
+                 "group, stream, subloop, split, threads, role, vector axis, panel vectors, rows, atom, place or slot");
         }
     }
 
@@ -272,6 +309,33 @@ private:
         } while (!error_ && take(","));
         if (!at_end()) fail("bad-schedule", "the line goes on where it should end", "a comma");
         schedule().atoms[index] = std::move(a);
+    }
+
+    /// Which statement it is may take two words, as in `load K`.
+    void parse_slot() {
+        const std::vector<std::string> names = statement_names(kernel());
+        std::string name = word();
+        if (name == "load" || name == "store" || name == "init") name += " " + word();
+        const auto found = std::find(names.begin(), names.end(), name);
+        if (found == names.end())
+            return fail("unknown-statement", fmt::format("the kernel has no statement '{}'", name),
+                        fmt::format("a statement of kernel {}", kernel().name), nearest_name(name, names));
+        Slot slot;
+        do {
+            if (take("position")) {
+                slot.position = small(0);
+            } else if (take("ahead")) {
+                slot.ahead = small(0);
+            } else if (take("role")) {
+                std::vector<std::string> roles;
+                for (const Role& role : schedule().roles) roles.push_back(role.name);
+                slot.role = static_cast<int>(named(roles, "unknown-role", "role"));
+            } else {
+                fail("bad-schedule", "a slot cannot be read here", "position, role or ahead");
+            }
+        } while (!error_ && take(","));
+        if (!error_ && !at_end()) fail("bad-schedule", "the line goes on where it should end", "a comma");
+        schedule().slots[static_cast<int>(found - names.begin())] = slot;
     }
 
     void parse_place(std::size_t index) {
@@ -327,6 +391,39 @@ std::vector<std::string> atom_names(const TileKernel& kernel) {
         names.push_back(n == 1 ? name : fmt::format("{}#{}", name, n));
     });
     return names;
+}
+
+std::vector<std::string> statement_names(const TileKernel& kernel) {
+    std::vector<std::string> names;
+    std::map<std::string, int> times;
+    for_each_statement(kernel.body, [&](const TileStatement& s) {
+        std::string name;
+        const auto of = [&](VariableId v) { return kernel.variables[at(v)].name; };
+        if (const auto* load = std::get_if<Load>(&s)) name = "load " + of(load->variable);
+        if (const auto* store = std::get_if<Store>(&s)) name = "store " + of(store->variable);
+        if (const auto* init = std::get_if<Init>(&s)) name = "init " + of(init->variable);
+        if (const auto* compute = std::get_if<Compute>(&s)) name = of(compute->variable);
+        if (name.empty()) return;
+        const int n = ++times[name];
+        names.push_back(n == 1 ? name : fmt::format("{}#{}", name, n));
+    });
+    return names;
+}
+
+FileSplits splits_of(const Source& text) {
+    FileSplits out;
+    for (std::size_t begin = 0; begin < text.text.size();) {
+        const std::size_t end = std::min(text.text.find('\n', begin), text.text.size());
+        std::istringstream line(text.text.substr(begin, end - begin));
+        std::string key, name;
+        std::int64_t parts = 0;
+        if (line >> key >> name && key == "kernel") out.kernels.push_back(name);
+        if (key == "split" && !out.kernels.empty() && line >> parts)
+            out.splits.push_back(
+                {out.kernels.back(), parts, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
+        begin = end + 1;
+    }
+    return out;
 }
 
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule) {

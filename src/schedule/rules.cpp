@@ -189,6 +189,8 @@ public:
         check_runs(k_.body);
         for (const ScheduledLoop& loop : k_.loops) check_runs(loop.body);
         check_places();
+        check_parts();
+        check_slots();
         return std::move(messages_);
     }
 
@@ -274,6 +276,31 @@ private:
                 report("{} lies outside of the arena", name);
             for (std::size_t w = 0; w < v; ++w) check_apart(id, static_cast<VariableId>(w));
         }
+    }
+
+    void check_parts() {
+        const StreamParts& parts = k_.kernel->parts;
+        const std::int64_t split = parts.any() ? k_.extent(parts.part) : 1;
+        if (k_.schedule.split.value != split)
+            report("its stream is cut in {} part{}, where its program has {}", k_.schedule.split.value,
+                   k_.schedule.split.value == 1 ? "" : "s", split);
+        if (!parts.any()) return;
+        const std::int64_t size = chunk_of(parts.axis, false, k_.sizes, k_.extents),
+                           chunks = (k_.extent(parts.axis) + size - 1) / size;
+        if (split > chunks)
+            report("its stream is cut in {} parts, but {} has {} chunk{} of {}: {} part{} fit", split,
+                   axis_name(parts.axis), chunks, chunks == 1 ? "" : "s", size, chunks, chunks == 1 ? "" : "s");
+    }
+
+    /// A core runs one statement after the other, as they stand.
+    void check_slots() {
+        if (!k_.schedule.roles.empty())
+            report("it has role {}: a CPU's threads each run whole groups, and have no roles", k_.schedule.roles[0].name);
+        const std::vector<std::string> names = statement_names(*k_.kernel);
+        for (const auto& [statement, slot] : k_.schedule.slots)
+            if (!(slot == Slot{}))
+                report("{} has position {}, {} ahead: a CPU's core runs statements one after the other, as they stand",
+                       names[static_cast<std::size_t>(statement)], slot.position, slot.ahead);
     }
 
     void check_apart(VariableId a, VariableId b) {

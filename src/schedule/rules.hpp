@@ -26,6 +26,7 @@ std::vector<bool> in_one_run(const ScheduledKernel& kernel);
 ///  - atoms: loops over just the axes of their statements, vectors along an axis that is stored contiguously or reduced, a block that the
 ///    registers hold, cuts of sums alone;
 ///  - runs and followers as above;
+///  - a chunk for every part of a stream; no roles, and no slots but the default: a core runs statements as they stand;
 ///  - places as above; no two variables that live at the same time share memory, and all lie in the arena.
 std::vector<std::string> verify(const ScheduledKernel& kernel);
 

@@ -57,12 +57,29 @@ struct Place {
     friend bool operator==(const Place&, const Place&) = default;
 };
 
+/// Who runs statements: threads or warps of a group. Without any, all of a group's threads run all of it.
+struct Role {
+    std::string name;
+    int workers = 1;
+    friend bool operator==(const Role&, const Role&) = default;
+};
+
+/// A statement in its loop's modulo schedule: which role runs it, after how many others of an iteration, and by how many iterations it is
+/// ahead of the loop.
+struct Slot {
+    int role = 0;  ///< index into KernelSchedule::roles
+    int position = 0;  ///< statements of one role and loop run in ascending order of positions, and those of one position as they stand
+    int ahead = 0;
+    friend bool operator==(const Slot&, const Slot&) = default;
+};
+
 /// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its variables.
 struct KernelSchedule {
     std::string kernel;
     std::map<AxisId, Choice> group;    ///< group sizes; an axis that is missing is not grouped
     std::map<AxisId, Choice> stream;   ///< sizes of chunks
     std::map<AxisId, Choice> subloop;  ///< sizes of the parts of a statement
+    Choice split{1, "", false};  ///< parts of the stream that run at the same time: the size of TileKernel::parts' axis
     Choice threads{1, "", false};
     AxisId vector_axis = -1;  ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;
@@ -72,12 +89,29 @@ struct KernelSchedule {
     Choice rows{1, "", false};  ///< the most that a block has
     std::vector<Atom> atoms;
     std::vector<Place> places;
+    std::vector<Role> roles;
+    std::map<int, Slot> slots;  ///< by statement, as statement_names counts them; one that is missing has the default
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;
 };
 
 /// The atoms and places that are printed and parsed by name: of the compute statements, by what each defines (S, and S#2 where a
 /// variable is defined again), and of the variables.
 std::vector<std::string> atom_names(const TileKernel& kernel);
+
+/// Of all statements in order: "load K", "init P_M", "S", "store O"; a name that comes again has #2.
+std::vector<std::string> statement_names(const TileKernel& kernel);
+
+/// What a text of schedules says of splits, before the kernels are known that a split makes.
+struct FileSplits {
+    struct Line {
+        std::string kernel;
+        std::int64_t parts = 1;
+        std::uint32_t begin = 0, end = 0;  ///< in the text
+    };
+    std::vector<std::string> kernels;  ///< that it names
+    std::vector<Line> splits;
+};
+FileSplits splits_of(const Source& text);
 
 /// One line for each field, with its reason; read back by parse_schedules.
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);

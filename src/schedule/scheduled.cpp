@@ -201,6 +201,7 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     for (const AxisId axis : out.kernel->group_axes)
         if (const auto found = out.schedule.group.find(axis); found != out.schedule.group.end())
             out.sizes.group[static_cast<std::size_t>(axis)] = std::min(found->second.value, out.extent(axis));
+    if (out.kernel->parts.any()) out.sizes.group[static_cast<std::size_t>(out.kernel->parts.part)] = 1;
     out.sizes.sub.assign(num_axes, 0);
     for (const auto& [axis, choice] : out.schedule.subloop)
         out.sizes.sub[static_cast<std::size_t>(axis)] = std::min(choice.value, out.extent(axis));

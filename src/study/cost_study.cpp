@@ -58,6 +58,33 @@ struct Costed {
     CostSummary summary;
 };
 
+/// The plan's kernels that stand for one of the derived form.
+std::vector<const KernelPlan*> parts_of(const Plan& plan, std::size_t kernel) {
+    std::vector<const KernelPlan*> parts;
+    for (const KernelPlan& k : plan.kernels)
+        if (k.whole == kernel) parts.push_back(&k);
+    return parts;
+}
+
+/// Of kernels one after the other.
+Simulation time_of(const std::vector<const KernelPlan*>& kernels) {
+    Simulation time = kernels.front()->time;
+    for (std::size_t i = 1; i < kernels.size(); ++i) {
+        time.seconds += kernels[i]->time.seconds;
+        for (const Busy& busy : kernels[i]->time.busy) {
+            const auto known = std::find_if(time.busy.begin(), time.busy.end(),
+                                            [&](const Busy& b) { return b.what == busy.what; });
+            if (known == time.busy.end())
+                time.busy.push_back(busy);
+            else
+                known->seconds += busy.seconds;
+        }
+    }
+    std::stable_sort(time.busy.begin(), time.busy.end(),
+                     [](const Busy& a, const Busy& b) { return a.seconds > b.seconds; });
+    return time;
+}
+
 Result<Costed> cost_kernels(const CostQuery& query) {
     PipelineOptions pipeline = query.pipeline;
     pipeline.until = Pass::choose;
@@ -86,6 +113,14 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         if (!planned) return planned.errors();
         plan = std::move(planned).value();
     }
+    for (std::size_t k = 0; plan && k < plan->kernels.size(); ++k) {
+        const ScheduledKernel& s = plan->kernels[k].scheduled;
+        if (s.kernel->parts.any())
+            c.notes.push_back(fmt::format(
+                "kernel {} runs {} in {} parts: the time has them and their merge, letters and figures are those "
+                "of the whole",
+                s.kernel->name, s.program->diagram.axis(s.kernel->parts.axis).name, s.schedule.split.value));
+    }
     out.summary.machine = c.machine.name;
     const auto devices = static_cast<double>(query.levels.devices);
     double longest = -1;
@@ -93,7 +128,8 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         MachineCostOptions options = machine_options(query, c);
         if (plan) {
             options.planned = true;
-            const TileSizes& tiles = plan->kernels[k].scheduled.sizes;
+            // Of a stream in parts the first kernel has the stream.
+            const TileSizes& tiles = parts_of(*plan, k).front()->scheduled.sizes;
             for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
                 // What the plan does not cut runs whole.
                 const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
@@ -105,7 +141,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         if (!cost) return cost.errors();
         if (plan) {
             // A CPU's time is that of its schedule, the same as in plan and run.
-            const Simulation& time = plan->kernels[k].time;
+            const Simulation time = time_of(parts_of(*plan, k));
             cost->ceilings.clear();
             for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds, {}});
             cost->seconds = time.seconds, cost->bound_by = time.busy.front().what;

@@ -69,7 +69,7 @@ void check_size_names(const Module& module, const Diagram& main, Diagnostics& di
 }
 
 void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diagnostics& diagnostics) {
-    static constexpr std::array<std::string_view, 3> kinds{"group", "stream", "subloop"};
+    static constexpr std::array<std::string_view, 4> kinds{"group", "stream", "subloop", "split"};
     if (definition.broken) return;
     const std::set<std::string> like_axes = axis_like_names(definition);
     std::vector<std::string> names(like_axes.begin(), like_axes.end());

@@ -374,12 +374,13 @@ ScheduleItem schedule_item(LineParser& parser, Diagnostics& diagnostics) {
         }
     }
     item.range = parser.range_from(begin);
-    const bool sized = item.kind == "group" || item.kind == "stream" || item.kind == "subloop" || item.kind == "threads";
+    const bool sized = item.kind == "group" || item.kind == "stream" || item.kind == "subloop" ||
+                       item.kind == "split" || item.kind == "threads";
     if (!parser.failed() && sized && item.value && *item.value < 1) {
         diagnostics.error(Code::bad_schedule_value, item.range, fmt::format("{} cannot be {}", item.kind, *item.value),
                           "at least 1");
     }
-    if (!parser.failed() && (item.kind == "group" || item.kind == "stream") && item.axis.empty()) {
+    if (!parser.failed() && (item.kind == "group" || item.kind == "stream" || item.kind == "split") && item.axis.empty()) {
         diagnostics.error(Code::bad_schedule, item.range, fmt::format("{} of which axis?", item.kind),
                           fmt::format("{} and an axis: {} q = 128", item.kind, item.kind));
     }

@@ -35,13 +35,9 @@ std::int64_t box_at(const std::vector<Index>& dims, const std::vector<std::int64
     return size;
 }
 
-/// A half-open interval of chunk numbers.
-struct ChunkRange {
-    std::int64_t begin = 0, end = 0;
-};
-
 /// Cuts the range down to the chunks in which base + c·x ≥ 0 somewhere, where chunk j is x in [j·s, min((j+1)·s, extent)).
-void restrict_range(ChunkRange& range, std::int64_t base, std::int64_t c, std::int64_t s, std::int64_t extent) {
+template <class Range>
+void restrict_range(Range& range, std::int64_t base, std::int64_t c, std::int64_t s, std::int64_t extent) {
     if (c == 0) {
         if (base < 0) range.end = range.begin;
     } else if (c > 0) {
@@ -58,25 +54,12 @@ void restrict_range(ChunkRange& range, std::int64_t base, std::int64_t c, std::i
     range.end = std::max(range.end, range.begin);
 }
 
-/// The chunks of the loop that run in a group: those in which no form of the support is negative everywhere.
-ChunkRange chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
-                     const std::vector<std::int64_t>& tile, std::int64_t s, std::int64_t x) {
-    ChunkRange range{0, ceil_div(x, s)};
-    for (const Affine& form : loop.support) {
-        Wide base = form.constant;
-        for (const auto& [axis, c] : form.terms)
-            if (axis != loop.axis) base += Wide(c) * (c > 0 ? begin[at(axis)] + tile[at(axis)] - 1 : begin[at(axis)]);
-        const Wide far = limits::max_size_product;
-        restrict_range(range, static_cast<std::int64_t>(std::clamp(base, -far, far)), form.coefficient(loop.axis), s, x);
-    }
-    return range;
-}
-
 }  // namespace
 
 TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
                          std::int64_t walk_limit)
     : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit) {
+    if (live.parts.any()) sizes_.group[at(live.parts.part)] = 1;
     for (const AxisId axis : live.group_axes)
         if (is_grouped(axis)) grouped_.push_back(axis);
     for (const CoreLoop& l : live.loops) {
@@ -145,11 +128,31 @@ void TileCounter::walk_groups(const std::vector<AxisId>& axes, const Places& f) 
     walk(walk, 0, 1);
 }
 
+TileCounter::ChunkRange TileCounter::chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
+                                               const std::vector<std::int64_t>& tile, std::int64_t s) const {
+    const std::int64_t x = extent(loop.axis);
+    ChunkRange range{0, ceil_div(x, s)};
+    if (live_.parts.cut(loop.axis)) {
+        const AxisId p = live_.parts.part;
+        const Stretch part = stretch_of_parts(begin[at(p)], begin[at(p)] + tile[at(p)], extent(p), x, s);
+        range = {part.begin / s, ceil_div(part.end, s)};
+    }
+    for (const Affine& form : loop.support) {
+        Wide base = form.constant;
+        for (const auto& [axis, c] : form.terms)
+            if (axis != loop.axis) base += Wide(c) * (c > 0 ? begin[at(axis)] + tile[at(axis)] - 1 : begin[at(axis)]);
+        const Wide far = limits::max_size_product;
+        restrict_range(range, static_cast<std::int64_t>(std::clamp(base, -far, far)), form.coefficient(loop.axis), s, x);
+    }
+    return range;
+}
+
 TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
     const std::int64_t x = extent(loop.axis), s = chunk_of(loop.axis, false, sizes_, extents_), num_chunks = ceil_div(x, s);
     ChunkRuns runs;
     for (const AxisId axis : grouped_) {
-        const bool in_support = std::any_of(loop.support.begin(), loop.support.end(),
+        const bool in_support = (live_.parts.cut(loop.axis) && axis == live_.parts.part) ||
+                                std::any_of(loop.support.begin(), loop.support.end(),
                                             [&](const Affine& f) { return f.coefficient(axis) != 0; });
         if (in_support)
             runs.axes.push_back(axis);
@@ -159,7 +162,7 @@ TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
     std::map<std::vector<bool>, Case> cases;
     walk_groups(runs.axes,
                 [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
-                    const ChunkRange range = chunks_in(loop, begin, tile, s, x);
+                    const ChunkRange range = chunks_in(loop, begin, tile, s);
                     std::int64_t run = range.end - range.begin;
                     if (run <= 0) return;
                     std::vector<bool> ragged;
@@ -207,7 +210,7 @@ void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const 
             if (stream < 0) return in_subloops(in_subloops, 0, times);
             const AxisId axis = loop(stream).axis;
             const std::int64_t x = extent(axis), s = cut(axis, stream);
-            const ChunkRange range = chunks_in(loop(stream), begin, tile, s, x);
+            const ChunkRange range = chunks_in(loop(stream), begin, tile, s);
             const std::int64_t step = std::max<std::int64_t>(1, (range.end - range.begin) / walk_limit_);
             for (std::int64_t chunk = range.begin; chunk < range.end;) {
                 const std::int64_t stands_for = chunk == range.end - 1 ? 1 : std::min(step, range.end - 1 - chunk);
@@ -331,7 +334,9 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
 std::int64_t TileCounter::chunks(int id) const {
     if (loop(id).is_sub) return chunks_run(id);
     const AxisId x = loop(id).axis;
-    return saturating_mul(groups(), ceil_div(extent(x), cut(x, id)));
+    // The groups that differ in the part alone run all of them together.
+    const std::int64_t streams = live_.parts.cut(x) ? groups() / extent(live_.parts.part) : groups();
+    return saturating_mul(streams, ceil_div(extent(x), cut(x, id)));
 }
 
 std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const {

@@ -59,6 +59,10 @@ private:
         std::vector<Case> cases;        ///< those in which a chunk runs
         std::int64_t other_groups = 1;  ///< tiles of the grouped axes that are not in the support
     };
+    /// A half-open interval of chunk numbers.
+    struct ChunkRange {
+        std::int64_t begin = 0, end = 0;
+    };
     using Tiles = std::function<void(const std::vector<std::int64_t>& tile, std::int64_t count)>;
     using Places = std::function<void(const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
                                       std::int64_t count)>;
@@ -73,6 +77,9 @@ private:
     /// The grouped axes among `axes` or cut by the subloops.
     [[nodiscard]] std::vector<AxisId> grouped_among(std::vector<AxisId> axes, const std::vector<int>& subloops) const;
     [[nodiscard]] ChunkRuns count_runs(const CoreLoop& loop) const;
+    /// The chunks of the loop that run in a group: of its part, those in which no form of the support is negative everywhere.
+    [[nodiscard]] ChunkRange chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
+                                       const std::vector<std::int64_t>& tile, std::int64_t s) const;
     /// Calls f(begin, tile, how often) for the tiles of these grouped axes; other axes run whole.
     void walk_groups(const std::vector<AxisId>& axes, const Places& f) const;
     [[nodiscard]] std::int64_t peak_by_place(const Moment& moment, const std::vector<AxisId>& axes) const;

@@ -54,6 +54,7 @@ public:
         out_.name = kernel_.name;
         out_.group_axes = kernel_.group_axes;
         out_.recompute_axes = kernel_.recompute_axes;
+        out_.parts = kernel_.parts;
         std::vector<TileStatement> body;
         for (const Stage& stage : kernel_.stages) {
             if (const auto* block = std::get_if<Block>(&stage))

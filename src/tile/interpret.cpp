@@ -41,7 +41,7 @@ struct KernelRun {
     [[nodiscard]] const TileSizes& sizes(std::size_t level) const { return level < outer.size() ? outer[level] : core; }
     /// The size of a grouped axis at a level.
     [[nodiscard]] std::int64_t group_size(std::size_t level, AxisId axis) const {
-        const std::int64_t size = sizes(level).group[at(axis)];
+        const std::int64_t size = axis == kernel.parts.part ? 1 : sizes(level).group[at(axis)];
         return size != 0 ? size : extent(axis);
     }
     /// The size of a chunk at a level.
@@ -233,7 +233,11 @@ private:
     }
 
     void run_one(const std::shared_ptr<const TileLoop>& loop) {
-        run_loop(*loop, tile_.begin[at(loop->axis)], tile_.end(loop->axis));
+        Stretch all{tile_.begin[at(loop->axis)], tile_.end(loop->axis)};
+        if (const StreamParts& parts = run_.kernel.parts; !loop->is_sub && parts.cut(loop->axis))
+            all = stretch_of_parts(tile_.begin[at(parts.part)], tile_.end(parts.part), run_.extent(parts.part), all.end,
+                                   run_.chunk_size(level_, *loop));
+        run_loop(*loop, all.begin, all.end);
     }
 
     /// The chunks of [from, end), which is what the level above has of the axis, or the loops around and the group.
@@ -305,6 +309,8 @@ void check_nested(const KernelRun& run) {
 }
 
 void run_kernel(KernelRun& run) {
+    internal_check(!run.kernel.parts.any() || run.outer.empty(),
+                   "interpret: parts of a stream are cut at the core alone");
     for (const AxisId axis : run.kernel.group_axes)
         internal_check(run.group_size(run.outer.size(), axis) >= 1, "interpret: a group size below 1");
     check_nested(run);

@@ -17,6 +17,7 @@ public:
 
     Liveness run() {
         out_.group_axes = kernel_.group_axes;
+        out_.parts = kernel_.parts;
         walk(kernel_.body);
         drop_contained();
         return std::move(out_);

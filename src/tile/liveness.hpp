@@ -46,6 +46,7 @@ struct Moment {
 
 struct Liveness {
     std::vector<AxisId> group_axes;
+    StreamParts parts;
     std::vector<CoreLoop> loops;  ///< in order of entry
     std::vector<CoreVariable> variables;
     std::vector<Moment> timeline;  ///< every computation and every loop's entry, in order

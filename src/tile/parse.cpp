@@ -208,6 +208,7 @@ private:
             loop.axis = parse_axis(line(), names_);
             TileSizes& sizes = program_.sizes.back();
             set(loop.is_sub ? sizes.sub : sizes.stream, loop.axis, parse_at_a_time());
+            if (line().take("in")) kernel().parts = {loop.axis, parse_axis(line(), names_)};
             if (line().take(",")) {
                 line().expect("skipped"), line().expect("where");
                 do {

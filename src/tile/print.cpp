@@ -131,8 +131,10 @@ private:
         for (const Affine& form : loop.support) forms.push_back(to_string(form, names_) + " < 0");
         const std::string skipped = forms.empty() ? "" : ", skipped where " + joined(forms, " or ");
         const std::int64_t chunk = chunk_of(loop, sizes_, program_.extents);
-        add_line(fmt::format("for each {} of {} ({} at a time){}:", loop.is_sub ? "part" : "chunk",
-                             diagram_.axis(loop.axis).name, chunk, skipped));
+        const bool in_part = !loop.is_sub && kernel_.parts.cut(loop.axis);
+        add_line(fmt::format("for each {} of {} ({} at a time){}{}:", loop.is_sub ? "part" : "chunk",
+                             diagram_.axis(loop.axis).name, chunk,
+                             in_part ? " in " + diagram_.axis(kernel_.parts.part).name : "", skipped));
         const std::int64_t extent = std::exchange(tile_[static_cast<std::size_t>(loop.axis)], chunk);
         print_list(loop.body);
         tile_[static_cast<std::size_t>(loop.axis)] = extent;

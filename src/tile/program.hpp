@@ -73,6 +73,7 @@ struct TileKernel {
     std::vector<AxisId> recompute_axes;  ///< those of them that some intermediate does not carry: grouping them repeats its work
     std::vector<Variable> variables;
     std::vector<TileStatement> body;
+    StreamParts parts = {};  ///< what of its streams a group runs
 };
 
 /// The box of a read whose arrays are variables of the kernel; of one that is loaded, its array is the variable itself.

@@ -25,7 +25,13 @@ std::vector<ReductionTree> reduction_trees(const TileKernel& kernel, const TileS
             for (const TileLoop* loop : around) {
                 if (loop->axis != axis) continue;
                 const std::int64_t chunk = chunk_of(*loop, sizes, extents);
-                tree.chunks = saturating_mul(std::max<std::int64_t>(tree.chunks, 1), ceil_div(terms, chunk));
+                std::int64_t chunks = ceil_div(terms, chunk);
+                // One part's chunks, and then the parts.
+                if (kernel.parts.cut(loop->axis)) {
+                    tree.splits = extents[at(kernel.parts.part)];
+                    chunks = ceil_div(chunks, tree.splits);
+                }
+                tree.chunks = saturating_mul(std::max<std::int64_t>(tree.chunks, 1), chunks);
                 terms = std::min(terms, chunk);
             }
             tree.chain = saturating_mul(tree.chain, terms);

@@ -42,13 +42,16 @@ SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> 
             cuts->resize(extents.size());
             for (std::size_t a = 0; a < extents.size(); ++a) (*cuts)[a] = std::min((*cuts)[a], extents[a]);
         }
+    for (std::size_t k = 0; k < sizes.size(); ++k)
+        if (const StreamParts& parts = program.kernels[k].parts; parts.any()) sizes[k].group[at(parts.part)] = 1;
     return {std::move(program), std::move(extents), std::move(sizes)};
 }
 
 std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel, const TileSizes& sizes) {
     std::vector<std::pair<AxisId, std::int64_t>> groups;
     for (const AxisId axis : kernel.group_axes)
-        if (const std::int64_t size = sizes.group[at(axis)]; size != 0) groups.emplace_back(axis, size);
+        if (const std::int64_t size = axis == kernel.parts.part ? 1 : sizes.group[at(axis)]; size != 0)
+            groups.emplace_back(axis, size);
     return groups;
 }
 

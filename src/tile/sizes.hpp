@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "derive/parts.hpp"
 #include "diagram/sizes.hpp"
 #include "tile/program.hpp"
 

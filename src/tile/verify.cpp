@@ -7,6 +7,7 @@
 #include <set>
 
 #include "diagram/guards.hpp"
+#include "support/saturate.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -102,6 +103,15 @@ private:
                 report("axis {} is grouped twice", axis_name(axis));
         groups_ = groups_of(kernel_, sizes_);
         for (const auto& [axis, size] : groups_) cut(axis, size, "group");
+        if (const StreamParts& parts = kernel_.parts; parts.any()) {
+            if (!is_axis(parts.axis) || !is_grouped(parts.part))
+                report("the axis that numbers its stream's parts is not grouped");
+            else if (const std::int64_t chunks = ceil_div(extent(parts.axis),
+                                                          chunk_of(parts.axis, false, sizes_, program_.extents));
+                     extent(parts.part) > chunks)
+                report("{} parts of {} cannot each have one of {} chunks", extent(parts.part), axis_name(parts.axis),
+                       chunks);
+        }
     }
 
     bool check_variables() {
@@ -213,6 +223,8 @@ private:
         }
         for (const auto& [axis, size] : groups_) {
             const auto& axes = diagram_.array(v.array).axes;
+            const auto runs_part = [&](const TileLoop* loop) { return kernel_.parts.cut(loop->axis); };
+            if (axis == kernel_.parts.part && std::any_of(loops_.begin(), loops_.end(), runs_part)) continue;
             if (!contains(axes, axis))
                 report("{} is stored at the same points by every group of {}", v.name, axis_name(axis));
         }

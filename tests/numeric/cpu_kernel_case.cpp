@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "check/verdict.hpp"
+#include "derive/parts.hpp"
 #include "diagram/evaluate.hpp"
 #include "machine/processor.hpp"
 #include "plan/complete.hpp"
@@ -150,13 +151,18 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
         KernelSchedule k;
         k.kernel = kernel.name;
         const auto extent = [&](AxisId a) { return extents[static_cast<std::size_t>(a)]; };
+        const auto longest_chunk = [&](AxisId a) {
+            return kernel.parts.cut(a) ? std::max<std::int64_t>(1, extent(a) / extent(kernel.parts.part)) : extent(a);
+        };
+        if (kernel.parts.any()) k.split.value = extent(kernel.parts.part);
         for (const AxisId a : kernel.group_axes) {
-            if (pick(4) == 0) continue;
+            if (a == kernel.parts.part || pick(4) == 0) continue;
             k.group[a] = {1 + pick(extent(a)), "", false};
             if (pick(2) == 0) k.vector_axis = a;
         }
         for (std::size_t a = 0; a < extents.size(); ++a)
-            if (pick(4) != 0) k.stream[static_cast<AxisId>(a)] = {1 + pick(extents[a]), "", false};
+            if (const auto axis = static_cast<AxisId>(a); pick(4) != 0 || kernel.parts.cut(axis))
+                k.stream[axis] = {1 + pick(longest_chunk(axis)), "", false};
         if (pick(8) == 0 && !extents.empty())
             k.vector_axis = static_cast<AxisId>(pick(static_cast<std::int64_t>(extents.size())));
         for (std::size_t a = 0; a < extents.size(); ++a)
@@ -184,12 +190,36 @@ const std::vector<Width>& widths() {
     return all;
 }
 
-Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
+Derived with_random_parts(const Derived& derived, const Extents& extents, std::uint64_t seed) {
+    std::mt19937_64 random(seed + 2);
+    Derived form = derived;
+    for (std::size_t k = 0; k < form.kernels.size(); ++k) {
+        std::int64_t most = 1;
+        for (const Stage& stage : form.kernels[k].stages)
+            if (const auto* loop = std::get_if<Loop>(&stage)) most = extents[static_cast<std::size_t>(loop->axis)];
+        if (most < 2 || random() % 2 == 0) continue;
+        Parted cut = with_parts(form, k, 2 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - 1)));
+        if (!cut.form) continue;
+        form = std::move(*cut.form);
+        k += cut.num_kernels - 1;
+    }
+    return form;
+}
+
+Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uint64_t seed, const std::string& name,
                const std::vector<KernelSchedule>& schedules, const Width& width) {
-    Case c{diagram, extents, seed, {}, {}, {}, {}};
     auto derived = derive(diagram);
     if (!derived) throw std::runtime_error(render(derived.errors()));
-    c.derived = std::move(derived).value();
+    return make_case(diagram, sizes_of_diagram, seed, name,
+                     schedules.empty() ? with_random_parts(*derived, sizes_of_diagram, seed) : *derived, schedules, width);
+}
+
+Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uint64_t seed, const std::string& name,
+               const Derived& form, const std::vector<KernelSchedule>& schedules, const Width& width) {
+    Case c{diagram, sizes_of_diagram, seed, {}, {}, {}, {}};
+    c.derived = form;
+    const Extents extents = with_part_extents(form, sizes_of_diagram);
+    for (const Kernel& kernel : form.kernels) c.num_parts += kernel.parts.any();
     auto chosen = schedules.empty() ? random_schedules(c.derived, extents, seed) : schedules;
     TileProgram whole = sized(expand(c.derived), extents, std::vector<TileSizes>(c.derived.kernels.size()));
     for (std::size_t k = 0; k < chosen.size(); ++k)

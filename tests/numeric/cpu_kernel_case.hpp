@@ -26,12 +26,16 @@ struct Case {
     std::vector<Probe> probes{Probe::normal};  ///< the kinds of the inputs' values, one run each
     /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
     bool nan_is_open = true;
+    int num_parts = 0;     ///< kernels that run one part of a stream in each group
     int num_subloops = 0;  ///< axes of kernels over which reductions are cut once more
 };
 
 /// Random schedules without atoms and places: which axes are grouped, streamed and cut by subloops and how far, the vector axis, panel and
 /// rows.
 std::vector<KernelSchedule> random_schedules(const Derived& derived, const Extents& extents, std::uint64_t seed);
+
+/// The form with about half of the streams cut that can be, in any number of parts.
+Derived with_random_parts(const Derived& derived, const Extents& extents, std::uint64_t seed);
 
 /// Vectors that the compiler knows.
 struct Width {
@@ -47,6 +51,10 @@ const std::vector<Width>& widths();
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name);
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
                const std::vector<KernelSchedule>& schedules, const Width& width = widths().front());
+
+/// Of the derived form, or of one whose streams are cut. Without schedules, random ones.
+Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
+               const Derived& form, const std::vector<KernelSchedule>& schedules, const Width& width = widths().front());
 
 /// The diagram, the plan and the source, for the message of a failing test.
 std::string describe(const Case& c);

@@ -42,8 +42,10 @@ void check_batch(std::uint64_t batch, const RandomDiagramOptions& options) {
         cases.push_back(cpu_case::make_case(diagram, some_extents(diagram, seed), seed, fmt::format("k{}", seed)));
     }
     int num_subloops = 0;
-    for (const cpu_case::Case& c : cases) num_subloops += c.num_subloops;
+    int num_parts = 0;
+    for (const cpu_case::Case& c : cases) num_subloops += c.num_subloops, num_parts += c.num_parts;
     EXPECT_GT(num_subloops, 0);
+    EXPECT_GT(num_parts, 0);
     const auto failures = cpu_case::failures(cases);
     for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
 }

@@ -11,10 +11,12 @@
 #include "check/agreement.hpp"
 #include "cost/transfers.hpp"
 #include "derive/evaluate_derived.hpp"
+#include "derive/parts.hpp"
 #include "derive/replay.hpp"
 #include "derive/verify.hpp"
 #include "support/ids.hpp"
 #include "support/random_diagram.hpp"
+#include "support/saturate.hpp"
 #include "syntax/print.hpp"
 #include "tile/exact.hpp"
 #include "tile/expand.hpp"
@@ -148,6 +150,57 @@ SizedProgram with_random_subloops(SizedProgram program, std::uint64_t seed, Cove
     return program;
 }
 
+/// The form with its streams cut into as many parts as there are chunks at most.
+Derived with_random_parts(const Derived& derived, const Case& c, Coverage& seen) {
+    std::mt19937_64 random(c.seed + 99);
+    Derived form = derived;
+    for (std::size_t k = 0; k < form.kernels.size(); ++k) {
+        std::int64_t chunks = 1;
+        for (const Stage& stage : form.kernels[k].stages)
+            if (const auto* loop = std::get_if<Loop>(&stage)) {
+                const std::int64_t size = c.sizes.stream[at(loop->axis)];
+                chunks = size > 0 ? ceil_div(c.extents[at(loop->axis)], size) : 1;
+            }
+        if (chunks < 2) continue;
+        Parted cut = with_parts(form, k, 2 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(chunks - 1)));
+        if (!cut.form) continue;
+        form = std::move(*cut.form);
+        k += cut.num_kernels - 1;
+        ++seen.parts;
+    }
+    return form;
+}
+
+std::vector<TileSizes> sizes_of(const Derived& form, const Case& c) {
+    std::vector<TileSizes> cuts;
+    for (const Kernel& kernel : form.kernels) {
+        cuts.push_back({c.sizes.group, c.sizes.stream});
+        for (std::size_t a = 0; a < c.extents.size(); ++a)
+            if (!contains(kernel.group_axes, static_cast<AxisId>(a))) cuts.back().group[a] = 0;
+    }
+    return cuts;
+}
+
+/// Streams in parts: the form, and its tile program with and without subloops.
+std::string check_parts(const Case& c, const Derived& derived, const Definition& definition, const Values& given,
+                        Coverage& seen) {
+    const Derived form = with_random_parts(derived, c, seen);
+    if (form.kernels.size() == derived.kernels.size() && form.diagram.axes.size() == derived.diagram.axes.size())
+        return "";
+    if (const auto faults = verify(form); !faults.empty()) return fmt::format("form: {}", fmt::join(faults, "; "));
+    const Extents extents = with_part_extents(form, c.extents);
+    Values values = inputs_for(form.diagram, c.diagram, given);
+    evaluate(form, extents, c.sizes, values);
+    if (const auto d = definition.difference(form.diagram, values)) return "form: " + to_string(*d);
+    const SizedProgram program = sized(expand(form), extents, sizes_of(form, c));
+    if (const std::string d = check_program(c, form, definition, given, program, seen); !d.empty())
+        return d + "\n" + to_string(program);
+    const SizedProgram cut = with_random_subloops(program, c.seed, seen);
+    if (const std::string d = check_program(c, form, definition, given, cut, seen); !d.empty())
+        return "with subloops: " + d + "\n" + to_string(cut);
+    return "";
+}
+
 std::string check(const Case& c, Coverage& seen) {
     const Values given = probe_inputs(c.diagram, c.extents, c.probe, c.seed);
     const Definition definition(c.diagram, c.extents, given);
@@ -182,17 +235,12 @@ std::string check(const Case& c, Coverage& seen) {
             return fmt::format("merge at {}: {}", split, to_string(*d));
     }
 
-    std::vector<TileSizes> cuts;
-    for (const Kernel& kernel : derived.kernels) {
-        cuts.push_back({c.sizes.group, c.sizes.stream});
-        for (std::size_t a = 0; a < c.extents.size(); ++a)
-            if (!contains(kernel.group_axes, static_cast<AxisId>(a))) cuts.back().group[a] = 0;
-    }
-    const SizedProgram program = sized(expand(derived), c.extents, cuts);
+    const SizedProgram program = sized(expand(derived), c.extents, sizes_of(derived, c));
     if (const std::string d = check_program(c, derived, definition, given, program, seen); !d.empty()) return d;
     const SizedProgram cut = with_random_subloops(program, c.seed, seen);
     if (const std::string d = check_program(c, derived, definition, given, cut, seen); !d.empty())
         return "with subloops: " + d + "\n" + to_string(cut);
+    if (const std::string d = check_parts(c, derived, definition, given, seen); !d.empty()) return "in parts: " + d;
 
     for (const Kernel& kernel : derived.kernels) {
         std::size_t statements = 0;

@@ -30,12 +30,12 @@ std::string describe(const Case& c);
 /// What was seen on the way, so that a test can say how much it covered.
 struct Coverage {
     std::int64_t kernels = 0, fused_kernels = 0, loops = 0, states = 0, merges = 0, steps = 0, chunks_skipped = 0,
-                 halos = 0, subloops = 0, exact_letters = 0, bounding_letters = 0;
+                 halos = 0, subloops = 0, parts = 0, exact_letters = 0, bounding_letters = 0;
 };
 
 /// "" when every derivation step, the derived form, its merged streams and the tile program give what the definition gives, all
 /// verifiers are silent, the interpreter's counts are the model's, the letters' H and M are these counts or, where sizes do not divide or
-/// chunks are skipped, no less, and the printed program reads back, with reductions cut by subloops too; else what does not. Whatever is
+/// chunks are skipped, no less, and the printed program reads back, with reductions cut by subloops and streams cut into parts too; else what does not. Whatever is
 /// thrown is a failure too.
 std::string failure_of(const Case& c, Coverage& seen);
 

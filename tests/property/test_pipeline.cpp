@@ -1,5 +1,5 @@
 // Random diagrams through the whole pipeline: definition = every derivation step = derived form = merged streams = tile program, and the
-// interpreter's counts = the model's H and M, exactly; with subloops too. H and M in letters are the same where sizes divide.
+// interpreter's counts = the model's H and M, exactly; with subloops and streams in parts too. H and M in letters are the same where sizes divide.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,9 +25,10 @@ TEST(Pipeline, EveryRoomGivesWhatTheDefinitionGives) {
     }
     fmt::print(
         "seeds {} to {}: {} kernels ({} of several statements), {} loops, {} states, {} merges, {} steps, {} chunks "
-        "skipped, {} halos, {} subloops, H and M in letters {} times exactly and {} times as bounds\n",
+        "skipped, {} halos, {} subloops, {} streams in parts, H and M in letters {} times exactly and {} times as "
+        "bounds\n",
         from, to - 1, seen.kernels, seen.fused_kernels, seen.loops, seen.states, seen.merges, seen.steps,
-        seen.chunks_skipped, seen.halos, seen.subloops, seen.exact_letters, seen.bounding_letters);
+        seen.chunks_skipped, seen.halos, seen.subloops, seen.parts, seen.exact_letters, seen.bounding_letters);
     if (failures > 0) return;
     if (to - from < 1000) return;
     // The property means little where nothing of its kind occurs.
@@ -38,6 +39,7 @@ TEST(Pipeline, EveryRoomGivesWhatTheDefinitionGives) {
     EXPECT_GT(seen.chunks_skipped, 50);
     EXPECT_GT(seen.halos, 50);
     EXPECT_GT(seen.subloops, 500);
+    EXPECT_GT(seen.parts, 300);
     EXPECT_GT(seen.exact_letters, 500);
     EXPECT_GT(seen.bounding_letters, 500);
 }

@@ -131,6 +131,8 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     result.sizes = assignments(options.set, "--set");
     for (const auto& [axis, size] : assignments(options.group, "--group"))
         result.schedule.push_back(fmt::format("group {} = {}", axis, size));
+    for (const auto& [axis, parts] : assignments(options.split, "--split"))
+        result.schedule.push_back(fmt::format("split {} = {}", axis, parts));
     for (const std::string& item : options.stream) {
         if (is_name(item)) {
             result.schedule.push_back("stream " + item);

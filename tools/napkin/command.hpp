@@ -29,7 +29,7 @@ struct Options {
     std::string diagram;
     std::string color = "auto";
     bool json = false;
-    std::vector<std::string> set, group, stream;
+    std::vector<std::string> set, group, stream, split;
     std::int64_t threads = 0;
     std::string machine, schedule;
     std::int64_t vector_bytes = 0;
@@ -67,7 +67,7 @@ public:
     void output(Options& options);      ///< --json, --color
     void sizes(Options& options);       ///< --set
     void derivation(Options& options);  ///< --form, --stream, --no-fuse
-    void plan(Options& options);        ///< --group, --threads, --schedule, --machine, --vector-bytes
+    void plan(Options& options);        ///< --group, --split, --threads, --schedule, --machine, --vector-bytes
     void passes(Options& options);      ///< --time-passes, --print-after
 
 private:

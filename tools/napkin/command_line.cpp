@@ -95,6 +95,7 @@ void Command::derivation(Options& options) {
 
 void Command::plan(Options& options) {
     list("--group", "AXIS=SIZE", options.group, "Group (tile) size of an axis, as q=192");
+    list("--split", "AXIS=PARTS", options.split, "Parts of a stream that threads share and merge, as x=2; 1: none");
     number("--threads", options.threads, 1, 4096, "Threads (default: one a core)");
     text("--schedule", "FILE", options.schedule,
          "Schedules as napkin plan prints them, or parts of them: what is in it is fixed");

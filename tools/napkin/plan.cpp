@@ -28,6 +28,8 @@ Json plan_json(const Compilation& compilation) {
         entry["group"] = choices_json(diagram, s.schedule.group);
         entry["stream"] = choices_json(diagram, s.schedule.stream);
         entry["subloop"] = choices_json(diagram, s.schedule.subloop);
+        if (s.kernel->parts.any())
+            entry["split"][diagram.axis(s.kernel->parts.axis).name] = choice_json(s.schedule.split);
         entry["threads"] = choice_json(s.schedule.threads);
         entry["vector_axis"] = {{"value", s.schedule.vector_axis < 0 ? "" : diagram.axis(s.schedule.vector_axis).name},
                                 {"reason", s.schedule.vector_axis_reason}};

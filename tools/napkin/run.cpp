@@ -109,6 +109,8 @@ std::string planned_text(const Plan& plan) {
         if (plan.kernels.size() > 1) text += fmt::format("kernel {}\n", s.kernel);
         text += fmt::format("groups of {}; chunks of {}; {} thread{}", choices(diagram, s.group),
                             choices(diagram, s.stream), s.threads.value, s.threads.value == 1 ? "" : "s");
+        if (const StreamParts& parts = kernel.scheduled.kernel->parts; parts.any())
+            text += fmt::format("; {} parts of {}", s.split.value, diagram.axis(parts.axis).name);
         if (s.vector_axis >= 0) {
             int rows = 1;
             for (const Atom& atom : s.atoms) rows = std::max(rows, atom.rows);

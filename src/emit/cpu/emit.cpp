@@ -264,32 +264,45 @@ private:
         const Span& span = frame_.span(l.axis, node.scope);
         const std::int64_t extent = frame_.extent(l.axis);
         const AxisNames& names = frame_.axis(l.axis);
-        if (l.support.empty() && !span.begins) {
+        const StreamParts& parts = frame_.kernel->parts;
+        const bool in_part = !l.is_sub && parts.cut(l.axis);
+        if (l.support.empty() && !span.begins && !in_part) {
             out_.open("");
             nodes(node.body);
             out_.close();
             return;
         }
         std::string begin = "0", end = std::to_string(extent);
-        if (!l.support.empty()) {
+        const bool is_bounded = in_part || !l.support.empty();
+        if (is_bounded) {
             out_.open("");
+            if (in_part) {
+                // The part's share of the chunks, the last of which may be ragged.
+                const std::int64_t chunks = (extent + span.tile - 1) / span.tile, n = frame_.extent(parts.part);
+                const std::string part = frame_.axis(parts.part).begin;
+                const auto first = [&](const std::string& p) {
+                    return fmt::format("{} * {} / {} * {}", p, chunks, n, span.tile);
+                };
+                begin = first(part), end = first(fmt::format("({} + 1)", part));
+                if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
+            }
+            bounds(node, names.begin + "_first_", begin, names.begin + "_last_", end);
             begin = names.begin + "_first_", end = names.begin + "_last_";
-            support(node, begin, end);
         }
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
             out_(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile, extent, names.begin));
         nodes(node.body);
         out_.close();
-        if (!l.support.empty()) out_.close();
+        if (is_bounded) out_.close();
     }
 
-    /// The chunks that contribute: those in which every support form reaches 0 somewhere.
-    void support(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
+    /// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere.
+    void bounds(const ScheduledLoop& node, const std::string& begin, const std::string& from, const std::string& end,
+                const std::string& to) {
         const TileLoop& l = *node.loop;
         const Span& span = frame_.span(l.axis, node.scope);
-        const std::int64_t extent = frame_.extent(l.axis);
-        out_(fmt::format("Index {} = 0, {} = {};", begin, end, extent));
+        out_(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() ? "const " : "", begin, from, end, to));
         for (const Affine& form : l.support) {
             const std::int64_t c = form.coefficient(l.axis);
             Affine rest = form;

@@ -1,0 +1,153 @@
+#include "plan/parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "derive/parts.hpp"
+#include "support/ids.hpp"
+#include "support/numbers.hpp"
+#include "support/saturate.hpp"
+
+namespace napkin {
+namespace {
+
+/// Parts must save that much of the whole's time: they are more code and more kernels to start.
+constexpr double worth_parting = 0.95;
+/// By so much longer a kernel takes as cores have unequally many groups before parts are looked at.
+constexpr double idle_cores = 1.1;
+
+/// A form whose streams are cut, and of each of its kernels which one of the form before it stands for.
+struct Cut {
+    Derived form;
+    Extents extents;
+    std::vector<std::size_t> whole;
+};
+
+Cut cut_streams(const Derived& derived, const Extents& extents, const std::vector<std::optional<Choice>>& parts) {
+    Cut cut{derived, extents, {}};
+    std::size_t k = 0;
+    for (std::size_t whole = 0; whole < parts.size(); ++whole) {
+        std::size_t num_kernels = 1;
+        if (parts[whole] && parts[whole]->value > 1)
+            if (Parted made = with_parts(cut.form, k, parts[whole]->value); made.form)
+                cut.form = std::move(*made.form), num_kernels = made.num_kernels;
+        cut.whole.insert(cut.whole.end(), num_kernels, whole);
+        k += num_kernels;
+    }
+    cut.extents = with_part_extents(cut.form, extents);
+    return cut;
+}
+
+/// Each kernel is started, also one that runs on a single core, whose time has no waking of others in it.
+double seconds_with_starts(const Plan& plan, const Machine& machine) {
+    double seconds = plan.seconds();
+    for (const KernelPlan& kernel : plan.kernels)
+        if (kernel.schedule().threads.value == 1) seconds += machine.launch_s.value;
+    return seconds;
+}
+
+/// The fewest parts with which no core idles in the last round of groups, and the fewest that give every core one.
+std::set<std::int64_t> numbers_of_parts(std::int64_t groups, std::int64_t cores) {
+    return {cores / std::gcd(groups, cores), ceil_div(cores, groups)};
+}
+
+/// The axis that a kernel streams; -1: none.
+AxisId streamed_axis(const Kernel& kernel) {
+    for (const Stage& stage : kernel.stages)
+        if (const auto* loop = std::get_if<Loop>(&stage)) return loop->axis;
+    return -1;
+}
+
+}  // namespace
+
+Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const HandChoices& hand,
+                                                         const PlanOptions& options) {
+    std::vector<std::optional<Choice>> out(derived.kernels.size());
+    const FileSplits in_file = options.file ? splits_of(*options.file) : FileSplits{};
+    for (std::size_t k = 0; k < out.size(); ++k) {
+        const Kernel& kernel = derived.kernels[k];
+        SourceRange range;
+        if (const auto item = hand.split.find(streamed_axis(kernel)); item != hand.split.end())
+            out[k] = Choice{*item->second.value, "", true}, range = item->second.range;
+        // A file that names a kernel names it as it is.
+        if (contains(in_file.kernels, kernel.name)) out[k] = Choice{1, "", true};
+        for (const FileSplits::Line& line : in_file.splits) {
+            if (line.parts < 2) continue;
+            const Parted cut = with_parts(derived, k, line.parts);
+            bool is_meant = line.kernel == kernel.name;
+            for (std::size_t i = 0; cut.form && i < cut.num_kernels; ++i)
+                is_meant = is_meant || cut.form->kernels[k + i].name == line.kernel;
+            if (is_meant) out[k] = Choice{line.parts, "", true}, range = {options.file, line.begin, line.end};
+        }
+        if (!out[k] || out[k]->value < 2) continue;
+        if (const Parted cut = with_parts(derived, k, out[k]->value); !cut.form)
+            return Diagnostic{"no-split",
+                              range,
+                              fmt::format("the stream of kernel {} cannot be cut: {}", kernel.name, cut.refusal),
+                              "a kernel whose running results have a merge",
+                              "leave 'split' out",
+                              {},
+                              ExitCode::bad_input};
+    }
+    return out;
+}
+
+Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const Machine& machine, std::int64_t cores,
+                           const std::vector<std::optional<Choice>>& by_hand, const PlanOptions& options,
+                           const Planner& planner) {
+    std::vector<std::optional<Choice>> parts = by_hand;
+    const auto planned = [&]() -> Result<Plan> {
+        const Cut cut = cut_streams(derived, extents, parts);
+        auto plan = planner(cut.form, cut.extents, options);
+        if (!plan) return plan;
+        for (std::size_t k = 0; k < plan->kernels.size(); ++k) {
+            KernelPlan& kernel = plan->kernels[k];
+            kernel.whole = cut.whole[k];
+            if (kernel.scheduled.kernel->parts.any()) kernel.scheduled.schedule.split = *parts[cut.whole[k]];
+        }
+        return plan;
+    };
+    auto best = planned();
+    if (!best || cores < 2) return best;
+
+    PlanOptions quick = options;
+    quick.quick = true;
+    bool any = false;
+    const std::vector<KernelPlan> kernels = best->kernels;
+    for (const KernelPlan& kernel : kernels) {
+        const std::size_t k = kernel.whole;
+        const std::int64_t groups = kernel.time.groups;
+        const bool idles = groups < cores || kernel.time.waves > idle_cores;
+        const double launch = machine.launch_s.value;
+        const AxisId axis = streamed_axis(derived.kernels[k]);
+        if (parts[k] || !idles || axis < 0) continue;
+        // Nothing is gained where even an even share with the waking of the cores takes as long.
+        const double whole = kernel.time.seconds + (kernel.schedule().threads.value == 1 ? launch : 0);
+        if (kernel.time.seconds / static_cast<double>(cores) + launch >= worth_parting * whole) continue;
+        Derived alone = derived;
+        alone.kernels = {derived.kernels[k]};
+        double least = worth_parting * whole;
+        for (const std::int64_t n : numbers_of_parts(groups, cores)) {
+            if (n < 2 || n > extents[at(axis)]) continue;
+            const Parted cut = with_parts(alone, 0, n);
+            if (!cut.form) break;
+            const auto trial = planner(*cut.form, with_part_extents(*cut.form, extents), quick);
+            if (!trial) continue;
+            const double seconds = seconds_with_starts(*trial, machine);
+            if (seconds >= least) continue;
+            least = seconds;
+            parts[k] = Choice{n,
+                              fmt::format("{} group{} for {} cores: {} with the merge, {} whole", groups,
+                                          groups == 1 ? "" : "s", cores, seconds_text(seconds), seconds_text(whole)),
+                              false};
+            any = true;
+        }
+    }
+    return any ? planned() : std::move(best);
+}
+
+}  // namespace napkin

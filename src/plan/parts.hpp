@@ -1,0 +1,25 @@
+#pragma once
+// Whether a kernel's stream is cut into parts (derive/parts.hpp), and into how many: by hand, or where groups leave cores without work and
+// the simulator finds parts and their merge faster than the whole.
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "plan/by_hand.hpp"
+#include "plan/choose.hpp"
+
+namespace napkin {
+
+/// Plans every kernel of a form by itself.
+using Planner = std::function<Result<Plan>(const Derived& form, const Extents& extents, const PlanOptions& options)>;
+
+/// What the user says of each kernel; nothing where it is open. Errors: no-split (why the stream cannot be cut).
+Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const HandChoices& hand,
+                                                         const PlanOptions& options);
+
+/// The plan of the form with its streams cut. `cores`: that may work at a time.
+Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const Machine& machine, std::int64_t cores,
+                           const std::vector<std::optional<Choice>>& by_hand, const PlanOptions& options,
+                           const Planner& planner);
+
+}  // namespace napkin
