@@ -208,7 +208,7 @@ private:
         correction.selections = term_.selections;
         const Expr weight = options_.make_state(
             {mean.weight ? "_weight" : "_count", ReduceOp::sum, masked(mean.masks, or_one(mean.weight)), correction});
-        if (g.origin) correction.moment = Moment{{1}, {g.origin}, {{{0}, as<Read>(weight)->array}}};
+        if (g.origin) correction.moment = CentredMoment{{1}, {g.origin}, {{{0}, as<Read>(weight)->array}}};
         const Expr total = options_.make_state(
             {"_total", ReduceOp::sum, masked(mean.masks, times(mean.weight, minus(g.a, g.origin))), correction});
         mean.value = mean.weight ? ratio(total, weight) : mean_of_points(total, weight);

@@ -250,7 +250,7 @@ bool operator==(const Reference& a, const Reference& b) {
 bool operator==(const Selection& a, const Selection& b) {
     return same(a.extremum, b.extremum) && same(a.nothing, b.nothing) && a.or_nan == b.or_nan;
 }
-bool operator==(const Moment& a, const Moment& b) {
+bool operator==(const CentredMoment& a, const CentredMoment& b) {
     return a.powers == b.powers && a.lower == b.lower && a.is_masked == b.is_masked &&
            std::equal(a.origins.begin(), a.origins.end(), b.origins.begin(), b.origins.end(), same);
 }

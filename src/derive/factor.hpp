@@ -37,19 +37,19 @@ struct Selection {
 };
 
 /// A moment Σ w·Π_g (A_g − r_g)^p_g: follows the r_g by the moments of lower powers.
-struct Moment {
+struct CentredMoment {
     std::vector<int> powers;                                  ///< p_g
     std::vector<Expr> origins;                                ///< r_g(ν)
     std::vector<std::pair<std::vector<int>, ArrayId>> lower;  ///< those that are not identically 0
     bool is_masked = false;  ///< what a mask lets nothing of through is 0, wherever the origins are
-    friend bool operator==(const Moment& a, const Moment& b);
+    friend bool operator==(const CentredMoment& a, const CentredMoment& b);
 };
 
 /// How an accumulated value follows the running results: the actions of law.hpp that act at every step.
 struct Correction {
     std::vector<Reference> references;
     std::vector<Selection> selections;
-    std::optional<Moment> moment;
+    std::optional<CentredMoment> moment;
     Expr kept;  ///< a factor 1/z(ν) of the body that is kept as it is (auxiliary form); null: none
     friend bool operator==(const Correction& a, const Correction& b);
 };

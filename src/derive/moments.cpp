@@ -116,7 +116,7 @@ private:
         correction.selections = term_.selections;
         const auto moves = [](const Group& g) { return g.origin || g.mean; };
         if (degree > 0 && std::any_of(groups_.begin(), groups_.end(), moves)) {
-            Moment follows;
+            CentredMoment follows;
             follows.powers = powers;
             follows.is_masked = !term_.masks.empty();
             for (const auto& g : groups_) follows.origins.push_back(g.reference());
