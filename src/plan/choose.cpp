@@ -625,10 +625,10 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
 
 /// Every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,
-                          const Result<HandChoices>& hand, const PlanOptions& options) {
+                          const HandChoices& hand, const PlanOptions& options) {
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
-    TileProgram tiles = tiles_of(derived, extents, *hand);
+    TileProgram tiles = tiles_of(derived, extents, hand);
     // The file names the statements of kernels whose subloops it names itself.
     if (options.file)
         if (const auto parsed = parse_schedules(options.file, tiles))
@@ -643,7 +643,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     }
     std::vector<Diagnostic> errors;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
-        const auto of_kernel = with_file(*hand, derived, derived.kernels[k], extents, given[k], options.file);
+        const auto of_kernel = with_file(hand, derived, derived.kernels[k], extents, given[k], options.file);
         if (!of_kernel) return of_kernel.errors();
         if (auto error = too_many_parts(derived, derived.kernels[k], extents, *of_kernel)) return *error;
         const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
@@ -661,6 +661,16 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     return plan;
 }
 
+Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& extents, const Machine& machine,
+                                    const HandChoices& hand, const std::vector<std::optional<Choice>>& parts,
+                                    const PlanOptions& options) {
+    const std::int64_t cores = hand.threads ? *hand.threads->value : machine.num_cores();
+    return plan_in_parts(derived, extents, machine, cores, parts, options,
+                         [&](const Derived& form, const Extents& sizes, const PlanOptions& how) {
+                             return plan_kernels(form, sizes, machine, hand, how);
+                         });
+}
+
 }  // namespace
 
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
@@ -672,31 +682,27 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     if (!hand) return hand.errors();
     const auto parts = parts_by_hand(derived, *hand, options);
     if (!parts) return parts.errors();
-    const std::int64_t cores = hand->threads ? *hand->threads->value : machine.num_cores();
-    return plan_in_parts(derived, extents, machine, cores, *parts, options,
-                         [&](const Derived& form, const Extents& sizes, const PlanOptions& how) {
-                             return plan_kernels(form, sizes, machine, hand, how);
-                         });
+    return plan_whole_or_in_parts(derived, extents, machine, *hand, *parts, options);
 }
 
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough) {
-    const auto hand = hand_choices(derived, extents, schedule_of(derived));
-    if (!hand) return std::numeric_limits<double>::infinity();
-    const auto program = std::make_shared<const TileProgram>(tiles_of(derived, extents, *hand));
     PlanOptions quick;
     quick.quick = true;
+    const auto hand = hand_choices(derived, extents, schedule_of(derived));
+    if (!hand) return std::numeric_limits<double>::infinity();
+    const auto parts = parts_by_hand(derived, *hand, quick);
+    if (!parts) return std::numeric_limits<double>::infinity();
+    const TileProgram tiles = tiles_of(derived, extents, *hand);
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size() && seconds < enough; ++k) {
-        const auto [found, is_new] = known.try_emplace(text_of(*program, k, derived.kernels[k], extents),
+        const auto [found, is_new] = known.try_emplace(text_of(tiles, k, derived.kernels[k], extents),
                                                        std::numeric_limits<double>::infinity());
         if (is_new) {
-            const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
-            if (const auto plan = KernelChooser(program, k, model, *hand, quick, {}).run()) {
-                // Each kernel is started, also one that runs on a single core, whose time has no waking of others in it.
-                const bool alone = plan->schedule().threads.value == 1;
-                found->second = plan->time.seconds + (alone ? machine.launch_s.value : 0);
-            }
+            Derived alone = derived;
+            alone.kernels = {derived.kernels[k]};
+            if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, {(*parts)[k]}, quick))
+                found->second = seconds_with_starts(*plan, machine);
         }
         seconds += found->second;
     }

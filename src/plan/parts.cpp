@@ -42,14 +42,6 @@ Cut cut_streams(const Derived& derived, const Extents& extents, const std::vecto
     return cut;
 }
 
-/// Each kernel is started, also one that runs on a single core, whose time has no waking of others in it.
-double seconds_with_starts(const Plan& plan, const Machine& machine) {
-    double seconds = plan.seconds();
-    for (const KernelPlan& kernel : plan.kernels)
-        if (kernel.schedule().threads.value == 1) seconds += machine.launch_s.value;
-    return seconds;
-}
-
 /// The fewest parts with which no core idles in the last round of groups, and the fewest that give every core one.
 std::set<std::int64_t> numbers_of_parts(std::int64_t groups, std::int64_t cores) {
     return {cores / std::gcd(groups, cores), ceil_div(cores, groups)};
@@ -63,6 +55,13 @@ AxisId streamed_axis(const Kernel& kernel) {
 }
 
 }  // namespace
+
+double seconds_with_starts(const Plan& plan, const Machine& machine) {
+    double seconds = plan.seconds();
+    for (const KernelPlan& kernel : plan.kernels)
+        if (kernel.schedule().threads.value == 1) seconds += machine.launch_s.value;
+    return seconds;
+}
 
 Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const HandChoices& hand,
                                                          const PlanOptions& options) {

@@ -40,16 +40,15 @@ std::string to_string(const Plan& plan) {
         out += "\n" + to_string(*s.program, *s.kernel, s.schedule);
         out += fmt::format("  transfers H  {:.0f} values\n  memory M     {:.0f} values a core\n", kernel.time.transfers,
                            kernel.memory_values);
-        const auto bytes = [&](double values) { return static_cast<std::int64_t>(values) * s.value_bytes(); };
-        const std::int64_t in_place = bytes(static_cast<double>(s.memory_values - s.held_values)),
-                           saved = bytes(kernel.memory_values) - bytes(static_cast<double>(s.memory_values));
-        out += fmt::format("  arena        {} B: {} B of tiles, {} B of padding", s.arena_bytes(),
-                           bytes(static_cast<double>(s.held_values)),
-                           s.arena_bytes() - bytes(static_cast<double>(s.held_values)));
+        const auto bytes = [&](std::int64_t values) { return values * s.value_bytes(); };
+        const std::int64_t tiles = bytes(s.held_values), in_place = bytes(s.memory_values - s.held_values),
+                           saved = bytes(static_cast<std::int64_t>(kernel.memory_values) - s.memory_values);
+        out += fmt::format("  arena        {} B: {} B of tiles, {} B of padding", s.arena_bytes(), tiles,
+                           s.arena_bytes() - tiles);
         // M counts whole tiles, each in memory of its own.
         if (in_place > 0) out += fmt::format("; {} B of M are read in place", in_place);
         if (saved < 0)
-            out += fmt::format("; {} B more than M, as a run of statements keeps what they would free", -saved);
+            out += fmt::format("; {} B more than M by what runs of statements keep and by 64-bit integers", -saved);
         if (saved > 0) out += fmt::format("; {} B less than M by panels and shared memory", saved);
         out += "\n";
         out += fmt::format("  predicted    {:.3g} s, bound by {}\n", kernel.time.seconds, kernel.time.busy.front().what);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "emit/cpu/prelude.hpp"
 #include "run/contraction.hpp"
 
 namespace napkin {
@@ -43,16 +44,6 @@ NAPKIN_VECTOR double erf(double) noexcept;
 }
 #endif
 namespace {
-// The fused kernels flush results below the normal range to 0 too: on x86 a subnormal one takes over a hundred clocks.
-struct FlushToZero {
-#ifdef __SSE__
-    unsigned before = __builtin_ia32_stmxcsr();
-    FlushToZero() { __builtin_ia32_ldmxcsr(before | 1u << 15); }
-    ~FlushToZero() { __builtin_ia32_ldmxcsr(before); }
-#else
-    FlushToZero() {}
-#endif
-};
 inline float exponential(float x) {
     const float shifted = x * 1.44269504088896341f + 12582912.0f;
     const float n = shifted - 12582912.0f;
@@ -460,6 +451,7 @@ std::string baseline_source(const Diagram& diagram, const Extents& extents, cons
                             bool use_double) {
     std::string text = fmt::format("// {}: one function for each equation, nothing fused.\nusing real = {};\n",
                                    diagram.name, use_double ? "double" : "float");
+    text += cpu::flush_to_zero_text();
     text += prelude;
     for (const std::size_t number : equations) write_equation(text, diagram, extents, number);
     return text;

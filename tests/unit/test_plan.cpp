@@ -3,10 +3,13 @@
 
 #include <random>
 
+#include "derive/derive.hpp"
 #include "hand_derived.hpp"
 #include "plan/choose.hpp"
+#include "plan/choose_form.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "syntax/parse.hpp"
 #include "tile/exact.hpp"
 #include "tile/verify.hpp"
 
@@ -43,6 +46,61 @@ Machine avx512_machine(std::int64_t cores = 2) {
         m.units.push_back(std::move(u));
     }
     return m;
+}
+
+TEST(QuickSeconds, KernelsThatFormsShareTakeTheSameTimeWhicheverFormIsAskedFirst) {
+    const std::vector<std::string> texts = {
+        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+        "    P[q, x] = softmax(x) S[q, x] * k^-0.5\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
+        "sizes q = 512, x = 1024, k = d = 64\n",
+        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+        "    P[q, x] = softmax(x) where(x <= q, S[q, x], -inf)\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
+        "sizes q = 1, x = 65536, k = d = 128\n",
+        "f(A[a, b], B[b, c], C[c, d]) -> Y[a, d]\n    Y[a, d] = sum(b, c) A[a, b] * B[b, c] * C[c, d]\n"
+        "sizes a = 256, b = 64, c = 512, d = 64\n"};
+    constexpr double all = std::numeric_limits<double>::infinity();
+    const Machine machine = avx512_machine();
+    int compared = 0, shared = 0;
+    for (const std::string& text : texts) {
+        const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
+        ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+        const auto derived = derive(*diagram);
+        ASSERT_TRUE(derived.ok());
+        const auto bound = bind_sizes(*diagram);
+        KernelTimes known;
+        static_cast<void>(with_least_cost(*derived, [&](const Derived& form, double) {
+            KernelTimes none;
+            const std::size_t before = known.size();
+            const double alone = quick_seconds(form, *bound, machine, none, all),
+                         beside = quick_seconds(form, *bound, machine, known, all);
+            EXPECT_EQ(alone, beside) << text;
+            ++compared, shared += known.size() - before < form.kernels.size() ? 1 : 0;
+            return beside;
+        }));
+    }
+    EXPECT_GE(compared, 8);
+    EXPECT_GE(shared, 4) << "forms that share a kernel with one before them";
+}
+
+TEST(QuickSeconds, OneQueryOverManyKeysStaysOneKernelWhoseStreamIsSplitOverCores) {
+    const auto diagram = parse_diagram(std::make_shared<const Source>(
+        Source{"<test>",
+               "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+               "    P[q, x] = softmax(x) S[q, x] * k^-0.5\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
+               "sizes q = 1, x = 65536, k = d = 128\n"}));
+    ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+    const auto bound = bind_sizes(*diagram);
+    const auto derived = derive(*diagram);
+    ASSERT_TRUE(derived.ok() && bound.ok());
+    Machine machine = avx512_machine();
+    machine.levels[1].bandwidth_bytes_per_s.value = 1.2e11;  // one core does not take all that memory gives
+    const Derived form = choose_form(*derived, *bound, machine);
+    EXPECT_EQ(form.kernels.size(), 1u) << "fused";
+    const auto plan = choose_plan(form, *bound, machine);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    ASSERT_EQ(plan->kernels.size(), 2u) << to_string(*plan);
+    for (const KernelPlan& kernel : plan->kernels) EXPECT_EQ(kernel.whole, 0u);
+    EXPECT_EQ(plan->kernels[0].schedule().threads.value, 2);
 }
 
 const Choice& of(const Derived& d, const std::map<AxisId, Choice>& choices, const std::string& axis) {

@@ -10,6 +10,16 @@ std::string_view prelude_text() {
 #include "emit/cpu/prelude_math.inc"
 
 #include "emit/cpu/prelude_types.inc"
+
+        "namespace napkin_cpu {\n\n"
+#include "emit/cpu/prelude_flush.inc"
+        "\n}  // namespace napkin_cpu\n";
+    return text;
+}
+
+std::string_view flush_to_zero_text() {
+    static constexpr std::string_view text =
+#include "emit/cpu/prelude_flush.inc"
         ;
     return text;
 }

@@ -1,10 +1,13 @@
 #pragma once
-// The text that every emitted CPU kernel begins with: vectors, their mathematics, and the storage types. It stands in prelude_vectors.inc, prelude_math.inc and prelude_types.inc.
+// The text that every emitted CPU kernel begins with: vectors, their mathematics, and the storage types. It stands in prelude_vectors.inc, prelude_math.inc, prelude_types.inc
+// and prelude_flush.inc.
 #include <string_view>
 
 namespace napkin::cpu {
 
 /// All of it, in namespace napkin_cpu. It includes nothing, so compiling it takes a few milliseconds.
 std::string_view prelude_text();
+/// The struct FlushToZero alone, in no namespace: what kernels are compared with rounds as they do.
+std::string_view flush_to_zero_text();
 
 }  // namespace napkin::cpu
