@@ -59,8 +59,19 @@ void ShortestTimes::add(const std::string& name, double seconds, std::function<v
 
 void ShortestTimes::run(double seconds) {
     const auto start = Clock::now();
-    for (int round = 0; round < 3 || since(start) < seconds; ++round)
-        for (auto& [name, job] : jobs_) job.least = std::min(job.least, timed(job.run, job.n));
+    for (int round = 0; round < 3 || since(start) < seconds; ++round, ++rounds_)
+        for (auto& [name, job] : jobs_) {
+            const double time = timed(job.run, job.n);
+            spent_ += time;
+            job.least = std::min(job.least, time);
+        }
+}
+
+double ShortestTimes::taken() const {
+    if (spent_ <= 0) return 0;
+    double shortest = 0;
+    for (const auto& [name, job] : jobs_) shortest += job.least;
+    return std::max(0.0, 1 - shortest * rounds_ / spent_);
 }
 
 double ShortestTimes::operator[](const std::string& name) const {

@@ -27,6 +27,9 @@ public:
     void run(double seconds);
     /// Of one repetition.
     [[nodiscard]] double operator[](const std::string& name) const;
+    /// Share of the time of all rounds so far in which the jobs did not run, had each always taken its shortest time: what other work, or the
+    /// host of a virtual machine, took meanwhile. 0 before the first round.
+    [[nodiscard]] double taken() const;
 
 private:
     struct Job {
@@ -35,6 +38,8 @@ private:
         double least;  ///< seconds of run(n)
     };
     std::map<std::string, Job> jobs_;
+    int rounds_ = 0;
+    double spent_ = 0;  ///< seconds of all rounds
 };
 
 }  // namespace napkin

@@ -39,7 +39,7 @@ public:
         day_ = fmt::format("{:04}-{:02}-{:02}", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
     }
 
-    Machine run() {
+    MeasuredMachine run() {
         double bytes = 16 << 20;
         for (std::size_t l = 0; l < machine_.levels.size(); ++l) bytes = std::max(bytes, footprint(l) * cores());
         memory_ = allocate(static_cast<std::int64_t>(bytes));
@@ -50,7 +50,10 @@ public:
         levels();
         threading();
         machine_.description += ", measured " + day_;
-        return std::move(machine_);
+        MeasuredMachine result{std::move(machine_), taken_};
+        if (result.disturbed())
+            result.machine.description += fmt::format(" while other work took {:.0f}% of the time", 100 * taken_);
+        return result;
     }
 
 private:
@@ -111,6 +114,7 @@ private:
                                   "loops_together", "calls", "short_runs", "long_runs", "transposed", "far_transposed"})
             add(single, other);
         single.run(seconds_ * 0.35);
+        taken_ = std::max(single.taken(), twice.taken());
 
         const double hz = 16 / single["additions"];
         machine_.clock_hz = measured(hz, "a chain of dependent additions, one a clock");
@@ -151,22 +155,20 @@ private:
                                                  "64 columns of 128 values, 8 KiB apart");
     }
 
-    /// Cores may share units, lower their clock when all compute, or be taken away for a while by what else runs on the computer: the block
-    /// on one core in its best moment, and on all of them at once as a rule. A repetition is long beside the wake-up of a thread.
+    /// Cores may share units, or lower their clock when all compute: the block on one core and on all of them at once, each in its best
+    /// moment. A repetition is long beside the wake-up of a thread.
     void together() {
         constexpr std::int64_t steps = 1 << 16;
         const TimedCode f = kernel("block");
         auto* const memory = static_cast<float*>(memory_.get());
-        ShortestTimes one;
-        one.add("one", 500e-6, [f, memory](std::int64_t n) { f(n * steps, memory, 0); });
-        one.run(seconds_ * 0.05);
-        const std::function<void()> on_all = [this, f, memory] {
-            workers_.run([&](int worker) { f(4 * steps, memory + worker * values_ / threads(), 0); });
-        };
-        const double all = interleaved_medians({on_all}, seconds_ * 0.1).seconds.front() / 4;
-        machine_.together_share = measured(
-            std::min(1.0, one["one"] / all),
-            "the block of accumulators, its shortest time on one core beside its median on all at once");
+        ShortestTimes times;
+        times.add("one", 500e-6, [f, memory](std::int64_t n) { f(n * steps, memory, 0); });
+        times.add("all", 500e-6, [this, f, memory](std::int64_t n) {
+            workers_.run([&](int worker) { f(n * steps, memory + worker * values_ / threads(), 0); });
+        });
+        times.run(seconds_ * 0.15);
+        machine_.together_share = measured(std::min(1.0, times["one"] / times["all"]),
+                                           "the block of accumulators on one core, beside it on all at once");
     }
 
     /// From the time of the block: t = (a^p + b^p)^(1/p) for pipes that take a and b alone; 2^(1/p) for equal ones.
@@ -292,11 +294,12 @@ private:
     std::string day_;
     Memory memory_;
     std::int64_t values_ = 0;  ///< that the memory holds, f32
+    double taken_ = 0;         ///< share of the time that the rounds lost to other work
 };
 
 }  // namespace
 
-Result<Machine> measure_machine(const MeasureOptions& options) {
+Result<MeasuredMachine> measure_machine(const MeasureOptions& options) {
     const int widest = native_vector_bytes(), vector_bytes = options.vector_bytes > 0 ? options.vector_bytes : widest;
     if (vector_bytes > widest || !std::has_single_bit(static_cast<unsigned>(vector_bytes)) || vector_bytes < 16) {
         Diagnostic d;

@@ -11,9 +11,16 @@ struct MeasureOptions {
     JitOptions jit;
 };
 
+struct MeasuredMachine {
+    Machine machine;
+    double taken = 0;  ///< share of the processor's time that other work had meanwhile, 0 to 1
+    /// So much that the shortest times may be no moments of rest either; the description says so, too.
+    [[nodiscard]] bool disturbed() const { return taken > 0.1; }
+};
+
 /// host_machine() with measured figures in place of estimated ones; each says what was timed, and on which day. What is kept of the
-/// repetitions is the shortest, so that a busy neighbour lengthens the measurement and not the figures. Errors: those of jit_compile;
+/// repetitions is the shortest, so that a busy neighbour lengthens the measurement and not the figures, and what it took is said. Errors: those of jit_compile;
 /// no-vectors (machine_lacks) where the processor has none so wide.
-Result<Machine> measure_machine(const MeasureOptions& options = {});
+Result<MeasuredMachine> measure_machine(const MeasureOptions& options = {});
 
 }  // namespace napkin

@@ -105,19 +105,26 @@ ExitCode show(const MachinesCommand& c, const Machine& machine, bool as_file) {
 
 /// Measures the machine at hand and keeps the result where "host" finds it, or writes it as a file.
 ExitCode measure(const MachinesCommand& c) {
-    const auto machine = measure_machine(
+    const auto measured = measure_machine(
         {.seconds = c.seconds, .vector_bytes = static_cast<int>(c.vector_bytes), .jit = {}});
-    if (!machine) return fail(machine.errors(), c.common);
+    if (!measured) return fail(measured.errors(), c.common);
+    const Machine& machine = measured->machine;
+    if (measured->disturbed())
+        say(
+            fmt::format("note: other work, or the host of this virtual machine, took {:.0f}% of the time; measure "
+                        "again when it rests, "
+                        "or predictions may be off by as much\n",
+                        100 * measured->taken));
     if (!c.output.empty()) {
         std::ofstream file(c.output);
-        if (!(file << to_toml(*machine)) || !file.flush())
+        if (!(file << to_toml(machine)) || !file.flush())
             return fail({file_error(errno, "unwritable-file", "cannot write to " + c.output)}, c.common);
         return ExitCode::success;
     }
-    const auto kept = keep_measured(*machine);
+    const auto kept = keep_measured(machine);
     if (!kept) return fail(kept.errors(), c.common);
-    say(fmt::format("kept as machine '{}' in {}\n", machine->name, *kept));
-    return show(c, *machine, c.toml);
+    say(fmt::format("kept as machine '{}' in {}\n", machine.name, *kept));
+    return show(c, machine, c.toml);
 }
 
 ExitCode machines(const MachinesCommand& c) {
