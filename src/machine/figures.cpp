@@ -19,6 +19,7 @@ std::span<const FigureKey<Machine>> machine_figures() {
         {"issue", "issue_per_clock", &M::issue_per_clock, number, Need::never},
         {"beside", "beside_factor", &M::beside_factor, number, Need::never},
         {"together", "together_share", &M::together_share, number, Need::never},
+        {"sustained", "sustained_share", &M::sustained_share, number, Need::never},
         {"loop_exit", "loop_exit_clocks", &M::loop_exit_clocks, number, Need::never, 0, 0, true},
         {"call", "call_clocks", &M::call_clocks, number, Need::never, 0, 0, true},
         {"horizontal", "horizontal_clocks", &M::horizontal_clocks, number, Need::never, 0, 0, true},
@@ -103,6 +104,7 @@ void complete_figures(Machine& machine) {
     estimate(machine.issue_per_clock, 4, "4 instructions a clock on processors since 2015");
     estimate(machine.beside_factor, 1.19, "the fourth root of 2: the fourth powers of the pipes' times add up");
     estimate(machine.together_share, 1, "cores have units of their own and one clock");
+    estimate(machine.sustained_share, 1, "nothing else runs on the computer");
     estimate(machine.loop_exit_clocks, 16, "a mispredicted branch takes 15 to 20 clocks");
     estimate(machine.call_clocks, 5, "a call, a return and the registers that they save");
     estimate(machine.horizontal_clocks, 2 * std::log2(lanes), "2 clocks for each halving of a vector");

@@ -103,7 +103,8 @@ struct Machine {
     Figure fma_latency_clocks;
     Figure issue_per_clock;  ///< instructions that the front end hands on
     Figure beside_factor;  ///< how much longer two pipes take that are equally busy beside each other than one of them alone
-    Figure together_share;        ///< of its rates that a core sustains while all others compute as well
+    Figure together_share;  ///< of its rates that a core sustains while all others compute as well
+    Figure sustained_share;  ///< of the time that the cores compute at these rates; the rest is what other work and the host take
     Figure loop_exit_clocks;      ///< leaving a short loop whose end is mispredicted
     Figure call_clocks;           ///< calling a function that is not inlined
     Figure horizontal_clocks;     ///< reducing a vector of f32 to one value

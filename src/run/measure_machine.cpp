@@ -156,19 +156,29 @@ private:
     }
 
     /// Cores may share units, or lower their clock when all compute: the block on one core and on all of them at once, each in its best
-    /// moment. A repetition is long beside the wake-up of a thread.
+    /// moment. What many blocks take that are dealt out as the groups of a kernel are, beside that best moment, is what a kernel loses to all
+    /// else that runs. A repetition is long beside the wake-up of a thread.
     void together() {
-        constexpr std::int64_t steps = 1 << 16;
+        constexpr std::int64_t steps = 1 << 16, blocks = 512;
         const TimedCode f = kernel("block");
         auto* const memory = static_cast<float*>(memory_.get());
-        ShortestTimes times;
-        times.add("one", 500e-6, [f, memory](std::int64_t n) { f(n * steps, memory, 0); });
-        times.add("all", 500e-6, [this, f, memory](std::int64_t n) {
-            workers_.run([&](int worker) { f(n * steps, memory + worker * values_ / threads(), 0); });
-        });
-        times.run(seconds_ * 0.15);
-        machine_.together_share = measured(std::min(1.0, times["one"] / times["all"]),
-                                           "the block of accumulators on one core, beside it on all at once");
+        const auto of_worker = [&](int worker) { return memory + worker * values_ / threads(); };
+        ShortestTimes one, all;
+        one.add("block", 500e-6, [&](std::int64_t n) { f(n * steps, memory, 0); });
+        all.add("block", 500e-6,
+                [&](std::int64_t n) { workers_.run([&](int worker) { f(n * steps, of_worker(worker), 0); }); });
+        one.run(seconds_ * 0.03), all.run(seconds_ * 0.06);
+        machine_.together_share = measured(std::min(1.0, one["block"] / all["block"]),
+                                           "the block of accumulators on one core beside it on all at once");
+        const std::function<void()> dealt = [&] {
+            workers_.deal(blocks, threads(), [&](int worker, std::int64_t begin, std::int64_t end) {
+                f((end - begin) * steps, of_worker(worker), 0);
+            });
+        };
+        const double taken = interleaved_medians({dealt}, seconds_ * 0.1).seconds.front();
+        machine_.sustained_share = measured(
+            std::min(1.0, blocks / cores() * all["block"] / taken),
+            fmt::format("{} blocks of accumulators dealt out, beside the shortest time of one", blocks));
     }
 
     /// From the time of the block: t = (a^p + b^p)^(1/p) for pipes that take a and b alone; 2^(1/p) for equal ones.

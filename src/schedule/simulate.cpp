@@ -328,7 +328,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     sum.overhead += starts;
     const auto workers = static_cast<double>(threads);
     out.waves = std::ceil(groups / workers) * workers / groups;
-    const double share = threads > 1 ? machine_.together_share.value : 1;
+    const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
     const auto seconds = [&](double clocks) { return clocks * out.waves / (workers * share * clock); };
 
     for (std::size_t i = 0; i < num_op_kinds; ++i)

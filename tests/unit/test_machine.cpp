@@ -142,8 +142,8 @@ std::vector<Figure> figures(const Machine& m) {
         if (l > 0 && cpu) out.push_back(m.levels[l].core_copy_bandwidth_bytes_per_s);
     }
     if (cpu)
-        out.insert(out.end(), {m.issue_per_clock, m.beside_factor, m.together_share, m.loop_exit_clocks, m.call_clocks,
-                               m.transpose_clocks});
+        out.insert(out.end(), {m.issue_per_clock, m.beside_factor, m.together_share, m.sustained_share,
+                               m.loop_exit_clocks, m.call_clocks, m.transpose_clocks});
     for (const Unit& unit : m.units)
         for (const auto& [type, rate] : unit.per_clock) out.push_back(rate);
     for (const CrossTransfer& cross : m.cross_transfers)

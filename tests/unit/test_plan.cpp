@@ -25,8 +25,8 @@ Machine avx512_machine(std::int64_t cores = 2) {
     const auto f = [](double value) { return Figure{value, "test"}; };
     m.name = "test";
     m.clock_hz = f(3.7e9), m.cores = f(static_cast<double>(cores)), m.vector_bits = f(512), m.vector_registers = f(32);
-    m.fma_latency_clocks = f(4), m.issue_per_clock = f(6), m.beside_factor = f(1.19), m.together_share = f(1),
-    m.loop_exit_clocks = f(12);
+    m.fma_latency_clocks = f(4), m.issue_per_clock = f(6), m.beside_factor = f(1.19),
+    m.together_share = m.sustained_share = f(1), m.loop_exit_clocks = f(12);
     m.call_clocks = f(10), m.horizontal_clocks = f(12), m.copy_run_clocks = f(4), m.transpose_clocks = f(0.6),
     m.far_transpose_clocks = f(2);
     m.line_bytes = f(64), m.launch_s = f(1e-5), m.group_s = f(1e-7);
