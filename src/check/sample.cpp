@@ -54,10 +54,6 @@ std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::mt1
 
 }  // namespace
 
-bool Sample::whole() const {
-    return std::all_of(kept.begin(), kept.end(), [](const auto& values) { return values.empty(); });
-}
-
 double evaluation_points(const Diagram& diagram, const Extents& extents) {
     double total = 0;
     for (const Equation& equation : diagram.equations) {

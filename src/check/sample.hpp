@@ -16,7 +16,6 @@ struct Sample {
     Extents extents;
     std::vector<std::vector<std::int64_t>> kept;          ///< by AxisId: values kept, ascending; empty: all
     std::vector<std::pair<AxisId, ArrayId>> coordinates;  ///< added inputs that hold an axis' kept values
-    [[nodiscard]] bool whole() const;                     ///< nothing was left out
 };
 
 /// Points of all equations together, reductions included.

@@ -8,6 +8,7 @@
 #include "cost/compulsory.hpp"
 #include "diagram/symbol_names.hpp"
 #include "machine/peaks.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -182,8 +183,7 @@ private:
         return size;
     }
     [[nodiscard]] std::string axes(const std::vector<AxisId>& ids) const {
-        std::string text;
-        for (const AxisId a : ids) text += (text.empty() ? "" : "·") + derived_.diagram.axis(a).name;
+        std::string text = join(names_of(derived_.diagram.axes, ids), "·");
         return text;
     }
     [[nodiscard]] std::string letters(const Contraction& c, bool with_k = true) const {

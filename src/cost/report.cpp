@@ -145,8 +145,7 @@ public:
         out["assumptions"] = cost_.assumptions;
         out["memory"] = json::array();
         for (const MemoryColumn& column : cost_.memory) {
-            std::vector<std::string> alive;
-            for (const ArrayId array : column.arrays) alive.push_back(derived_.diagram.array(array).name);
+            std::vector<std::string> alive = names_of(derived_.diagram.arrays, column.arrays);
             out["memory"].push_back({{"at", column.at}, {"values", text(column.size)}, {"alive", alive}});
         }
         for (const MemoryColumn& column : cost_.memory)

@@ -9,15 +9,10 @@
 #include "derive/gather.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
-std::string names_of(const Diagram& diagram, const std::vector<ArrayId>& ids) {
-    std::vector<std::string> out;
-    for (const ArrayId id : ids) out.push_back(diagram.array(id).name);
-    return fmt::format("{}", fmt::join(out, ", "));
-}
-
 /// How the kernels follow from their equations: fused, then streamed, then cut into groups.
 void record_kernels(Derived& derived, const std::vector<Gathering>& gatherings) {
     const Diagram& d = derived.diagram;
@@ -28,16 +23,17 @@ void record_kernels(Derived& derived, const std::vector<Gathering>& gatherings) 
         if (k.equations.size() > 1)
             derived.steps.push_back(
                 {"fuse", "split", "Theorem 1: no array between these equations is read at other indices than its own",
-                 fmt::format("{} are one kernel", names_of(d, g.targets)), range, Fuse{i}});
+                 fmt::format("{} are one kernel", join(names_of(d.arrays, g.targets), ", ")), range, Fuse{i}});
         if (g.stream && !k.folds.empty()) {
             std::vector<ArrayId> states;
             for (const auto& f : k.folds)
                 for (const auto& s : f.states) states.push_back(s.state);
             const std::string& axis = d.axis(*g.stream).name;
-            derived.steps.push_back(
-                {"stream partition", "whole axis", "every state has an accumulator: carry ⊕ the chunk's own reduction",
-                 fmt::format("{} arrives in chunks of s_{}; kept between chunks: {}", axis, axis, names_of(d, states)),
-                 range, StreamPartition{i, *g.stream}});
+            derived.steps.push_back({"stream partition", "whole axis",
+                                     "every state has an accumulator: carry ⊕ the chunk's own reduction",
+                                     fmt::format("{} arrives in chunks of s_{}; kept between chunks: {}", axis, axis,
+                                                 join(names_of(d.arrays, states), ", ")),
+                                     range, StreamPartition{i, *g.stream}});
         }
         for (const AxisId a : k.group_axes)
             if (!contains(k.recompute_axes, a))
@@ -84,12 +80,6 @@ Diagnostic problem(const char* code, const SourceRange& range, std::string messa
     return d;
 }
 
-std::vector<std::string> axis_names(const Diagram& diagram) {
-    std::vector<std::string> out;
-    for (const auto& a : diagram.axes) out.push_back(a.name);
-    return out;
-}
-
 }  // namespace
 
 Diagram Derived::diagram_without_kernel_arrays() const {
@@ -107,9 +97,8 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     const auto demand = [&](const std::string& axis_name, const SourceRange& range) {
         const auto axis = diagram.find_axis(axis_name);
         if (!axis) {
-            const std::string near = nearest_name(axis_name, axis_names(diagram));
             errors.push_back(problem("unknown-axis", range, fmt::format("no axis '{}' in {}", axis_name, diagram.name),
-                                     "an axis to stream", near.empty() ? "" : fmt::format("did you mean '{}'?", near)));
+                                     "an axis to stream", did_you_mean(axis_name, names_of(diagram.axes))));
             return;
         }
         const bool reduced = std::any_of(diagram.equations.begin(), diagram.equations.end(),

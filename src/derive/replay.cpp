@@ -111,12 +111,4 @@ Derived Replay::form() const {
     return out;
 }
 
-Derived form_before(const Derived& derived, std::size_t step) {
-    Replay replay(derived);
-    while (replay.steps_done() < step) replay.next();
-    return replay.form();
-}
-
-Derived form_after(const Derived& derived, std::size_t step) { return form_before(derived, step + 1); }
-
 }  // namespace napkin

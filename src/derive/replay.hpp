@@ -33,10 +33,6 @@ private:
     std::size_t done_ = 0;
 };
 
-/// The two sides of one step.
-Derived form_before(const Derived& derived, std::size_t step);
-Derived form_after(const Derived& derived, std::size_t step);
-
 /// Applies an edit. Each replaced equation must be there; its successors take its place.
 void apply(const Edit& edit, Diagram& diagram);
 

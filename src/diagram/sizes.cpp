@@ -73,18 +73,13 @@ private:
         if (errors_.size() < limits::max_errors) errors_.push_back(std::move(diagnostic));
     }
 
-    [[nodiscard]] std::vector<std::string> axis_names() const {
-        std::vector<std::string> names;
-        for (const Axis& axis : d_.axes) names.push_back(axis.name);
-        return names;
-    }
     [[nodiscard]] Diagnostic unknown_axis(const std::string& name, SourceRange range, const std::string& message) const {
-        const std::string near = nearest_name(name, axis_names());
+        const std::vector<std::string> names = names_of(d_.axes);
         return {"unknown-axis",
                 std::move(range),
                 message,
-                fmt::format("one of {}", join(axis_names(), ", ")),
-                near.empty() ? "" : fmt::format("did you mean {}?", near),
+                fmt::format("one of {}", join(names, ", ")),
+                did_you_mean(name, names),
                 {}};
     }
 

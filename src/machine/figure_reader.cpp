@@ -113,7 +113,7 @@ void FigureReader::check_keys(const toml::table& table, const std::vector<std::s
         const std::string near = nearest_name(text, known);
         if (!near.empty()) misspelt_.insert({&table, near});
         error("unknown-key", range_of(key.source()), fmt::format("unknown key '{}' in {}", text, where),
-              "one of " + join(known, ", "), near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+              "one of " + join(known, ", "), did_you_mean(text, known));
     }
 }
 
@@ -239,9 +239,8 @@ void FigureReader::check_name(const toml::table& table, const std::string& key, 
                               const std::vector<std::string>& known, const std::string& what) {
     const toml::node* node = table.get(key);
     if (!node || !node->is_string() || contains(known, name)) return;
-    const std::string near = nearest_name(name, known);
     error("bad-value", range_of(node->source()), fmt::format("there is no {} '{}'", what, name),
-          "one of " + join(known, ", "), near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+          "one of " + join(known, ", "), did_you_mean(name, known));
 }
 
 }  // namespace napkin

@@ -9,6 +9,7 @@
 #include "machine/measured.hpp"
 #include "machine/processor.hpp"
 #include "support/limits.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 
@@ -25,13 +26,10 @@ Result<Machine> load_machine(const std::string& name_or_path) {
     const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
     if (!is_path) {
         const std::vector<std::string> names = machine_names();
-        std::string list;
-        for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-        const std::string near = nearest_name(name_or_path, names);
         diagnostic.code = "unknown-machine";
         diagnostic.message = fmt::format("there is no machine '{}'", name_or_path);
-        diagnostic.expected = fmt::format("one of {}, or the path of a .toml file", list);
-        if (!near.empty()) diagnostic.hint = fmt::format("did you mean '{}'?", near);
+        diagnostic.expected = fmt::format("one of {}, or the path of a .toml file", join(names, ", "));
+        diagnostic.hint = did_you_mean(name_or_path, names);
         return diagnostic;
     }
     std::error_code code;

@@ -4,15 +4,10 @@
 #include <charconv>
 
 #include "machine/figure_reader.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
-
-std::vector<std::string> names_of(const auto& things) {
-    std::vector<std::string> names;
-    for (const auto& thing : things) names.push_back(thing.name);
-    return names;
-}
 
 std::optional<std::int64_t> integer_key(std::string_view text) {
     std::int64_t value = 0;

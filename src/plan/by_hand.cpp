@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "support/text.hpp"
 #include "tile/expand.hpp"
 #include "tile/subloops.hpp"
 
@@ -39,9 +40,7 @@ private:
     [[nodiscard]] std::string axis_name(AxisId axis) const { return diagram_.axis(axis).name; }
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[static_cast<std::size_t>(axis)]; }
     [[nodiscard]] std::string list(const std::vector<AxisId>& axes) const {
-        std::string text;
-        for (const AxisId axis : axes) text += (text.empty() ? "" : ", ") + axis_name(axis);
-        return axes.empty() ? "no axis" : text;
+        return axes.empty() ? "no axis" : join(names_of(diagram_.axes, axes), ", ");
     }
 
     void error(std::string code, const ScheduleItem& item, std::string message, std::string expected,
@@ -73,20 +72,16 @@ private:
         } else if (!contains(others, item.kind)) {
             std::vector<std::string> kinds = own;
             kinds.insert(kinds.end(), others.begin(), others.end());
-            const std::string near = nearest_name(item.kind, kinds);
             error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),
                   "one of group, stream, split, subloop, threads, vector, vectors, rows, form",
-                  near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+                  did_you_mean(item.kind, kinds));
         }
     }
 
     std::optional<AxisId> find_axis(const ScheduleItem& item, const std::string& name) {
         if (auto axis = diagram_.find_axis(name)) return axis;
-        std::vector<std::string> names;
-        for (const Axis& axis : diagram_.axes) names.push_back(axis.name);
-        const std::string near = nearest_name(name, names);
         error("unknown-axis", item, fmt::format("there is no axis '{}'", name), "an axis of the diagram",
-              near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+              did_you_mean(name, names_of(diagram_.axes)));
         return std::nullopt;
     }
 

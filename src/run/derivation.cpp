@@ -6,31 +6,15 @@
 #include <map>
 #include <set>
 
+#include "support/numbers.hpp"
 #include "support/result.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 
 namespace {
-/// Columns that a text takes on a terminal: UTF-8 continuation bytes take none.
-std::size_t columns(const std::string& text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-std::string padded(const std::string& text, std::size_t width) {
-    return text + std::string(width > columns(text) ? width - columns(text) : 0, ' ');
-}
-
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
-
 std::string axis_list(const Diagram& diagram, const std::vector<AxisId>& axes) {
-    std::vector<std::string> names;
-    for (const AxisId axis : axes) names.push_back(diagram.axis(axis).name);
-    return joined(names, ", ");
+    return join(names_of(diagram.axes, axes), ", ");
 }
 
 /// left ⊕ right as written in the language.
@@ -70,7 +54,7 @@ std::string gatherings_text(const Diagram& diagram, const std::vector<Gathering>
         std::string text = g.targets.size() > 1 ? first + "…" + last : last;
         texts.push_back(g.stream ? fmt::format("{} over {}", text, diagram.axis(*g.stream).name) : text);
     }
-    return joined(texts, " | ");
+    return join(texts, " | ");
 }
 
 std::string rules_used(const Derived& derived) {
@@ -86,7 +70,7 @@ std::string rules_used(const Derived& derived) {
     }
     std::vector<std::string> words;
     for (const auto& [rule, count] : rules) words.push_back(count > 1 ? fmt::format("{} ×{}", rule, count) : rule);
-    return joined(words, ", ");
+    return join(words, ", ");
 }
 
 std::string kernels_line(const Derived& derived) {
@@ -96,8 +80,7 @@ std::string kernels_line(const Derived& derived) {
             if (const auto* loop = std::get_if<Loop>(&stage)) streamed.insert(derived.diagram.axis(loop->axis).name);
         }
     }
-    const std::string over = streamed.empty() ? ""
-                                              : ", streamed over " + joined({streamed.begin(), streamed.end()}, ", ");
+    const std::string over = streamed.empty() ? "" : ", streamed over " + join({streamed.begin(), streamed.end()}, ", ");
     const std::size_t equations = derived.source.equations.size();
     return fmt::format("{} equation{} → {} kernel{}{}", equations, equations == 1 ? "" : "s", derived.kernels.size(),
                        derived.kernels.size() == 1 ? "" : "s", over);
@@ -249,12 +232,12 @@ std::vector<EquationLine> merge_lines(const Derived& derived, const Kernel& kern
 }
 
 std::string aligned(const std::vector<EquationLine>& lines, const std::string& indent) {
-    std::size_t width = 0;
-    for (const EquationLine& line : lines) width = std::max(width, columns(line.left));
+    std::size_t columns = 0;
+    for (const EquationLine& line : lines) columns = std::max(columns, width(line.left));
     std::string out, part;
     for (const EquationLine& line : lines) {
-        out += fmt::format("{}{} {} = {}\n", indent, padded(line.part == part ? "" : line.part, 5),
-                           padded(line.left, width), line.right);
+        out += fmt::format("{}{} {} = {}\n", indent, left(line.part == part ? "" : line.part, 5),
+                           left(line.left, columns), line.right);
         part = line.part;
     }
     return out;
@@ -269,16 +252,15 @@ std::string alternatives_text(const Derived& derived) {
         std::vector<std::string> chosen;
         for (const Gathering& g : region.alternatives[region.chosen].kernels)
             chosen.push_back(derived.diagram.array(g.targets.back()).name);
-        out += fmt::format("kernel{} {}, by FLOPs, then transfers:\n", chosen.size() > 1 ? "s" : "",
-                           joined(chosen, ", "));
+        out += fmt::format("kernel{} {}, by FLOPs, then transfers:\n", chosen.size() > 1 ? "s" : "", join(chosen, ", "));
         std::vector<std::string> names;
-        std::size_t width = 0;
+        std::size_t columns = 0;
         for (const Alternative& a : region.alternatives) {
             names.push_back(gatherings_text(derived.diagram, a.kernels));
-            width = std::max(width, columns(names.back()));
+            columns = std::max(columns, width(names.back()));
         }
         for (std::size_t i = 0; i < names.size(); ++i)
-            out += fmt::format("  {} {}  {}\n", i == region.chosen ? "*" : " ", padded(names[i], width),
+            out += fmt::format("  {} {}  {}\n", i == region.chosen ? "*" : " ", left(names[i], columns),
                                "where " + region.alternatives[i].condition);
     }
     return out;
@@ -289,10 +271,8 @@ std::string describe(const Derived& derived) {
     std::string out = fmt::format("{}: {}\n", diagram.name, kernels_line(derived));
     if (!derived.steps.empty()) out += fmt::format("rules: {}\n", rules_used(derived));
     for (const Kernel& kernel : derived.kernels) {
-        std::vector<std::string> inputs, outputs;
-        for (const ArrayId id : kernel.inputs) inputs.push_back(diagram.array(id).name);
-        for (const ArrayId id : kernel.outputs) outputs.push_back(diagram.array(id).name);
-        out += fmt::format("\nkernel {}: {} → {}", kernel.name, joined(inputs, ", "), joined(outputs, ", "));
+        out += fmt::format("\nkernel {}: {} → {}", kernel.name, join(names_of(diagram.arrays, kernel.inputs), ", "),
+                           join(names_of(diagram.arrays, kernel.outputs), ", "));
         std::vector<AxisId> grouped = kernel.group_axes;
         std::erase_if(grouped, [&](AxisId axis) { return contains(kernel.recompute_axes, axis); });
         if (!grouped.empty()) out += fmt::format("   groups over {}", axis_list(diagram, grouped));

@@ -14,6 +14,7 @@
 #include "run/index_inputs.hpp"
 #include "run/measure.hpp"
 #include "support/ids.hpp"
+#include "support/text.hpp"
 #include "tile/exact.hpp"
 
 namespace napkin {
@@ -169,21 +170,17 @@ Result<std::map<std::string, std::int64_t>> sizes_of_inputs(const Diagram& diagr
     std::map<std::string, std::int64_t> sizes = overrides;
     std::map<std::string, std::string> said_by;
     for (const auto& [axis, size] : overrides) said_by[axis] = "--set";
-    std::vector<std::string> names;
-    for (const ArrayId id : diagram.inputs) names.push_back(diagram.array(id).name);
+    const std::vector<std::string> names = names_of(diagram.arrays, diagram.inputs);
     for (const auto& [name, tensor] : inputs) {
         const auto id = diagram.find_array(name);
         if (!id || diagram.array(*id).role != ArrayRole::input) {
-            const std::string near = nearest_name(name, names);
             errors.push_back(input_error("unknown-input", fmt::format("{} has no input {}", diagram.name, name),
-                                         fmt::format("one of {}", fmt::join(names, ", ")),
-                                         near.empty() ? "" : "did you mean " + near + "?"));
+                                         fmt::format("one of {}", fmt::join(names, ", ")), did_you_mean(name, names)));
             continue;
         }
         const std::vector<AxisId>& axes = diagram.array(*id).axes;
         if (axes.size() != tensor.sizes().size()) {
-            std::vector<std::string> axis_names;
-            for (const AxisId axis : axes) axis_names.push_back(diagram.axis(axis).name);
+            std::vector<std::string> axis_names = names_of(diagram.axes, axes);
             errors.push_back(
                 input_error("input-rank",
                             fmt::format("input {} has {} ax{} ({}) in its file", name, tensor.sizes().size(),

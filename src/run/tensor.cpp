@@ -230,8 +230,4 @@ void Tensor::fill_normal(std::uint64_t seed, double mean, double deviation) {
     });
 }
 
-void Tensor::fill(double value) {
-    for (std::int64_t i = 0; i < count_; ++i) set(i, value);
-}
-
 }  // namespace napkin

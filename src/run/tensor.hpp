@@ -51,7 +51,6 @@ public:
     /// Independent N(mean, deviation²) rounded to the type. Value i depends on seed and i alone, whatever the size or the machine's
     /// number of cores.
     void fill_normal(std::uint64_t seed, double mean = 0, double deviation = 1);
-    void fill(double value);
 
 private:
     DType type_ = DType::f32;

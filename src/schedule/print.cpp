@@ -9,6 +9,7 @@
 #include "schedule/schedule.hpp"
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/text.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -16,12 +17,6 @@ namespace {
 
 constexpr std::string_view hand_mark = "[by hand]";
 constexpr std::string_view holdings[] = {"buffer", "panel", "packed", "view"};
-
-std::vector<std::string> variable_names(const TileKernel& kernel) {
-    std::vector<std::string> names;
-    for (const Variable& v : kernel.variables) names.push_back(v.name);
-    return names;
-}
 
 struct Row {
     std::string key, value, rest;
@@ -142,25 +137,24 @@ private:
     KernelSchedule& schedule() { return out_[static_cast<std::size_t>(at_)]; }
     [[nodiscard]] const TileKernel& kernel() const { return program_.kernels[static_cast<std::size_t>(at_)]; }
 
-    void fail(const std::string& code, std::string message, std::string expected, const std::string& near = "") {
+    void fail(const std::string& code, std::string message, std::string expected, std::string hint = "") {
         if (error_) return;
         const auto begin = static_cast<std::uint32_t>(begin_);
         error_ = Diagnostic{code,
                             {source_, begin, begin + static_cast<std::uint32_t>(line_.size())},
                             std::move(message),
                             std::move(expected),
-                            near.empty() ? "" : fmt::format("did you mean '{}'?", near),
+                            std::move(hint),
                             {},
                             ExitCode::bad_input};
     }
 
     void parse_kernel(const std::string& name) {
-        std::vector<std::string> names;
-        for (const TileKernel& k : program_.kernels) names.push_back(k.name);
+        std::vector<std::string> names = names_of(program_.kernels);
         const auto found = std::find(names.begin(), names.end(), name);
         if (found == names.end())
             return fail("unknown-kernel", fmt::format("there is no kernel '{}'", name), "a kernel of the diagram",
-                        nearest_name(name, names));
+                        did_you_mean(name, names));
         at_ = static_cast<int>(found - names.begin());
     }
 
@@ -200,10 +194,8 @@ private:
     AxisId axis() {
         const std::string name = word();
         if (const auto found = program_.diagram.find_axis(name)) return *found;
-        std::vector<std::string> names;
-        for (const Axis& a : program_.diagram.axes) names.push_back(a.name);
         fail("unknown-axis", fmt::format("there is no axis '{}'", name), "an axis of the diagram",
-             nearest_name(name, names));
+             did_you_mean(name, names_of(program_.diagram.axes)));
         return -1;
     }
 
@@ -218,7 +210,7 @@ private:
         const auto found = std::find(names.begin(), names.end(), name);
         if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
         fail(code, fmt::format("the kernel has no {} '{}'", what, name),
-             fmt::format("a {} of kernel {}", what, kernel().name), nearest_name(name, names));
+             fmt::format("a {} of kernel {}", what, kernel().name), did_you_mean(name, names));
         return 0;
     }
 
@@ -269,7 +261,7 @@ private:
         } else if (take("atom")) {
             parse_atom(named(atom_names(kernel()), "unknown-statement", "statement"));
         } else if (take("place")) {
-            parse_place(named(variable_names(kernel()), "unknown-variable", "variable"));
+            parse_place(named(names_of(kernel().variables), "unknown-variable", "variable"));
         } else if (!take("transfers H") && !take("memory M") && !take("arena") && !take("predicted")) {
             fail("bad-schedule", "an unknown field",
                  "group, stream, subloop, split, threads, role, vector axis, panel vectors, rows, atom, place or slot");

@@ -171,10 +171,9 @@ private:
             if (reproduction_.queries.contains(name.name)) continue;
             std::vector<std::string> known;
             for (const auto& query : reproduction_.queries) known.push_back(query.first);
-            const std::string near = nearest_name(name.name, known);
             toml_.error("unknown-query", part(text, name.at, name.name.size()),
                         fmt::format("there is no query '{}'", name.name), "a name under [queries]",
-                        near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+                        did_you_mean(name.name, known));
         }
     }
 

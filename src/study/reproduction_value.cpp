@@ -96,8 +96,7 @@ private:
             at_, path_.size(), "no-such-value", fmt::format("there is no '{}' in {}", segments_[depth], above), "", ""};
         if (!keys.empty()) missing_.expected = "one of " + join(keys, ", ");
         if (value.is_array()) missing_.expected = fmt::format("one of its {} elements", value.size());
-        if (const std::string near = nearest_name(segments_[depth], keys); !near.empty())
-            missing_.hint = "did you mean '" + near + "'?";
+        missing_.hint = did_you_mean(segments_[depth], keys);
     }
 
     std::string_view path_;

@@ -103,8 +103,7 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
         d.code = "unknown-axis";
         d.message = fmt::format("a size is given for {}, but {} has no such axis", axis, subjects.front().diagram.name);
         d.expected = fmt::format("one of {}", join(axes, ", "));
-        if (const std::string near = nearest_name(axis, axes); !near.empty())
-            d.hint = fmt::format("did you mean {}?", near);
+        d.hint = did_you_mean(axis, axes);
         return d;
     }
     for (Subject& subject : subjects) {

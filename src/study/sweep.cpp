@@ -30,9 +30,8 @@ Status check_axes(const std::vector<Subject>& subjects, const std::vector<SweepA
     for (const SweepAxis& sweep : axes) {
         for (const std::string& axis : sweep.axes) {
             if (!known.contains(axis)) {
-                const std::string near = nearest_name(axis, names);
                 return error("unknown-axis", fmt::format("--sweep: {} has no axis {}", subjects[0].diagram.name, axis),
-                             "one of " + join(names, ", "), near.empty() ? "" : fmt::format("did you mean {}?", near));
+                             "one of " + join(names, ", "), did_you_mean(axis, names));
             }
             if (!seen.insert(axis).second)
                 return error("bad-sweep", fmt::format("--sweep gives {} twice", axis), "each axis once");

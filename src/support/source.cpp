@@ -266,4 +266,9 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     return best;
 }
 
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates, std::string otherwise) {
+    const std::string near = nearest_name(name, candidates);
+    return near.empty() ? std::move(otherwise) : "did you mean " + near + "?";
+}
+
 }  // namespace napkin

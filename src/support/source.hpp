@@ -63,4 +63,7 @@ std::string render(const std::vector<Diagnostic>& diagnostics, bool color = fals
 /// The candidate nearest to `name` in edit distance, or "" when none is near enough to help.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
+/// "did you mean S?" for that candidate, else the given text.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates, std::string otherwise = {});
+
 }  // namespace napkin

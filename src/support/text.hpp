@@ -16,4 +16,18 @@ inline std::string join(const std::vector<std::string>& parts, std::string_view 
     return out;
 }
 
+/// The names of all things of a list.
+std::vector<std::string> names_of(const auto& things) {
+    std::vector<std::string> names;
+    for (const auto& thing : things) names.push_back(thing.name);
+    return names;
+}
+
+/// The names of those with the ids.
+std::vector<std::string> names_of(const auto& things, const auto& ids) {
+    std::vector<std::string> names;
+    for (const auto id : ids) names.push_back(things[static_cast<std::size_t>(id)].name);
+    return names;
+}
+
 }  // namespace napkin

@@ -59,7 +59,6 @@ struct AstUnary {
 };
 struct AstBinary {
     BinaryOp op = BinaryOp::add;
-    SourceRange op_range;
     std::vector<AstNode> operands;  ///< two
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "support/limits.hpp"
+#include "support/text.hpp"
 #include "syntax/elaborator.hpp"
 #include "syntax/not_in_language.hpp"
 
@@ -281,8 +282,7 @@ bool Elaborator::bind_targets(Binding& b, const std::vector<ArrayId>& targets) {
             for (const AxisId a : target.axes) {
                 if (b.woven.contains(a)) woven += (woven.empty() ? "" : ", ") + d_.axis(a).name;
             }
-            std::string axes;
-            for (const AxisId a : result.axes) axes += (axes.empty() ? "" : ", ") + c.axis(a).name;
+            std::string axes = join(names_of(c.axes, result.axes), ", ");
             error(Code::call_target_mismatch, b.range,
                   fmt::format("{} has {} for the result of {}, which has {}", array_text(targets[i]),
                               woven.empty() ? counted(given.size(), "axis")
@@ -434,8 +434,7 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
     const Diagram& c = b.callee->diagram;
     b.axes.assign(c.axes.size(), -1);
     if (own.size() != call.axes.size()) {
-        std::string names;
-        for (const AxisId a : own) names += (names.empty() ? "" : ", ") + c.axis(a).name;
+        std::string names = join(names_of(c.axes, own), ", ");
         error(Code::call_axis_count, call.head,
               fmt::format("{} has {}, and {} named", b.name.text, counted(own.size(), "axis"),
                           call.axes.size() == 1 ? "one is" : fmt::format("{} are", call.axes.size())),

@@ -65,9 +65,4 @@ std::string counted(std::size_t n, const std::string& what) {
     return std::to_string(n) + " " + (what == "index" ? "indices" : what + "s");
 }
 
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates, std::string otherwise) {
-    const std::string near = nearest_name(name, candidates);
-    return near.empty() ? std::move(otherwise) : "did you mean " + near + "?";
-}
-
 }  // namespace napkin

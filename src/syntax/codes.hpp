@@ -76,9 +76,6 @@ private:
     std::size_t count_ = 0;
 };
 
-/// "did you mean S?" for the candidate nearest to the name, else the given text.
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates, std::string otherwise = {});
-
 /// "1 axis", "2 axes".
 std::string counted(std::size_t n, const std::string& what);
 

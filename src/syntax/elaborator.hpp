@@ -118,7 +118,6 @@ private:
                               const Frame& frame);
     bool check_argument_type(const Binding& b, std::size_t parameter, const Expr& e, const SourceRange& range);
     bool result_stays(const Binding& b, AxisId callee_axis) const;
-    std::vector<AxisId> woven_axes(const Binding& b, const Expr& e, const Frame& frame) const;
     /// Adds the callee's equations. `targets` by result: the array to define, or -1 for a temporary. Returns the arrays.
     std::vector<ArrayId> instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets);
     std::vector<std::set<AxisId>> result_axes(Binding& b);

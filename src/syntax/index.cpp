@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "support/text.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -118,8 +119,7 @@ Affine Elaborator::lower_affine(const AstNode& node, const Frame& frame) {
                 error(Code::array_as_index, e.range, fmt::format("{} is an array; an index is made of axes", n->name),
                       "an axis, or a sum of axes and whole numbers");
             } else if (!axis_names_.contains(n->name)) {
-                std::vector<std::string> bound;
-                for (const AxisId id : frame.bound) bound.push_back(d_.axis(id).name);
+                std::vector<std::string> bound = names_of(d_.axes, frame.bound);
                 error(Code::unknown_axis, e.range, fmt::format("there is no axis {}", n->name),
                       "an index of the left-hand side, or an axis under a reduction",
                       did_you_mean(n->name, bound, did_you_mean(n->name, axis_names())));
@@ -130,8 +130,7 @@ Affine Elaborator::lower_affine(const AstNode& node, const Frame& frame) {
                     diagnostics_.again();
                     return {{}, 0, false};
                 }
-                std::string bound;
-                for (const AxisId b : frame.bound) bound += (bound.empty() ? "" : ", ") + d_.axis(b).name;
+                std::string bound = join(names_of(d_.axes, frame.bound), ", ");
                 error(Code::unbound_index, e.range, fmt::format("the index {} is bound by nothing", n->name),
                       bound.empty() ? "a reduction over it" : fmt::format("one of {}", bound),
                       fmt::format("sum({}) … consumes it; among the indices on the left it stays", n->name));

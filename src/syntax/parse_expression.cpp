@@ -160,9 +160,9 @@ AstNode LineParser::make(AstNode::Variant v, std::uint32_t begin) {
     return node;
 }
 
-AstNode LineParser::make_binary(BinaryOp op, const Token& token, AstNode left, AstNode right) {
+AstNode LineParser::make_binary(BinaryOp op, AstNode left, AstNode right) {
     const std::uint32_t begin = left.range.begin;
-    AstBinary binary{op, range(token), {}};
+    AstBinary binary{op, {}};
     binary.operands.push_back(std::move(left));
     binary.operands.push_back(std::move(right));
     return make(std::move(binary), begin);
@@ -194,9 +194,9 @@ AstNode LineParser::binary(int least) {
     while (!failed_) {
         const Operator* op = find_operator(peek());
         if (!op || op->level < std::max(least, static_cast<int>(l_or))) break;
-        const Token& token = next();
+        next();
         AstNode right = binary(op->level + 1);
-        left = make_binary(op->op, token, std::move(left), std::move(right));
+        left = make_binary(op->op, std::move(left), std::move(right));
         if (op->level != l_compare || failed_) continue;
         const Operator* again = find_operator(peek());
         if (again && again->level == l_compare) {
@@ -230,11 +230,11 @@ AstNode LineParser::unary() {
 AstNode LineParser::power() {
     AstNode base = operand();
     if (failed_ || !is("^")) return base;
-    const Token& token = next();
+    next();
     if (++depth_ > max_recursion) fail(Code::nesting_too_deep, range(peek()), "the expression is nested too deep", "");
     AstNode exponent = unary();
     --depth_;
-    return make_binary(BinaryOp::pow, token, std::move(base), std::move(exponent));
+    return make_binary(BinaryOp::pow, std::move(base), std::move(exponent));
 }
 
 AstNode LineParser::operand() {

@@ -42,8 +42,6 @@ public:
     AstWord name(const std::string& what);
     /// Reports whatever is left on the line.
     void finish();
-    void skip_to(std::size_t token) { at_ = token; }
-    [[nodiscard]] std::size_t position() const { return at_; }
 
     [[nodiscard]] SourceRange range(const Token& t) const { return {source_, t.begin, t.end}; }
     [[nodiscard]] SourceRange range_from(std::uint32_t begin) const {
@@ -62,7 +60,7 @@ private:
     AstNode indexed(const Token& name);
     bool prefix_follows(std::string_view name, const std::vector<AstNode>& arguments) const;
     AstNode make(AstNode::Variant v, std::uint32_t begin);
-    AstNode make_binary(BinaryOp op, const Token& token, AstNode left, AstNode right);
+    AstNode make_binary(BinaryOp op, AstNode left, AstNode right);
     AstNode nothing() { return make(AstNumber{}, peek().begin); }
     std::string what_stands_here() const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/text.hpp"
 #include "tile/parse_expr.hpp"
 #include "tile/print.hpp"
 
@@ -12,13 +13,6 @@ template <class T>
 int index_of_name(const std::vector<T>& things, const std::string& name) {
     const auto found = std::find_if(things.begin(), things.end(), [&](const T& t) { return t.name == name; });
     return found == things.end() ? -1 : static_cast<int>(found - things.begin());
-}
-
-template <class T>
-std::vector<std::string> names_of(const std::vector<T>& things) {
-    std::vector<std::string> names;
-    for (const T& t : things) names.push_back(t.name);
-    return names;
 }
 
 /// One line at a time; statements nest by their indentation.

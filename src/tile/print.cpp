@@ -6,41 +6,12 @@
 #include <optional>
 #include <utility>
 
+#include "support/numbers.hpp"
+#include "support/text.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
-/// Columns on a terminal: code points, since none of ours is wide.
-std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-    std::string out;
-    for (const std::string& part : parts) out.append(out.empty() ? "" : separator).append(part);
-    return out;
-}
-
-/// Rows of equally many cells, in columns two spaces apart; columns in `right` are aligned to the right.
-std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& right,
-                    std::string_view indent) {
-    std::vector<std::size_t> widths(rows.front().size(), 0);
-    for (const auto& row : rows)
-        for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
-    std::string out;
-    for (const auto& row : rows) {
-        std::string line(indent);
-        for (std::size_t c = 0; c < row.size(); ++c) {
-            const std::string padding(widths[c] - width(row[c]), ' ');
-            const bool to_right = contains(right, c);
-            line += (c == 0 ? "" : "  ") + (to_right ? padding + row[c] : row[c] + padding);
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += line + "\n";
-    }
-    return out;
-}
-
 class KernelPrinter {
 public:
     KernelPrinter(const SizedProgram& program, std::size_t k)
@@ -60,7 +31,7 @@ public:
             cuts.push_back(fmt::format("{} ({} at a time)", diagram_.axis(axis).name, size));
             tile_[static_cast<std::size_t>(axis)] = size;
         }
-        add_line(cuts.empty() ? "once:" : fmt::format("for each group of {}:", joined(cuts, ", ")));
+        add_line(cuts.empty() ? "once:" : fmt::format("for each group of {}:", join(cuts, ", ")));
         print_list(kernel_.body);
 
         std::string out = fmt::format("kernel {}\n", kernel_.name) + variable_table() + "\n";
@@ -99,7 +70,7 @@ private:
             sizes.push_back(std::to_string(range.high - range.low + 1));
             *u.values *= range.high - range.low + 1;
         }
-        u.tile = sizes.empty() ? "1" : joined(sizes, "×");
+        u.tile = sizes.empty() ? "1" : join(sizes, "×");
     }
 
     void print_list(const std::vector<TileStatement>& list) {
@@ -113,7 +84,7 @@ private:
                     use(free->variable).alive = false;
                 }
                 --i;
-                add_line("free " + joined(names, ", "));
+                add_line("free " + join(names, ", "));
                 continue;
             }
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&list[i])) {
@@ -129,7 +100,7 @@ private:
     void print_loop(const TileLoop& loop) {
         std::vector<std::string> forms;
         for (const Affine& form : loop.support) forms.push_back(to_string(form, names_) + " < 0");
-        const std::string skipped = forms.empty() ? "" : ", skipped where " + joined(forms, " or ");
+        const std::string skipped = forms.empty() ? "" : ", skipped where " + join(forms, " or ");
         const std::int64_t chunk = chunk_of(loop, sizes_, program_.extents);
         const bool in_part = !loop.is_sub && kernel_.parts.cut(loop.axis);
         add_line(fmt::format("for each {} of {} ({} at a time){}{}:", loop.is_sub ? "part" : "chunk",
@@ -157,10 +128,9 @@ private:
     std::string right_side(const Compute& c) const {
         std::string body = to_string(c.body, names_);
         if (!c.reduce) return body;
-        std::vector<std::string> axes;
-        for (const AxisId a : c.reduce_axes) axes.push_back(diagram_.axis(a).name);
+        std::vector<std::string> axes = names_of(diagram_.axes, c.reduce_axes);
         std::string reduced = fmt::format("{} over {}: {}", napkin::name(*c.reduce),
-                                          axes.empty() ? "nothing" : joined(axes, ", "), body);
+                                          axes.empty() ? "nothing" : join(axes, ", "), body);
         if (!c.carry) return reduced;
         const std::string carry = to_string(c.carry, names_);
         switch (*c.reduce) {
@@ -185,14 +155,14 @@ private:
             std::vector<std::string> lives;
             for (const auto& [first, last] : u.lives)
                 lives.push_back(first == last ? std::to_string(first) : fmt::format("{}–{}", first, last));
-            rows.push_back({v.name, diagram_.array(v.array).name, "[" + joined(indices, ", ") + "]", u.values ? u.tile : "-",
+            rows.push_back({v.name, diagram_.array(v.array).name, "[" + join(indices, ", ") + "]", u.values ? u.tile : "-",
                             u.values ? std::to_string(*u.values) : "-", std::string(napkin::name(v.memory_type)),
                             u.loaded   ? "ℓ0 → ℓ1"
                             : u.stored ? "ℓ1 → ℓ0"
                                        : "ℓ1",
-                            u.values ? joined(lives, ", ") : "never"});
+                            u.values ? join(lives, ", ") : "never"});
         }
-        return aligned(rows, {4}, "  ");
+        return table(rows, {4}, "  ");
     }
 
     const SizedProgram& program_;
@@ -212,7 +182,7 @@ std::string to_string(const SizedProgram& program) {
     std::vector<std::string> sizes;
     for (std::size_t a = 0; a < program.extents.size(); ++a)
         sizes.push_back(fmt::format("{} = {}", program.diagram.axes[a].name, program.extents[a]));
-    std::string out = fmt::format("tiles of {}\nsizes {}\n", program.diagram.name, joined(sizes, ", "));
+    std::string out = fmt::format("tiles of {}\nsizes {}\n", program.diagram.name, join(sizes, ", "));
     for (std::size_t k = 0; k < program.kernels.size(); ++k) out += "\n" + KernelPrinter(program, k).run();
     return out;
 }

@@ -241,13 +241,6 @@ double WorkTotals::flops() const {
     return flops;
 }
 
-double WorkTotals::special() const {
-    double special = 0;
-    for (const OpKind kind : {OpKind::exp, OpKind::log, OpKind::tanh, OpKind::erf, OpKind::sin, OpKind::pow})
-        special += static_cast<double>(of(kind));
-    return special;
-}
-
 WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWork>& work) {
     WorkTotals totals;
     for (const StatementWork& s : work)

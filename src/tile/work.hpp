@@ -65,8 +65,7 @@ std::vector<StatementWork> statement_work(const Derived& derived, const Kernel& 
 struct WorkTotals {
     std::array<std::int64_t, num_op_kinds> by_kind{};
     [[nodiscard]] std::int64_t of(OpKind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
-    [[nodiscard]] double flops() const;    ///< an fma counts as 2, everything else as 1
-    [[nodiscard]] double special() const;  ///< exp, log, tanh, erf, sin, pow
+    [[nodiscard]] double flops() const;  ///< an fma counts as 2, everything else as 1
     friend bool operator==(const WorkTotals&, const WorkTotals&) = default;
 };
 WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWork>& work);

@@ -12,15 +12,15 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "check/fault.hpp"
 #include "check/probe.hpp"
 #include "check/reference.hpp"
-#include "check/rounded.hpp"
 #include "check/small_sizes.hpp"
 #include "check/verdict.hpp"
 #include "derive/derive.hpp"
 #include "plan/plan.hpp"
 #include "support/examples.hpp"
+#include "support/fault.hpp"
+#include "support/rounded.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
 

@@ -75,7 +75,7 @@ TEST(Machines, OccupancyOfABlock) {
 TEST(Machines, NamesAndPaths) {
     const Said near = napkin("machines show h100-sxm");
     EXPECT_EQ(near.code, 1);
-    EXPECT_THAT(near.out, HasSubstr("did you mean 'h100-sxm5'?"));
+    EXPECT_THAT(near.out, HasSubstr("did you mean h100-sxm5?"));
     EXPECT_EQ(napkin("machines show").code, 2);
     EXPECT_EQ(napkin("machines h100-sxm5 h200").code, 2);
     EXPECT_EQ(napkin("machines show '" NAPKIN_SOURCE_DIR "/machines/b200.toml'").code, 0);

@@ -259,7 +259,7 @@ TEST(Machine, UnknownNamesAndFiles) {
     const auto near = load_machine("generic_cpu");
     ASSERT_FALSE(near.ok());
     EXPECT_EQ(near.errors()[0].code, "unknown-machine");
-    EXPECT_THAT(near.errors()[0].hint, HasSubstr("'generic-cpu'"));
+    EXPECT_THAT(near.errors()[0].hint, HasSubstr("did you mean generic-cpu?"));
     const auto missing = load_machine("/nowhere/at/all.toml");
     ASSERT_FALSE(missing.ok());
     EXPECT_EQ(missing.errors()[0].code, "unreadable-file");
@@ -268,7 +268,7 @@ TEST(Machine, UnknownNamesAndFiles) {
 TEST(MachineErrors, AMisspeltKeyIsOneError) {
     const Diagnostic d = error_of("latency = \"14 ns\"", "latencies = \"14 ns\"");
     EXPECT_EQ(d.code, "unknown-key");
-    EXPECT_THAT(d.hint, HasSubstr("'latency'"));
+    EXPECT_THAT(d.hint, HasSubstr("did you mean latency?"));
     EXPECT_EQ(text_at(d), "latencies");
     EXPECT_EQ(error_of("vector_bits", "vector_bit").code, "unknown-key");
     EXPECT_EQ(error_of("cores = 8", "").code, "missing-key");
@@ -285,7 +285,7 @@ TEST(MachineErrors, Values) {
     EXPECT_EQ(error_of("source = \"16 bytes a clock\"\n", "").code, "missing-source");
     d = error_of("[[unit]]\nname = \"fma\"", "[[unit]]\nname = \"fmadd\"");
     EXPECT_EQ(d.code, "bad-value");
-    EXPECT_THAT(d.hint, HasSubstr("'fma'"));
+    EXPECT_THAT(d.hint, HasSubstr("did you mean fma?"));
     EXPECT_EQ(error_of("[[unit]]\nname = \"fma\"", "[[unit]]\nname = \"erf\"").code, "missing-key");
 }
 
@@ -301,10 +301,10 @@ TEST(MachineErrors, ImpossibleFigures) {
 }
 
 TEST(MachineErrors, OfGpus) {
-    EXPECT_THAT(gpu_error("warps_a_core", "warps_core").hint, HasSubstr("'warps_a_core'"));
-    EXPECT_THAT(gpu_error("level = \"SMEM\"", "level = \"SMEN\"").hint, HasSubstr("'SMEM'"));
+    EXPECT_THAT(gpu_error("warps_a_core", "warps_core").hint, HasSubstr("did you mean warps_a_core?"));
+    EXPECT_THAT(gpu_error("level = \"SMEM\"", "level = \"SMEN\"").hint, HasSubstr("did you mean SMEM?"));
     EXPECT_THAT(gpu_error("unit = \"tensor\"\nthreads = 128", "unit = \"tensors\"\nthreads = 128").hint,
-                HasSubstr("'tensor'"));
+                HasSubstr("did you mean tensor?"));
     EXPECT_EQ(gpu_error("n = { from = 8, to = 256, step = 8 }", "n = { from = 8, to = 250, step = 8 }").code,
               "bad-value");
     EXPECT_EQ(gpu_error("m = 64\n", "").code, "missing-key");

@@ -64,7 +64,7 @@ TEST(ReproductionValue, MistakesArePointedAt) {
     EXPECT_EQ(error("1 / (2 - 2)").message, "division by zero");
     EXPECT_EQ(error("total").code, "bad-expression");
     EXPECT_EQ(error("2 * m/totl/bytes").at, 4U);
-    EXPECT_EQ(error("m/totl/bytes").hint, "did you mean 'total'?");
+    EXPECT_EQ(error("m/totl/bytes").hint, "did you mean total?");
     EXPECT_EQ(error("m/kernels/2/flops").expected, "one of its 2 elements");
     EXPECT_EQ(error("m/kernels/name=P/flops").code, "no-such-value");
     EXPECT_THAT(error("m/kernels/0/H").message, HasSubstr("the text"));
@@ -144,7 +144,7 @@ std::string error_of(const std::string& rows, const std::string& queries = "a = 
 TEST(Reproduction, AWrongFileIsPointedAt) {
     EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nunti = \"x\"")),
                 HasSubstr("rows.toml:11:1: error: unknown key 'unti'"));
-    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nunti = \"x\"")), HasSubstr("did you mean 'unit'?"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nunti = \"x\"")), HasSubstr("did you mean unit?"));
     EXPECT_THAT(error_of(row("value = \"b/n\"\nis = \"3\"")),
                 HasSubstr("rows.toml:9:10: error: there is no query 'b'"));
     EXPECT_THAT(error_of(row("value = \"2 + a/n +\"\nis = \"3\"")), HasSubstr("rows.toml:9:19"));
@@ -158,7 +158,7 @@ TEST(Reproduction, AWrongFileIsPointedAt) {
     EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\""), "a = \"cost a.nk\"\nspare = \"formats\""),
                 HasSubstr("[unused-query]"));
     EXPECT_THAT(error_of("[[row]]\ndocument = \"Papr\"\nwhere = \"x\"\nsays = \"y\"\nvalue = \"a/n\"\nis = \"3\"\n"),
-                HasSubstr("did you mean 'Paper'?"));
+                HasSubstr("did you mean Paper?"));
     EXPECT_THAT(error_of(""), HasSubstr("no rows"));
     EXPECT_THAT(error_of("[[row"), HasSubstr("[bad-toml]"));
 }

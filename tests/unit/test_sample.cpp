@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "syntax/parse.hpp"
 
 namespace napkin {
@@ -16,7 +18,8 @@ void expect_same_values(const std::string& text, double max_points, bool thinned
     Values full = random_inputs(*diagram, *extents, 3);
 
     const Sample sample = sample_outputs(*diagram, *extents, max_points, 5);
-    EXPECT_EQ(sample.whole(), !thinned) << text;
+    const auto left_out = [](const std::vector<std::int64_t>& values) { return !values.empty(); };
+    EXPECT_EQ(std::any_of(sample.kept.begin(), sample.kept.end(), left_out), thinned) << text;
     if (thinned) {
         EXPECT_LT(evaluation_points(sample.diagram, sample.extents), evaluation_points(*diagram, *extents));
     }

@@ -3,6 +3,7 @@
 
 #include "diagram/sizes.hpp"
 #include "napkin/command.hpp"
+#include "support/text.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin::cli {
@@ -11,8 +12,7 @@ namespace {
 
 std::string array_text(const Diagram& diagram, ArrayId id) {
     const Array& array = diagram.array(id);
-    std::vector<std::string> axes;
-    for (const AxisId axis : array.axes) axes.push_back(diagram.axis(axis).name);
+    std::vector<std::string> axes = names_of(diagram.axes, array.axes);
     return fmt::format("{}{}: {}", array.name, axes.empty() ? "" : fmt::format("[{}]", fmt::join(axes, ", ")),
                        name(array.type));
 }

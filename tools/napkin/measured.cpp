@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "run/npy.hpp"
+#include "support/text.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin::cli {
@@ -45,8 +46,7 @@ Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const 
 namespace {
 /// Every output that is to be written exists.
 Status check_outputs(const Diagram& diagram, const Files& files) {
-    std::vector<std::string> names;
-    for (const ArrayId id : diagram.outputs) names.push_back(diagram.array(id).name);
+    std::vector<std::string> names = names_of(diagram.arrays, diagram.outputs);
     std::vector<Diagnostic> errors;
     for (const auto& [name, path] : files) {
         if (contains(names, name)) continue;
@@ -54,8 +54,7 @@ Status check_outputs(const Diagram& diagram, const Files& files) {
         error.code = "unknown-output";
         error.message = fmt::format("{} has no output {}", diagram.name, name);
         error.expected = fmt::format("one of {}", fmt::join(names, ", "));
-        const std::string near = nearest_name(name, names);
-        if (!near.empty()) error.hint = "did you mean " + near + "?";
+        error.hint = did_you_mean(name, names);
         errors.push_back(std::move(error));
     }
     if (!errors.empty()) return errors;

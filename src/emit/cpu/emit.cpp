@@ -11,6 +11,7 @@
 #include "emit/cpu/emit_write.hpp"
 #include "emit/cpu/prelude.hpp"
 #include "support/result.hpp"
+#include "support/text.hpp"
 
 namespace napkin::cpu {
 namespace {
@@ -20,8 +21,7 @@ ExprNames expression_names(const Frame& frame) {
 }
 
 std::string joined(const std::vector<AxisId>& axes, const Diagram& diagram) {
-    std::string out;
-    for (const AxisId a : axes) out += (out.empty() ? "" : ", ") + diagram.axis(a).name;
+    std::string out = join(names_of(diagram.axes, axes), ", ");
     return out;
 }
 

@@ -1,4 +1,4 @@
-#include "check/fault.hpp"
+#include "support/fault.hpp"
 
 #include <fmt/format.h>
 

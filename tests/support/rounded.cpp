@@ -1,4 +1,4 @@
-#include "check/rounded.hpp"
+#include "support/rounded.hpp"
 
 #include <algorithm>
 #include <memory>
