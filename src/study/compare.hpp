@@ -48,7 +48,4 @@ struct Comparison {
 /// Errors: missing-size and those of the passes.
 Result<Comparison> compare(std::vector<Subject> subjects, std::int64_t largest = std::int64_t{1} << 20);
 
-std::string to_text(const Comparison& comparison);
-nlohmann::json to_json(const Comparison& comparison);
-
 }  // namespace napkin

@@ -5,16 +5,10 @@
 #include <algorithm>
 
 #include "cost/footprint.hpp"
-#include "cost/report.hpp"
-#include "machine/peaks.hpp"
 #include "plan/choose.hpp"
-#include "support/numbers.hpp"
-#include "support/text.hpp"
 
 namespace napkin {
 namespace {
-
-using nlohmann::json;
 
 /// What a core holds, in values of the widest type that the diagram computes in or loads.
 double values_a_core(const Compilation& c) {
@@ -35,11 +29,6 @@ MachineCostOptions machine_options(const CostQuery& query, const Compilation& c)
         (item.kind == "group" ? options.group : options.stream)[*axis] = *item.value;
     }
     return options;
-}
-
-json footprint_json(const Footprint& f) {
-    return {
-        {"arrays", f.arrays}, {"inputs_bytes", f.inputs}, {"outputs_bytes", f.outputs}, {"intermediates_bytes", f.between}};
 }
 
 /// The highest rate at which a unit that the kernel uses multiplies and adds, all cores and devices together.
@@ -167,45 +156,6 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     return out;
 }
 
-/// The sizes that stand in the table of numbers: the plan's, or those of least time on the machine.
-TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {
-    TileSizes tiles{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
-    for (const auto& [axis, size] : cost.group) tiles.group[static_cast<std::size_t>(axis)] = size;
-    for (const auto& [axis, size] : cost.stream) tiles.stream[static_cast<std::size_t>(axis)] = size;
-    return tiles;
-}
-
-/// Transactions of a warp whose threads run along an axis, for every array in memory.
-json coalescing(const Compilation& c) {
-    json out = json::array();
-    if (c.machine.kind != MachineKind::gpu) return out;
-    for (const auto* arrays : {&c.diagram.inputs, &c.diagram.outputs})
-        for (const ArrayId id : *arrays) {
-            const Array& array = c.diagram.array(id);
-            for (AxisId axis = 0; axis < static_cast<AxisId>(c.diagram.axes.size()); ++axis) {
-                std::int64_t stride = 0, step = 1;
-                for (auto a = array.axes.rbegin(); a != array.axes.rend(); ++a) {
-                    if (*a == axis) stride = step;
-                    step *= c.extents[static_cast<std::size_t>(*a)];
-                }
-                out.push_back({{"array", array.name},
-                               {"axis", c.diagram.axis(axis).name},
-                               {"transactions", warp_transactions(c.machine, stride, bytes(array.type))}});
-            }
-        }
-    return out;
-}
-
-std::string summary_text(const CostSummary& s, std::size_t kernels) {
-    std::string text = fmt::format(
-        "\nin all on {}: expected {} (bound {}) in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}",
-        s.machine, seconds_text(s.seconds), seconds_text(s.bound_s), kernels, kernels == 1 ? "" : "s",
-        bytes_text(s.transfers_bytes), s.flops / s.transfers_bytes, s.bound_by);
-    if (s.energy_j) text += fmt::format("; {:.3g} J at full power", *s.energy_j);
-    if (s.price_usd) text += fmt::format("; {:.3g} USD a million runs", *s.price_usd * 1e6);
-    return text + "\n";
-}
-
 }  // namespace
 
 Result<CostSummary> cost_summary(const CostQuery& query) {
@@ -224,47 +174,10 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     CostStudy study;
     study.compilation = std::move(costed->compilation);
     study.kernels = std::move(costed->kernels);
-    const Compilation& c = study.compilation;
-    std::optional<CostNumbers> numbers;
-    if (costed->sized) {
-        study.summary = costed->summary;
-        numbers.emplace();
-        numbers->extents = c.extents;
-        for (const KernelOnMachine& kernel : study.kernels) numbers->sizes.push_back(tiles_of(kernel, c.extents));
-        numbers->memory_values = query.memory_values.value_or(values_a_core(c));
-        numbers->machine = &c.machine;
-        numbers->on_machine = &study.kernels;
-        numbers->special_overhead = query.special_overhead;
-        numbers->explain = query.explain;
-    }
-    CostReport report = cost_report(c.derived, numbers);
-    study.text = std::move(report.text);
-    study.json = std::move(report.json);
-    study.json["diagram"] = c.diagram.name;
-    if (!study.summary) {
-        std::vector<std::string> missing;
-        const auto unbound = bind_sizes(c.diagram);
-        for (const Diagnostic& error : unbound.errors()) missing.push_back(error.message);
-        study.text += fmt::format("\nno numbers: {}\n", join(missing, "; "));
-        return study;
-    }
-    const CostSummary& s = *study.summary;
-    study.text += summary_text(s, study.kernels.size());
-    study.json["machine"] = s.machine;
-    study.json["time"] = {{"seconds", s.seconds}, {"bound_s", s.bound_s}, {"bound_by", s.bound_by}};
-    study.json["flops"] = s.flops;
-    study.json["transfers_bytes"] = s.transfers_bytes;
-    study.json["flop_per_byte"] = s.flops / s.transfers_bytes;
-    if (s.energy_j) study.json["energy_j"] = *s.energy_j;
-    if (s.price_usd) study.json["price_usd"] = *s.price_usd;
-    study.json["footprint"] = footprint_json(footprint(c.derived, c.extents));
-    study.json["coalescing"] = coalescing(c);
-    study.json["ridges"] = json::array();
-    for (const Ridge& ridge : ridges(c.machine))
-        study.json["ridges"].push_back({{"unit", ridge.unit},
-                                        {"type", std::string(name(ridge.type))},
-                                        {"level", c.machine.levels[ridge.level].name},
-                                        {"flop_per_byte", ridge.flop_per_byte}});
+    study.special_overhead = query.special_overhead, study.explain = query.explain;
+    if (!costed->sized) return study;
+    study.summary = costed->summary;
+    study.memory_values = query.memory_values.value_or(values_a_core(study.compilation));
     return study;
 }
 

@@ -1,8 +1,7 @@
 #pragma once
-// One question to the model, asked in process: a diagram, sizes, a machine → everything that `napkin cost` says, as text and as JSON.
+// One question to the model, asked in process: a diagram, sizes, a machine → everything that `napkin cost` says. report.hpp prints it.
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,8 +39,9 @@ struct CostStudy {
     Compilation compilation;               ///< up to sizes: diagram, machine, derived, extents
     std::vector<KernelOnMachine> kernels;  ///< empty when sizes are missing
     std::optional<CostSummary> summary;
-    std::string text;
-    nlohmann::json json;
+    std::optional<double> memory_values;  ///< M for H*, where sizes are known
+    double special_overhead = 0;
+    bool explain = false;
 };
 
 /// The numbers alone. Errors: of the passes; missing-size; memory-exceeded, bad-cluster, bad-devices.

@@ -16,8 +16,4 @@ struct Ranking {
 /// Errors: missing-size and those of the passes; that of the first subject where none runs.
 Result<Ranking> rank(std::vector<Subject> subjects);
 
-std::string to_text(const Ranking& ranking);
-std::string to_csv(const Ranking& ranking);
-nlohmann::json to_json(const Ranking& ranking);
-
 }  // namespace napkin

@@ -209,44 +209,4 @@ std::string sizes_text(const std::vector<TiedAxes>& tied) {
     return join(parts, ", ");
 }
 
-nlohmann::json figures_json(const Outcome& outcome) {
-    if (!outcome.figures) return {{"error", {{"code", outcome.why.code}, {"message", outcome.why.message}}}};
-    const CostSummary& f = *outcome.figures;
-    nlohmann::json json = {{"machine", f.machine},
-                           {"seconds", f.seconds},
-                           {"bound_by", f.bound_by},
-                           {"kernels", f.num_kernels},
-                           {"transfers_bytes", f.transfers_bytes},
-                           {"flops", f.flops},
-                           {"flop_per_byte", f.flop_per_byte()},
-                           {"peak_share", f.peak_share()},
-                           {"footprint_bytes", f.footprint_bytes}};
-    json["energy_j"] = f.energy_j ? nlohmann::json(*f.energy_j) : nlohmann::json();
-    json["price_usd"] = f.price_usd ? nlohmann::json(*f.price_usd) : nlohmann::json();
-    return json;
-}
-
-std::string csv_quoted(const std::string& text) {
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
-    std::string out = "\"";
-    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return out + "\"";
-}
-
-std::string csv_cells(const Outcome& outcome) {
-    const nlohmann::json figures = figures_json(outcome);
-    std::vector<std::string> cells;
-    for (const std::string_view column : csv_columns) {
-        const auto found = figures.find(std::string(column));
-        if (column == "error") {
-            cells.push_back(csv_quoted(outcome.figures ? "" : outcome.why.message));
-        } else if (found == figures.end() || found->is_null()) {
-            cells.emplace_back();
-        } else {
-            cells.push_back(found->is_string() ? csv_quoted(*found) : found->dump());
-        }
-    }
-    return join(cells, ",");
-}
-
 }  // namespace napkin

@@ -1,7 +1,6 @@
 #pragma once
 // Several things that are costed beside each other, at sizes that they share: the sides of a comparison, or one diagram on many machines.
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,13 +66,4 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects);
 
 std::string names_text(const std::vector<std::string>& axes);  ///< "q = x"
 std::string sizes_text(const std::vector<TiedAxes>& tied);     ///< "q = x = 4096, k = d = 128"
-/// Every figure, or {"error": {code, message}}.
-nlohmann::json figures_json(const Outcome& outcome);
-/// The same as cells of a CSV file; empty where there is no figure.
-inline constexpr std::string_view csv_columns[] = {"machine",         "seconds",  "bound_by",      "kernels",
-                                                   "transfers_bytes", "flops",    "flop_per_byte", "peak_share",
-                                                   "footprint_bytes", "energy_j", "price_usd",     "error"};
-std::string csv_cells(const Outcome& outcome);
-std::string csv_quoted(const std::string& text);
-
 }  // namespace napkin

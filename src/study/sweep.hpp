@@ -60,9 +60,4 @@ Result<Sweep> sweep(std::vector<Subject> subjects, const std::vector<SweepAxis>&
 /// The size of each axis at a point.
 AxisSizes sizes_at(const std::vector<SweepAxis>& axes, const std::vector<std::int64_t>& sizes);
 
-std::string to_text(const Sweep& sweep);
-/// One line a point: sizes, then the figures of every subject; with several subjects, their labels before the figures' names.
-std::string to_csv(const Sweep& sweep);
-nlohmann::json to_json(const Sweep& sweep);
-
 }  // namespace napkin

@@ -1,9 +1,9 @@
-// A sweep for readers: as a table with what changes below it, as CSV, as JSON.
+// A sweep for readers: as a table with what changes below it, and as CSV.
 #include <fmt/format.h>
 
 #include <set>
 
-#include "study/sweep.hpp"
+#include "study/report.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 
@@ -134,57 +134,6 @@ std::string to_csv(const Sweep& s) {
         text += join(cells, ",") + "\n";
     }
     return text;
-}
-
-nlohmann::json to_json(const Sweep& s) {
-    using nlohmann::json;
-    const auto winner = [&](int who) {
-        return who == nobody      ? json()
-               : who == all_equal ? json("equal")
-                                  : json(s.subjects[static_cast<std::size_t>(who)].label);
-    };
-    json out;
-    out["subjects"] = json::array();
-    for (const Subject& subject : s.subjects)
-        out["subjects"].push_back({{"label", subject.label}, {"diagram", subject.diagram.name}});
-    out["axes"] = json::array();
-    for (const SweepAxis& axis : s.axes) out["axes"].push_back({{"axes", axis.axes}, {"sizes", axis.sizes}});
-    out["points"] = json::array();
-    for (const SweepPoint& point : s.points) {
-        json entry = {{"sizes", sizes_at(s.axes, point.sizes)}, {"results", json::array()}};
-        for (const Outcome& outcome : point.outcomes) entry["results"].push_back(figures_json(outcome));
-        for (const Criterion criterion : all_criteria)
-            if (s.subjects.size() > 1)
-                entry["best"][std::string(name(criterion))] = winner(best_of(point.outcomes, criterion));
-        out["points"].push_back(std::move(entry));
-    }
-    out["flips"] = json::array();
-    for (const BestAlong& along : s.best) {
-        for (const Flip& flip : along.flips) {
-            json entry = {{"by", std::string(name(along.criterion))},
-                          {"axes", s.axes.back().axes},
-                          {"at", flip.at},
-                          {"before", winner(flip.before)},
-                          {"after", winner(flip.after)},
-                          {"sizes", json::object()}};
-            for (std::size_t i = 0; i < along.others.size(); ++i)
-                for (const std::string& axis : s.axes[i].axes) entry["sizes"][axis] = along.others[i];
-            out["flips"].push_back(std::move(entry));
-        }
-    }
-    out["bounds"] = json::array();
-    for (const BoundAlong& along : s.bounds) {
-        json entry = {{"axes", s.axes.back().axes},
-                      {"sizes", json::object()},
-                      {"at_first", along.at_first},
-                      {"changes", json::array()}};
-        for (std::size_t i = 0; i < along.others.size(); ++i)
-            for (const std::string& axis : s.axes[i].axes) entry["sizes"][axis] = along.others[i];
-        for (const BoundAlong::Change& change : along.changes)
-            entry["changes"].push_back({{"at", change.at}, {"bound_by", change.bound_by}});
-        out["bounds"].push_back(std::move(entry));
-    }
-    return out;
 }
 
 }  // namespace napkin

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
-#include "study/compare.hpp"
-#include "study/ranking.hpp"
-#include "study/sweep.hpp"
+#include "study/report.hpp"
 
 namespace napkin {
 namespace {

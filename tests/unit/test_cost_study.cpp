@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "study/cost_study.hpp"
 #include "study/count_levels.hpp"
+#include "study/report.hpp"
 
 namespace napkin {
 namespace {
@@ -28,8 +31,8 @@ TEST(CostStudy, LettersNeedNoSizes) {
     const auto study = study_cost(query("", {}));
     ASSERT_TRUE(study.ok()) << render(study.errors());
     EXPECT_FALSE(study->summary.has_value());
-    EXPECT_THAT(study->text, HasSubstr("no numbers:"));
-    EXPECT_EQ(study->json["kernels"][0]["streamed"][0], "k");
+    EXPECT_THAT(to_text(*study), HasSubstr("no numbers:"));
+    EXPECT_EQ(to_json(*study)["kernels"][0]["streamed"][0], "k");
 }
 
 TEST(CostStudy, AMachineNeedsThem) {
@@ -48,7 +51,7 @@ TEST(CostStudy, SaysWhatBindsAndWhatItTakes) {
     EXPECT_GT(s.seconds, s.flops / (2 * 128 * 132 * 1.83e9) * 0.9);
     EXPECT_EQ(s.bound_by, "arithmetic");
     EXPECT_DOUBLE_EQ(*s.energy_j, 700 * s.seconds);
-    const auto& kernel = study->json["kernels"][0];
+    const auto kernel = to_json(*study)["kernels"][0];
     EXPECT_EQ(kernel["levels"][0]["rule"], "Theorem 2");
     EXPECT_EQ(kernel["time"]["bound_by"], "arithmetic");
 }
@@ -60,7 +63,8 @@ TEST(CostStudy, TypesHalveBytes) {
     q.pipeline.types = DType::f16;
     const auto narrow = study_cost(q);
     ASSERT_TRUE(wide.ok() && narrow.ok());
-    const double in_f32 = wide->json["footprint"]["inputs_bytes"], in_f16 = narrow->json["footprint"]["inputs_bytes"];
+    const double in_f32 = to_json(*wide)["footprint"]["inputs_bytes"],
+                 in_f16 = to_json(*narrow)["footprint"]["inputs_bytes"];
     EXPECT_EQ(in_f32, 2 * in_f16);
     EXPECT_LT(narrow->summary->seconds, wide->summary->seconds / 4);  // tensor cores take it
 }

@@ -5,6 +5,7 @@
 #include "napkin/cost_compare.hpp"
 #include "study/cost_study.hpp"
 #include "study/count_levels.hpp"
+#include "study/report.hpp"
 
 namespace napkin::cli {
 
@@ -80,11 +81,11 @@ ExitCode cost(const CostCommand& c) {
     }
     if (c.common.json) {
         Json document = json_document("cost");
-        document.update(Json::parse(json_text(study->json)));
+        document.update(Json::parse(json_text(to_json(*study))));
         if (counted) document["counted"] = counted_json(*counted);
         print(document);
     } else {
-        print(study->text + (counted ? "\n" + to_string(*counted) : ""));
+        print(to_text(*study) + (counted ? "\n" + to_string(*counted) : ""));
     }
     return ExitCode::success;
 }

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-#include "study/compare.hpp"
-#include "study/ranking.hpp"
-#include "study/sweep.hpp"
+#include "study/report.hpp"
 #include "support/text.hpp"
 
 namespace napkin::cli {

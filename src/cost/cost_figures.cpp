@@ -1,0 +1,145 @@
+#include "cost/cost_figures.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "cost/bounds.hpp"
+#include "cost/optimum.hpp"
+#include "cost/transfers.hpp"
+#include "support/ids.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+namespace {
+
+/// Inner axes (neither grouped nor streamed) of equal size, each with the letter that stands for all of them: one that an output has.
+TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& kernel,
+                 const std::optional<CostNumbers>& numbers) {
+    const Diagram& diagram = derived.diagram;
+    const std::vector<Symbol> symbols = (cost.transfers + cost.per_group).symbols();
+    const auto used = [&](AxisId axis) { return contains(symbols, axis_symbol(axis)); };
+    const auto in_output = [&](AxisId axis) {
+        return std::any_of(kernel.outputs.begin(), kernel.outputs.end(),
+                           [&](ArrayId o) { return is_among(diagram.array(o).axes, axis); });
+    };
+    std::map<std::int64_t, std::vector<AxisId>> by_size;
+    for (AxisId axis = 0; axis < static_cast<AxisId>(diagram.axes.size()); ++axis) {
+        if (is_among(cost.grouped, axis) || is_among(cost.streamed, axis) || !used(axis)) continue;
+        std::optional<std::int64_t> size;
+        if (numbers)
+            size = numbers->extents[at(axis)];
+        else if (const auto& given = diagram.axis(axis).size)
+            if (const auto constant = given->as_constant(); constant && constant->is_integer())
+                size = constant->numerator();
+        if (size) by_size[*size].push_back(axis);
+    }
+    TiedLetters letters;
+    for (auto& [size, axes] : by_size) {
+        const auto output = std::find_if(axes.begin(), axes.end(), in_output);
+        const AxisId letter = output == axes.end() ? axes.front() : *output;
+        for (const AxisId axis : axes)
+            if (axis != letter) letters[axis] = letter;
+    }
+    return letters;
+}
+
+void count_exactly(const Derived& derived, const CostNumbers& numbers, KernelFigures& f) {
+    const Kernel& kernel = derived.kernels[f.kernel];
+    internal_check(f.kernel < numbers.sizes.size(), "cost: sizes for too few kernels");
+    const Liveness live = liveness(derived, kernel, &numbers.extents);
+    const TileCounter counter(derived.diagram, live, numbers.extents, numbers.sizes[f.kernel]);
+    f.counts = counter.costs();
+    f.work = total_work(counter, statement_work(derived, kernel));
+}
+
+/// The numeric optimum: fewest transfers under integer sizes, with stream sizes of 1.
+void find_fewest(const Derived& derived, const CostNumbers& numbers, KernelFigures& f) {
+    const Kernel& kernel = derived.kernels[f.kernel];
+    f.least = least_transfers(derived, kernel, numbers.extents, *numbers.memory_values, f.optimum);
+    // In letters as far as the sizes at hand allow: axes that would not fill a group are whole.
+    f.at_hand = optimum_at(
+        symbolic_cost(derived, kernel, default_grouped(kernel), Measure::values, HeldTiles::point_by_point),
+        [&](Symbol symbol) { return value_at_hand(numbers, f.kernel, symbol); });
+}
+
+/// The same among sizes that the machine's lines and instructions take.
+void find_legal(const CostNumbers& numbers, KernelFigures& f) {
+    SearchOptions options;
+    options.memory = *numbers.memory_values;
+    const KernelOnMachine& on_machine = (*numbers.on_machine)[f.kernel];
+    options.group_divisor = on_machine.divisors.least_multiple;
+    for (const AxisId axis : f.least->cost.streamed) options.stream[axis] = on_machine.divisors.of(axis);
+    f.legal = search_sizes(SizedCost(f.least->cost, numbers.extents), options);
+}
+
+void place_on_machine(const Derived& derived, const CostNumbers& numbers, KernelFigures& f) {
+    const Kernel& kernel = derived.kernels[f.kernel];
+    find_legal(numbers, f);
+    f.machine.emplace();
+    f.machine->machine = numbers.machine;
+    f.machine->cost = &(*numbers.on_machine)[f.kernel];
+    std::vector<ModelLevel> levels;
+    for (const LevelLoad& load : f.machine->cost->levels) levels.push_back(load.level);
+    f.machine->levels = multi_level(derived, kernel, f.tied_letters, numbers.extents, levels);
+    f.machine->limits = bounds(derived, kernel, f.tied_optimum, f.tied_letters, numbers.extents, *f.machine->machine,
+                               *f.machine->cost, *numbers.memory_values);
+    f.machine->iteration = iteration_rows(derived, kernel, numbers.extents, *f.machine->machine, *f.machine->cost);
+    f.machine->links = link_savings(derived, kernel, numbers.extents, *f.machine->machine, *f.machine->cost);
+    f.machine->fewest_values = f.least->numeric.transfers;
+    f.machine->special_overhead = numbers.special_overhead;
+}
+
+KernelFigures figures_of(const Derived& derived, std::size_t index, const std::optional<CostNumbers>& numbers) {
+    const Kernel& kernel = derived.kernels[index];
+    KernelFigures f;
+    f.kernel = index;
+    std::vector<AxisId> grouped = default_grouped(kernel);
+    if (numbers) {
+        // The axes that are cut in fact; one at its whole extent keeps its letter.
+        grouped.clear();
+        for (const AxisId axis : kernel.group_axes)
+            if (numbers->sizes[f.kernel].group[at(axis)] > 0) grouped.push_back(axis);
+    }
+    f.cost = symbolic_cost(derived, kernel, grouped);
+    f.tied_letters = ties(derived, f.cost, kernel, numbers);
+    f.tied = with_tied(f.cost, f.tied_letters);
+    const KernelCost held = symbolic_cost(derived, kernel, grouped, Measure::values, HeldTiles::point_by_point);
+    f.optimum = optimum(held);
+    f.tied_optimum = optimum(with_tied(held, f.tied_letters));
+    if (numbers) count_exactly(derived, *numbers, f);
+    if (numbers && numbers->memory_values) find_fewest(derived, *numbers, f);
+    if (numbers && numbers->on_machine) place_on_machine(derived, *numbers, f);
+    return f;
+}
+
+}  // namespace
+
+std::optional<double> value_at_hand(const CostNumbers& numbers, std::size_t kernel, Symbol symbol) {
+    if (symbol == memory_symbol) return numbers.memory_values;
+    const std::size_t axis = at(symbol.axis());
+    const TileSizes& sizes = numbers.sizes[kernel];
+    const std::int64_t whole = numbers.extents[axis];
+    const std::int64_t cut = symbol.kind == SymbolKind::group    ? sizes.group[axis]
+                             : symbol.kind == SymbolKind::stream ? sizes.stream[axis]
+                                                                 : whole;
+    return static_cast<double>(cut > 0 ? cut : whole);
+}
+
+std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers) {
+    std::vector<KernelFigures> out;
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) out.push_back(figures_of(derived, k, numbers));
+    return out;
+}
+
+TotalTransfers total_transfers(const std::vector<KernelFigures>& kernels) {
+    TotalTransfers total;
+    for (const KernelFigures& kernel : kernels) {
+        total.letters += kernel.cost.transfers;
+        if (!kernel.counts) continue;
+        total.values += static_cast<double>(kernel.counts->transfers());
+        total.bytes += static_cast<double>(kernel.counts->loaded_bytes) + static_cast<double>(kernel.counts->stored_bytes);
+    }
+    return total;
+}
+
+}  // namespace napkin

@@ -1,0 +1,53 @@
+#pragma once
+// What `napkin cost` says of every kernel, before it is printed: H, M and N_g in the paper's letters, H*, and the numbers where sizes are
+// known. report.hpp prints it.
+#include <optional>
+#include <vector>
+
+#include "cost/least.hpp"
+#include "cost/machine_figures.hpp"
+#include "cost/search.hpp"
+#include "tile/exact.hpp"
+#include "tile/work.hpp"
+
+namespace napkin {
+
+/// What turns letters into numbers.
+struct CostNumbers {
+    Extents extents;
+    std::vector<TileSizes> sizes;         ///< of every kernel
+    std::optional<double> memory_values;  ///< what a core holds: M for H*
+    const Machine* machine = nullptr;     ///< with the cost of every kernel on it, or null
+    const std::vector<KernelOnMachine>* on_machine = nullptr;
+    double special_overhead = 0;  ///< of overlap()
+    bool explain = false;         ///< the derivation of the machine's figures in the text
+};
+
+struct KernelFigures {
+    std::size_t kernel = 0;
+    KernelCost cost, tied;     ///< in letters; with one letter for axes of equal size
+    TiedLetters tied_letters;  ///< inner axes (neither grouped nor streamed): the letter that stands for each
+    Optimum optimum, tied_optimum;
+    // Where sizes are known:
+    std::optional<Counts> counts;
+    WorkTotals work;
+    std::optional<LeastTransfers> least;  ///< where M is, too
+    std::optional<SearchResult> legal;    ///< the same among sizes that the machine's lines and instructions take
+    Optimum at_hand;  ///< in letters as far as the sizes allow: axes that would not fill a group are whole
+    std::optional<MachineFigures> machine;
+};
+
+/// Of every kernel. What points to the machine and its costs points into `numbers`.
+std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers);
+
+/// Of all kernels together; the numbers where sizes are known.
+struct TotalTransfers {
+    Size letters;
+    double values = 0, bytes = 0;
+};
+TotalTransfers total_transfers(const std::vector<KernelFigures>& kernels);
+
+/// Of a symbol at the extents and the kernel's sizes at hand, M being what a core holds.
+std::optional<double> value_at_hand(const CostNumbers& numbers, std::size_t kernel, Symbol symbol);
+
+}  // namespace napkin
