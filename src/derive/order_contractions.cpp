@@ -10,6 +10,7 @@
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "derive/weigh.hpp"
+#include "diagram/product.hpp"
 
 namespace napkin {
 namespace {
@@ -20,15 +21,6 @@ constexpr std::size_t most_exact = 8;
 /// An order is worth other equations when its largest step has so many times fewer points than the sum at once: a factor that only moves
 /// out of the sum is the concern of streaming.
 constexpr double least_gain = 2;
-
-void flatten(const Expr& e, std::vector<Expr>& factors) {
-    if (const auto* b = as<Binary>(e); b && b->op == BinaryOp::mul) {
-        flatten(b->a, factors);
-        flatten(b->b, factors);
-    } else {
-        factors.push_back(e);
-    }
-}
 
 /// One operand or two contracted ones, with what is left of their axes.
 struct Tree {
@@ -223,7 +215,7 @@ void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps) {
     std::vector<Equation> out;
     for (const Equation& e : std::vector<Equation>(std::move(diagram.equations))) {
         std::vector<Expr> operands;
-        if (e.reduce == ReduceOp::sum) flatten(e.body, operands);
+        if (e.reduce == ReduceOp::sum) operands = factors_of(e.body);
         std::vector<Equation> ordered;
         Edit edit;
         if (is_contraction(diagram, e, operands)) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "diagram/guards.hpp"
+#include "diagram/product.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/limits.hpp"
 #include "support/text.hpp"
@@ -260,14 +261,13 @@ private:
 
     /// A sum over a product of three arrays or more is taken apart, and never runs over all of its points.
     static bool is_long_product(const Equation& equation) {
+        if (equation.reduce != ReduceOp::sum) return false;
         int operands = 0;
-        const std::function<bool(const Expr&)> is_product = [&](const Expr& e) {
-            const auto* b = as<Binary>(e);
-            if (b && b->op == BinaryOp::mul) return is_product(b->a) && is_product(b->b);
-            operands += as<Read>(e) != nullptr;
-            return as<Read>(e) != nullptr || (read_arrays(e).empty() && free_axes(e).empty());
-        };
-        return equation.reduce == ReduceOp::sum && is_product(equation.body) && operands >= 3;
+        for (const Expr& factor : factors_of(equation.body)) {
+            operands += as<Read>(factor) != nullptr;
+            if (!as<Read>(factor) && !(read_arrays(factor).empty() && free_axes(factor).empty())) return false;
+        }
+        return operands >= 3;
     }
 
     /// Reads may leave their arrays where a condition keeps them from being taken; those that data decide on are looked at when data

@@ -3,32 +3,33 @@
 #include <algorithm>
 #include <limits>
 
+#include "diagram/product.hpp"
+#include "tile/liveness.hpp"
+
 namespace napkin {
 
 namespace {
 
+/// A product of two reads and constants, through casts that lose nothing in the arithmetic of the evaluation.
 struct Factors {
     double constant = 1;
     std::vector<const Read*> reads;
     bool plain = true;  ///< nothing but constants and reads
 };
 
-/// The factors of a product, through casts that lose nothing in the arithmetic of the evaluation.
 void collect(const Expr& e, const Extents& extents, Factors& out) {
-    if (const auto* c = as<Constant>(e)) {
-        out.constant *= c->value;
-    } else if (const auto* size = as<AxisSize>(e)) {
-        out.constant *= static_cast<double>(extents[static_cast<std::size_t>(size->axis)]);
-    } else if (const auto* r = as<Read>(e)) {
-        out.reads.push_back(r);
-    } else if (const auto* conversion = as<Cast>(e);
-               conversion && (conversion->type == DType::f64 || conversion->type == DType::f32)) {
-        collect(conversion->a, extents, out);
-    } else if (const auto* product = as<Binary>(e); product && product->op == BinaryOp::mul) {
-        collect(product->a, extents, out);
-        collect(product->b, extents, out);
-    } else {
-        out.plain = false;
+    for (const Expr& factor : factors_of(e)) {
+        const auto* conversion = as<Cast>(factor);
+        if (const auto* c = as<Constant>(factor))
+            out.constant *= c->value;
+        else if (const auto* size = as<AxisSize>(factor))
+            out.constant *= static_cast<double>(extents[static_cast<std::size_t>(size->axis)]);
+        else if (const auto* r = as<Read>(factor))
+            out.reads.push_back(r);
+        else if (conversion && (conversion->type == DType::f64 || conversion->type == DType::f32))
+            collect(conversion->a, extents, out);
+        else
+            out.plain = false;
     }
 }
 
@@ -122,27 +123,27 @@ std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, co
         const auto a = strides_by_axis(diagram, first, extents);
         const auto b = strides_by_axis(diagram, second, extents);
         if (!a || !b) return std::nullopt;
-        const std::vector<AxisId>& target_axes = diagram.array(equation.target).axes;
-        const std::vector<std::int64_t> target_strides = dense_strides(diagram, equation.target, extents);
-
-        std::vector<Dimension> batch, rows, columns, inner;
-        for (std::size_t i = 0; i < target_axes.size(); ++i) {
-            const auto axis = static_cast<std::size_t>(target_axes[i]);
-            if (extents[axis] == 1) continue;
-            const Dimension d{extents[axis], (*a)[axis], (*b)[axis], target_strides[i]};
-            if (d.a == 0 && d.b == 0) return std::nullopt;
-            (d.a != 0 && d.b != 0 ? batch : d.a != 0 ? rows : columns).push_back(d);
-        }
-        for (const AxisId axis_id : equation.reduce_axes) {
-            const auto axis = static_cast<std::size_t>(axis_id);
-            if (extents[axis] == 1) continue;
-            inner.push_back({extents[axis], (*a)[axis], (*b)[axis], 0});
-            if (inner.back().a == 0 || inner.back().b == 0) return std::nullopt;
-        }
-        merge(batch);
-        merge(rows);
-        merge(columns);
-        merge(inner);
+        // An axis of one value is none.
+        const auto long_axes = [&](std::vector<AxisId> axes) {
+            std::erase_if(axes, [&](AxisId axis) { return extents[static_cast<std::size_t>(axis)] == 1; });
+            return axes;
+        };
+        const Expr target = read_self(diagram, equation.target);
+        const auto c = strides_by_axis(diagram, *as<Read>(target), extents);
+        const auto axes = product_axes(axes_of(first.indices), axes_of(second.indices),
+                                       long_axes(diagram.array(equation.target).axes), long_axes(equation.reduce_axes));
+        if (!axes || !axes->loose.empty()) return std::nullopt;
+        const auto dimensions = [&](const std::vector<AxisId>& ids) {
+            std::vector<Dimension> dims;
+            for (const AxisId id : ids) {
+                const auto axis = static_cast<std::size_t>(id);
+                dims.push_back({extents[axis], (*a)[axis], (*b)[axis], (*c)[axis]});
+            }
+            merge(dims);
+            return dims;
+        };
+        const std::vector<Dimension> batch = dimensions(axes->batch), rows = dimensions(axes->m),
+                                     columns = dimensions(axes->n), inner = dimensions(axes->k);
 
         std::optional<Gemm> best;
         for (std::size_t m = 0; m < rows.size(); ++m) {
@@ -173,8 +174,7 @@ double contraction_flops(const Diagram& diagram, const Equation& equation, const
     if (equation.reduce != ReduceOp::sum) return 0;
     int reads = 0;
     visit(equation.body, [&](const Expr& e) { reads += as<Read>(e) != nullptr; });
-    const auto* product = as<Binary>(equation.body);
-    if (reads < 2 || product == nullptr || product->op != BinaryOp::mul) return 0;
+    if (reads < 2 || factors_of(equation.body).size() < 2) return 0;
     double points = 1;
     for (const AxisId axis : diagram.array(equation.target).axes)
         points *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "diagram/product.hpp"
 #include "support/saturate.hpp"
 #include "tile/expand.hpp"
 #include "tile/uses.hpp"
@@ -101,40 +102,26 @@ bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) 
     return std::all_of(inner.begin(), inner.end(), [&](AxisId a) { return contains(outer, a); });
 }
 
-void collect_factors(const Expr& e, std::vector<Expr>& factors) {
-    if (const Binary* b = product(e)) {
-        collect_factors(b->a, factors);
-        collect_factors(b->b, factors);
-    } else if (!free_axes(e).empty()) {
-        factors.push_back(e);
-    }
-}
-
 /// The statement as a product of two matrices, when its factors fall into two operands: one whose axes another has joins that one.
 std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKernel& kernel, const Compute& s,
                                           const std::set<VariableId>& loaded) {
     if (!s.reduce || *s.reduce != ReduceOp::sum) return std::nullopt;
-    std::vector<Expr> factors;
-    collect_factors(s.body, factors);
     std::vector<std::vector<AxisId>> operands;
-    for (const Expr& factor : factors) {
+    for (const Expr& factor : factors_of(s.body)) {
         const std::vector<AxisId> axes = free_axes(factor);
-        if (std::any_of(operands.begin(), operands.end(), [&](const auto& other) { return within(axes, other); }))
+        if (axes.empty() ||
+            std::any_of(operands.begin(), operands.end(), [&](const auto& other) { return within(axes, other); }))
             continue;
         std::erase_if(operands, [&](const auto& other) { return within(other, axes); });
         operands.push_back(axes);
     }
     if (operands.size() != 2) return std::nullopt;
-    Contraction c;
-    for (const AxisId axis : s.reduce_axes) {
-        if (!contains(operands[0], axis) || !contains(operands[1], axis)) return std::nullopt;
-        c.k.push_back(axis);
-    }
-    for (const AxisId axis : diagram.array(kernel.variables[at(s.variable)].array).axes) {
-        const bool first = contains(operands[0], axis), second = contains(operands[1], axis);
-        (first && second ? c.batch : first ? c.m : c.n).push_back(axis);
-    }
-    if (c.m.empty() || c.n.empty()) return std::nullopt;
+    auto axes = product_axes(operands[0], operands[1], diagram.array(kernel.variables[at(s.variable)].array).axes,
+                             s.reduce_axes);
+    if (!axes) return std::nullopt;
+    axes->n.insert(axes->n.end(), axes->loose.begin(), axes->loose.end());
+    if (axes->m.empty() || axes->n.empty()) return std::nullopt;
+    Contraction c{axes->m, axes->n, axes->k, axes->batch};
     int widest = 0;
     for (const bool in_memory : {true, false}) {
         if (widest > 0) break;

@@ -1,0 +1,29 @@
+#include "diagram/product.hpp"
+
+#include "support/ids.hpp"
+
+namespace napkin {
+
+std::vector<Expr> factors_of(const Expr& e) {
+    const auto* b = as<Binary>(e);
+    if (!b || b->op != BinaryOp::mul) return {e};
+    std::vector<Expr> factors = factors_of(b->a);
+    for (Expr& factor : factors_of(b->b)) factors.push_back(std::move(factor));
+    return factors;
+}
+
+std::optional<ProductAxes> product_axes(const std::vector<AxisId>& first, const std::vector<AxisId>& second,
+                                        const std::vector<AxisId>& target, const std::vector<AxisId>& summed) {
+    ProductAxes axes;
+    for (const AxisId axis : summed) {
+        if (!contains(first, axis) || !contains(second, axis)) return std::nullopt;
+        axes.k.push_back(axis);
+    }
+    for (const AxisId axis : target) {
+        const bool a = contains(first, axis), b = contains(second, axis);
+        (a && b ? axes.batch : a ? axes.m : b ? axes.n : axes.loose).push_back(axis);
+    }
+    return axes;
+}
+
+}  // namespace napkin

@@ -1,0 +1,24 @@
+#pragma once
+// Sums of products: what every look at a contraction begins with.
+#include <optional>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+
+namespace napkin {
+
+/// What a product multiplies, products in it taken apart; of another expression, itself.
+std::vector<Expr> factors_of(const Expr& e);
+
+/// The axes of a sum over products of two operands, as those of a matrix multiply.
+struct ProductAxes {
+    std::vector<AxisId> m, n;   ///< of the first operand and the target, of the second and the target
+    std::vector<AxisId> k;      ///< summed
+    std::vector<AxisId> batch;  ///< of all three
+    std::vector<AxisId> loose;  ///< of the target alone
+};
+/// Nullopt where an operand lacks a summed axis.
+std::optional<ProductAxes> product_axes(const std::vector<AxisId>& first, const std::vector<AxisId>& second,
+                                        const std::vector<AxisId>& target, const std::vector<AxisId>& summed);
+
+}  // namespace napkin
