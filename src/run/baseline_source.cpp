@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "emit/cpu/emit_index.hpp"
+#include "emit/cpu/operator_text.hpp"
 #include "emit/cpu/prelude.hpp"
 #include "run/contraction.hpp"
 
@@ -43,8 +45,10 @@ NAPKIN_VECTOR double erf(double) noexcept;
 #endif
 }
 #endif
+// The names hide those of the C library; they are what the operations of expressions are called (emit/cpu/operator_text.cpp).
+namespace loops {
 namespace {
-inline float exponential(float x) {
+inline float exp(float x) {
     const float shifted = x * 1.44269504088896341f + 12582912.0f;
     const float n = shifted - 12582912.0f;
     const float r = (x - n * 0.693147182464599609375f) + n * 1.904654299957768e-9f;
@@ -64,22 +68,29 @@ inline float exponential(float x) {
     y = x <= 88.7228394f ? y : x + __builtin_inff();
     return x < -87.33654f ? 0.0f : y;
 }
-inline double exponential(double x) { return exp(x); }
-inline float logarithm(float x) { return logf(x); }
-inline double logarithm(double x) { return log(x); }
-inline float hyperbolic_tangent(float x) { return tanhf(x); }
-inline double hyperbolic_tangent(double x) { return tanh(x); }
-inline float error_function(float x) { return erff(x); }
-inline double error_function(double x) { return erf(x); }
-inline float sine(float x) { return sinf(x); }
-inline double sine(double x) { return sin(x); }
-inline float cosine(float x) { return cosf(x); }
-inline double cosine(double x) { return cos(x); }
-inline float power(float x, float y) { return powf(x, y); }
-inline double power(double x, double y) { return pow(x, y); }
-template <class T> inline T least(T a, T b) { return a < b || a != a ? a : b; }
-template <class T> inline T greatest(T a, T b) { return a > b || a != a ? a : b; }
-inline long floor_divide(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
+inline double exp(double x) { return ::exp(x); }
+inline float log(float x) { return logf(x); }
+inline double log(double x) { return ::log(x); }
+inline float tanh(float x) { return tanhf(x); }
+inline double tanh(double x) { return ::tanh(x); }
+inline float erf(float x) { return erff(x); }
+inline double erf(double x) { return ::erf(x); }
+inline float sin(float x) { return sinf(x); }
+inline double sin(double x) { return ::sin(x); }
+inline float cos(float x) { return cosf(x); }
+inline double cos(double x) { return ::cos(x); }
+inline float pow(float x, float y) { return powf(x, y); }
+inline double pow(double x, double y) { return ::pow(x, y); }
+inline real sqrt(real x) { return std::sqrt(x); }
+inline real rsqrt(real x) { return real(1) / std::sqrt(x); }
+inline real abs(real x) { return std::fabs(x); }
+inline real floor(real x) { return std::floor(x); }
+template <class T> inline T minimum(T a, T b) { return a < b || a != a ? a : b; }
+template <class T> inline T maximum(T a, T b) { return a > b || a != a ? a : b; }
+inline long floor_div(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
+inline long floor_mod(long a, long b) { return a - b * floor_div(a, b); }
+inline long min_index(long a, long b) { return a < b ? a : b; }
+inline long max_index(long a, long b) { return a > b ? a : b; }
 template <class T> inline T add(T a, T b) { return a + b; }
 template <class T> inline T multiply(T a, T b) { return a * b; }
 inline float to_bf16(float x) {
@@ -90,11 +101,15 @@ inline float to_bf16(float x) {
     return x;
 }
 // The rest of a floored quotient: it has the sign of the divisor.
-template <class T> inline T remainder_of(T a, T b) {
+template <class T> inline T fmod(T a, T b) {
     const T rest = std::fmod(a, b);
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
-template <class T> inline T to_integer(T x) { return x != x ? T(0) : std::trunc(std::fmin(std::fmax(x, T(-2147483648.0)), T(2147483647.0))); }
+inline real round_i32(real x) { return x != x ? real(0) : std::trunc(std::fmin(std::fmax(x, real(-2147483648.0)), real(2147483647.0))); }
+inline real round_i64(real x) { return round_i32(x); }
+inline real round_f64(real x) { return x; }
+inline real round_f32(real x) { return real(float(x)); }
+inline real round_bf16(real x) { return real(to_bf16(float(x))); }
 // Rounds to `digits` bits after the leading one, with the least exponent and the largest value of a small float.
 template <class T> inline T to_small(T x, int digits, int least_exponent, T largest, T beyond) {
     int exponent;
@@ -103,6 +118,9 @@ template <class T> inline T to_small(T x, int digits, int least_exponent, T larg
     const T y = std::ldexp(std::nearbyint(std::ldexp(x, digits - exponent)), exponent - digits);
     return std::fabs(y) > largest ? std::copysign(beyond, y) : y;
 }
+inline real round_f16(real x) { return to_small<real>(x, 10, -14, real(65504), real(__builtin_inf())); }
+inline real round_e4m3(real x) { return to_small<real>(x, 3, -6, real(448), real(__builtin_nan(""))); }
+inline real round_e5m2(real x) { return to_small<real>(x, 2, -14, real(57344), real(__builtin_inf())); }
 // ⊕ over n values: sixteen running results side by side.
 template <real (*op)(real, real)> inline real fold(const real* values, long n, real identity) {
     real lanes[16];
@@ -130,8 +148,8 @@ std::string_view combine(ReduceOp op) {
     switch (op) {
         case ReduceOp::sum: return "add";
         case ReduceOp::prod: return "multiply";
-        case ReduceOp::max: return "greatest";
-        case ReduceOp::min: return "least";
+        case ReduceOp::max: return "maximum";
+        case ReduceOp::min: return "minimum";
     }
     throw InternalError("unknown reduction");
 }
@@ -152,7 +170,10 @@ public:
         const std::vector<std::int64_t> strides = dense_strides(diagram_, r.array, extents_);
         for (std::size_t i = 0; i < r.indices.size(); ++i)
             if (!r.indices[i].affine())
-                text += fmt::format(" + {}L * {}", strides[i], whole(with_sizes(r.indices[i], extents_).value()));
+                text += fmt::format(" + {}L * {}", strides[i],
+                                    cpu::index_text(with_sizes(r.indices[i], extents_), variable, [&](const Read& element) {
+                                        return fmt::format("long(a{}[{}])", element.array, offset(element));
+                                    }));
         return text;
     }
 
@@ -169,38 +190,25 @@ public:
         return flat;
     }
 
-    [[nodiscard]] std::string expression(const Expr& e) const {
+    /// The value, in brackets where it binds less tightly than `least`.
+    [[nodiscard]] std::string expression(const Expr& e, int least = 0) const {
         if (const std::optional<double> value = known(e)) return literal(*value);
         if (const auto* i = as<AxisIndex>(e)) return fmt::format("real(int({}))", variable(i->axis));
         if (const auto* r = as<Read>(e)) return fmt::format("a{}[{}]", r->array, offset(*r));
-        if (const auto* u = as<Unary>(e)) return unary_call(u->op, expression(u->a));
-        if (const auto* b = as<Binary>(e)) return binary_call(b->op, expression(b->a), expression(b->b));
-        if (const auto* s = as<Select>(e)) {
+        if (const auto* c = as<Cast>(e)) return fmt::format("{}({})", rounding_function(c->type), expression(c->a));
+        if (const auto* s = as<Select>(e))
             return fmt::format("({} ? {} : {})", condition(s->condition), expression(s->a), expression(s->b));
-        }
-        if (const auto* c = as<Cast>(e)) return cast_call(c->type, expression(c->a));
-        throw InternalError("expression of an unknown kind");
+        if (is_condition(e)) return fmt::format("({} ? real(1) : real(0))", condition(e));
+        const auto* u = as<Unary>(e);
+        const auto* b = as<Binary>(e);
+        internal_check(u != nullptr || b != nullptr, "expression of an unknown kind");
+        const OperatorText o = u ? operator_text(u->op) : operator_text(b->op);
+        const std::string text = fmt::format(fmt::runtime(o.pattern), expression(u ? u->a : b->a, o.operands[0]),
+                                             b ? expression(b->b, o.operands[1]) : "");
+        return o.precedence < least ? "(" + text + ")" : text;
     }
 
 private:
-    /// The value of an index.
-    [[nodiscard]] std::string whole(const Expr& e) const {
-        if (const auto* c = as<Constant>(e)) return fmt::format("{}L", static_cast<std::int64_t>(c->value));
-        if (const auto* i = as<AxisIndex>(e)) return variable(i->axis);
-        if (const auto* r = as<Read>(e)) return fmt::format("long(a{}[{}])", r->array, offset(*r));
-        if (const auto* u = as<Unary>(e)) return fmt::format("(-{})", whole(u->a));
-        const auto* b = as<Binary>(e);
-        internal_check(b != nullptr, "an index of an unknown kind");
-        const std::string x = whole(b->a), y = whole(b->b);
-        switch (b->op) {
-            case BinaryOp::floor_div: return fmt::format("floor_divide({}, {})", x, y);
-            case BinaryOp::mod: return fmt::format("({0} - {1} * floor_divide({0}, {1}))", x, y);
-            case BinaryOp::min: return fmt::format("least({}, {})", x, y);
-            case BinaryOp::max: return fmt::format("greatest({}, {})", x, y);
-            default: return fmt::format("({} {} {})", x, name(b->op), y);
-        }
-    }
-
     /// The value of an expression that reads nothing and depends on no axis' coordinate.
     [[nodiscard]] std::optional<double> known(const Expr& e) const {
         if (const auto* c = as<Constant>(e)) return c->value;
@@ -217,76 +225,22 @@ private:
         return std::nullopt;
     }
 
+    static bool is_condition(const Expr& e) {
+        const auto* u = as<Unary>(e);
+        const auto* b = as<Binary>(e);
+        return (u && u->op == UnaryOp::logical_not) || (b && operator_text(b->op).precedence < 1);
+    }
+
     [[nodiscard]] std::string condition(const Expr& e) const {
-        if (const auto* b = as<Binary>(e); b && !known(e)) {
-            if (const std::string_view op = comparison(b->op); !op.empty()) {
-                return fmt::format("({} {} {})", expression(b->a), op, expression(b->b));
-            }
-            if (b->op == BinaryOp::logical_and) return fmt::format("({} & {})", condition(b->a), condition(b->b));
-            if (b->op == BinaryOp::logical_or) return fmt::format("({} | {})", condition(b->a), condition(b->b));
-        }
-        return fmt::format("({} != 0)", expression(e));
-    }
-
-    static std::string_view comparison(BinaryOp op) {
-        switch (op) {
-            case BinaryOp::lt: return "<";
-            case BinaryOp::le: return "<=";
-            case BinaryOp::gt: return ">";
-            case BinaryOp::ge: return ">=";
-            case BinaryOp::eq: return "==";
-            case BinaryOp::ne: return "!=";
-            default: return "";
-        }
-    }
-
-    static std::string unary_call(UnaryOp op, const std::string& a) {
-        switch (op) {
-            case UnaryOp::neg: return fmt::format("(-{})", a);
-            case UnaryOp::exp: return fmt::format("exponential({})", a);
-            case UnaryOp::log: return fmt::format("logarithm({})", a);
-            case UnaryOp::tanh: return fmt::format("hyperbolic_tangent({})", a);
-            case UnaryOp::erf: return fmt::format("error_function({})", a);
-            case UnaryOp::sqrt: return fmt::format("std::sqrt({})", a);
-            case UnaryOp::rsqrt: return fmt::format("(real(1) / std::sqrt({}))", a);
-            case UnaryOp::abs: return fmt::format("std::fabs({})", a);
-            case UnaryOp::logical_not: return fmt::format("({} == 0 ? real(1) : real(0))", a);
-            case UnaryOp::sin: return fmt::format("sine({})", a);
-            case UnaryOp::cos: return fmt::format("cosine({})", a);
-            case UnaryOp::floor: return fmt::format("std::floor({})", a);
-        }
-        throw InternalError("unknown unary operator");
-    }
-
-    static std::string binary_call(BinaryOp op, const std::string& a, const std::string& b) {
-        switch (op) {
-            case BinaryOp::add: return fmt::format("({} + {})", a, b);
-            case BinaryOp::sub: return fmt::format("({} - {})", a, b);
-            case BinaryOp::mul: return fmt::format("({} * {})", a, b);
-            case BinaryOp::div: return fmt::format("({} / {})", a, b);
-            case BinaryOp::floor_div: return fmt::format("std::floor({} / {})", a, b);
-            case BinaryOp::mod: return fmt::format("remainder_of({}, {})", a, b);
-            case BinaryOp::pow: return fmt::format("power({}, {})", a, b);
-            case BinaryOp::min: return fmt::format("least({}, {})", a, b);
-            case BinaryOp::max: return fmt::format("greatest({}, {})", a, b);
-            case BinaryOp::logical_and: return fmt::format("(({} != 0) & ({} != 0) ? real(1) : real(0))", a, b);
-            case BinaryOp::logical_or: return fmt::format("(({} != 0) | ({} != 0) ? real(1) : real(0))", a, b);
-            default: return fmt::format("({} {} {} ? real(1) : real(0))", a, comparison(op), b);
-        }
-    }
-
-    static std::string cast_call(DType type, const std::string& a) {
-        switch (type) {
-            case DType::f64: return a;
-            case DType::f32: return fmt::format("real(float({}))", a);
-            case DType::f16: return fmt::format("to_small<real>({}, 10, -14, real(65504), real(__builtin_inf()))", a);
-            case DType::bf16: return fmt::format("real(to_bf16(float({})))", a);
-            case DType::e4m3: return fmt::format("to_small<real>({}, 3, -6, real(448), real(__builtin_nan(\"\")))", a);
-            case DType::e5m2: return fmt::format("to_small<real>({}, 2, -14, real(57344), real(__builtin_inf()))", a);
-            case DType::i32:
-            case DType::i64: return fmt::format("to_integer<real>({})", a);
-        }
-        throw InternalError("unknown type");
+        if (known(e) || !is_condition(e)) return fmt::format("({} != 0)", expression(e, 1));
+        if (const auto* u = as<Unary>(e)) return fmt::format("(!{})", condition(u->a));
+        const auto* b = as<Binary>(e);
+        const OperatorText o = operator_text(b->op);
+        const auto operand = [&](const Expr& a, int least) {
+            return is_comparison(b->op) ? expression(a, least) : condition(a);
+        };
+        return fmt::format(
+            "({})", fmt::format(fmt::runtime(o.pattern), operand(b->a, o.operands[0]), operand(b->b, o.operands[1])));
     }
 
     const Diagram& diagram_;
@@ -454,7 +408,7 @@ std::string baseline_source(const Diagram& diagram, const Extents& extents, cons
     text += cpu::flush_to_zero_text();
     text += prelude;
     for (const std::size_t number : equations) write_equation(text, diagram, extents, number);
-    return text;
+    return text + "}  // namespace loops\n";
 }
 
 }  // namespace napkin

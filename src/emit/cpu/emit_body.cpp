@@ -6,6 +6,7 @@
 #include <array>
 
 #include "emit/cpu/emit_index.hpp"
+#include "emit/cpu/operator_text.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cpu {
@@ -265,12 +266,8 @@ ValueId BodyWriter::as_mask(ValueId id) {
 }
 
 ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
-    switch (o) {
-        case BinaryOp::add: return op("{0} + {1}", {a, b}, 1, {1, 2});
-        case BinaryOp::sub: return op("{0} - {1}", {a, b}, 1, {1, 2});
-        case BinaryOp::mul: return op("{0} * {1}", {a, b}, 2, {2, 3});
-        default: return op("{0} / {1}", {a, b}, 2, {2, 3});
-    }
+    const OperatorText text = operator_text(o);
+    return op(std::string(text.pattern), {a, b}, text.precedence, {text.operands[0], text.operands[1]}, text.precedence < 1);
 }
 
 ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {
@@ -281,13 +278,7 @@ ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args)
 }
 
 ValueId BodyWriter::compare(BinaryOp o, ValueId a, ValueId b) {
-    const char* sign = o == BinaryOp::lt   ? "<"
-                       : o == BinaryOp::le ? "<="
-                       : o == BinaryOp::gt ? ">"
-                       : o == BinaryOp::ge ? ">="
-                       : o == BinaryOp::eq ? "=="
-                                           : "!=";
-    const ValueId v = op(fmt::format("{{0}} {} {{1}}", sign), {a, b}, 0, {1, 1}, true);
+    const ValueId v = arithmetic(o, a, b);
     at(v).is_mask = true;
     return v;
 }
@@ -454,21 +445,8 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
         return v;
     }
     const ValueId x = as_number(a);
-    switch (u.op) {
-        case UnaryOp::neg: return op("-{0}", {x}, 3, {4});
-        case UnaryOp::exp: return call("exp", {x});
-        case UnaryOp::log: return call("log", {x});
-        case UnaryOp::tanh: return call("tanh", {x});
-        case UnaryOp::erf: return call("erf", {x});
-        case UnaryOp::sqrt: return call("sqrt", {x});
-        case UnaryOp::rsqrt: return call("rsqrt", {x});
-        case UnaryOp::abs: return call("abs", {x});
-        case UnaryOp::sin: return call("sin", {x});
-        case UnaryOp::cos: return call("cos", {x});
-        case UnaryOp::floor: return call("floor", {x});
-        case UnaryOp::logical_not: break;
-    }
-    throw InternalError("emit: an unknown unary operator");
+    const OperatorText text = operator_text(u.op);
+    return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
 }
 
 ValueId BodyWriter::lower_binary(const Binary& b) {
@@ -519,7 +497,7 @@ ValueId BodyWriter::lower(const Expr& e) {
             if (!is_float(node.type) && is_integer(whole_values_.kind(node.a))) return a;  // small: nothing wraps
             if (at(a).is_constant) return number(round_to(node.type, at(a).constant));
             if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
-            return call("round_" + std::string(name(node.type)), {a});
+            return call(rounding_function(node.type), {a});
         } else {
             const ValueId c = lower(node.condition);
             if (at(c).is_constant) return lower(at(c).constant != 0 ? node.a : node.b);
