@@ -5,6 +5,7 @@
 #include <set>
 
 #include "algebra/expr_walk.hpp"
+#include "diagram/product.hpp"
 #include "run/contraction.hpp"
 
 namespace napkin {
@@ -56,14 +57,7 @@ std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::mt1
 
 double evaluation_points(const Diagram& diagram, const Extents& extents) {
     double total = 0;
-    for (const Equation& equation : diagram.equations) {
-        double points = 1;
-        for (const AxisId axis : diagram.array(equation.target).axes)
-            points *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);
-        for (const AxisId axis : equation.reduce_axes)
-            points *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);
-        total += points;
-    }
+    for (const Equation& equation : diagram.equations) total += count_points(diagram, equation, extents);
     return total;
 }
 

@@ -305,28 +305,37 @@ private:
         return first ? balance(leading, active, std::move(rest), terms, sum) : spend(leading, std::move(rest), terms, sum);
     }
 
+    /// Shares of the leading terms, which sum to 1, and a factor for each further column, so that the powers of every group balance.
+    template <class Column>
+    [[nodiscard]] auto balanced(const std::vector<Term>& leading, std::size_t columns, const Column& column) const {
+        std::vector<Row> rows;
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            Row& row = rows.emplace_back();
+            for (const Term& term : leading) row.push_back(term.powers[i]);
+            for (std::size_t j = 0; j < columns; ++j) row.push_back(column(j, i));
+        }
+        rows.emplace_back(leading.size(), Rational(1)).resize(leading.size() + columns, Rational(0));
+        Row right(groups_.size(), Rational(0));
+        right.emplace_back(1);
+        return solve(rows, right);
+    }
+
+    /// Π (value/share)^share.
+    static Size product_of(const std::vector<Term>& leading, const Row& shares) {
+        Size total = 1;
+        for (std::size_t t = 0; t < leading.size(); ++t) total *= *(leading[t].value / Size(shares[t])).pow(shares[t]);
+        return total;
+    }
+
     /// The first order: shares w_t and multipliers λ_j.
     Obstacle balance(const std::vector<Term>& leading, const std::vector<std::pair<Row, Size>>& active,
                      std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
-        std::vector<Row> rows;
-        Row right;
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            Row row;
-            for (const Term& term : leading) row.push_back(term.powers[i]);
-            for (const auto& [powers, y] : active) row.push_back(Rational(0) - powers[i]);
-            rows.push_back(std::move(row));
-            right.emplace_back(0);
-        }
-        rows.emplace_back(leading.size(), Rational(1));
-        rows.back().resize(leading.size() + active.size(), Rational(0));
-        right.emplace_back(1);
-        const auto shares = solve(rows, right);
+        const auto shares = balanced(leading, active.size(),
+                                     [&](std::size_t j, std::size_t i) { return Rational(0) - active[j].first[i]; });
         if (!shares || !all_positive(*shares)) return no_balance(leading.size());
         Rational multipliers = 0;
         for (std::size_t j = 0; j < active.size(); ++j) multipliers = multipliers + (*shares)[leading.size() + j];
-        Size total = 1;
-        for (std::size_t t = 0; t < leading.size(); ++t)
-            total *= *(leading[t].value / Size((*shares)[t])).pow((*shares)[t]);
+        Size total = product_of(leading, *shares);
         for (std::size_t j = 0; j < active.size(); ++j) {
             const Rational lambda = (*shares)[leading.size() + j];
             const Size limit = Size(memory_symbol) / active[j].second * Size(lambda / multipliers);
@@ -338,24 +347,10 @@ private:
 
     /// A later order: shares w_t such that the terms' product is determined by the equations at hand.
     Obstacle spend(const std::vector<Term>& leading, std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
-        std::vector<Row> rows;
-        Row right;
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            Row row;
-            for (const Term& term : leading) row.push_back(term.powers[i]);
-            for (const Row& equation : rows_) row.push_back(equation[i]);
-            rows.push_back(std::move(row));
-            right.emplace_back(0);
-        }
-        rows.emplace_back(leading.size(), Rational(1));
-        rows.back().resize(leading.size() + rows_.size(), Rational(0));
-        right.emplace_back(1);
-        const auto shares = solve(rows, right);
+        const auto shares = balanced(leading, rows_.size(), [&](std::size_t j, std::size_t i) { return rows_[j][i]; });
         if (!shares || !all_positive(Row(shares->begin(), shares->begin() + static_cast<std::ptrdiff_t>(leading.size()))))
             return no_balance(leading.size());
-        Size total = 1;
-        for (std::size_t t = 0; t < leading.size(); ++t)
-            total *= *(leading[t].value / Size((*shares)[t])).pow((*shares)[t]);
+        Size total = product_of(leading, *shares);
         for (std::size_t k = 0; k < rows_.size(); ++k) total *= *values_[k].pow((*shares)[leading.size() + k]);
         return keep(leading, *shares, total, std::move(rest), terms, sum);
     }

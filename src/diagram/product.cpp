@@ -12,6 +12,13 @@ std::vector<Expr> factors_of(const Expr& e) {
     return factors;
 }
 
+double count_points(const Diagram& diagram, const Equation& equation, const Extents& extents) {
+    double points = 1;
+    for (const auto* axes : {&diagram.array(equation.target).axes, &equation.reduce_axes})
+        for (const AxisId axis : *axes) points *= static_cast<double>(extents[at(axis)]);
+    return points;
+}
+
 std::optional<ProductAxes> product_axes(const std::vector<AxisId>& first, const std::vector<AxisId>& second,
                                         const std::vector<AxisId>& target, const std::vector<AxisId>& summed) {
     ProductAxes axes;

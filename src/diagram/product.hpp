@@ -4,11 +4,15 @@
 #include <vector>
 
 #include "diagram/diagram.hpp"
+#include "diagram/sizes.hpp"
 
 namespace napkin {
 
 /// What a product multiplies, products in it taken apart; of another expression, itself.
 std::vector<Expr> factors_of(const Expr& e);
+
+/// At which the equation's body is evaluated: of the target, times those that are reduced.
+double count_points(const Diagram& diagram, const Equation& equation, const Extents& extents);
 
 /// The axes of a sum over products of two operands, as those of a matrix multiply.
 struct ProductAxes {

@@ -175,12 +175,7 @@ double contraction_flops(const Diagram& diagram, const Equation& equation, const
     int reads = 0;
     visit(equation.body, [&](const Expr& e) { reads += as<Read>(e) != nullptr; });
     if (reads < 2 || factors_of(equation.body).size() < 2) return 0;
-    double points = 1;
-    for (const AxisId axis : diagram.array(equation.target).axes)
-        points *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);
-    for (const AxisId axis : equation.reduce_axes)
-        points *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);
-    return 2 * points;
+    return 2 * count_points(diagram, equation, extents);
 }
 
 }  // namespace napkin

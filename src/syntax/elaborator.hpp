@@ -89,6 +89,7 @@ private:
     Expr lower_node(const AstBinary& n, const AstNode& node, const Frame& frame);
     Expr lower_builtin(const AstCall& n, const AstNode& node, const Frame& frame);
     Expr lower_size(const AstCall& n, const AstNode& node);
+    bool has_one_result(const Template& callee, const AstWord& name);
     Expr call_result(Binding& b, const Frame& frame, const SourceRange& range);
     Body lower_reduction(const AstPrefix& n, const Frame& frame);
     Body lower_place_of_extremum(const AstPrefix& n, const Frame& frame);

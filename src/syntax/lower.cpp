@@ -334,6 +334,14 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
     return cast(*dtype_from_name(name), a[0]);
 }
 
+bool Elaborator::has_one_result(const Template& callee, const AstWord& name) {
+    if (callee.diagram.outputs.size() == 1) return true;
+    error(Code::result_count, name.range,
+          fmt::format("{} gives {} results and stands in an expression", name.text, callee.diagram.outputs.size()),
+          "a diagram with one result", "give the results names in an equation of their own: A, B = f(…)");
+    return false;
+}
+
 Expr Elaborator::lower_node(const AstCall& n, const AstNode& node, const Frame& frame) {
     const std::string& name = n.name.text;
     if (is_builtin(name)) return lower_builtin(n, node, frame);
@@ -347,12 +355,7 @@ Expr Elaborator::lower_node(const AstCall& n, const AstNode& node, const Frame& 
         // What can be said about the arguments is said; an array's open axes are not known here.
         return constant(0);
     }
-    if (callee->diagram.outputs.size() != 1) {
-        error(Code::result_count, n.name.range,
-              fmt::format("{} gives {} results and stands in an expression", name, callee->diagram.outputs.size()),
-              "a diagram with one result", "give the results names in an equation of their own: A, B = f(…)");
-        return constant(0);
-    }
+    if (!has_one_result(*callee, n.name)) return constant(0);
     const std::size_t before = errors();
     Binding b;
     b.callee = callee;
@@ -391,12 +394,7 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
     }
     const Template* callee = find_callee(n.name, frame);
     if (!callee) return constant(0);
-    if (callee->diagram.outputs.size() != 1) {
-        error(Code::result_count, n.name.range,
-              fmt::format("{} gives {} results and stands in an expression", name, callee->diagram.outputs.size()),
-              "a diagram with one result", "give the results names in an equation of their own: A, B = f(…)");
-        return constant(0);
-    }
+    if (!has_one_result(*callee, n.name)) return constant(0);
     if (callee->diagram.axes.empty() && n.operands.size() == 1 && begins_with_sign(n.operands[0])) {
         // f(a) -b of a diagram without axes is a difference after all.
         AstCall call{n.name, {}};
