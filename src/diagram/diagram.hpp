@@ -52,15 +52,36 @@ struct Equation {
     }
 };
 
-/// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`.
+/// A part of what is said of an atom or a place: `vectors q 3 inner`, `over k`, `view`.
+struct ScheduleClause {
+    struct Name {
+        std::string text;
+        SourceRange range;
+        friend bool operator==(const Name& a, const Name& b) { return a.text == b.text; }
+    };
+    std::string word;
+    std::vector<Name> names;
+    std::optional<std::int64_t> number;
+    SourceRange range, operand;  ///< the operand: all after the word
+    friend bool operator==(const ScheduleClause& a, const ScheduleClause& b) {
+        return a.word == b.word && a.names == b.names && a.number == b.number;
+    }
+};
+
+/// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`, `atom S vectors q 3, over k`.
 struct ScheduleItem {
     std::string kind;  ///< "group", "stream", "subloop", "threads", "form", …: checked by the pass that owns it
-    std::string axis;  ///< or the value's name where no axis is meant
+    std::string axis;  ///< or the name of what is meant: of an atom's statement, of a place's variable
     std::optional<std::int64_t> value;
     std::string word;  ///< a non-numeric value, e.g. form=auxiliary
     SourceRange range;
+    std::vector<ScheduleClause> clauses = {};
+    std::string kernel = {};  ///< empty: of every kernel that has what is meant
     friend bool operator==(const ScheduleItem&, const ScheduleItem&) = default;
 };
+inline bool fixes_the_same(const ScheduleItem& a, const ScheduleItem& b) {
+    return a.kind == b.kind && a.axis == b.axis && a.kernel == b.kernel;
+}
 
 struct Diagram {
     std::string name;

@@ -52,7 +52,7 @@ private:
     void check(const ScheduleItem& item) {
         static const std::vector<std::string> own{"group",   "stream", "split",   "subloop",
                                                   "threads", "rows",   "vectors", "vector"},
-            others{"form"};
+            others{"form", "role", "atom", "place", "slot"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
         } else if (item.kind == "stream") {
@@ -73,8 +73,7 @@ private:
             std::vector<std::string> kinds = own;
             kinds.insert(kinds.end(), others.begin(), others.end());
             error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),
-                  "one of group, stream, split, subloop, threads, vector, vectors, rows, form",
-                  did_you_mean(item.kind, kinds));
+                  "one of " + join(kinds, ", "), did_you_mean(item.kind, kinds));
         }
     }
 

@@ -18,6 +18,8 @@
 #include "support/numbers.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
+#include "support/text.hpp"
+#include "syntax/parse.hpp"
 #include "tile/expand.hpp"
 #include "tile/print.hpp"
 #include "tile/subloops.hpp"
@@ -534,23 +536,15 @@ private:
     std::map<std::pair<AxisId, int>, Shape> ordinary_;  ///< on ordinary tiles, by vector axis and vectors
 };
 
-/// What the file says of a kernel, as choices by hand, checked by the same rules as any other.
-Result<HandChoices> with_file(const HandChoices& hand, const Derived& derived, const Kernel& kernel, const Extents& extents,
-                              const KernelSchedule& given, const std::shared_ptr<const Source>& file) {
-    std::vector<ScheduleItem> items;
-    const SourceRange range{file, 0, 0};
-    const auto name = [&](AxisId axis) { return derived.diagram.axis(axis).name; };
-    for (const auto& [axis, choice] : given.group) items.push_back({"group", name(axis), choice.value, "", range});
-    for (const auto& [axis, choice] : given.subloop) items.push_back({"subloop", name(axis), choice.value, "", range});
-    for (const auto& [axis, choice] : given.stream) items.push_back({"stream", name(axis), choice.value, "", range});
-    if (given.threads.by_hand) items.push_back({"threads", "", given.threads.value, "", range});
-    if (given.rows.by_hand) items.push_back({"rows", "", given.rows.value, "", range});
-    if (given.panel_by_hand) items.push_back({"vectors", "", given.panel_vectors, "", range});
-    if (given.vector_axis_by_hand)
-        items.push_back({"vector", given.vector_axis < 0 ? "none" : name(given.vector_axis), std::nullopt, "", range});
+/// The choices by hand of one kernel: those of all kernels, and what is said of this one alone, checked by the same rules.
+Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, const Kernel& kernel,
+                             const Extents& extents, const std::vector<ScheduleItem>& items) {
     Derived alone = derived;
     alone.kernels = {kernel};
-    auto checked = hand_choices(alone, extents, items);
+    std::vector<ScheduleItem> own;
+    for (const ScheduleItem& item : items)
+        if (item.kernel == kernel.name) own.push_back(item);
+    auto checked = hand_choices(alone, extents, own);
     if (!checked) return checked.errors();
     HandChoices out = hand;
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
@@ -562,21 +556,24 @@ Result<HandChoices> with_file(const HandChoices& hand, const Derived& derived, c
     return out;
 }
 
-template <class Choices>
-TileKernel with_subloops_over(const Diagram& diagram, TileKernel kernel, const Choices& by_axis) {
-    for (const auto& [axis, choice] : by_axis) kernel = with_subloops_over(diagram, std::move(kernel), axis).kernel;
-    return kernel;
-}
-
-TileProgram tiles_of(const Derived& derived, const Extents& extents, const HandChoices& hand) {
+/// The tile program with the subloops that the items name: statements have their names when these are there.
+TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
     TileProgram tiles = sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size()));
     for (TileKernel& kernel : tiles.kernels)
-        kernel = with_subloops_over(tiles.diagram, std::move(kernel), hand.subloop);
+        for (const ScheduleItem& item : items)
+            if (item.kind == "subloop" && (item.kernel.empty() || item.kernel == kernel.name))
+                if (const auto axis = tiles.diagram.find_axis(item.axis))
+                    kernel = with_subloops_over(tiles.diagram, std::move(kernel), *axis).kernel;
     return tiles;
 }
 
 const std::vector<ScheduleItem>& schedule_of(const Derived& derived) {
     return derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
+}
+
+std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
+    std::erase_if(items, [](const ScheduleItem& item) { return !item.kernel.empty(); });
+    return items;
 }
 
 /// All that a kernel's plan follows from: its tile program as text, the extents, and which of its axes repeat work where they are grouped.
@@ -594,10 +591,12 @@ std::string text_of(const TileProgram& program, std::size_t k, const Kernel& ker
     return text;
 }
 
-Diagnostic broken(const std::string& message, const std::shared_ptr<const Source>& file) {
+/// The rule that the kernel's schedule breaks, at the first thing that was said of its atoms and places.
+Diagnostic broken(const std::string& message, const std::string& kernel, const std::vector<ScheduleItem>& items) {
     Diagnostic d;
     d.code = "broken-schedule";
-    d.range = {file, 0, 0};
+    for (const ScheduleItem& item : items)
+        if (!d.range.source && (item.kernel.empty() || item.kernel == kernel)) d.range = item.range;
     d.message = message;
     d.expected = "a schedule that keeps the rules; 'napkin plan' prints one";
     d.exit_code = ExitCode::bad_input;
@@ -625,36 +624,29 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
 
 /// Every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,
-                          const HandChoices& hand, const PlanOptions& options) {
+                          const HandChoices& hand, const std::vector<ScheduleItem>& items, const PlanOptions& options) {
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
-    TileProgram tiles = tiles_of(derived, extents, hand);
-    // The file names the statements of kernels whose subloops it names itself.
-    if (options.file)
-        if (const auto parsed = parse_schedules(options.file, tiles))
-            for (std::size_t k = 0; k < tiles.kernels.size(); ++k)
-                tiles.kernels[k] = with_subloops_over(tiles.diagram, std::move(tiles.kernels[k]), (*parsed)[k].subloop);
-    const auto program = std::make_shared<const TileProgram>(std::move(tiles));
-    std::vector<KernelSchedule> given(derived.kernels.size());
-    if (options.file) {
-        auto parsed = parse_schedules(options.file, *program);
-        if (!parsed) return parsed.errors();
-        given = std::move(parsed).value();
-    }
+    const auto program = std::make_shared<const TileProgram>(tiles_of(derived, extents, items));
+    const auto given = schedules_by_hand(items, *program);
+    if (!given) return given.errors();
+    const bool sets_statements = options.file || std::any_of(items.begin(), items.end(), [](const ScheduleItem& item) {
+                                     return !item.clauses.empty() || item.kind == "role";
+                                 });
     std::vector<Diagnostic> errors;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
-        const auto of_kernel = with_file(hand, derived, derived.kernels[k], extents, given[k], options.file);
+        const auto of_kernel = with_own(hand, derived, derived.kernels[k], extents, items);
         if (!of_kernel) return of_kernel.errors();
         if (auto error = too_many_parts(derived, derived.kernels[k], extents, *of_kernel)) return *error;
         const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
-        auto chosen = KernelChooser(program, k, model, *of_kernel, options, given[k]).run();
+        auto chosen = KernelChooser(program, k, model, *of_kernel, options, (*given)[k]).run();
         if (!chosen) {
             errors.insert(errors.end(), chosen.errors().begin(), chosen.errors().end());
             continue;
         }
-        if (options.file)
+        if (sets_statements)
             for (const std::string& message : verify(chosen->scheduled))
-                errors.push_back(broken(message, options.file));
+                errors.push_back(broken(message, derived.kernels[k].name, items));
         plan.kernels.push_back(std::move(chosen).value());
     }
     if (!errors.empty()) return errors;
@@ -662,12 +654,12 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
 }
 
 Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& extents, const Machine& machine,
-                                    const HandChoices& hand, const std::vector<std::optional<Choice>>& parts,
-                                    const PlanOptions& options) {
+                                    const HandChoices& hand, const std::vector<ScheduleItem>& items,
+                                    const std::vector<std::optional<Choice>>& parts, const PlanOptions& options) {
     const std::int64_t cores = hand.threads ? *hand.threads->value : machine.num_cores();
     return plan_in_parts(derived, extents, machine, cores, parts, options,
                          [&](const Derived& form, const Extents& sizes, const PlanOptions& how) {
-                             return plan_kernels(form, sizes, machine, hand, how);
+                             return plan_kernels(form, sizes, machine, hand, items, how);
                          });
 }
 
@@ -678,22 +670,33 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
     std::vector<ScheduleItem> items = schedule_of(derived);
     items.insert(items.end(), by_hand.begin(), by_hand.end());
-    const auto hand = hand_choices(derived, extents, items);
+    if (options.file) {
+        const auto file = parse_schedule_file(options.file);
+        if (!file) return file.errors();
+        items.insert(items.end(), file->begin(), file->end());
+    }
+    const auto hand = hand_choices(derived, extents, of_all_kernels(items));
     if (!hand) return hand.errors();
-    const auto parts = parts_by_hand(derived, *hand, options);
+    const auto parts = parts_by_hand(derived, extents, items, options);
     if (!parts) return parts.errors();
-    return plan_whole_or_in_parts(derived, extents, machine, *hand, *parts, options);
+    // They are settled; a merge may have the name of the kernel that was cut.
+    const std::vector<std::string> names = names_of(derived.kernels);
+    std::erase_if(items, [&](const ScheduleItem& item) {
+        return item.kind == "split" && (item.kernel.empty() || contains(names, item.kernel));
+    });
+    return plan_whole_or_in_parts(derived, extents, machine, *hand, items, *parts, options);
 }
 
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough) {
     PlanOptions quick;
     quick.quick = true;
-    const auto hand = hand_choices(derived, extents, schedule_of(derived));
+    const std::vector<ScheduleItem> items = of_all_kernels(schedule_of(derived));
+    const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();
-    const auto parts = parts_by_hand(derived, *hand, quick);
+    const auto parts = parts_by_hand(derived, extents, items, quick);
     if (!parts) return std::numeric_limits<double>::infinity();
-    const TileProgram tiles = tiles_of(derived, extents, *hand);
+    const TileProgram tiles = tiles_of(derived, extents, items);
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size() && seconds < enough; ++k) {
         const auto [found, is_new] = known.try_emplace(text_of(tiles, k, derived.kernels[k], extents),
@@ -701,7 +704,7 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
         if (is_new) {
             Derived alone = derived;
             alone.kernels = {derived.kernels[k]};
-            if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, {(*parts)[k]}, quick))
+            if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick))
                 found->second = seconds_with_starts(*plan, machine);
         }
         seconds += found->second;

@@ -24,8 +24,8 @@ struct PlanOptions {
 };
 
 /// Chooses every degree of freedom; what the diagram's schedule and `by_hand` fix is kept (the latter first) where it breaks no rule.
-/// Pre: `extents` binds derived.diagram. Errors: those of hand_choices and of
-/// parse_schedules, broken-schedule (the rule that a field by hand breaks), and memory-exceeded (M, the core's memory, the nearest size that fits).
+/// Pre: `extents` binds derived.diagram. Errors: those of parse_schedule_file, hand_choices and
+/// schedules_by_hand, broken-schedule (the rule that a field by hand breaks), and memory-exceeded (M, the core's memory, the nearest size that fits).
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
 

@@ -54,6 +54,53 @@ AxisId streamed_axis(const Kernel& kernel) {
     return -1;
 }
 
+bool names_kernel(const std::vector<ScheduleItem>& items, const std::string& kernel) {
+    return std::any_of(items.begin(), items.end(), [&](const ScheduleItem& item) { return item.kernel == kernel; });
+}
+
+Diagnostic refused(std::string code, SourceRange range, std::string message, std::string expected, std::string hint) {
+    return {std::move(code),    std::move(range), std::move(message), std::move(expected), std::move(hint), {},
+            ExitCode::bad_input};
+}
+
+/// Of a split that stands beside no kernel's name: the axis; else the kernel, or one of those that its parts make.
+bool is_meant(const Derived& derived, std::size_t k, const ScheduleItem& split) {
+    const Kernel& kernel = derived.kernels[k];
+    if (split.kernel.empty()) {
+        const AxisId axis = streamed_axis(kernel);
+        return axis >= 0 && derived.diagram.axis(axis).name == split.axis;
+    }
+    if (split.kernel == kernel.name) return true;
+    if (split.value.value_or(1) < 2) return false;
+    const Parted cut = with_parts(derived, k, *split.value);
+    if (!cut.form) return false;
+    const auto begin = cut.form->kernels.begin() + static_cast<std::ptrdiff_t>(k);
+    return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(cut.num_kernels),
+                       [&](const Kernel& part) { return part.name == split.kernel; });
+}
+
+/// The last split that is meant for the kernel; one beside the kernel's name goes before one of all kernels.
+Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Extents& extents, std::size_t k,
+                                             const std::vector<ScheduleItem>& items) {
+    std::optional<ScheduleItem> out;
+    Derived alone = derived;
+    alone.kernels = {derived.kernels[k]};
+    for (const ScheduleItem& item : items) {
+        if (item.kind != "split" || !is_meant(derived, k, item)) continue;
+        const bool is_named = !item.kernel.empty(), was_named = out && !out->kernel.empty();
+        if (was_named && !is_named) continue;
+        if (is_named)
+            if (const auto legal = hand_choices(alone, extents, {item}); !legal) return legal.errors();
+        if (is_named && was_named && out->value != item.value)
+            return refused("duplicate-schedule", item.range,
+                           fmt::format("the stream of kernel {} is cut in {} parts and in {}", derived.kernels[k].name,
+                                       *out->value, *item.value),
+                           "one number for the kernels that share a stream", "");
+        out = item;
+    }
+    return out;
+}
+
 }  // namespace
 
 double seconds_with_starts(const Plan& plan, const Machine& machine) {
@@ -63,34 +110,28 @@ double seconds_with_starts(const Plan& plan, const Machine& machine) {
     return seconds;
 }
 
-Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const HandChoices& hand,
+Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const Extents& extents,
+                                                         const std::vector<ScheduleItem>& items,
                                                          const PlanOptions& options) {
     std::vector<std::optional<Choice>> out(derived.kernels.size());
-    const FileSplits in_file = options.file ? splits_of(*options.file) : FileSplits{};
     for (std::size_t k = 0; k < out.size(); ++k) {
-        const Kernel& kernel = derived.kernels[k];
         SourceRange range;
-        if (const auto item = hand.split.find(streamed_axis(kernel)); item != hand.split.end())
-            out[k] = Choice{*item->second.value, "", true}, range = item->second.range;
-        // A file that names a kernel names it as it is.
-        if (contains(in_file.kernels, kernel.name)) out[k] = Choice{1, "", true};
-        for (const FileSplits::Line& line : in_file.splits) {
-            if (line.parts < 2) continue;
-            const Parted cut = with_parts(derived, k, line.parts);
-            bool is_meant = line.kernel == kernel.name;
-            for (std::size_t i = 0; cut.form && i < cut.num_kernels; ++i)
-                is_meant = is_meant || cut.form->kernels[k + i].name == line.kernel;
-            if (is_meant) out[k] = Choice{line.parts, "", true}, range = {options.file, line.begin, line.end};
+        for (const bool in_file : {false, true}) {
+            std::vector<ScheduleItem> said;
+            for (const ScheduleItem& item : items)
+                if ((options.file && item.range.source == options.file) == in_file) said.push_back(item);
+            const auto split = split_of(derived, extents, k, said);
+            if (!split) return split.errors();
+            if (split->has_value()) out[k] = Choice{*(*split)->value, "", true}, range = (*split)->range;
+            // Who names a kernel, and no parts, names it as it is.
+            else if (names_kernel(said, derived.kernels[k].name))
+                out[k] = Choice{1, "", true};
         }
         if (!out[k] || out[k]->value < 2) continue;
         if (const Parted cut = with_parts(derived, k, out[k]->value); !cut.form)
-            return Diagnostic{"no-split",
-                              range,
-                              fmt::format("the stream of kernel {} cannot be cut: {}", kernel.name, cut.refusal),
-                              "a kernel whose running results have a merge",
-                              "leave 'split' out",
-                              {},
-                              ExitCode::bad_input};
+            return refused("no-split", range,
+                           fmt::format("the stream of kernel {} cannot be cut: {}", derived.kernels[k].name, cut.refusal),
+                           "a kernel whose running results have a merge", "leave 'split' out");
     }
     return out;
 }

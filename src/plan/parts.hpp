@@ -16,8 +16,10 @@ double seconds_with_starts(const Plan& plan, const Machine& machine);
 /// Plans every kernel of a form by itself.
 using Planner = std::function<Result<Plan>(const Derived& form, const Extents& extents, const PlanOptions& options)>;
 
-/// What the user says of each kernel; nothing where it is open. Errors: no-split (why the stream cannot be cut).
-Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const HandChoices& hand,
+/// What the user says of each kernel; nothing where it is open. A file goes before all else. Pre: hand_choices holds the splits of all
+/// kernels for legal. Errors: no-split (why the stream cannot be cut), duplicate-schedule, and those of hand_choices for a kernel's own.
+Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const Extents& extents,
+                                                         const std::vector<ScheduleItem>& items,
                                                          const PlanOptions& options);
 
 /// The plan of the form with its streams cut. `cores`: that may work at a time.

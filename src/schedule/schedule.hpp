@@ -1,10 +1,11 @@
 #pragma once
 // The schedule: every degree of freedom of a tile program on one machine, as plain data with a reason beside each value. It prints
-// (to_string) and parses (parse_schedule), and any field of it may be fixed by hand; scheduled.hpp has what follows from it.
+// (to_string) and comes back (schedules_by_hand), and any field of it may be fixed by hand; scheduled.hpp has what follows from it.
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "diagram/diagram.hpp"
@@ -48,6 +49,9 @@ enum class Holding : std::uint8_t {
     packed,  ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
     view,    ///< read where it lies in memory
 };
+
+inline constexpr std::string_view holding_names[] = {"buffer", "panel", "packed", "view"};
+constexpr std::string_view name(Holding holding) { return holding_names[static_cast<std::size_t>(holding)]; }
 
 struct Place {
     Holding holding = Holding::buffer;
@@ -101,24 +105,11 @@ std::vector<std::string> atom_names(const TileKernel& kernel);
 /// Of all statements in order: "load K", "init P_M", "S", "store O"; a name that comes again has #2.
 std::vector<std::string> statement_names(const TileKernel& kernel);
 
-/// What a text of schedules says of splits, before the kernels are known that a split makes.
-struct FileSplits {
-    struct Line {
-        std::string kernel;
-        std::int64_t parts = 1;
-        std::uint32_t begin = 0, end = 0;  ///< in the text
-    };
-    std::vector<std::string> kernels;  ///< that it names
-    std::vector<Line> splits;
-};
-FileSplits splits_of(const Source& text);
-
-/// One line for each field, with its reason; read back by parse_schedules.
+/// One line for each field, with its reason; syntax/parse_schedule.cpp reads it.
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);
 
-/// Reads what to_string printed, the kernels in any order; fields that are missing are left open, those that are there are by hand. Lines
-/// of figures (H, M, predicted) are skipped. One schedule for each kernel of the program.
-/// Errors: bad-schedule (what was expected), unknown-kernel, unknown-axis, unknown-statement, unknown-variable (nearest names).
-Result<std::vector<KernelSchedule>> parse_schedules(const std::shared_ptr<const Source>& text, const TileProgram& program);
+/// What the items fix, a schedule for each kernel of the program; the rest is left open.
+/// Errors: unknown-kernel, unknown-axis, unknown-statement, unknown-variable (nearest names), bad-schedule (what was expected).
+Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program);
 
 }  // namespace napkin

@@ -27,7 +27,8 @@ std::span<const Code> all_codes() {
     return codes;
 }
 
-Diagnostic& Diagnostics::error(Code code, SourceRange range, std::string message, std::string expected, std::string hint) {
+Diagnostic& Diagnostics::error(std::string code, SourceRange range, std::string message, std::string expected,
+                               std::string hint) {
     ++count_;
     // What starts where an error stands already is most often its consequence.
     const bool again = std::any_of(errors_.begin(), errors_.end(), [&](const Diagnostic& d) {
@@ -35,7 +36,7 @@ Diagnostic& Diagnostics::error(Code code, SourceRange range, std::string message
     });
     if (again || errors_.size() >= limits::max_errors) return dummy_ = Diagnostic{};
     errors_.push_back(
-        {name(code), std::move(range), std::move(message), std::move(expected), std::move(hint), {}, ExitCode::bad_input});
+        {std::move(code), std::move(range), std::move(message), std::move(expected), std::move(hint), {}, ExitCode::bad_input});
     return errors_.back();
 }
 

@@ -38,7 +38,7 @@ namespace napkin {
     X(not_a_permutation) X(unknown_reduction)                                                                           \
     /* sizes and schedule */                                                                                            \
     X(unknown_size_axis) X(bad_size) X(size_not_integer) X(size_cycle) X(duplicate_size) X(size_too_large)              \
-    X(bad_size_expression) X(bad_schedule) X(unknown_schedule_axis) X(bad_schedule_value) X(duplicate_schedule)         \
+    X(bad_size_expression) X(bad_schedule) X(unknown_choice) X(unknown_schedule_axis) X(bad_schedule_value) X(duplicate_schedule)         \
     /* limits */                                                                                                        \
     X(too_many_axes) X(too_many_definitions) X(too_many_equations) X(expression_too_large) X(calls_too_deep)
 
@@ -58,7 +58,12 @@ std::span<const Code> all_codes();
 class Diagnostics {
 public:
     /// Returns the error for adding notes, or a dummy when it is not kept.
-    Diagnostic& error(Code code, SourceRange range, std::string message, std::string expected = {}, std::string hint = {});
+    Diagnostic& error(Code code, SourceRange range, std::string message, std::string expected = {}, std::string hint = {}) {
+        return error(name(code), std::move(range), std::move(message), std::move(expected), std::move(hint));
+    }
+    /// With the code of an error that the language itself does not have.
+    Diagnostic& error(std::string code, SourceRange range, std::string message, std::string expected = {},
+                      std::string hint = {});
 
     /// Counts an error that is not shown because its like is.
     void again() { ++count_; }

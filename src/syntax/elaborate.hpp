@@ -72,10 +72,6 @@ Template elaborate(const AstDefinition& definition, Library& library);
 /// Puts defaults in place of the scalars that have one.
 void apply_defaults(Template& t);
 
-/// The functions that are part of the language: exp, where, f16, einsum, sum, ….
-bool is_builtin(const std::string& word);
-std::vector<std::string> builtin_names();
-
 /// Every name that a definition uses as or like an axis: for telling mistyped names in `sizes`.
 std::set<std::string> axis_like_names(const AstDefinition& definition);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "syntax/builtins.hpp"
 #include "syntax/elaborate.hpp"
 
 namespace napkin {

@@ -26,6 +26,9 @@ constexpr Lookalike lookalikes[] = {
     {"…", ".."}, {"“", "\""}, {"”", "\""}, {"²", "^2"},  {"³", "^3"},  {"∧", "and"},  {"∨", "or"},   {"¬", "not"},
 };
 
+/// What a line of a schedule begins with that names statements of a tile program, some by their number: S#2. Elsewhere # begins a comment.
+constexpr std::array<std::string_view, 2> kinds_of_statements{"atom", "slot"};
+
 /// Length of the UTF-8 sequence at `at`, 0 where there is none.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U; };
@@ -85,9 +88,11 @@ class Lexer {
 public:
     Lexer(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics)
         : source_(source), text_(source->text), diagnostics_(diagnostics) {}
+    Lexer(const std::shared_ptr<const Source>& source, std::size_t begin, std::size_t end, Diagnostics& diagnostics)
+        : source_(source), text_(std::string_view(source->text).substr(0, end)), diagnostics_(diagnostics), at_(begin) {}
 
     std::vector<LogicalLine> run() {
-        if (text_.substr(0, 3) == "\xEF\xBB\xBF") at_ = 3;  // byte order mark
+        if (at_ == 0 && text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // byte order mark
         while (at_ < text_.size()) physical_line();
         finish();
         return std::move(lines_);
@@ -166,8 +171,6 @@ private:
                     }
                     while (kept[open.back()].text != wanted) close(kept, open, t.begin);
                 }
-                kept[open.back()].match = static_cast<std::uint32_t>(kept.size());
-                t.match = static_cast<std::uint32_t>(open.back());
                 open.pop_back();
             } else if (is_opening(t)) {
                 if (open.size() >= 4 * limits::max_nesting) {
@@ -186,7 +189,7 @@ private:
         current_.broken |= diagnostics_.count() > before;
         tokens.clear();
         if (!kept.empty()) {
-            kept.push_back({TokenKind::end, {}, end, end, 0, false, 0, false});
+            kept.push_back({TokenKind::end, {}, end, end});
             lines_.push_back({current_.indent, current_.broken, std::move(kept)});
         }
         open_ = 0;
@@ -199,9 +202,7 @@ private:
         if (!current_.broken && !std::exchange(unclosed_reported_, true))
             diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text),
                                fmt::format("'{}'", closing));
-        t.match = static_cast<std::uint32_t>(kept.size());
-        const auto index = static_cast<std::uint32_t>(open.back());
-        kept.push_back({TokenKind::symbol, closing == ')' ? ")" : "]", where, where, 0, false, index, false});
+        kept.push_back({TokenKind::symbol, closing == ')' ? ")" : "]", where, where});
         open.pop_back();
     }
 
@@ -213,7 +214,14 @@ private:
         } else if (c == '#') {
             comment();
         } else if (is_letter(c)) {
-            while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+            const auto letters = [&] {
+                while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+            };
+            letters();
+            const bool numbered = !out.empty() && contains(kinds_of_statements, out[0].text) &&
+                                  out.back().kind != TokenKind::symbol && at_ + 1 < text_.size() && text_[at_] == '#' &&
+                                  is_digit(text_[at_ + 1]);
+            if (numbered) ++at_, letters();
             push(out, TokenKind::name, begin);
         } else if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) {
             number(out);
@@ -226,7 +234,7 @@ private:
 
     void push(std::vector<Token>& out, TokenKind kind, std::size_t begin) {
         out.push_back({kind, text_.substr(begin, at_ - begin), static_cast<std::uint32_t>(begin),
-                       static_cast<std::uint32_t>(at_), 0, false, 0, false});
+                       static_cast<std::uint32_t>(at_)});
     }
 
     void comment() {
@@ -424,6 +432,14 @@ std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagno
         return {};
     }
     return Lexer(source, diagnostics).run();
+}
+
+LogicalLine lex_line(const std::shared_ptr<const Source>& source, std::size_t begin, std::size_t end,
+                     Diagnostics& diagnostics) {
+    std::vector<LogicalLine> lines = Lexer(source, begin, end, diagnostics).run();
+    if (lines.empty()) return {};
+    lines.front().broken = false;
+    return std::move(lines.front());
 }
 
 }  // namespace napkin

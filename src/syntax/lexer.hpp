@@ -26,7 +26,6 @@ struct Token {
     std::uint32_t begin = 0, end = 0;
     double number = 0;
     bool integer = false;       ///< a number written without point and exponent
-    std::uint32_t match = 0;    ///< index in the line of the bracket that belongs to this one; 0: none
     bool comma_inside = false;  ///< an opening bracket with a comma directly inside
     std::int64_t whole = 0;     ///< of an integer
 };
@@ -43,5 +42,10 @@ bool is_name(std::string_view text);
 
 /// Never fails: what cannot be read is reported and left out.
 std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics);
+
+/// One line of a text in which no statement goes on on the next: the characters [begin, end). It is never `broken`: who reads it to its
+/// end has to look at the diagnostics. No tokens: there is nothing on it.
+LogicalLine lex_line(const std::shared_ptr<const Source>& source, std::size_t begin, std::size_t end,
+                     Diagnostics& diagnostics);
 
 }  // namespace napkin

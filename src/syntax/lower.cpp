@@ -10,19 +10,6 @@
 namespace napkin {
 namespace {
 
-const std::map<std::string, UnaryOp, std::less<>>& unary_functions() {
-    static const std::map<std::string, UnaryOp, std::less<>> table{
-        {"exp", UnaryOp::exp},   {"log", UnaryOp::log},     {"tanh", UnaryOp::tanh}, {"erf", UnaryOp::erf},
-        {"sqrt", UnaryOp::sqrt}, {"rsqrt", UnaryOp::rsqrt}, {"abs", UnaryOp::abs},   {"sin", UnaryOp::sin},
-        {"cos", UnaryOp::cos},   {"floor", UnaryOp::floor}};
-    return table;
-}
-const std::map<std::string, BinaryOp, std::less<>>& binary_functions() {
-    static const std::map<std::string, BinaryOp, std::less<>> table{
-        {"pow", BinaryOp::pow}, {"min", BinaryOp::min}, {"max", BinaryOp::max}};
-    return table;
-}
-
 /// The reduction of which the word wants the place: argmax, argmin.
 std::optional<ReduceOp> find_place_of_extremum(const std::string& word) {
     if (word == "argmax") return ReduceOp::max;
@@ -38,28 +25,7 @@ bool begins_with_sign(const AstNode& node) {
     return u && u->op == UnaryOp::neg;
 }
 
-std::optional<ReduceOp> find_reduction(const std::string& word) {
-    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
-        if (name(op) == word) return op;
-    }
-    return std::nullopt;
-}
-
 }  // namespace
-
-bool is_builtin(const std::string& word) {
-    return unary_functions().contains(word) || binary_functions().contains(word) || find_reduction(word) ||
-           find_place_of_extremum(word) || dtype_from_name(word) || word == "where" || word == "size" ||
-           word == "einsum" || word == "rearrange" || word == "reduce";
-}
-
-std::vector<std::string> builtin_names() {
-    std::vector<std::string> out{"where", "size", "einsum", "rearrange", "reduce", "sum", "prod", "argmax", "argmin"};
-    for (const auto& [word, op] : unary_functions()) out.push_back(word);
-    for (const auto& [word, op] : binary_functions()) out.push_back(word);
-    for (const DType type : all_dtypes) out.emplace_back(name(type));
-    return out;
-}
 
 Expr Elaborator::lower(const AstNode& node, const Frame& frame) {
     if (diagnostics_.full() || over_limit_) {
@@ -206,8 +172,8 @@ void Elaborator::check_condition(const AstNode& node) {
                                        binary->op == BinaryOp::pow || binary->op == BinaryOp::floor_div ||
                                        binary->op == BinaryOp::mod);
     const bool number = std::holds_alternative<AstNumber>(node.v);
-    const bool function = call &&
-                          (unary_functions().contains(call->name.text) || binary_functions().contains(call->name.text));
+    const bool function = call && is_scalar_function(call->name.text) && call->name.text != "where" &&
+                          !dtype_from_name(call->name.text);
     if (arithmetic || number || function || (unary && unary->op == UnaryOp::neg)) {
         error(Code::not_a_condition, node.range, "a number where a condition should stand",
               "a comparison such as x <= q", "compare it: … != 0");
@@ -293,7 +259,7 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
         const auto* word = std::get_if<AstName>(&a.v);
         return word && axis_names_.contains(word->name) && !arrays_.contains(word->name);
     });
-    const bool binary_function = binary_functions().contains(name);
+    const bool binary_function = is_scalar_function_of_two(name);
     if (reduction && (!binary_function || (bare && n.arguments.size() != 2))) {
         if (bare) {
             error(Code::bad_reduction, node.range, fmt::format("{} over what? its operand is missing", name),
@@ -306,7 +272,7 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
         }
         return constant(0);
     }
-    const std::size_t wanted = name == "where" ? 3 : binary_function ? 2 : 1;
+    const std::size_t wanted = count_arguments(name);
     if (n.arguments.size() != wanted) {
         std::string hint;
         if (reduction) hint = fmt::format("the {} over an axis is written {}(k) X[k]", name, name);
@@ -320,18 +286,9 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
     std::vector<Expr> a;
     if (name == "where") check_condition(n.arguments[0]);
     for (const AstNode& argument : n.arguments) a.push_back(lower(argument, frame));
-    if (name == "where") return select(a[0], a[1], a[2]);
-    if (binary_function) {
-        Expr e = binary(binary_functions().find(name)->second, a[0], a[1]);
-        check_coordinates(e, n.arguments[0].range);
-        return e;
-    }
-    if (const auto at = unary_functions().find(name); at != unary_functions().end()) {
-        Expr e = unary(at->second, a[0]);
-        check_coordinates(e, n.arguments[0].range);
-        return e;
-    }
-    return cast(*dtype_from_name(name), a[0]);
+    Expr e = call_scalar_function(name, a);
+    check_coordinates(e, n.arguments[0].range);
+    return e;
 }
 
 bool Elaborator::has_one_result(const Template& callee, const AstWord& name) {

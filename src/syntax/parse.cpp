@@ -68,14 +68,16 @@ void check_size_names(const Module& module, const Diagram& main, Diagnostics& di
     check(module.sizes);
 }
 
+/// Choices that name an axis.
+constexpr std::array<std::string_view, 4> kinds_of_axes{"group", "stream", "subloop", "split"};
+
 void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diagnostics& diagnostics) {
-    static constexpr std::array<std::string_view, 4> kinds{"group", "stream", "subloop", "split"};
     if (definition.broken) return;
     const std::set<std::string> like_axes = axis_like_names(definition);
     std::vector<std::string> names(like_axes.begin(), like_axes.end());
     for (const Axis& axis : d.axes) names.push_back(axis.name);
     for (const ScheduleItem& item : d.schedule) {
-        if (!contains(kinds, item.kind)) continue;
+        if (!contains(kinds_of_axes, item.kind)) continue;
         if (item.axis.empty() || contains(names, item.axis)) continue;
         diagnostics.error(Code::unknown_schedule_axis, item.range,
                           fmt::format("{} has no axis {}", definition.name.text, item.axis),
@@ -87,7 +89,9 @@ void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diag
 std::vector<ScheduleItem> schedule_for(const Module& module, const AstDefinition& main, const Diagram& d) {
     std::vector<ScheduleItem> items = module.schedule;
     if (&main != &module.definitions.back()) {
-        std::erase_if(items, [&](const ScheduleItem& item) { return !item.axis.empty() && !d.find_axis(item.axis); });
+        std::erase_if(items, [&](const ScheduleItem& item) {
+            return contains(kinds_of_axes, item.kind) && !d.find_axis(item.axis);
+        });
     }
     return items;
 }
@@ -95,8 +99,8 @@ std::vector<ScheduleItem> schedule_for(const Module& module, const AstDefinition
 /// Items of the command line first; one of the text for the same choice is left out.
 void add_schedule(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
     for (const ScheduleItem& item : items) {
-        const bool again = std::any_of(
-            out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
+        const bool again = std::any_of(out.begin(), out.end(),
+                                       [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
         if (!again) out.push_back(item);
     }
 }

@@ -20,6 +20,10 @@ struct ParseOptions {
 /// definitions that the main diagram does not use included. Scalars with a default value are constants of the result.
 Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const ParseOptions& options = {});
 
+/// The schedule that a file holds: what `napkin plan` prints, or parts of it. Figures and reasons are skipped.
+/// Errors: bad-schedule, unknown-choice, bad-schedule-value, duplicate-schedule, and those of tokens.
+Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<const Source>& source);
+
 /// The names of the diagrams that a text defines, in order.
 Result<std::vector<std::string>> list_diagrams(const std::shared_ptr<const Source>& source);
 

@@ -8,7 +8,7 @@
 
 #include "support/ids.hpp"
 #include "support/limits.hpp"
-#include "syntax/elaborate.hpp"
+#include "syntax/builtins.hpp"
 #include "syntax/parser.hpp"
 
 namespace napkin {
@@ -75,9 +75,9 @@ bool LineParser::accept(std::string_view symbol) {
     return true;
 }
 
-void LineParser::fail(Code code, SourceRange where, std::string message, std::string expected, std::string hint) {
+void LineParser::fail(std::string code, SourceRange where, std::string message, std::string expected, std::string hint) {
     if (!failed_ && !quiet_)
-        diagnostics_.error(code, std::move(where), std::move(message), std::move(expected), std::move(hint));
+        diagnostics_.error(std::move(code), std::move(where), std::move(message), std::move(expected), std::move(hint));
     failed_ = true;
     at_ = tokens_.size() - 1;
 }
@@ -107,6 +107,34 @@ bool LineParser::expect(std::string_view symbol) {
     fail(Code::expected_token, range(peek()), fmt::format("{} where '{}' should stand", what_stands_here(), symbol),
          fmt::format("'{}'", symbol), hint);
     return false;
+}
+
+bool LineParser::accept_word(std::string_view word) {
+    if (!is_word(word)) return false;
+    ++at_;
+    return true;
+}
+
+void LineParser::expect_word(std::string_view word) {
+    if (accept_word(word) || failed_) return;
+    fail(Code::expected_token, range(peek()), fmt::format("{} where '{}' should stand", what_stands_here(), word),
+         fmt::format("'{}'", word));
+}
+
+std::int64_t LineParser::whole_number(const std::string& what) {
+    const Token& t = peek();
+    if (t.kind == TokenKind::number && t.integer && t.whole >= 0) return next().whole;
+    fail(Code::expected_token, range(t), fmt::format("{} where {} should stand", what_stands_here(), what),
+         "a whole number");
+    return 0;
+}
+
+LogicalLine LineParser::take(std::size_t count) {
+    LogicalLine line;
+    for (; count > 0 && !at_end(); --count) line.tokens.push_back(next());
+    const std::uint32_t end = line.tokens.empty() ? peek().begin : line.tokens.back().end;
+    line.tokens.push_back({TokenKind::end, {}, end, end});
+    return line;
 }
 
 AstWord LineParser::name(const std::string& what) {
@@ -294,19 +322,23 @@ AstNode LineParser::operand() {
 }
 
 AstNode LineParser::indexed(const Token& name) {
-    AstIndexed node{{std::string(name.text), range(name)}, {}};
-    next();
+    return make(AstIndexed{{std::string(name.text), range(name)}, indices()}, name.begin);
+}
+
+std::vector<AstNode> LineParser::indices() {
+    std::vector<AstNode> out;
+    expect("[");
     while (!failed_ && !is("]")) {
         if (is("..")) {
             const Token& t = next();
-            node.indices.push_back(make(AstEllipsis{}, t.begin));
+            out.push_back(make(AstEllipsis{}, t.begin));
         } else {
-            node.indices.push_back(expression());
+            out.push_back(expression());
         }
         if (!accept(",")) break;
     }
     expect("]");
-    return make(std::move(node), name.begin);
+    return out;
 }
 
 bool LineParser::prefix_follows(std::string_view name, const std::vector<AstNode>& arguments) const {
@@ -317,8 +349,8 @@ bool LineParser::prefix_follows(std::string_view name, const std::vector<AstNode
     if (name == "max" || name == "min") return arguments.size() == 1;
     // softmax(x) -S[q, x]: a sign stands at what it belongs to, an operator between its operands.
     const bool names_only = !arguments.empty() && std::all_of(arguments.begin(), arguments.end(), is_bare_name);
-    return names_only && !is_builtin(std::string(name)) && peek().begin > tokens_[at_ - 1].end &&
-           peek(1).begin == peek().end && peek(1).kind != TokenKind::number;
+    return names_only && !is_builtin(name) && peek().begin > tokens_[at_ - 1].end && peek(1).begin == peek().end &&
+           peek(1).kind != TokenKind::number;
 }
 
 AstNode LineParser::call_or_prefix(const Token& name) {

@@ -81,6 +81,7 @@ private:
             in_definition_ = !top && !module_.definitions.empty();
             block_ = parser.is_word("sizes") ? Block::sizes : Block::schedule;
             block_indent_ = line.indent;
+            kernel_.clear();
             const SourceRange word = parser.range(parser.next());
             if (parser.at_end()) return;
             if (parser.is("=") || parser.is("[") || parser.is("(")) {
@@ -332,7 +333,10 @@ private:
         parser.finish();
     }
 
-    void schedule(LineParser& parser);
+    void schedule(LineParser& parser) {
+        parse_schedule_line(parser, kernel_, in_definition_ ? module_.definitions.back().schedule : module_.schedule,
+                            diagnostics_);
+    }
 
     Diagnostics& diagnostics_;
     Module module_;
@@ -343,93 +347,13 @@ private:
     bool in_definition_ = false;
     bool stray_reported_ = false;
     std::size_t num_sizes_ = 0;
+    std::string kernel_;  ///< of which the lines of a schedule are
 };
-
-/// kind [axis] [= value]
-ScheduleItem schedule_item(LineParser& parser, Diagnostics& diagnostics) {
-    ScheduleItem item;
-    const std::uint32_t begin = parser.peek().begin;
-    item.kind = parser.name("a kind of choice such as group or stream").text;
-    if (parser.failed()) return item;
-    if (parser.peek().kind == TokenKind::name) item.axis = parser.name("the name of an axis").text;
-    if (!parser.failed() && parser.accept("=")) {
-        const bool negative = parser.accept("-");
-        const Token& t = parser.peek();
-        if (t.kind == TokenKind::name && !negative) {
-            item.word = std::string(t.text);
-            parser.next();
-        } else if (t.kind == TokenKind::number) {
-            parser.next();
-            if (t.integer && (t.whole < 0 || t.whole > limits::max_size_product)) {
-                diagnostics.error(Code::bad_schedule_value, parser.range(t), fmt::format("{} is too large", t.text),
-                                  fmt::format("at most {}", limits::max_size_product));
-            } else if (!t.integer) {
-                diagnostics.error(Code::bad_schedule_value, parser.range(t),
-                                  fmt::format("{} is not a whole number", t.text), "a whole number or a word");
-            } else {
-                item.value = negative ? -t.whole : t.whole;
-            }
-        } else {
-            parser.fail(Code::bad_schedule, parser.range(t), "the value is missing", "a whole number or a word");
-        }
-    }
-    item.range = parser.range_from(begin);
-    const bool sized = item.kind == "group" || item.kind == "stream" || item.kind == "subloop" ||
-                       item.kind == "split" || item.kind == "threads";
-    if (!parser.failed() && sized && item.value && *item.value < 1) {
-        diagnostics.error(Code::bad_schedule_value, item.range, fmt::format("{} cannot be {}", item.kind, *item.value),
-                          "at least 1");
-    }
-    if (!parser.failed() && (item.kind == "group" || item.kind == "stream" || item.kind == "split") && item.axis.empty()) {
-        diagnostics.error(Code::bad_schedule, item.range, fmt::format("{} of which axis?", item.kind),
-                          fmt::format("{} and an axis: {} q = 128", item.kind, item.kind));
-    }
-    return item;
-}
-
-void schedule_items(LineParser& parser, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
-    do {
-        if (parser.at_end()) break;
-        ScheduleItem item = schedule_item(parser, diagnostics);
-        if (!parser.good()) return;
-        const bool again = std::any_of(
-            out.begin(), out.end(), [&](const ScheduleItem& o) { return o.kind == item.kind && o.axis == item.axis; });
-        if (out.size() >= limits::max_equations) {
-            parser.fail(Code::bad_schedule, item.range, "too many choices",
-                        fmt::format("at most {}", limits::max_equations));
-            return;
-        }
-        if (again) {
-            diagnostics.error(Code::duplicate_schedule, item.range,
-                              fmt::format("{}{}{} is fixed twice", item.kind, item.axis.empty() ? "" : " ", item.axis),
-                              "one choice of a kind");
-            continue;
-        }
-        out.push_back(std::move(item));
-    } while (parser.accept(","));
-    if (!parser.failed() && !parser.at_end()) {
-        parser.fail(Code::bad_schedule, parser.range(parser.peek()),
-                    fmt::format("'{}' after a choice", parser.peek().text), "kind axis = value, as in group q = 192");
-    }
-}
-
-void ModuleParser::schedule(LineParser& parser) {
-    schedule_items(parser, in_definition_ ? module_.definitions.back().schedule : module_.schedule, diagnostics_);
-}
 
 }  // namespace
 
 Module parse_module(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
     return ModuleParser(source, diagnostics).run();
-}
-
-std::vector<ScheduleItem> parse_schedule(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
-    std::vector<ScheduleItem> items;
-    for (const LogicalLine& line : lex(source, diagnostics)) {
-        LineParser parser(source, line, diagnostics);
-        schedule_items(parser, items, diagnostics);
-    }
-    return items;
 }
 
 }  // namespace napkin

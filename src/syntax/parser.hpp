@@ -25,6 +25,10 @@ public:
 
     /// A whole expression, reductions and calls in prefix form included. On an error failed() is true.
     AstNode expression();
+    /// "[i, j + 1, ..]"
+    std::vector<AstNode> indices();
+    /// The next tokens as a statement of their own; they are read.
+    LogicalLine take(std::size_t count);
 
     [[nodiscard]] bool failed() const { return failed_; }
     [[nodiscard]] bool at_end() const { return peek().kind == TokenKind::end; }
@@ -38,6 +42,10 @@ public:
     bool accept(std::string_view symbol);
     /// Takes the symbol or reports that it is missing.
     bool expect(std::string_view symbol);
+    bool accept_word(std::string_view word);
+    void expect_word(std::string_view word);
+    /// Takes a whole number of at least 0, or reports what stands there.
+    std::int64_t whole_number(const std::string& what);
     /// Takes a name that is no reserved word or reports what stands there.
     AstWord name(const std::string& what);
     /// Reports whatever is left on the line.
@@ -49,7 +57,11 @@ public:
     }
     /// Whether what was read can be relied on, now that the statement is at its end.
     [[nodiscard]] bool good() const { return !failed_ && !quiet_; }
-    void fail(Code code, SourceRange where, std::string message, std::string expected = {}, std::string hint = {});
+    void fail(Code code, SourceRange where, std::string message, std::string expected = {}, std::string hint = {}) {
+        fail(napkin::name(code), std::move(where), std::move(message), std::move(expected), std::move(hint));
+    }
+    /// With the code of an error that the language itself does not have.
+    void fail(std::string code, SourceRange where, std::string message, std::string expected = {}, std::string hint = {});
 
 private:
     AstNode binary(int least);
@@ -72,6 +84,9 @@ private:
     bool quiet_ = false;  ///< the line's error is reported
     bool failed_ = false;
 };
+
+/// Reads one line of a schedule block: choices, or the kernel of which the next lines are.
+void parse_schedule_line(LineParser& parser, std::string& kernel, std::vector<ScheduleItem>& out, Diagnostics& diagnostics);
 
 /// Words that cannot name anything.
 bool is_reserved(std::string_view word);

@@ -191,13 +191,16 @@ std::string print(const Diagram& d) {
     if (!sizes.empty()) out += sizes + "\n";
 
     if (!d.schedule.empty()) out += "schedule\n";
+    std::string kernel;
     for (const ScheduleItem& item : d.schedule) {
+        if (item.kernel != kernel) out += "    kernel " + (kernel = item.kernel) + "\n";
         out += "    " + item.kind;
         if (!item.axis.empty()) out += " " + item.axis;
-        if (item.value) {
-            out += fmt::format(" = {}", *item.value);
-        } else if (!item.word.empty()) {
-            out += " = " + item.word;
+        if (item.value) out += fmt::format(" = {}", *item.value);
+        if (!item.word.empty()) out += " = " + item.word;
+        for (const ScheduleClause& c : item.clauses) {
+            const auto& text = c.range.source->text;
+            out += (&c == item.clauses.data() ? " " : ", ") + text.substr(c.range.begin, c.range.end - c.range.begin);
         }
         out += "\n";
     }

@@ -2,36 +2,24 @@
 
 #include <algorithm>
 
+#include "support/ids.hpp"
 #include "support/text.hpp"
-#include "tile/parse_expr.hpp"
+#include "syntax/builtins.hpp"
+#include "syntax/parser.hpp"
+#include "syntax/plain_expression.hpp"
 #include "tile/print.hpp"
 
 namespace napkin {
 namespace {
 
-template <class T>
-int index_of_name(const std::vector<T>& things, const std::string& name) {
-    const auto found = std::find_if(things.begin(), things.end(), [&](const T& t) { return t.name == name; });
-    return found == things.end() ? -1 : static_cast<int>(found - things.begin());
-}
-
-/// One line at a time; statements nest by their indentation.
+/// One line at a time; statements nest by their indentation. The words and expressions are the language's.
 class TileParser {
 public:
     TileParser(std::string_view text, const Derived& derived)
         : source_(std::make_shared<const Source>(Source{"<tile>", std::string(text)})), diagram_(derived.diagram) {
         program_.diagram = diagram_;
-        names_.axis = [this](const std::string& name) { return index_of_name(diagram_.axes, name); };
-        names_.array = [this](const std::string& name) {
-            return program_.kernels.empty() ? -1 : index_of_name(kernel().variables, name);
-        };
         names_.axes = names_of(diagram_.axes);
-        for (std::size_t begin = 0; begin <= source_->text.size();) {
-            const std::size_t end = std::min(source_->text.find('\n', begin), source_->text.size());
-            Cursor line(source_, begin, end);
-            if (!line.at_end()) lines_.push_back(line);
-            begin = end + 1;
-        }
+        begin_line();
     }
 
     Result<SizedProgram> run() {
@@ -43,80 +31,111 @@ public:
 
 private:
     TileKernel& kernel() { return program_.kernels.back(); }
-    [[nodiscard]] bool has_line() const { return next_ < lines_.size(); }
-    Cursor& line() { return lines_[next_]; }
+    [[nodiscard]] bool has_line() const { return parser_.has_value(); }
+    LineParser& line() { return *parser_; }
+
+    /// Goes to the next line that is not empty.
+    void begin_line() {
+        parser_.reset();
+        while (next_ <= source_->text.size() && !parser_) {
+            const std::size_t end = std::min(source_->text.find('\n', next_), source_->text.size());
+            lexical_ = {};
+            tokens_ = lex_line(source_, next_, end, lexical_);
+            next_ = end + 1;
+            if (!tokens_.tokens.empty()) parser_.emplace(source_, tokens_, diagnostics_);
+        }
+    }
 
     /// Ends the line: nothing may be left of it, unless the rest is only there to be looked at.
     void finish_line(bool ignore_rest = false) {
-        if (!ignore_rest && !line().at_end())
-            line().fail("tile-syntax", line().position(), "the line goes on where it should end");
-        if (line().error()) error_ = line().error();
-        ++next_;
+        if (!ignore_rest) line().finish();
+        std::vector<Diagnostic> errors = diagnostics_.take();
+        // What cannot be read as tokens counts as far as the line was read.
+        const std::size_t read = !errors.empty() ? errors[0].range.begin : ignore_rest ? line().peek().begin : next_;
+        for (Diagnostic& d : lexical_.take())
+            if (d.range.begin < read) errors.insert(errors.begin(), std::move(d));
+        if (!errors.empty() && !error_) error_ = errors[0];
+        begin_line();
     }
 
     bool need_line(const char* what) {
         if (error_ || has_line()) return !error_;
         const auto end = static_cast<std::uint32_t>(source_->text.size());
-        error_ = Diagnostic{"tile-syntax",      {source_, end, end}, "the tile program ends too early", what, {}, {},
+        error_ = Diagnostic{"expected-token",   {source_, end, end}, "the tile program ends too early", what, {}, {},
                             ExitCode::bad_input};
         return false;
     }
 
+    void expect_words(std::initializer_list<std::string_view> words) {
+        for (const std::string_view word : words) line().expect_word(word);
+    }
+
+    /// The place of a name among others, or -1 with an error.
+    int place(const std::vector<std::string>& names, const std::string& what) {
+        const AstWord word = line().name("the name of " + what);
+        const auto found = std::find(names.begin(), names.end(), word.text);
+        if (found != names.end()) return static_cast<int>(found - names.begin());
+        line().fail(what == "an axis" ? Code::unknown_axis : Code::unknown_array, word.range,
+                    fmt::format("no {} is called {}", what.substr(what.find(' ') + 1), word.text), {},
+                    did_you_mean(word.text, names));
+        return -1;
+    }
+    AxisId parse_axis() { return place(names_.axes, "an axis"); }
+    VariableId parse_variable_name() { return place(names_.arrays, "a variable"); }
+
+    Expr value_of(const AstNode& node) {
+        return line().failed() ? constant(0) : plain_expression(node, names_, diagnostics_);
+    }
+    Expr parse_expr() { return value_of(line().expression()); }
+
     void parse_header() {
         if (!need_line("`tiles of` and the diagram's name")) return;
-        line().expect("tiles"), line().expect("of");
+        expect_words({"tiles", "of"});
         finish_line(true);
         if (!need_line("`sizes` and the axes' extents")) return;
-        line().expect("sizes");
+        line().expect_word("sizes");
         program_.extents.assign(diagram_.axes.size(), 0);
-        while (!line().at_end() && !line().error()) {
-            const AxisId axis = parse_axis(line(), names_);
+        while (!line().at_end() && !line().failed()) {
+            const AxisId axis = parse_axis();
             line().expect("=");
-            const std::int64_t extent = line().integer();
-            if (axis >= 0) program_.extents[static_cast<std::size_t>(axis)] = extent;
-            if (!line().take(",")) break;
+            const std::int64_t extent = line().whole_number("the axis' extent");
+            if (axis >= 0) program_.extents[at(axis)] = extent;
+            if (!line().accept(",")) break;
         }
         for (std::size_t a = 0; a < diagram_.axes.size(); ++a)
             if (program_.extents[a] < 1)
-                line().fail("tile-syntax", line().position(), "the sizes miss an axis",
+                line().fail(Code::expected_token, line().range(line().peek()), "the sizes miss an axis",
                             fmt::format("{} = a positive number", diagram_.axes[a].name));
         finish_line();
     }
 
     void parse_kernel() {
-        line().expect("kernel");
+        line().expect_word("kernel");
         program_.kernels.emplace_back();
         const std::vector<std::int64_t> whole(diagram_.axes.size(), 0);
         program_.sizes.push_back({whole, whole, whole});
-        kernel().name = std::string(line().rest());
+        const std::size_t begin = line().peek().begin;
+        kernel().name = source_->text.substr(begin, next_ - 1 - begin);
         finish_line(true);
-        if (has_line() && line().peek("variable")) {
+        names_.arrays.clear();
+        if (has_line() && line().is_word("variable")) {
             finish_line(true);
             while (!error_ && has_line() && !starts_numbered()) parse_variable();
         }
-        names_.arrays = names_of(kernel().variables);
         parse_groups();
         if (!error_) kernel().body = parse_list(1);
     }
 
-    bool starts_numbered() {
-        const std::string_view text = line().rest();
-        return !text.empty() && text[0] >= '0' && text[0] <= '9';
-    }
+    bool starts_numbered() { return line().peek().kind == TokenKind::number; }
 
     void parse_variable() {
         Variable v;
-        v.name = line().identifier("variable's name");
-        const std::size_t begin = line().position();
-        const std::string array = line().identifier("array's name");
-        v.array = index_of_name(diagram_.arrays, array);
-        if (v.array < 0)
-            line().fail("unknown-array", begin, fmt::format("no array is called {}", array), {},
-                        nearest_name(array, names_of(diagram_.arrays)));
-        v.dims = parse_indices(line(), names_);
+        v.name = line().name("a variable's name").text;
+        v.array = place(names_of(diagram_.arrays), "an array");
+        if (line().is("[") && !line().failed()) v.dims = plain_indices(line().indices(), names_, diagnostics_);
         const bool gathers = std::any_of(v.dims.begin(), v.dims.end(), [](const Index& i) { return i.is_gathered(); });
-        if (v.array >= 0) v.limits = diagram_.array(v.array).axes;
-        if (gathers && !line().error()) {
+        if (v.array >= 0) v.limits = diagram_.array(v.array).axes, v.memory_type = diagram_.array(v.array).type;
+        if (gathers && diagnostics_.empty()) {
             // The box is that of the read, as if the variable were known already.
             v.gathers = std::move(v.dims);
             const auto self = static_cast<VariableId>(kernel().variables.size());
@@ -125,44 +144,41 @@ private:
             kernel().variables.pop_back();
             v.dims = std::move(box.dims), v.limits = std::move(box.limits);
         }
-        if (v.array >= 0) v.memory_type = diagram_.array(v.array).type;
         finish_line(true);
+        names_.arrays.push_back(v.name);
         kernel().variables.push_back(std::move(v));
     }
 
     void parse_groups() {
         if (!need_line("`once:` or `for each group of`")) return;
-        line().integer();
-        if (!line().take("once")) {
-            line().expect("for"), line().expect("each"), line().expect("group"), line().expect("of");
+        line().whole_number("the line's number");
+        if (!line().accept_word("once")) {
+            expect_words({"for", "each", "group", "of"});
             do {
-                const AxisId axis = parse_axis(line(), names_);
+                const AxisId axis = parse_axis();
                 kernel().group_axes.push_back(axis);
                 set(program_.sizes.back().group, axis, parse_at_a_time());
-            } while (line().take(","));
+            } while (line().accept(","));
         }
         line().expect(":");
         finish_line();
     }
 
     static void set(std::vector<std::int64_t>& sizes, AxisId axis, std::int64_t size) {
-        if (axis >= 0) sizes[static_cast<std::size_t>(axis)] = size;
+        if (axis >= 0) sizes[at(axis)] = size;
     }
 
     std::int64_t parse_at_a_time() {
         line().expect("(");
-        const std::int64_t size = line().integer();
-        line().expect("at"), line().expect("a"), line().expect("time"), line().expect(")");
+        const std::int64_t size = line().whole_number("how many values a step takes");
+        expect_words({"at", "a", "time"});
+        line().expect(")");
         return size;
     }
 
     /// Four spaces a level, after the line's number and two spaces; -1 on a line without number.
     int depth_of_line() {
-        if (!starts_numbered()) return -1;
-        const std::string_view text = line().rest();
-        const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-        const std::size_t after = std::min(text.find_first_not_of(' ', digits), text.size());
-        return static_cast<int>((after - digits) / 4);  // (2 + 4·depth) / 4
+        return starts_numbered() ? static_cast<int>((line().peek(1).begin - line().peek().end) / 4) : -1;
     }
 
     std::vector<TileStatement> parse_list(int depth) {
@@ -170,9 +186,9 @@ private:
         while (!error_ && has_line()) {
             const int here = depth_of_line();
             if (here < depth) break;
-            line().integer();
+            line().whole_number("the line's number");
             if (here > depth)
-                line().fail("tile-syntax", line().position(),
+                line().fail(Code::bad_indentation, line().range(line().peek()),
                             "the line is indented further than the list that it stands in");
             parse_statement(depth, list);
         }
@@ -181,123 +197,117 @@ private:
 
     void parse_statement(int depth, std::vector<TileStatement>& list) {
         // A word that is followed by another name is a keyword; a variable may be called the same.
-        const std::size_t begin = line().position();
-        const std::string word = line().identifier("statement");
-        const bool is_keyword = !line().error() && !line().peek("=") && !line().peek("[");
-        if (is_keyword && (word == "load" || word == "store" || word == "free")) {
-            do {
-                const VariableId v = parse_variable_name();
-                if (word == "load") list.emplace_back(Load{v});
-                if (word == "store") list.emplace_back(Store{v});
-                if (word == "free") list.emplace_back(Free{v});
-            } while (line().take(","));
-            return finish_line();
-        }
-        if (is_keyword && word == "for") {
-            line().expect("each");
-            TileLoop loop;
-            loop.is_sub = line().take("part");
-            if (!loop.is_sub) line().expect("chunk");
-            line().expect("of");
-            loop.axis = parse_axis(line(), names_);
-            TileSizes& sizes = program_.sizes.back();
-            set(loop.is_sub ? sizes.sub : sizes.stream, loop.axis, parse_at_a_time());
-            if (line().take("in")) kernel().parts = {loop.axis, parse_axis(line(), names_)};
-            if (line().take(",")) {
-                line().expect("skipped"), line().expect("where");
-                do {
-                    loop.support.push_back(parse_affine(line(), names_));
-                    line().expect("<"), line().expect("0");
-                } while (line().take("or"));
-            }
-            line().expect(":");
+        const bool is_keyword = !line().is("=", 1) && !line().is("[", 1);
+        const auto takes = [&](std::string_view word) { return is_keyword && line().accept_word(word); };
+        const auto each_variable = [&](const auto& add) {
+            do add(parse_variable_name());
+            while (line().accept(","));
             finish_line();
-            loop.body = parse_list(depth + 1);
-            list.emplace_back(std::make_shared<const TileLoop>(std::move(loop)));
-            return;
-        }
-        if (is_keyword && word == "init") {
+        };
+        if (takes("load")) return each_variable([&](VariableId v) { list.emplace_back(Load{v}); });
+        if (takes("store")) return each_variable([&](VariableId v) { list.emplace_back(Store{v}); });
+        if (takes("free")) return each_variable([&](VariableId v) { list.emplace_back(Free{v}); });
+        if (takes("for")) return parse_loop(depth, list);
+        if (takes("init")) {
+            const SourceRange begin = line().range(line().peek());
             const VariableId v = parse_variable_name();
             line().expect("=");
-            const Expr value = parse_expr(line(), names_);
-            if (!as<Constant>(value)) line().fail("tile-syntax", begin, "a state begins with a constant");
-            if (!line().error()) {
-                kernel().variables[static_cast<std::size_t>(v)].is_state = true;
+            const Expr value = parse_expr();
+            if (!as<Constant>(value)) line().fail(Code::expected_expression, begin, "a state begins with a constant");
+            if (!line().failed()) {
+                kernel().variables[at(v)].is_state = true;
                 list.emplace_back(Init{v, as<Constant>(value)->value});
             }
             return finish_line();
         }
-        line().move_to(begin);
         Compute compute{parse_variable_name(), std::nullopt, {}, nullptr, nullptr};
-        parse_indices(line(), names_);
+        if (line().is("[")) (void)line().indices();
         line().expect("=");
-        if (!line().error()) parse_right_side(compute);
+        if (!line().failed()) parse_right_side(compute);
         list.emplace_back(std::move(compute));
         finish_line();
     }
 
-    VariableId parse_variable_name() {
-        const std::size_t begin = line().position();
-        const std::string word = line().identifier("variable's name");
-        const VariableId v = line().error() ? -1 : names_.array(word);
-        if (v < 0)
-            line().fail("unknown-variable", begin, fmt::format("no variable is called {}", word), {},
-                        nearest_name(word, names_.arrays));
-        return v;
-    }
-
-    std::optional<ReduceOp> take_reduction() {
-        const std::size_t before = line().position();
-        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
-            if (line().take(name(op)) && line().take("over"))
-                return op;
-            else
-                line().move_to(before);
-        return std::nullopt;
-    }
-
-    void parse_reduction(Compute& compute, ReduceOp op) {
-        compute.reduce = op;
-        if (!line().take("nothing")) {
-            do compute.reduce_axes.push_back(parse_axis(line(), names_));
-            while (line().take(","));
+    void parse_loop(int depth, std::vector<TileStatement>& list) {
+        line().expect_word("each");
+        TileLoop loop;
+        loop.is_sub = line().accept_word("part");
+        if (!loop.is_sub) line().expect_word("chunk");
+        line().expect_word("of");
+        loop.axis = parse_axis();
+        TileSizes& sizes = program_.sizes.back();
+        set(loop.is_sub ? sizes.sub : sizes.stream, loop.axis, parse_at_a_time());
+        if (line().accept_word("in")) kernel().parts = {loop.axis, parse_axis()};
+        if (line().accept(",")) {
+            expect_words({"skipped", "where"});
+            const SourceRange begin = line().range(line().peek());
+            if (!take_support(parse_expr(), loop.support))
+                line().fail(Code::expected_expression, begin, "this does not say where chunks are skipped",
+                            "sums of axes < 0, joined by or");
         }
         line().expect(":");
-        compute.body = parse_expr(line(), names_);
+        finish_line();
+        loop.body = parse_list(depth + 1);
+        list.emplace_back(std::make_shared<const TileLoop>(std::move(loop)));
     }
 
+    /// Forms below 0, joined by `or`.
+    static bool take_support(const Expr& e, std::vector<Affine>& support) {
+        const auto* b = as<Binary>(e);
+        if (b && b->op == BinaryOp::logical_or) return take_support(b->a, support) && take_support(b->b, support);
+        const std::optional<Affine> form = b && b->op == BinaryOp::lt ? affine_form(b->a) : std::nullopt;
+        const auto* zero = form ? as<Constant>(b->b) : nullptr;
+        if (zero && zero->value == 0) support.push_back(*form);
+        return zero && zero->value == 0;
+    }
+
+    /// [carry and operator] op over axes: body
     void parse_right_side(Compute& compute) {
-        if (const auto op = take_reduction()) return parse_reduction(compute, *op);
-        const std::size_t begin = line().position();
-        // max(carry, max over x: body)
-        for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) {
-            if (line().rest().find(fmt::format(", {} over ", name(op))) != std::string_view::npos && line().take(name(op))) {
-                line().expect("(");
-                compute.carry = parse_expr(line(), names_);
-                line().expect(",");
-                if (const auto inner = take_reduction(); inner == op) {
-                    parse_reduction(compute, op);
-                    return line().expect(")");
-                }
+        std::size_t before = 0;
+        while (line().peek(before).kind != TokenKind::end && !reduction_at(before)) ++before;
+        const std::optional<ReduceOp> op = reduction_at(before);
+        if (!op) {
+            compute.body = parse_expr();
+            return;
+        }
+        // max(carry, max over x: body), or carry + sum over x: body
+        const bool is_call = *op == ReduceOp::max || *op == ReduceOp::min;
+        if (before > 0) {
+            if (is_call) {
+                line().expect_word(name(*op)), line().expect("(");
+                before -= 2;
             }
-            line().move_to(begin);
+            const LogicalLine carry = line().take(before - 1);
+            LineParser parser(source_, carry, diagnostics_);
+            const AstNode node = parser.expression();
+            parser.finish();
+            compute.carry = parser.failed() ? constant(0) : value_of(node);
+            line().expect(is_call ? "," : *op == ReduceOp::sum ? "+" : "*");
         }
-        Expr first = parse_expr(line(), names_);
-        if (line().take("+") || line().take("*")) {
-            compute.carry = std::move(first);
-            if (const auto op = take_reduction()) return parse_reduction(compute, *op);
-            return line().fail("tile-syntax", line().position(), "the tile program cannot be read here",
-                               "`sum over` or `prod over`");
+        expect_words({name(*op), "over"});
+        compute.reduce = *op;
+        if (!line().accept_word("nothing")) {
+            do compute.reduce_axes.push_back(parse_axis());
+            while (line().accept(","));
         }
-        compute.body = std::move(first);
+        line().expect(":");
+        compute.body = parse_expr();
+        if (compute.carry && is_call) line().expect(")");
+    }
+
+    /// The reduction whose name and `over` stand that many tokens further on.
+    std::optional<ReduceOp> reduction_at(std::size_t ahead) {
+        return line().is_word("over", ahead + 1) ? find_reduction(line().peek(ahead).text) : std::nullopt;
     }
 
     std::shared_ptr<const Source> source_;
     const Diagram& diagram_;
     SizedProgram program_;
     NameTable names_;
-    std::vector<Cursor> lines_;
-    std::size_t next_ = 0;
+    std::size_t next_ = 0;  ///< where the next line begins
+    LogicalLine tokens_;
+    Diagnostics diagnostics_, lexical_;
+    std::optional<LineParser> parser_;
     std::optional<Diagnostic> error_;
 };
 

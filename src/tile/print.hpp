@@ -30,7 +30,7 @@ std::string to_string(const SizedProgram& program);
 
 /// Reads what to_string printed. Only the sizes, groups, variables and statements are read; line numbers and the table's derived
 /// columns are not. Arrays and axes are those of derived.diagram.
-/// Errors: tile-syntax (what was expected), unknown-axis, unknown-array, unknown-variable (nearest name).
+/// Errors: the first of those of the language's grammar; unknown-axis, unknown-array (nearest name).
 Result<SizedProgram> parse_tile(std::string_view text, const Derived& derived);
 
 }  // namespace napkin

@@ -7,6 +7,7 @@
 #include "derive/verify.hpp"
 #include "plan/choose.hpp"
 #include "schedule/rules.hpp"
+#include "support/schedules.hpp"
 #include "syntax/parse.hpp"
 #include "tile/exact.hpp"
 #include "tile_examples.hpp"
@@ -205,6 +206,46 @@ TEST(Parts, ChoicesByHandThatBreakARule) {
     EXPECT_THAT(refused.errors().front().message, HasSubstr("kernel P cannot be cut: the running mu has no merge"));
 }
 
+TEST(Parts, ASplitStandsBesideAKernelsNameOrIsOfAllKernels) {
+    const Derived d = derived_of(row_maximum);
+    const auto planned = [&](std::vector<ScheduleItem> items, const std::string& file = "") {
+        PlanOptions options;
+        if (!file.empty()) options.file = std::make_shared<const Source>(Source{"plan", file});
+        return choose_plan(d, sizes_of(d, 1, 1 << 22), two_cores(), items, options);
+    };
+    const auto num_parts = [&](const std::vector<ScheduleItem>& items, const std::string& file = "") -> std::int64_t {
+        const auto plan = planned(items, file);
+        return plan.ok() ? plan->kernels.front().schedule().split.value : -1;
+    };
+    const auto code = [&](const std::vector<ScheduleItem>& items) {
+        const auto plan = planned(items);
+        return plan.ok() ? std::string("none") : plan.errors().front().code;
+    };
+    const auto of = [&](const std::string& kernel, std::int64_t value, const std::string& axis = "c") {
+        ScheduleItem out = item("split", axis, value);
+        out.kernel = kernel;
+        return out;
+    };
+    EXPECT_EQ(num_parts({of("", 3)}), 3);
+    EXPECT_EQ(num_parts({of("L", 3)}), 3) << "the kernel that is cut";
+    EXPECT_EQ(num_parts({of("L_part", 3)}), 3) << "the kernel of its parts";
+    EXPECT_EQ(num_parts({of("L", 5), of("", 3)}), 5) << "what is said of one kernel goes first";
+    EXPECT_EQ(num_parts({}, "split c 3\n"), 3);
+    EXPECT_EQ(num_parts({of("", 5)}, "split c 3\n"), 3) << "a file goes first";
+    ScheduleItem rows = item("rows", "", 4);
+    rows.kernel = "L";
+    EXPECT_EQ(num_parts({rows}), 1) << "who names the kernel names it as it is";
+    EXPECT_EQ(num_parts({rows, of("", 3)}), 3) << "but where a split is said, it is the merge that has the name";
+    EXPECT_EQ(num_parts({of("", 3)}, "kernel L\n  rows 4\n"), 1);
+    EXPECT_EQ(num_parts({of("", 3)}, "kernel L\n  rows 4\nkernel L_part\n  split c 2\n"), 2);
+    EXPECT_EQ(code({of("L", 3, "r")}), "not-streamed");
+    EXPECT_EQ(code({of("L_part", 3, "z")}), "unknown-axis");
+    EXPECT_EQ(code({of("L", (1 << 22) + 1)}), "size-out-of-range");
+    EXPECT_EQ(code({of("L", 3), of("L_part", 2)}), "duplicate-schedule");
+    EXPECT_EQ(code({of("M", 3)}), "unknown-kernel");
+    EXPECT_EQ(code({of("L_part", 1)}), "unknown-kernel");
+}
+
 TEST(Parts, ScheduledKernelsKeepTheRules) {
     const Derived d = derived_of(row_maximum);
     const auto plan = choose_plan(d, sizes_of(d, 1, 1000), two_cores(), {item("split", "c", 4), item("stream", "c", 100)});
@@ -248,13 +289,12 @@ TEST(Parts, RolesAndSlotsPrintAndParse) {
     const std::string text = to_string(*k.program, *k.kernel, s);
     EXPECT_THAT(text, AllOf(HasSubstr("role consumer"), HasSubstr("position 0, role producer, ahead 1"),
                             HasSubstr("position 3, role consumer")));
-    const auto parsed = parse_schedules(std::make_shared<const Source>(Source{"a", text}), *k.program);
+    const auto parsed = schedules_in(text, *k.program);
     ASSERT_TRUE(parsed.ok()) << render(parsed.errors());
     EXPECT_EQ(parsed->front().roles, s.roles);
     EXPECT_EQ(parsed->front().slots, s.slots);
     const auto code = [&](const std::string& line) {
-        const auto wrong = parse_schedules(
-            std::make_shared<const Source>(Source{"a", "kernel L\n  role one 1\n  " + line + "\n"}), *k.program);
+        const auto wrong = schedules_in("kernel L\n  role one 1\n  " + line + "\n", *k.program);
         return wrong.ok() ? "none" : wrong.errors().front().code;
     };
     EXPECT_EQ(code("slot nobody position 1"), "unknown-statement");
@@ -262,7 +302,14 @@ TEST(Parts, RolesAndSlotsPrintAndParse) {
     EXPECT_EQ(code("slot load X sideways 1"), "bad-schedule");
     EXPECT_EQ(code("slot load X position 1 2"), "bad-schedule");
     EXPECT_EQ(code("slot load X position -1"), "bad-schedule");
+    EXPECT_EQ(code("slot load X position 1.5"), "bad-schedule");
+    EXPECT_EQ(code("slot load X position 4097"), "bad-schedule") << "too large";
+    EXPECT_EQ(code("slot load X position 1"), "none");
+    EXPECT_EQ(code("slot L_M role one 1"), "bad-schedule");
     EXPECT_EQ(code("role two none"), "bad-schedule");
+    EXPECT_EQ(code("role 2"), "bad-schedule") << "no name";
+    EXPECT_EQ(code("role two 0"), "bad-schedule-value");
+    EXPECT_EQ(code("role one 2"), "duplicate-schedule");
     EXPECT_EQ(code("split c 2"), "bad-schedule") << "this kernel's stream is whole";
     EXPECT_EQ(code("split c 1"), "none");
     // A plan from such a file is refused on a CPU.

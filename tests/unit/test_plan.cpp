@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "derive/derive.hpp"
@@ -9,7 +10,8 @@
 #include "plan/choose_form.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
-#include "syntax/parse.hpp"
+#include "support/schedules.hpp"
+#include "syntax/print.hpp"
 #include "tile/exact.hpp"
 #include "tile/verify.hpp"
 
@@ -365,36 +367,57 @@ TEST(Plan, ManyCoresGetManyGroups) {
     EXPECT_EQ(plan.schedule().threads.value, 64);
 }
 
-/// The fields without their reasons, all by hand: what a file says of them.
-KernelSchedule as_file(KernelSchedule s) {
-    for (auto* sizes : {&s.group, &s.stream})
-        for (auto& [axis, choice] : *sizes) choice = {choice.value, "", true};
-    s.threads = {s.threads.value, "", true}, s.rows = {s.rows.value, "", true};
-    s.vector_axis_reason = "by hand", s.vector_axis_by_hand = s.panel_by_hand = true;
-    for (Atom& a : s.atoms) a.by_hand = true;
-    for (Place& p : s.places) p.by_hand = true;
-    return s;
-}
-
 TEST(Schedule, PrintsAndComesBack) {
     for (const auto& d : {hand::streamed({{"h"}, {}}), hand::streamed({{"h"}, {"g"}, true}), hand::matmul(),
                           hand::pointwise(), hand::strided_window()}) {
         const auto plan = choose_plan(d, Extents(d.diagram.axes.size(), 40), avx512_machine());
         ASSERT_TRUE(plan.ok()) << render(plan.errors());
-        const auto text = std::make_shared<const Source>(Source{"a.schedule", to_string(*plan)});
-        const auto again = parse_schedules(text, *plan->kernels[0].scheduled.program);
-        ASSERT_TRUE(again.ok()) << render(again.errors()) << text->text;
+        const std::string text = to_string(*plan);
+        const auto again = schedules_in(text, *plan->kernels[0].scheduled.program);
+        ASSERT_TRUE(again.ok()) << render(again.errors()) << text;
         ASSERT_EQ(again->size(), 1U);
-        KernelSchedule read = again->front();
-        for (auto* sizes : {&read.group, &read.stream})
-            for (auto& [axis, choice] : *sizes) choice.reason.clear();
-        read.threads.reason.clear(), read.rows.reason.clear();
-        EXPECT_EQ(read, as_file(plan->kernels[0].schedule())) << text->text;
+        const KernelSchedule& read = again->front();
+        EXPECT_EQ(read, as_file(plan->kernels[0].schedule())) << text;
         const ScheduledKernel same = scheduled(plan->kernels[0].scheduled.program, 0, plan->kernels[0].scheduled.extents,
                                                read, plan->kernels[0].scheduled.unit);
         EXPECT_EQ(same.arena_values, plan->kernels[0].scheduled.arena_values);
         EXPECT_EQ(same.held_values, plan->kernels[0].scheduled.held_values);
     }
+}
+
+TEST(Schedule, AStatementIsCalledByItsNumber) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const auto plan = choose_plan(d, large(d, 64), avx512_machine());
+    ASSERT_TRUE(plan.ok());
+    TileProgram twice = *plan->kernels[0].scheduled.program;
+    TileKernel& kernel = twice.kernels[0];
+    const auto s = std::find_if(kernel.variables.begin(), kernel.variables.end(),
+                                [](const Variable& v) { return v.name == "S"; });
+    kernel.body.emplace_back(
+        Compute{static_cast<VariableId>(s - kernel.variables.begin()), std::nullopt, {}, constant(0), nullptr});
+    const auto read = schedules_in(
+        "  atom S#2 vectors q 3, run 0\n  atom S scalar # a comment\n  slot S#2 position 7, ahead 1\n", twice);
+    ASSERT_TRUE(read.ok()) << render(read.errors());
+    EXPECT_EQ(read->front().atoms.back().vectors, 3);
+    const std::map<int, Slot> last{{static_cast<int>(statement_names(kernel).size()) - 1, {0, 7, 1}}};
+    EXPECT_EQ(read->front().slots, last);
+    const auto wrong = schedules_in("  atom S#3 scalar\n", twice);
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_EQ(wrong.errors()[0].code, "unknown-statement");
+    EXPECT_THAT(wrong.errors()[0].message, HasSubstr("'S#3'"));
+    // In the text of a diagram too, where # begins comments.
+    const auto diagram = parse_diagram(
+        std::make_shared<const Source>(Source{"a.nk",
+                                              "f(X[i]) -> Y[i]\n    Y[i] = X[i]#2\nschedule\n    kernel Y\n    atom "
+                                              "Y#2 scalar\n    place X view, inner i\n"}));
+    ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+    ASSERT_EQ(diagram->schedule.size(), 2U);
+    EXPECT_EQ(diagram->schedule[0].axis, "Y#2");
+    EXPECT_EQ(diagram->schedule[0].kernel, "Y");
+    EXPECT_EQ(diagram->schedule[1].clauses.size(), 2U);
+    const auto again = parse_diagram(std::make_shared<const Source>(Source{"b.nk", print(*diagram)}));
+    ASSERT_TRUE(again.ok()) << render(again.errors()) << print(*diagram);
+    EXPECT_EQ(again->schedule, diagram->schedule);
 }
 
 TEST(Schedule, WrongTexts) {
@@ -403,20 +426,24 @@ TEST(Schedule, WrongTexts) {
     ASSERT_TRUE(plan.ok());
     const std::string kernel = "kernel " + d.kernels[0].name + "\n";
     const auto code = [&](const std::string& text) {
-        const auto parsed = parse_schedules(std::make_shared<const Source>(Source{"a", text}),
-                                            *plan->kernels[0].scheduled.program);
+        const auto parsed = schedules_in(text, *plan->kernels[0].scheduled.program);
         return parsed.ok() ? "none" : parsed.errors().front().code;
     };
-    EXPECT_EQ(code("  group q 3"), "bad-schedule");
-    EXPECT_EQ(code("kernel nobody"), "unknown-kernel");
+    EXPECT_EQ(code("kernel nobody\n  group q 3"), "unknown-kernel");
     EXPECT_EQ(code(kernel + "  group q many"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  group q 4x  ×"), "bad-number");
+    EXPECT_EQ(code(kernel + "  group q 4\n  group q 8"), "duplicate-schedule");
+    EXPECT_EQ(code(kernel + "  form auxiliary"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  group qq 4"), "unknown-axis");
-    EXPECT_EQ(code(kernel + "  colour red"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  colour red"), "unknown-choice");
     EXPECT_EQ(code(kernel + "  atom nothing scalar"), "unknown-statement");
     EXPECT_EQ(code(kernel + "  atom S vectors q 3, wide"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  place nothing view"), "unknown-variable");
     EXPECT_EQ(code(kernel + "  place K sideways"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  group q 48\n"), "none");
+    EXPECT_EQ(code(kernel + "  atom S vectors q 3, run × 0"), "bad-character");
+    EXPECT_EQ(code(kernel + "  place K view, inner q"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  group q 48  2 panels of 3×8 lanes; half is slower\n"), "none");
+    EXPECT_EQ(code("  group q = 48\n"), "none");
 }
 
 }  // namespace

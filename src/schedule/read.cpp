@@ -1,0 +1,266 @@
+// The fields of a schedule that were fixed by hand, from what was written to the statements and variables of a tile program.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/schedule.hpp"
+#include "support/ids.hpp"
+#include "support/text.hpp"
+#include "syntax/parser.hpp"
+#include "syntax/plain_expression.hpp"
+
+namespace napkin {
+namespace {
+
+class ScheduleReader {
+public:
+    explicit ScheduleReader(const TileProgram& program) : program_(program), out_(program.kernels.size()) {
+        for (std::size_t k = 0; k < out_.size(); ++k) out_[k].kernel = program.kernels[k].name;
+    }
+
+    Result<std::vector<KernelSchedule>> run(const std::vector<ScheduleItem>& items) {
+        for (const ScheduleItem& item : items) read(item);
+        if (!diagnostics_.empty()) return diagnostics_.take();
+        return std::move(out_);
+    }
+
+private:
+    void fail(const char* code, const SourceRange& range, std::string message, std::string expected,
+              std::string hint = "") {
+        diagnostics_.error(code, range, std::move(message), std::move(expected), std::move(hint));
+    }
+
+    void read(const ScheduleItem& item) {
+        const std::vector<std::string> names = names_of(program_.kernels);
+        if (!item.kernel.empty() && !contains(names, item.kernel))
+            return fail("unknown-kernel", item.range, fmt::format("there is no kernel '{}'", item.kernel),
+                        "one of " + join(names, ", "), did_you_mean(item.kernel, names));
+        std::vector<std::string> meant;
+        std::size_t found = 0;
+        for (std::size_t k = 0; k < names.size(); ++k) {
+            if (!item.kernel.empty() && item.kernel != names[k]) continue;
+            const TileKernel& kernel = program_.kernels[k];
+            if (item.clauses.empty()) {
+                read_choice(item, kernel, out_[k]);
+                ++found;
+                continue;
+            }
+            const std::vector<std::string> own = item.kind == "atom"   ? atom_names(kernel)
+                                                 : item.kind == "slot" ? statement_names(kernel)
+                                                                       : names_of(kernel.variables);
+            const auto place = std::find(own.begin(), own.end(), item.axis);
+            meant.insert(meant.end(), own.begin(), own.end());
+            if (place == own.end()) continue;
+            const auto index = static_cast<std::size_t>(place - own.begin());
+            if (item.kind == "atom") read_atom(item, index, own.size(), out_[k]);
+            if (item.kind == "slot") read_slot(item, index, out_[k]);
+            if (item.kind == "place") read_place(item, index, kernel, out_[k]);
+            ++found;
+        }
+        const bool variable = item.kind == "place";
+        if (found == 0)
+            fail(variable ? "unknown-variable" : "unknown-statement", item.range,
+                 fmt::format("no kernel has a {} '{}'", variable ? "variable" : "statement", item.axis),
+                 "one of " + join(meant, ", "), did_you_mean(item.axis, meant));
+    }
+
+    AxisId axis(const std::string& name, const SourceRange& range) {
+        if (const auto found = program_.diagram.find_axis(name)) return *found;
+        fail("unknown-axis", range, fmt::format("there is no axis '{}'", name), "an axis of the diagram",
+             did_you_mean(name, names_of(program_.diagram.axes)));
+        return -1;
+    }
+
+    void read_choice(const ScheduleItem& item, const TileKernel& kernel, KernelSchedule& s) {
+        const Choice choice{item.value.value_or(0), "", true};
+        const auto sized = [&](std::map<AxisId, Choice>& sizes) {
+            if (item.value) sizes[axis(item.axis, item.range)] = choice;
+        };
+        if (item.kind == "group") sized(s.group);
+        if (item.kind == "stream") sized(s.stream);
+        if (item.kind == "subloop") sized(s.subloop);
+        if (item.kind == "split") read_split(item, kernel, s);
+        if (item.kind == "threads") s.threads = choice;
+        if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range)});
+        if (item.kind == "rows") s.rows = choice;
+        if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;
+        if (item.kind == "vector") {
+            const std::string& name = item.axis.empty() ? item.word : item.axis;
+            s.vector_axis = name == "none" ? -1 : axis(name, item.range);
+            s.vector_axis_reason = "by hand", s.vector_axis_by_hand = true;
+        }
+    }
+
+    /// A kernel's program says already which parts it has. A split beside no kernel's name is of those that have them.
+    void read_split(const ScheduleItem& item, const TileKernel& kernel, KernelSchedule& s) {
+        const Choice choice{item.value.value_or(1), "", true};
+        const AxisId cut = axis(item.axis, item.range);
+        const StreamParts& parts = kernel.parts;
+        if (parts.cut(cut) || choice.value == 1)
+            s.split = choice;
+        else if (cut >= 0 && !item.kernel.empty())
+            fail("bad-schedule", item.range, fmt::format("kernel {} has no parts of {}", kernel.name, item.axis),
+                 parts.any() ? fmt::format("split {}", program_.diagram.axis(parts.axis).name)
+                             : "the axis that the kernel streams");
+    }
+
+    /// A number that a field of a statement may have.
+    int small(std::int64_t number, const SourceRange& range) {
+        constexpr std::int64_t most = 4096;
+        if (number > most)
+            fail("bad-schedule", range, fmt::format("{} is too large", number), fmt::format("at most {}", most));
+        return static_cast<int>(std::min(number, most));
+    }
+
+    /// The clause's first name is an axis.
+    AxisId axis_of(const ScheduleClause& clause) {
+        if (!clause.names.empty()) return axis(clause.names[0].text, clause.names[0].range);
+        fail("bad-schedule", clause.range, fmt::format("{} of which axis?", clause.word), "the name of an axis");
+        return -1;
+    }
+    std::int64_t number_of(const ScheduleClause& clause, std::int64_t least = 1) {
+        if (!clause.number || *clause.number < least)
+            fail("bad-schedule", clause.range, fmt::format("{} takes a number", clause.word),
+                 fmt::format("a whole number of at least {}", least));
+        return clause.number.value_or(least);
+    }
+    int small_of(const ScheduleClause& clause, std::int64_t least = 1) {
+        return small(number_of(clause, least), clause.range);
+    }
+    void check_no_number(const ScheduleClause& clause) {
+        if (clause.number)
+            fail("bad-schedule", clause.range, fmt::format("'{}' after {}", *clause.number, clause.word), "a comma");
+    }
+    std::vector<AxisId> axes_of(const ScheduleClause& clause) {
+        check_no_number(clause);
+        std::vector<AxisId> list;
+        for (const auto& name : clause.names) list.push_back(axis(name.text, name.range));
+        return list;
+    }
+    /// Nothing but the axis, the number and these words.
+    void check_rest(const ScheduleClause& clause, std::size_t first, std::initializer_list<std::string_view> words) {
+        for (std::size_t i = first; i < clause.names.size(); ++i)
+            if (!contains(words, clause.names[i].text))
+                fail("bad-schedule", clause.names[i].range,
+                     fmt::format("'{}' after {}", clause.names[i].text, clause.word), "a comma");
+    }
+
+    void read_atom(const ScheduleItem& item, std::size_t index, std::size_t count, KernelSchedule& s) {
+        s.atoms.resize(count);
+        Atom a;
+        a.by_hand = true;
+        for (const ScheduleClause& c : item.clauses) {
+            const auto has = [&](std::string_view word) {
+                return std::any_of(c.names.begin(), c.names.end(), [&](const auto& n) { return n.text == word; });
+            };
+            if (c.word == "vectors") {
+                a.vector_axis = axis_of(c), a.vectors = small_of(c);
+                a.across = has("across"), a.vector_inner = has("inner");
+                check_rest(c, 1, {"across", "inner"});
+            } else if (c.word == "rows") {
+                a.row_axis = axis_of(c), a.rows = small_of(c);
+                check_rest(c, 1, {});
+            } else if (c.word == "points") {
+                a.points = axes_of(c);
+            } else if (c.word == "over") {
+                a.reduced = axes_of(c);
+            } else if (c.word == "cut") {
+                a.cut_axis = axis_of(c), a.cut = number_of(c);
+                check_rest(c, 1, {});
+            } else if (c.word == "run") {
+                a.run = small_of(c, 0);
+                check_rest(c, 0, {});
+            } else if (c.word == "follows" || c.word == "scalar") {
+                a.follows |= c.word == "follows";
+                check_rest(c, 0, {});
+                check_no_number(c);
+            } else {
+                fail("bad-schedule", c.range, "an atom cannot be read here",
+                     "scalar, vectors, rows, points, over, cut, run or follows");
+            }
+        }
+        s.atoms[index] = std::move(a);
+    }
+
+    void read_slot(const ScheduleItem& item, std::size_t index, KernelSchedule& s) {
+        Slot slot;
+        for (const ScheduleClause& c : item.clauses) {
+            if (c.word == "position" || c.word == "ahead") {
+                (c.word == "ahead" ? slot.ahead : slot.position) = small_of(c, 0);
+                check_rest(c, 0, {});
+            } else if (c.word == "role") {
+                const std::vector<std::string> roles = names_of(s.roles);
+                const std::string name = c.names.empty() ? "" : c.names[0].text;
+                const auto role = std::find(roles.begin(), roles.end(), name);
+                if (role == roles.end())
+                    fail("unknown-role", c.range, fmt::format("the kernel has no role '{}'", name),
+                         roles.empty() ? "a line `role` before it" : "one of " + join(roles, ", "),
+                         did_you_mean(name, roles));
+                slot.role = static_cast<int>(role - roles.begin());
+                check_rest(c, 1, {});
+                check_no_number(c);
+            } else {
+                fail("bad-schedule", c.range, "a slot cannot be read here", "position, role or ahead");
+            }
+        }
+        s.slots[static_cast<int>(index)] = slot;
+    }
+
+    void read_place(const ScheduleItem& item, std::size_t index, const TileKernel& kernel, KernelSchedule& s) {
+        s.places.resize(kernel.variables.size());
+        Place p;
+        p.by_hand = true;
+        const ScheduleClause& first = item.clauses[0];
+        const auto holding = std::find(std::begin(holding_names), std::end(holding_names), first.word);
+        if (holding == std::end(holding_names))
+            return fail("bad-schedule", first.range, fmt::format("'{}' is no way to hold a variable", first.word),
+                        "buffer, panel, packed or view");
+        check_rest(first, 0, {});
+        check_no_number(first);
+        p.holding = static_cast<Holding>(holding - std::begin(holding_names));
+        for (std::size_t i = 1; i < item.clauses.size(); ++i) {
+            const ScheduleClause& c = item.clauses[i];
+            if (c.word == "stages") {
+                p.stages = small_of(c);
+                check_rest(c, 0, {});
+            } else if (c.word == "inner") {
+                p.innermost = dimension(c, kernel, kernel.variables[index]);
+            } else {
+                fail("bad-schedule", c.range, "a place cannot be read here", "inner or stages");
+            }
+        }
+        s.places[index] = p;
+    }
+
+    /// The dimension of the variable with the index that is written.
+    int dimension(const ScheduleClause& clause, const TileKernel& kernel, const Variable& variable) {
+        Diagnostics wrong;
+        const LogicalLine line = lex_line(clause.operand.source, clause.operand.begin, clause.operand.end, wrong);
+        if (!line.tokens.empty()) {
+            LineParser parser(clause.operand.source, line, wrong);
+            const AstNode node = parser.expression();
+            parser.finish();
+            const NameTable names{names_of(program_.diagram.axes), names_of(kernel.variables)};
+            const std::vector<Index> index = plain_indices({node}, names, wrong);
+            const auto found = std::find(variable.dims.begin(), variable.dims.end(), index[0]);
+            if (wrong.empty() && found != variable.dims.end()) return static_cast<int>(found - variable.dims.begin());
+        }
+        std::vector<std::string> dims;
+        for (const Index& dim : variable.dims) dims.push_back(to_string(dim, program_.diagram.names()));
+        fail("bad-schedule", clause.range, fmt::format("this is no dimension of {}", variable.name),
+             "one of its indices: " + join(dims, ", "));
+        return -1;
+    }
+
+    const TileProgram& program_;
+    std::vector<KernelSchedule> out_;
+    Diagnostics diagnostics_;
+};
+
+}  // namespace
+
+Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program) {
+    return ScheduleReader(program).run(items);
+}
+
+}  // namespace napkin

@@ -1,0 +1,238 @@
+// Schedules: what a `schedule` block says, an option such as --group, and a file as `napkin plan` prints it. One grammar for all:
+//   KIND [NAME] [=] [NUMBER | WORD]       group q = 192, stream x, threads 4, vector = none, form = auxiliary
+//   atom STATEMENT CLAUSE, CLAUSE, …      atom S vectors q 3 inner, rows x 4, over k
+//   place VARIABLE CLAUSE, CLAUSE, …      place K view, inner k
+//   slot STATEMENT CLAUSE, CLAUSE, …      slot load K position 0, role producer, ahead 1
+// A clause is a word, and after it names and a number: NAME … [NUMBER]; of `inner` it is an index.
+// A line `kernel NAME` says of which kernel the lines after it are. In a file a reason may follow a number or a word.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "support/ids.hpp"
+#include "support/limits.hpp"
+#include "support/text.hpp"
+#include "syntax/parse.hpp"
+#include "syntax/parser.hpp"
+
+namespace napkin {
+namespace {
+
+/// What follows the kind of a choice: an axis or another name with a number, and the like.
+enum class Operand { size, optional_size, named_number, number, word, clauses };
+struct ScheduleKind {
+    std::string_view name;
+    Operand operand;
+};
+constexpr std::array kinds{
+    ScheduleKind{"group", Operand::size},     ScheduleKind{"stream", Operand::optional_size},
+    ScheduleKind{"split", Operand::size},     ScheduleKind{"subloop", Operand::size},
+    ScheduleKind{"threads", Operand::number}, ScheduleKind{"role", Operand::named_number},
+    ScheduleKind{"vector", Operand::word},    ScheduleKind{"vectors", Operand::number},
+    ScheduleKind{"rows", Operand::number},    ScheduleKind{"form", Operand::word},
+    ScheduleKind{"atom", Operand::clauses},   ScheduleKind{"place", Operand::clauses},
+    ScheduleKind{"slot", Operand::clauses},
+};
+/// Lines of a printed plan that fix nothing.
+constexpr std::array<std::string_view, 5> figures{"plan", "transfers", "memory", "arena", "predicted"};
+
+/// The printed names of two fields have two words.
+void skip_printed_word(LineParser& parser) {
+    if (parser.is_word("panel") && parser.is_word("vectors", 1)) parser.next();
+}
+
+void number(LineParser& parser, ScheduleItem& item, bool optional, Diagnostics& diagnostics) {
+    const bool given = parser.accept("=");
+    const bool negative = parser.accept("-");
+    const Token& t = parser.peek();
+    if (t.kind != TokenKind::number) {
+        if (optional && !given && !negative) return;
+        return parser.fail(Code::bad_schedule, parser.range(t),
+                           t.kind == TokenKind::name ? fmt::format("'{}' is no number", t.text) : "the value is missing",
+                           "a whole number");
+    }
+    parser.next();
+    if (t.integer && (t.whole < 0 || t.whole > limits::max_size_product)) {
+        diagnostics.error(Code::bad_schedule_value, parser.range(t), fmt::format("{} is too large", t.text),
+                          fmt::format("at most {}", limits::max_size_product));
+    } else if (!t.integer) {
+        diagnostics.error(Code::bad_schedule_value, parser.range(t), fmt::format("{} is not a whole number", t.text),
+                          "a whole number");
+    } else {
+        item.value = negative ? -t.whole : t.whole;
+    }
+}
+
+void word(LineParser& parser, ScheduleItem& item) {
+    if (item.kind == "vector" && parser.is_word("axis") && (parser.is("-", 1) || parser.peek(1).kind == TokenKind::name))
+        parser.next();
+    parser.accept("=");
+    if (item.kind == "vector" && parser.accept("-"))
+        item.word = "none";
+    else
+        item.word = parser.name("a word").text;
+}
+
+/// The index of a dimension, which is read by who knows the variable.
+void skip_index(LineParser& parser) {
+    for (int depth = 0; !parser.at_end() && (depth > 0 || !parser.is(",")); parser.next()) {
+        depth += parser.is("(") || parser.is("[");
+        depth -= parser.is(")") || parser.is("]");
+    }
+}
+
+void names_and_number(LineParser& parser, ScheduleClause& clause) {
+    while (!parser.failed() && !parser.at_end() && !parser.is(",")) {
+        const Token& t = parser.peek();
+        if (t.kind == TokenKind::name)
+            clause.names.push_back({std::string(t.text), parser.range(t)});
+        else if (t.kind == TokenKind::number && t.integer && !clause.number)
+            clause.number = t.whole;
+        else
+            return parser.fail(Code::bad_schedule, parser.range(t), fmt::format("'{}' after {}", t.text, clause.word),
+                               "names, a whole number, or a comma");
+        parser.next();
+    }
+}
+
+void clauses(LineParser& parser, ScheduleItem& item) {
+    do {
+        ScheduleClause clause;
+        const std::uint32_t begin = parser.peek().begin;
+        clause.word = parser.name("a clause such as vectors or inner").text;
+        const std::uint32_t operand = parser.peek().begin;
+        item.kind == "place" && clause.word == "inner" ? skip_index(parser) : names_and_number(parser, clause);
+        clause.range = parser.range_from(begin);
+        clause.operand = {clause.range.source, std::min(operand, clause.range.end), clause.range.end};
+        item.clauses.push_back(std::move(clause));
+    } while (!parser.failed() && parser.accept(","));
+}
+
+/// What is meant: an axis, a variable, or a statement, which may be called `load K`.
+void name_of(LineParser& parser, ScheduleItem& item) {
+    constexpr std::array<std::string_view, 3> verbs{"load", "store", "init"};
+    item.axis = parser.name("a name").text;
+    const bool two_words = item.kind == "slot" && contains(verbs, item.axis) && parser.peek().kind == TokenKind::name &&
+                           parser.peek(1).kind == TokenKind::name;
+    if (two_words) item.axis += " " + parser.name("a variable").text;
+}
+
+ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagnostics& diagnostics) {
+    ScheduleItem item;
+    item.kernel = kernel;
+    const std::uint32_t begin = parser.peek().begin;
+    skip_printed_word(parser);
+    const AstWord kind = parser.name("a kind of choice such as group or stream");
+    if (parser.failed()) return item;
+    item.kind = kind.text;
+    const auto found = std::find_if(kinds.begin(), kinds.end(),
+                                    [&](const ScheduleKind& k) { return k.name == kind.text; });
+    if (found == kinds.end()) {
+        std::vector<std::string> names;
+        for (const ScheduleKind& k : kinds) names.emplace_back(k.name);
+        parser.fail(Code::unknown_choice, kind.range, fmt::format("there is no choice '{}'", kind.text),
+                    "one of " + join(names, ", "), did_you_mean(kind.text, names));
+        return item;
+    }
+    const bool sized = found->operand == Operand::size || found->operand == Operand::optional_size;
+    const bool named = sized || found->operand == Operand::named_number;
+    if ((named || found->operand == Operand::clauses) && parser.peek().kind == TokenKind::name) name_of(parser, item);
+    item.range = parser.range_from(begin);
+    if (named && item.axis.empty() && !parser.failed()) {
+        parser.fail(Code::bad_schedule, item.range, fmt::format("{} of which {}?", item.kind, sized ? "axis" : "name"),
+                    fmt::format("{} and {}: {} {}", item.kind, sized ? "an axis" : "a name", item.kind,
+                                sized ? "q = 128" : "producer = 1"));
+        return item;
+    }
+    switch (found->operand) {
+        case Operand::size:
+        case Operand::optional_size:
+        case Operand::named_number:
+        case Operand::number: number(parser, item, found->operand == Operand::optional_size, diagnostics); break;
+        case Operand::word: word(parser, item); break;
+        case Operand::clauses: clauses(parser, item); break;
+    }
+    item.range = parser.range_from(begin);
+    if (!parser.failed() && item.value && *item.value < 1)
+        diagnostics.error(Code::bad_schedule_value, item.range, fmt::format("{} cannot be {}", item.kind, *item.value),
+                          "at least 1");
+    return item;
+}
+
+void add(ScheduleItem item, LineParser& parser, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
+    const bool again = std::any_of(out.begin(), out.end(), [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
+    if (out.size() >= limits::max_equations)
+        parser.fail(Code::bad_schedule, item.range, "too many choices", fmt::format("at most {}", limits::max_equations));
+    else if (again)
+        diagnostics.error(Code::duplicate_schedule, item.range,
+                          fmt::format("{}{}{} is fixed twice", item.kind, item.axis.empty() ? "" : " ", item.axis),
+                          "one choice of a kind");
+    else
+        out.push_back(std::move(item));
+}
+
+}  // namespace
+
+void parse_schedule_line(LineParser& parser, std::string& kernel, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
+    if (parser.accept_word("kernel")) {
+        kernel = parser.name("the name of a kernel").text;
+        return parser.finish();
+    }
+    do {
+        if (parser.at_end()) break;
+        ScheduleItem item = schedule_item(parser, kernel, diagnostics);
+        if (!parser.good()) return;
+        add(std::move(item), parser, out, diagnostics);
+    } while (parser.accept(","));
+    if (!parser.failed() && !parser.at_end()) {
+        parser.fail(Code::bad_schedule, parser.range(parser.peek()),
+                    fmt::format("'{}' after a choice", parser.peek().text), "kind axis = value, as in group q = 192");
+    }
+}
+
+std::vector<ScheduleItem> parse_schedule(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
+    std::vector<ScheduleItem> items;
+    std::string kernel;
+    for (const LogicalLine& line : lex(source, diagnostics)) {
+        LineParser parser(source, line, diagnostics);
+        parse_schedule_line(parser, kernel, items, diagnostics);
+    }
+    return items;
+}
+
+Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<const Source>& source) {
+    std::vector<ScheduleItem> items;
+    std::vector<Diagnostic> errors;
+    std::string kernel;
+    for (std::size_t begin = 0, end = 0; begin < source->text.size(); begin = end + 1) {
+        end = std::min(source->text.find('\n', begin), source->text.size());
+        Diagnostics lexical, diagnostics;
+        const LogicalLine line = lex_line(source, begin, end, lexical);
+        if (line.tokens.empty() || errors.size() >= limits::max_errors) continue;
+        LineParser parser(source, line, diagnostics);
+        if (contains(figures, parser.peek().text)) continue;
+        const bool is_head = parser.accept_word("kernel");
+        ScheduleItem item;
+        if (is_head)
+            kernel = parser.name("the name of a kernel").text, parser.finish();
+        else
+            item = schedule_item(parser, kernel, diagnostics);
+        std::size_t read = item.clauses.empty() ? parser.peek().begin : end;
+        if (item.kind == "form")
+            parser.fail(Code::bad_schedule, item.range, "a form is chosen before there are kernels to schedule",
+                        "--form, or a line of the text's own schedule");
+        if (diagnostics.empty() && !is_head) add(std::move(item), parser, items, diagnostics);
+        std::vector<Diagnostic> of_line = diagnostics.take();
+        // What cannot be read as tokens counts as far as the line was read: a reason is no text of the language.
+        if (!of_line.empty()) read = of_line[0].range.end;
+        std::vector<Diagnostic> of_tokens = lexical.take();
+        std::erase_if(of_tokens, [&](const Diagnostic& d) { return d.range.begin >= read; });
+        if (!of_tokens.empty()) of_line = std::move(of_tokens);
+        errors.insert(errors.end(), of_line.begin(), of_line.end());
+    }
+    if (!errors.empty()) return errors;
+    return items;
+}
+
+}  // namespace napkin
