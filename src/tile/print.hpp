@@ -18,19 +18,12 @@
 //
 // A reduction is written `op over axes: body`; a carry stands before it, joined by the reduction's own operator.
 #include <string>
-#include <string_view>
 
-#include "support/result.hpp"
 #include "tile/sizes.hpp"
 
 namespace napkin {
 
-/// Deterministic; read back by parse_tile.
+/// Deterministic; tests/support/parse_tile.hpp reads it back.
 std::string to_string(const SizedProgram& program);
-
-/// Reads what to_string printed. Only the sizes, groups, variables and statements are read; line numbers and the table's derived
-/// columns are not. Arrays and axes are those of derived.diagram.
-/// Errors: the first of those of the language's grammar; unknown-axis, unknown-array (nearest name).
-Result<SizedProgram> parse_tile(std::string_view text, const Derived& derived);
 
 }  // namespace napkin

@@ -15,6 +15,7 @@
 #include "derive/replay.hpp"
 #include "derive/verify.hpp"
 #include "support/ids.hpp"
+#include "support/parse_tile.hpp"
 #include "support/random_diagram.hpp"
 #include "support/saturate.hpp"
 #include "syntax/print.hpp"

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "support/parse_tile.hpp"
 #include "unit/tile_examples.hpp"
 
 namespace napkin::tile_examples {

@@ -1,3 +1,5 @@
+#include "support/parse_tile.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include "syntax/builtins.hpp"
 #include "syntax/parser.hpp"
 #include "syntax/plain_expression.hpp"
-#include "tile/print.hpp"
 
 namespace napkin {
 namespace {
