@@ -55,7 +55,7 @@ std::optional<std::vector<std::int64_t>> from_to(std::int64_t low, std::int64_t 
     return sizes;
 }
 
-bool is_name(std::string_view text) {
+bool is_axis_name(std::string_view text) {
     return !text.empty() && !(text[0] >= '0' && text[0] <= '9') && text.find_first_of(" \t,.:*") == std::string_view::npos;
 }
 
@@ -66,7 +66,7 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
     std::string_view rest = text;
     for (std::size_t sign = rest.find('='); sign != std::string_view::npos; sign = rest.find('=')) {
         const std::string axis(rest.substr(0, sign));
-        if (!is_name(axis))
+        if (!is_axis_name(axis))
             return bad_sweep(text, axis.empty() ? "an axis is missing" : fmt::format("{} is no axis", axis));
         if (contains(out.axes, axis)) return bad_sweep(text, fmt::format("{} stands there twice", axis));
         out.axes.push_back(axis);

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "algebra/parse_size.hpp"
+#include "study/parse_size.hpp"
 #include "study/reproduction_value.hpp"
 #include "support/text.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "algebra/parse_size.hpp"
 #include "machine/figure_reader.hpp"
+#include "study/parse_size.hpp"
 #include "study/reproduction.hpp"
 #include "study/reproduction_value.hpp"
 

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
-#include "algebra/parse_size.hpp"
-#include "support/limits.hpp"
+#include "study/arithmetic.hpp"
+#include "study/parse_size.hpp"
 #include "support/result.hpp"
 #include "support/source.hpp"
 #include "support/text.hpp"
@@ -106,212 +105,159 @@ private:
     ValueError missing_;
 };
 
-// ---- what is computed with: numbers, or formulas ----------------------------------------------------------------------------
+/// Paths become names p0, p1, …
+struct Paths {
+    struct Path {
+        std::string_view text;
+        std::size_t at = 0;
+    };
+    Reworded words;
+    std::vector<Path> paths;
 
-double number_literal(std::string_view text, std::size_t at) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-        bad(at, text.size(), fmt::format("'{}' is no number", text));
-    return value;
-}
+    explicit Paths(std::string_view text) {
+        for (std::size_t at = 0; at < text.size();) {
+            std::size_t end = at + 1;
+            std::string piece(1, text[at] == '\n' ? ' ' : text[at]);
+            if (text[at] == '#') throw ArithmeticError{at, 1, "'#' has no meaning here", "", ""};
+            const bool begins = is_letter(text[at]) && (at == 0 || !(is_letter(text[at - 1]) || is_digit(text[at - 1])));
+            if (const std::size_t stop = std::min(text.find_first_of(" \n()", at), text.size());
+                begins && text.substr(at, stop - at).find('/') != std::string_view::npos) {
+                piece = fmt::format("p{}", paths.size());
+                paths.push_back({text.substr(at, stop - at), at});
+                end = stop;
+            }
+            words.add(piece, at, end);
+            at = end;
+        }
+    }
+
+    /// The path that the name stands for.
+    [[nodiscard]] const Path& of(const AstName& name, const SourceRange& range) const {
+        for (std::size_t i = 0; i < paths.size(); ++i)
+            if (name.name == fmt::format("p{}", i) && paths[i].at == words.begin(range)) return paths[i];
+        bad_arithmetic(words, range, fmt::format("'{}' is no path", name.name), "a result's name, /, and keys");
+    }
+
+    [[nodiscard]] std::vector<const json*> find(const Path& path, const Results& results) const {
+        const std::string name(path.text.substr(0, path.text.find('/')));
+        const auto result = results.find(name);
+        if (result == results.end()) bad(path.at, name.size(), fmt::format("there is no result '{}'", name));
+        return Finder(path.text, path.at).run(result->second);
+    }
+
+    [[nodiscard]] const AstNode& argument_of_count(const AstCall& n, const SourceRange& range) const {
+        if (n.name.text == "count" && n.arguments.size() == 1 && std::holds_alternative<AstName>(n.arguments[0].v))
+            return n.arguments[0];
+        bad_arithmetic(words, range, fmt::format("{} is no function of a path", n.name.text), "count(PATH)");
+    }
+    [[nodiscard]] std::int64_t count(const AstCall& n, const SourceRange& range, const Results& results) const {
+        const AstNode& argument = argument_of_count(n, range);
+        const auto found = find(of(std::get<AstName>(argument.v), argument.range), results);
+        const bool is_list = found.size() == 1 && found[0]->is_structured();
+        return static_cast<std::int64_t>(is_list ? found[0]->size() : found.size());
+    }
+};
+
+// ---- what is computed with: numbers, or formulas ----------------------------------------------------------------------------
 
 struct Numbers {
     using Value = double;
-    static Value literal(std::string_view text, std::size_t at) { return number_literal(text, at); }
-    static Value of(const json& value, std::string_view path, std::size_t at) {
-        if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-        if (!value.is_number())
-            bad(at, path.size(),
-                fmt::format("{} is {}", path, value.is_string() ? "the text " + value.dump() : "no number"), "a number");
-        return value.get<double>();
+    const Paths& paths;
+    const Results& results;
+
+    static double number(const AstNumber& n, const SourceRange&) { return n.value; }
+    [[nodiscard]] double name(const AstName& n, const SourceRange& range) const {
+        const Paths::Path& path = paths.of(n, range);
+        double sum = 0;
+        for (const json* value : paths.find(path, results)) {
+            if (!value->is_boolean() && !value->is_number())
+                bad(path.at, path.text.size(),
+                    fmt::format("{} is {}", path.text, value->is_string() ? "the text " + value->dump() : "no number"),
+                    "a number");
+            sum += value->is_boolean() ? (value->get<bool>() ? 1 : 0) : value->get<double>();
+        }
+        return sum;
     }
-    static Value quotient(Value a, Value b, std::size_t at) {
-        if (b == 0) bad(at, 1, "division by zero");
+    [[nodiscard]] double call(const AstCall& n, const SourceRange& range) const {
+        return static_cast<double>(paths.count(n, range, results));
+    }
+    [[nodiscard]] double quotient(double a, double b, const AstNode& divisor) const {
+        if (b == 0) bad_arithmetic(paths.words, divisor.range, "division by zero");
         return a / b;
     }
-    static Value power(Value a, Value b, std::size_t) { return std::pow(a, b); }
-    static Value negative(Value a) { return -a; }
+    static double power(double a, double b, const AstNode&) { return std::pow(a, b); }
 };
 
-struct Formulas {
-    using Value = Size;
-    SymbolTable& symbols;
+struct Formulas : SizeArithmetic {
+    const Paths& paths;
+    const Results& results;
 
-    static Value literal(std::string_view text, std::size_t at) {
-        const double value = number_literal(text, at);
-        if (value != std::floor(value) || value > 0x1p53) bad(at, text.size(), "a formula's numbers are whole");
-        return {static_cast<std::int64_t>(value)};
+    [[nodiscard]] Size name(const AstName& n, const SourceRange& range) const {
+        const Paths::Path& path = paths.of(n, range);
+        Size sum;
+        for (const json* value : paths.find(path, results)) {
+            if (value->is_number()) {
+                sum += number({value->get<double>(), false}, range);
+                continue;
+            }
+            const auto parsed = parse_size(value->is_string() ? value->get<std::string>() : "", symbols);
+            const auto* size = std::get_if<Size>(&parsed);
+            if (!size)
+                bad(path.at, path.text.size(), fmt::format("{} is no formula: {}", path.text, value->dump()),
+                    "a size expression");
+            sum += *size;
+        }
+        return sum;
     }
-    [[nodiscard]] Value of(const json& value, std::string_view path, std::size_t at) const {
-        if (value.is_number()) return literal(fmt::format("{:.17g}", value.get<double>()), at);
-        const auto parsed = parse_size(value.is_string() ? value.get<std::string>() : "", symbols);
-        if (const auto* size = std::get_if<Size>(&parsed)) return *size;
-        bad(at, path.size(), fmt::format("{} is no formula: {}", path, value.dump()), "a size expression");
-    }
-    [[nodiscard]] Value quotient(const Value& a, const Value& b, std::size_t at) const {
-        if (b.terms().size() != 1) bad(at, 1, "division by " + to_string(b, symbols.names()), "one term to divide by");
-        return a / b;
-    }
-    static Value power(const Value& a, const Value& b, std::size_t at) {
-        const auto exponent = b.as_constant();
-        const auto raised = exponent ? a.pow(*exponent) : std::nullopt;
-        if (!raised) bad(at, 1, "a power that is no size expression");
-        return *raised;
-    }
-    static Value negative(const Value& a) { return Size(-1) * a; }
+    [[nodiscard]] Size call(const AstCall& n, const SourceRange& range) const { return paths.count(n, range, results); }
 };
 
-// ---- expressions -----------------------------------------------------------------------------------------------------------
-
-/// Recursive descent; with `names` it only collects the results that are named.
-template <class Domain>
-class Evaluation {
-public:
-    using Value = typename Domain::Value;
-    Evaluation(std::string_view text, const Results* results, std::vector<ResultName>* names, Domain domain)
-        : text_(text), results_(results), names_(names), domain_(domain) {}
-
-    Value run() {
-        Value value = sum();
-        blanks();
-        if (at_ < text_.size())
-            bad(at_, 1, fmt::format("'{}' is left over", text_.substr(at_)), "an operator or the end");
-        return value;
+/// Nothing is computed: names and calls are looked at.
+struct Looks {
+    using Value = double;
+    const Paths& paths;
+    static double number(const AstNumber& n, const SourceRange&) { return n.value; }
+    [[nodiscard]] double name(const AstName& n, const SourceRange& range) const {
+        static_cast<void>(paths.of(n, range));
+        return 0;
     }
-
-private:
-    void blanks() {
-        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    [[nodiscard]] double call(const AstCall& n, const SourceRange& range) const {
+        const AstNode& argument = paths.argument_of_count(n, range);
+        return name(std::get<AstName>(argument.v), argument.range);
     }
-    bool take(char c) {
-        blanks();
-        if (at_ >= text_.size() || text_[at_] != c) return false;
-        ++at_;
-        return true;
-    }
-
-    Value sum() {
-        if (++depth_ > limits::max_nesting) bad(at_, 1, "too many parentheses inside each other");
-        Value value = product();
-        while (true) {
-            if (take('+'))
-                value = value + product();
-            else if (take('-'))
-                value = value - product();
-            else
-                break;
-        }
-        --depth_;
-        return value;
-    }
-
-    Value product() {
-        Value value = signed_power();
-        while (true) {
-            const std::size_t at = at_;
-            if (take('*'))
-                value = value * signed_power();
-            else if (take('/'))
-                value = quotient(value, signed_power(), at);
-            else
-                return value;
-        }
-    }
-
-    Value signed_power() {
-        if (take('-')) return domain_.negative(signed_power());
-        Value base = atom();
-        const std::size_t at = at_;
-        if (!take('^')) return base;
-        if (++depth_ > limits::max_nesting) bad(at_, 1, "too many powers inside each other");
-        const Value exponent = signed_power();
-        --depth_;
-        return names_ ? base : domain_.power(base, exponent, at);
-    }
-
-    Value quotient(const Value& a, const Value& b, std::size_t at) { return names_ ? a : domain_.quotient(a, b, at); }
-
-    Value atom() {
-        blanks();
-        const std::size_t at = at_;
-        if (take('(')) {
-            Value value = sum();
-            if (!take(')')) bad(at, 1, "this parenthesis is not closed", ")");
-            return value;
-        }
-        if (at < text_.size() && (is_digit(text_[at]) || text_[at] == '.')) {
-            while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.' || text_[at_] == 'e' ||
-                                          ((text_[at_] == '-' || text_[at_] == '+') && text_[at_ - 1] == 'e')))
-                ++at_;
-            return domain_.literal(text_.substr(at, at_ - at), at);
-        }
-        if (at >= text_.size() || !is_letter(text_[at])) bad(at, 1, "a value is missing", "a number, a path or (");
-        const std::string_view path = path_here();
-        if (path == "count") return counted(at);
-        const auto found = find(path, at);
-        Value value = domain_.literal("0", at);
-        for (const json* part : found) value = value + domain_.of(*part, path, at);
-        return value;
-    }
-
-    std::string_view path_here() {
-        const std::size_t begin = at_;
-        while (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != '\n' && text_[at_] != '(' && text_[at_] != ')')
-            ++at_;
-        return text_.substr(begin, at_ - begin);
-    }
-
-    Value counted(std::size_t at) {
-        if (!take('(')) bad(at, 5, "count has no argument", "count(PATH)");
-        blanks();
-        const std::size_t path_at = at_;
-        const auto found = find(path_here(), path_at);
-        if (!take(')')) bad(at, 5, "count takes one path", "count(PATH)");
-        std::size_t number = found.size();
-        if (number == 1 && found[0]->is_structured()) number = found[0]->size();
-        return domain_.literal(std::to_string(number), at);
-    }
-
-    std::vector<const json*> find(std::string_view path, std::size_t at) {
-        const std::string name(path.substr(0, path.find('/')));
-        if (name.size() == path.size())
-            bad(at, std::max<std::size_t>(1, path.size()), fmt::format("'{}' is no path", path),
-                "a result's name, /, and keys");
-        if (names_) {
-            names_->push_back({name, at});
-            return {};
-        }
-        const auto result = results_->find(name);
-        if (result == results_->end()) bad(at, name.size(), fmt::format("there is no result '{}'", name));
-        return Finder(path, at).run(result->second);
-    }
-
-    std::string_view text_;
-    const Results* results_;
-    std::vector<ResultName>* names_;
-    Domain domain_;
-    std::size_t at_ = 0;
-    int depth_ = 0;
+    static double quotient(double, double, const AstNode&) { return 0; }
+    static double power(double, double, const AstNode&) { return 0; }
 };
+
+ValueError as_value_error(const ArithmeticError& e) {
+    return {e.at, e.length, "bad-expression", e.message, e.expected, e.hint};
+}
 
 }  // namespace
 
 std::variant<double, ValueError> number_of(std::string_view expression, const Results& results) {
     try {
-        const double value = Evaluation<Numbers>(expression, &results, nullptr, {}).run();
+        const Paths paths(expression);
+        Numbers numbers{paths, results};
+        const double value = evaluate_arithmetic(paths.words, paths.words.parse(), numbers);
         if (!std::isfinite(value)) bad(0, expression.size(), "the value is not finite");
         return value;
     } catch (const ValueError& error) {
         return error;
+    } catch (const ArithmeticError& error) {
+        return as_value_error(error);
     }
 }
 
 std::variant<Size, ValueError> formula_of(std::string_view expression, const Results& results, SymbolTable& symbols) {
     try {
-        return Evaluation<Formulas>(expression, &results, nullptr, {symbols}).run();
+        const Paths paths(expression);
+        Formulas formulas{{paths.words, symbols}, paths, results};
+        return evaluate_arithmetic(paths.words, paths.words.parse(), formulas);
     } catch (const ValueError& error) {
         return error;
+    } catch (const ArithmeticError& error) {
+        return as_value_error(error);
     } catch (const InternalError&) {
         // The algebra says that coefficients pass 64 bits; here they are the file's.
         return ValueError{0, expression.size(), "bad-expression", "numbers past 64 bits", "", ""};
@@ -320,11 +266,15 @@ std::variant<Size, ValueError> formula_of(std::string_view expression, const Res
 
 std::variant<std::vector<ResultName>, ValueError> names_in(std::string_view expression) {
     try {
+        const Paths paths(expression);
+        Looks looks{paths};
+        (void)evaluate_arithmetic(paths.words, paths.words.parse(), looks);
         std::vector<ResultName> names;
-        (void)Evaluation<Numbers>(expression, nullptr, &names, {}).run();
+        for (const Paths::Path& path : paths.paths)
+            names.push_back({std::string(path.text.substr(0, path.text.find('/'))), path.at});
         return names;
-    } catch (const ValueError& error) {
-        return error;
+    } catch (const ArithmeticError& error) {
+        return as_value_error(error);
     }
 }
 

@@ -1,5 +1,5 @@
 // Formulas read: what sizes print reads back, in both forms; people's own spellings; what is no formula is pointed at.
-#include "algebra/parse_size.hpp"
+#include "study/parse_size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -61,10 +61,12 @@ TEST(ParseSize, SaysWhereItStopsBeingAFormula) {
     EXPECT_EQ(at(""), 0U);
     EXPECT_EQ(at("a +"), 3U);
     EXPECT_EQ(at("a b"), 2U);
-    EXPECT_EQ(at("(a"), 2U);
-    EXPECT_EQ(at("a/(b + c)"), 2U);
+    EXPECT_EQ(at("(a"), 0U);
+    EXPECT_EQ(at("a/(b + c)"), 3U);
     EXPECT_EQ(at("a/0"), 2U);
-    EXPECT_EQ(at("(a + b)^-1"), 7U);
+    EXPECT_EQ(at("(a + b)^-1"), 8U);
+    EXPECT_EQ(at("a²^3"), 1U);
+    EXPECT_EQ(at("a # b"), 2U);
     EXPECT_EQ(at("a^x"), 2U);
     EXPECT_EQ(at("9223372036854775808"), 0U);
     EXPECT_LT(at("9223372036854775807*9*a"), 999U);

@@ -60,7 +60,7 @@ TEST(ReproductionValue, FormulasAddUp) {
 
 TEST(ReproductionValue, MistakesArePointedAt) {
     EXPECT_EQ(error("1 +").at, 3U);
-    EXPECT_EQ(error("(1").message, "this parenthesis is not closed");
+    EXPECT_EQ(error("(1").message, "'(' is never closed");
     EXPECT_EQ(error("1 / (2 - 2)").message, "division by zero");
     EXPECT_EQ(error("total").code, "bad-expression");
     EXPECT_EQ(error("2 * m/totl/bytes").at, 4U);

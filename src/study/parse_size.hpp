@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "algebra/size.hpp"
+#include "syntax/ast.hpp"
 
 namespace napkin {
 
@@ -21,5 +22,16 @@ struct SizeSyntaxError {
 /// Sums, products (`·` or `*`), quotients by one term, powers with rational exponents (`^2`, `^-1`, `^(-1/2)`, `²`, `⁻¹`) and parentheses;
 /// `−` and `-` alike. Symbols begin with a letter and go on with letters, digits, `_` and `'`. Numbers are whole; 1/2 is a quotient.
 std::variant<Size, SizeSyntaxError> parse_size(std::string_view text, SymbolTable& symbols);
+
+class Reworded;
+/// Size expressions as a domain of arithmetic.hpp; names are another's matter.
+struct SizeArithmetic {
+    using Value = Size;
+    const Reworded& text;
+    SymbolTable& symbols;
+    [[nodiscard]] Size number(const AstNumber& n, const SourceRange& range) const;
+    [[nodiscard]] Size quotient(const Size& a, const Size& b, const AstNode& divisor) const;
+    [[nodiscard]] Size power(const Size& a, const Size& b, const AstNode& exponent) const;
+};
 
 }  // namespace napkin
