@@ -20,6 +20,16 @@ bool initialises(const Loop& loop, ArrayId state) {
     return std::any_of(loop.init.begin(), loop.init.end(), [&](const auto& known) { return known.first == state; });
 }
 
+/// All that the kernel computes.
+std::vector<ArrayId> targets_of(const Kernel& kernel) {
+    std::vector<ArrayId> out;
+    for (const Stage& stage : kernel.stages) {
+        const auto* loop = std::get_if<Loop>(&stage);
+        for (const Statement& s : loop ? loop->body : std::get<Block>(stage).statements) out.push_back(s.target);
+    }
+    return out;
+}
+
 /// Makes the kernels that stand in one kernel's place.
 class Parting {
 public:
@@ -67,10 +77,12 @@ private:
         for (const AxisId a : k_.group_axes)
             if (!contains(k_.recompute_axes, a) && !contains(array.axes, a)) axes.push_back(a);
         axes.insert(axes.end(), array.axes.begin(), array.axes.end());
-        const bool is_double = std::any_of(k_.inputs.begin(), k_.inputs.end(),
-                                           [&](ArrayId id) { return d_.array(id).type == DType::f64; }) ||
+        // What is accumulated keeps its precision on the way through memory: the kernel computes all of it in double where anything is.
+        const auto any_double = [&](const std::vector<ArrayId>& arrays) {
+            return std::any_of(arrays.begin(), arrays.end(), [&](ArrayId id) { return d_.array(id).type == DType::f64; });
+        };
+        const bool is_double = any_double(k_.inputs) || any_double(k_.outputs) || any_double(targets_of(k_)) ||
                                array.type == DType::f64;
-        // What is accumulated keeps its precision on the way through memory.
         const DType type = !is_float(array.type) ? array.type : is_double ? DType::f64 : DType::f32;
         return found->second = add_array(d_, array.name + "_part", axes, type, ArrayRole::temporary);
     }
