@@ -126,8 +126,9 @@ struct Machine {
     friend bool operator==(const Machine&, const Machine&) = default;
 
     [[nodiscard]] std::int64_t num_cores() const { return static_cast<std::int64_t>(cores.value); }
-    /// Values of the type in one vector.
+    /// Values of the type in one vector; a GPU's warp has one in every thread.
     [[nodiscard]] std::int64_t lanes(DType type) const {
+        if (kind == MachineKind::gpu) return threads ? static_cast<std::int64_t>(threads->warp_threads.value) : 1;
         return static_cast<std::int64_t>(vector_bits.value) / (8 * bytes(type));
     }
 };

@@ -117,6 +117,17 @@ private:
         return (n + blocks - 1) / blocks;
     }
 
+    /// The most rows with which every warp of the block still has a register block.
+    [[nodiscard]] std::int64_t rows_for_all_warps(const Atom& atom) const {
+        std::int64_t blocks = tile(atom.row_axis);
+        for (const AxisId a : targets_)
+            if (a != atom.row_axis)
+                blocks *= !atom.across && a == atom.vector_axis
+                              ? (tile(a) + kernel_.lanes * atom.vectors - 1) / (kernel_.lanes * atom.vectors)
+                              : tile(a);
+        return std::max<std::int64_t>(1, blocks / kernel_.schedule.warps.value);
+    }
+
     /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide latency.
     void choose_rows(Atom& atom) const {
         if (!compute_.reduce) return;
@@ -141,6 +152,7 @@ private:
         std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
         rows = std::max<std::int64_t>(rows, 1);
+        if (kernel_.in_blocks()) rows = std::min(rows, rows_for_all_warps(atom));
         rows = fitting_rows(atom.row_axis, rows);
         while (!takes_blocks(atom.row_axis, rows)) --rows;
         atom.rows = static_cast<int>(rows);
@@ -210,11 +222,12 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit);
     choose_orders(out);
     choose_atoms(out);
-    form_runs(out);
-    join_reductions(out);
+    // Warps share each statement as a whole: panels would leave most of them without work.
+    if (!out.in_blocks()) form_runs(out), join_reductions(out);
     apply_atoms(out);
     choose_places(out);
     apply_places(out);
+    if (out.in_blocks()) synchronize(out);
     return out;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plan/axes.hpp"
+#include "plan/blocks.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/complete.hpp"
 #include "plan/parts.hpp"
@@ -76,6 +77,10 @@ public:
         : program_(program), index_(kernel), model_(model), hand_(hand), options_(options), given_(std::move(given)) {
         unit_ = {static_cast<int>(model.machine().vector_bits.value) / 8,
                  static_cast<int>(model.machine().vector_registers.value)};
+        if (model.machine().kind == MachineKind::gpu) {
+            unit_.warp_threads = static_cast<int>(model.lanes());
+            unit_.block_bytes = static_cast<std::int64_t>(model.machine().threads->block_bytes.value);
+        }
         budget_ = options.quick ? most_simulated / 4 : most_simulated;
         threads_ = hand.threads ? *hand.threads->value : model.machine().num_cores();
     }
@@ -151,6 +156,7 @@ private:
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
         s.threads = {threads_, "", hand_.threads.has_value()};
+        s.warps = options_.warps;
         s.split.value = num_parts();
         s.roles = given_.roles, s.slots = given_.slots;
         for (const CoreLoop& loop : model_.live().loops)
@@ -667,6 +673,8 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
 
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    if (machine.kind == MachineKind::gpu && options.warps.value == 0)
+        return choose_blocks(derived, extents, machine, by_hand, options);
     internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
     std::vector<ScheduleItem> items = schedule_of(derived);
     items.insert(items.end(), by_hand.begin(), by_hand.end());

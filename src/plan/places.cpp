@@ -48,10 +48,12 @@ bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
 /// whose rows lie on many pages, and one whose last part lies past the array's end, where the buffer that
 /// stands in for it, with the memory's strides, would be much larger.
 bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
-    constexpr std::int64_t often = 4;
+    // What a warp of a block reads another may read as well: then it is copied once for all of them, neighbours by neighbours.
+    const std::int64_t often = kernel.in_blocks() ? 2 : 4;
     const AxisId axis = kernel.schedule.vector_axis;
     const bool is_strip = axis >= 0 && carries(kernel.variable(id), axis);
-    if ((is_strip || lies_on_many_pages(kernel, id)) && reads_of_value(kernel, id, often) >= often) return false;
+    if ((is_strip || kernel.in_blocks() || lies_on_many_pages(kernel, id)) && reads_of_value(kernel, id, often) >= often)
+        return false;
     Place& place = kernel.schedule.places[static_cast<std::size_t>(id)];
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);
@@ -71,7 +73,7 @@ void choose_places(ScheduledKernel& kernel) {
         if (place.by_hand) continue;
         if (may_be_view(kernel, id) && is_better_in_place(kernel, id))
             place.holding = Holding::view;
-        else if (may_be_packed(kernel, id))
+        else if (!kernel.in_blocks() && may_be_packed(kernel, id))
             place.holding = Holding::packed;
         else
             place.holding = kernel.schedule.vector_axis >= 0 && local[v] ? Holding::panel : Holding::buffer;

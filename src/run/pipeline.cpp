@@ -8,6 +8,7 @@
 #include "derive/verify.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
+#include "emit/cuda/emit.hpp"
 #include "machine/processor.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
@@ -40,7 +41,7 @@ std::string shown(const Diagram& diagram) { return print(diagram); }
 std::string shown(const Derived& derived) { return print(derived.diagram); }
 std::string shown(const Plan& plan) { return to_string(plan); }
 std::string shown(const SizedProgram& program) { return to_string(program); }
-std::string shown(const cpu::CpuSource& source) { return cpu::complete(source); }
+std::string shown(const KernelSource& source) { return complete(source); }
 std::string shown(const Machine& machine) { return to_toml(machine); }
 template <class T>
 std::string shown(const T&) {
@@ -111,18 +112,56 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
     return diagram;
 }
 
-/// Kernels are planned and emitted for CPUs; of a GPU there is the model.
 Result<Plan> plan_for(const Compilation& c, const PipelineOptions& options) {
     PlanOptions plan;
     plan.file = options.schedule_file;
-    if (c.machine.kind == MachineKind::cpu) return choose_plan(c.derived, c.extents, c.machine, {}, plan);
+    return choose_plan(c.derived, c.extents, c.machine, {}, plan);
+}
+
+/// The machine's description begins with the name that the driver has for the device.
+bool is_described_by(const gpu::DeviceInfo& device, const Machine& machine) {
+    return machine.description.starts_with(device.name + " ");
+}
+
+KernelSource emitted(const Compilation& c) {
+    if (c.machine.kind == MachineKind::gpu) return cuda::emit(c.plan.program());
+    return cpu::emit(c.plan.program());
+}
+
+/// "gpu" is the built-in machine that describes the GPU at hand.
+Result<Machine> machine_named(const std::string& name) {
+    if (name != "gpu") return load_machine(name.empty() ? "host" : name);
+    const auto device = gpu::device();
+    if (!device) return device.errors();
+    std::string known;
+    for (const std::string& candidate : machine_names()) {
+        auto machine = load_machine(candidate);
+        if (!machine || machine->kind != MachineKind::gpu) continue;
+        if (is_described_by(*device, *machine)) return machine;
+        known += (known.empty() ? "" : ", ") + candidate;
+    }
     Diagnostic d;
-    d.code = "no-emitter";
-    d.message = fmt::format("{} is a GPU, and kernels are planned, emitted and run for CPUs", c.machine.name);
-    d.expected = "a machine of kind cpu, or no --machine for this computer";
-    d.hint = fmt::format("'napkin cost --machine {}' says what it costs there", c.machine.name);
+    d.code = "unknown-machine";
+    d.message = fmt::format("the GPU at hand is {}, which no machine's file describes", device->name);
+    d.expected = "one of " + known;
+    d.hint = "--machine FILE.toml takes a description of your own";
     d.exit_code = ExitCode::machine_lacks;
     return d;
+}
+
+Result<std::shared_ptr<gpu::GpuKernel>> loaded_on_gpu(const Compilation& c) {
+    const auto device = gpu::device();
+    if (!device) return device.errors();
+    if (!is_described_by(*device, c.machine)) {
+        Diagnostic d;
+        d.code = "other-gpu";
+        d.message = fmt::format("the kernel is planned for {}, and the GPU at hand is {}", c.machine.description,
+                                device->name);
+        d.expected = "--machine gpu, which is the one at hand";
+        d.exit_code = ExitCode::machine_lacks;
+        return d;
+    }
+    return gpu::GpuKernel::load(c.program, std::get<cuda::CudaSource>(c.code));
 }
 
 /// Runs one pass: times it, keeps its result or its errors, verifies, prints. True when the next pass may run.
@@ -162,6 +201,16 @@ private:
 
 }  // namespace
 
+std::string complete(const KernelSource& source) {
+    if (const auto* code = std::get_if<cuda::CudaSource>(&source)) return cuda::complete(*code);
+    return cpu::complete(std::get<cpu::CpuSource>(source));
+}
+
+const std::string& kernels_of(const KernelSource& source) {
+    if (const auto* code = std::get_if<cuda::CudaSource>(&source)) return code->text;
+    return std::get<cpu::CpuSource>(source).text;
+}
+
 std::string_view name(Pass pass) {
     constexpr std::string_view names[] = {"parse", "machine", "derive", "choose", "size",
                                           "plan",  "expand",  "emit",   "compile"};
@@ -177,15 +226,19 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
              return with_types(with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes),
                                options.types);
          }) &&
-        pass(Pass::machine, c.machine, [&] { return load_machine(options.machine.empty() ? "host" : options.machine); }) &&
+        pass(Pass::machine, c.machine, [&] { return machine_named(options.machine); }) &&
         pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options)); }) &&
         pass(Pass::choose, c.derived, [&] { return choose(c); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return plan_for(c, options); }) &&
         pass(Pass::expand, c.program, [&] { return c.plan.tiles(); }) &&
-        pass(Pass::emit, c.code, [&] { return cpu::emit(c.plan.program()); }) && pass(Pass::compile, c.kernel, [&] {
-            return CpuKernel::load(c.program, c.code, c.plan.threads(), for_width(c.code.vector_bytes));
-        });
+        pass(Pass::emit, c.code, [&] { return emitted(c); }) &&
+        (c.machine.kind == MachineKind::gpu
+             ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })
+             : pass(Pass::compile, c.kernel, [&] {
+                   const auto& code = std::get<cpu::CpuSource>(c.code);
+                   return CpuKernel::load(c.program, code, c.plan.threads(), for_width(code.vector_bytes));
+               }));
     if (!pass.errors().empty()) return pass.errors();
     return c;
 }

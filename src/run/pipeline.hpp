@@ -6,13 +6,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
 #include "emit/cpu/emit.hpp"
+#include "emit/cuda/emit.hpp"
 #include "machine/machine.hpp"
 #include "plan/plan.hpp"
+#include "run/gpu/kernel.hpp"
 #include "run/kernel.hpp"
 #include "support/result.hpp"
 #include "tile/sizes.hpp"
@@ -32,7 +35,7 @@ struct PipelineOptions {
     std::vector<std::string> schedule;  ///< choices as the language's schedule has them: "group q = 192", "form = auxiliary"
     std::shared_ptr<const Source> schedule_file;  ///< what to_string(Schedule) prints, or parts of it: kept where no rule breaks
     bool fuse = true;                             ///< false: every equation is a kernel of its own
-    std::string machine;                          ///< name or file; empty: this computer
+    std::string machine;                          ///< name or file; empty: this computer; "gpu": the GPU at hand
     std::optional<DType> types;                   ///< of every array of floating point, in place of the text's
     Pass until = Pass::compile;                   ///< the last pass to run
     std::vector<Pass> print_after;
@@ -44,6 +47,13 @@ struct PassTime {
     double seconds = 0;
 };
 
+/// What is emitted, by the machine's kind.
+using KernelSource = std::variant<cpu::CpuSource, cuda::CudaSource>;
+/// The source to compile, with its prelude.
+std::string complete(const KernelSource& source);
+/// The kernels alone.
+const std::string& kernels_of(const KernelSource& source);
+
 /// What the passes made; those after `until` are empty.
 struct Compilation {
     std::shared_ptr<const Source> source;
@@ -53,9 +63,10 @@ struct Compilation {
     Machine machine;
     Plan plan;
     SizedProgram program;
-    cpu::CpuSource code;
-    std::shared_ptr<const CpuKernel> kernel;
-    std::vector<std::string> notes;  ///< what the user should know of the choices, a sentence each
+    KernelSource code;
+    std::shared_ptr<const CpuKernel> kernel;     ///< on a CPU
+    std::shared_ptr<gpu::GpuKernel> gpu_kernel;  ///< on a GPU
+    std::vector<std::string> notes;              ///< what the user should know of the choices, a sentence each
     std::vector<PassTime> times;
 };
 

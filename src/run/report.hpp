@@ -39,6 +39,7 @@ struct RunReport {
     std::string baseline_left_out;      ///< why there is no baseline time though one was asked for
     double flops = 0;                   ///< 2 × the multiplications of all contractions that contribute to the outputs
     double dense_flops = 0;             ///< the same with what masks take out again: what equation by equation computes
+    std::string device;                 ///< the GPU that ran the kernels; empty: the processor
     std::int64_t kernel_extra_bytes = 0, baseline_extra_bytes = 0;
 
     /// How much faster than the baseline the kernels are. None where no baseline ran, or an unfair one: multiplies by plain loops.

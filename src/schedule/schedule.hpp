@@ -85,7 +85,8 @@ struct KernelSchedule {
     std::map<AxisId, Choice> subloop;  ///< sizes of the parts of a statement
     Choice split{1, "", false};  ///< parts of the stream that run at the same time: the size of TileKernel::parts' axis
     Choice threads{1, "", false};
-    AxisId vector_axis = -1;  ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
+    Choice warps{0, "", false};  ///< of a GPU's block, which runs a group together; 0: a CPU's thread runs it alone
+    AxisId vector_axis = -1;     ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;
     bool vector_axis_by_hand = false;
     int panel_vectors = 1;  ///< vectors of a panel

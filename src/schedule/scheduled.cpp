@@ -194,7 +194,7 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     out.layouts.resize(out.kernel->variables.size());
     for (const Variable& v : out.kernel->variables)
         out.is_double |= v.memory_type == DType::f64 || program->diagram.array(v.array).type == DType::f64;
-    out.lanes = unit.bytes / static_cast<int>(out.value_bytes());
+    out.lanes = unit.warp_threads > 0 ? unit.warp_threads : unit.bytes / static_cast<int>(out.value_bytes());
 
     const std::size_t num_axes = extents.size();
     out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
@@ -233,6 +233,7 @@ ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std
     ScheduledKernel out = flattened(program, kernel, extents, schedule, unit);
     apply_atoms(out);
     apply_places(out);
+    if (out.in_blocks()) synchronize(out);
     return out;
 }
 

@@ -14,9 +14,12 @@
 
 namespace napkin {
 
-/// What of a processor decides on code: bytes and number of its vector registers.
+/// What of a processor decides on code: bytes and number of its vector registers. A GPU's warp is a vector with a value in every thread,
+/// whatever its type.
 struct VectorUnit {
     int bytes = 64, registers = 32;
+    int warp_threads = 0;          ///< 0: vectors of so many bytes
+    std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
 
@@ -35,10 +38,12 @@ struct Step {
     const TileStatement* statement = nullptr;
     std::vector<const Read*> reads;  ///< of a Compute: those of its body, then those of its carry
     int scope = 0;
-    int atom = -1;          ///< of a Compute: index into KernelSchedule::atoms
-    int follower = -1;      ///< the step that rides in this one's loops; -1: none
-    bool is_whole = false;  ///< it computes integers that real numbers may not hold: scalar code
-    int position = -1;      ///< in order of execution; a follower has that of its leader
+    int atom = -1;                     ///< of a Compute: index into KernelSchedule::atoms
+    int follower = -1;                 ///< the step that rides in this one's loops; -1: none
+    bool is_whole = false;             ///< it computes integers that real numbers may not hold: scalar code
+    bool synchronizes = false;         ///< of a block of warps: all wait for each other before it
+    bool synchronizes_inside = false;  ///< of a load: and once more between the zeros of its tile and what is copied over them
+    int position = -1;                 ///< in order of execution; a follower has that of its leader
 };
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.
@@ -112,6 +117,9 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_held(VariableId id) const {
         return !layout(id).lives.empty() && (!is_view(id) || layout(id).may_overrun);
     }
+    /// Warps share the work of every statement; else one thread does all of it.
+    [[nodiscard]] bool in_blocks() const { return schedule.warps.value > 0; }
+    [[nodiscard]] bool arena_in_core() const { return !in_blocks() || arena_bytes() <= unit.block_bytes; }
     [[nodiscard]] const Scope& scope(int id) const { return scopes[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const Span& span(AxisId axis, int at_scope) const {
         return scope(at_scope)[static_cast<std::size_t>(axis)];
@@ -175,7 +183,10 @@ void apply_atoms(ScheduledKernel& kernel);
 void shape(ScheduledKernel& kernel, VariableId id);
 /// From the schedule's places: strides, lifetimes, the arena. Pre: it has a place for each variable, and the atoms are applied.
 void apply_places(ScheduledKernel& kernel);
-/// All three.
+/// Of a kernel in blocks: which steps all warps wait for each other before, since they read or write what others wrote or read after the
+/// last time (Step::synchronizes). The one place that decides it. Pre: the places are applied.
+void synchronize(ScheduledKernel& kernel);
+/// All of them.
 ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
                           const KernelSchedule& schedule, const VectorUnit& unit);
 

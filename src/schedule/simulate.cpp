@@ -134,6 +134,13 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         if (atom.across) pipes.overhead += targets * machine_.horizontal_clocks.value;
     }
     pipes.cache = cache_clocks(k, step, block);
+    if (k.in_blocks()) {
+        // Warps take register blocks in turn: in the last turn some have none.
+        const double blocks = std::max(1.0, targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors)));
+        const auto warps = static_cast<double>(k.schedule.warps.value);
+        const double idle = ceil_of(blocks, warps) * warps / blocks;
+        for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store}) *pipe *= idle;
+    }
     return pipes;
 }
 

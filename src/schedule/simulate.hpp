@@ -56,7 +56,10 @@ public:
     [[nodiscard]] std::int64_t lanes() const { return lanes_; }
     [[nodiscard]] std::string level_name() const { return machine_.levels[core_level_].name; }
     /// What one core may use of its memory for tiles: three quarters of it, the rest being for code, stacks and lines on their way.
-    [[nodiscard]] double usable_bytes() const { return 0.75 * bytes_a_core(machine_, core_level_); }
+    /// A GPU's shared memory has nothing else in it.
+    [[nodiscard]] double usable_bytes() const {
+        return (machine_.kind == MachineKind::gpu ? 1 : 0.75) * bytes_a_core(machine_, core_level_);
+    }
 
 private:
     struct Pipes;  // clocks of one statement by pipe

@@ -12,10 +12,12 @@
 #include "diagram/evaluate.hpp"
 #include "machine/processor.hpp"
 #include "plan/complete.hpp"
+#include "run/gpu/kernel.hpp"
 #include "run/kernel.hpp"
 #include "run/tensor.hpp"
 #include "schedule/reduction_trees.hpp"
 #include "schedule/rules.hpp"
+#include "support/random_diagram.hpp"
 #include "tile/expand.hpp"
 #include "tile/subloops.hpp"
 #include "tile/verify.hpp"
@@ -48,8 +50,11 @@ std::vector<std::int64_t> random_strides(const std::vector<std::int64_t>& sizes,
 struct Strided {
     std::vector<std::int64_t> sizes, strides;
     Tensor memory;
-    Strided(DType type, std::vector<std::int64_t> s, std::mt19937_64& random)
+    Strided(DType type, std::vector<std::int64_t> s, std::mt19937_64& random, bool may_have_gaps)
         : sizes(std::move(s)), strides(random_strides(sizes, random)) {
+        if (!may_have_gaps)
+            for (std::size_t d = sizes.size(); d-- > 0;)
+                strides[d] = d + 1 == sizes.size() ? 1 : strides[d + 1] * sizes[d + 1];
         std::int64_t last = 0;
         for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
         memory = Tensor::make(type, {last + 1}).value();
@@ -82,7 +87,9 @@ void admit_anything_for_nan(BoundedValues& reference) {
     }
 }
 
-std::string run_case(const Case& c, const CpuKernel& kernel, Probe probe) {
+using Runner = std::function<Status(const std::vector<KernelInput>&, const std::vector<KernelOutput>&)>;
+
+std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_have_gaps) {
     const Diagram& diagram = c.program.diagram;
     std::mt19937_64 random(c.seed);
     const Values given = probe_inputs(c.diagram, c.extents, probe, c.seed);
@@ -97,17 +104,17 @@ std::string run_case(const Case& c, const CpuKernel& kernel, Probe probe) {
     std::vector<KernelInput> inputs;
     std::vector<KernelOutput> outputs;
     for (const ArrayId a : diagram.inputs) {
-        Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random);
+        Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random, may_have_gaps);
         const auto& values = given[static_cast<std::size_t>(*c.diagram.find_array(diagram.array(a).name))];
         for (std::size_t i = 0; i < values.size(); ++i) s.memory.set(s.place(static_cast<std::int64_t>(i)), values[i]);
         inputs.push_back({s.memory.data(), diagram.array(a).type, s.sizes, s.strides});
     }
     for (const ArrayId a : diagram.outputs) {
-        Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random);
+        Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random, may_have_gaps);
         outputs.push_back({s.memory.data(), diagram.array(a).type, s.sizes, s.strides});
     }
     for (int round = 0; round < 2; ++round)  // the second run finds the memory of the first
-        if (const Status done = kernel.run(inputs, outputs); !done) return render(done.errors());
+        if (const Status done = kernel(inputs, outputs); !done) return render(done.errors());
 
     for (std::size_t k = 0; k < diagram.outputs.size(); ++k) {
         const Array& array = diagram.array(diagram.outputs[k]);
@@ -133,7 +140,20 @@ std::string run_case(const Case& c, const CpuKernel& kernel, Probe probe) {
 std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& module) {
     const auto kernel = CpuKernel::bind(c.program, c.source, 2, module);
     for (const Probe probe : c.probes)
-        if (const std::string failure = run_case(c, *kernel, probe); !failure.empty())
+        if (const std::string failure = run_case(
+                c, [&](const auto& inputs, const auto& outputs) { return kernel->run(inputs, outputs); }, probe, true);
+            !failure.empty())
+            return fmt::format("{}: {}", name(probe), failure);
+    return "";
+}
+
+std::string run_on_gpu(const Case& c, const gpu::Cubin& cubin) {
+    const auto kernel = gpu::GpuKernel::load(c.program, c.gpu_source, cubin);
+    if (!kernel) return render(kernel.errors());
+    for (const Probe probe : c.probes)
+        if (const std::string failure = run_case(
+                c, [&](const auto& inputs, const auto& outputs) { return (*kernel)->run(inputs, outputs); }, probe, false);
+            !failure.empty())
             return fmt::format("{}: {}", name(probe), failure);
     return "";
 }
@@ -190,6 +210,23 @@ const std::vector<Width>& widths() {
     return all;
 }
 
+Extents some_extents(const Diagram& diagram, std::uint64_t seed) {
+    std::map<std::string, std::int64_t> sizes;
+    std::uint64_t state = seed * 0x9e3779b97f4a7c15ULL + 1;
+    for (const Axis& a : diagram.axes) {
+        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+        const std::uint64_t bits = state >> 33;
+        if (!a.size) sizes[a.name] = 1 + static_cast<std::int64_t>(bits % 4 == 0 ? bits / 4 % 37 : bits / 4 % 10);
+    }
+    const auto bound = bind_sizes(diagram, sizes);
+    return bound ? *bound : random_extents(diagram, seed);
+}
+
+const Width& warps() {
+    static const Width it{"warps", 128, 96, {}, false, true};
+    return it;
+}
+
 Derived with_random_parts(const Derived& derived, const Extents& extents, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     Derived form = derived;
@@ -216,7 +253,7 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
 
 Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uint64_t seed, const std::string& name,
                const Derived& form, const std::vector<KernelSchedule>& schedules, const Width& width) {
-    Case c{diagram, sizes_of_diagram, seed, {}, {}, {}, {}};
+    Case c{diagram, sizes_of_diagram, seed, {}, {}, {}, {}, {}};
     c.derived = form;
     const Extents extents = with_part_extents(form, sizes_of_diagram);
     for (const Kernel& kernel : form.kernels) c.num_parts += kernel.parts.any();
@@ -233,14 +270,22 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     const auto tiles = std::make_shared<const TileProgram>(std::move(whole));
     std::vector<TileSizes> sizes;
     for (std::size_t k = 0; k < chosen.size(); ++k) {
-        c.scheduled.kernels.push_back(complete(tiles, k, extents, chosen[k], {width.vector_bytes, width.vector_registers}));
+        VectorUnit unit{width.vector_bytes, width.vector_registers, 0, 0};
+        if (width.is_gpu) {
+            unit.warp_threads = 32, unit.block_bytes = 48 << 10;  // what every GPU gives, so that some arenas lie in memory
+            chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
+        }
+        c.scheduled.kernels.push_back(complete(tiles, k, extents, chosen[k], unit));
         sizes.push_back(c.scheduled.kernels.back().sizes);
         if (const auto broken = verify(c.scheduled.kernels.back()); !broken.empty())
             throw std::runtime_error(broken.front());
     }
     c.program = sized(*tiles, extents, sizes);
     if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
-    c.source = cpu::emit(c.scheduled, name + "_");
+    if (width.is_gpu)
+        c.gpu_source = cuda::emit(c.scheduled, name + "_");
+    else
+        c.source = cpu::emit(c.scheduled, name + "_");
     return c;
 }
 
@@ -254,7 +299,23 @@ std::string describe(const Case& c) {
         out += fmt::format("{} = {}  ", c.diagram.axes[a].name, c.extents[a]);
     out += "\n";
     for (const Equation& e : c.diagram.equations) out += to_string(c.diagram, e) + "\n";
-    return out + c.source.text;
+    return out + c.source.text + c.gpu_source.text;
+}
+
+cuda::CudaSource in_one_source(const std::vector<Case>& cases) {
+    cuda::CudaSource all;
+    for (const Case& c : cases) all.text += c.gpu_source.text, all.wide_index |= c.gpu_source.wide_index;
+    return all;
+}
+
+std::vector<std::string> failures_on_gpu(const std::vector<Case>& cases) {
+    const auto device = gpu::device();
+    if (!device) throw std::runtime_error(render(device.errors()));
+    const auto cubin = gpu::compile_cuda(cuda::complete(in_one_source(cases)), device->architecture());
+    if (!cubin) throw std::runtime_error(render(cubin.errors()));
+    std::vector<std::string> out;
+    for (const Case& c : cases) out.push_back(run_on_gpu(c, *cubin));
+    return out;
 }
 
 std::vector<std::string> failures(const std::vector<Case>& cases, const Width& width) {

@@ -10,6 +10,7 @@
 #include "diagram/diagram.hpp"
 #include "diagram/sizes.hpp"
 #include "emit/cpu/emit.hpp"
+#include "emit/cuda/emit.hpp"
 #include "schedule/scheduled.hpp"
 #include "tile/sizes.hpp"
 
@@ -22,7 +23,8 @@ struct Case {
     Derived derived;
     ScheduledProgram scheduled;
     SizedProgram program;
-    cpu::CpuSource source;
+    cpu::CpuSource source;                     ///< on a CPU
+    cuda::CudaSource gpu_source;               ///< on a GPU
     std::vector<Probe> probes{Probe::normal};  ///< the kinds of the inputs' values, one run each
     /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
     bool nan_is_open = true;
@@ -37,15 +39,22 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
 /// The form with about half of the streams cut that can be, in any number of parts.
 Derived with_random_parts(const Derived& derived, const Extents& extents, std::uint64_t seed);
 
+/// Extents that fill vectors and leave remainders, most of them small.
+Extents some_extents(const Diagram& diagram, std::uint64_t seed);
+
 /// Vectors that the compiler knows.
 struct Width {
     const char* name;
     int vector_bytes, vector_registers;
     std::vector<std::string> flags;  ///< of the compiler, to have them whatever the processor is
     bool runs_here;
+    bool is_gpu = false;  ///< vectors are warps, and several of them run a group
 };
 /// The processor's own, and all the others of its kind.
 const std::vector<Width>& widths();
+
+/// A GPU's warps, with as much shared memory as any has had since 2020.
+const Width& warps();
 
 /// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the diagram.
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name);
@@ -62,5 +71,9 @@ std::string describe(const Case& c);
 /// One line for each case that does not compute its definition: "" for those that do. All are compiled together, and run where the
 /// processor has such vectors.
 std::vector<std::string> failures(const std::vector<Case>& cases, const Width& width = widths().front());
+/// The same on the GPU at hand. Throws where there is none.
+std::vector<std::string> failures_on_gpu(const std::vector<Case>& cases);
+/// The cases' kernels in one source.
+cuda::CudaSource in_one_source(const std::vector<Case>& cases);
 
 }  // namespace napkin::cpu_case

@@ -19,19 +19,6 @@ std::uint64_t first_seed() {
     return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
-/// Extents that fill vectors and leave remainders, most of them small.
-Extents some_extents(const Diagram& diagram, std::uint64_t seed) {
-    std::map<std::string, std::int64_t> sizes;
-    std::uint64_t state = seed * 0x9e3779b97f4a7c15ULL + 1;
-    for (const Axis& a : diagram.axes) {
-        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-        const std::uint64_t bits = state >> 33;
-        if (!a.size) sizes[a.name] = 1 + static_cast<std::int64_t>(bits % 4 == 0 ? bits / 4 % 37 : bits / 4 % 10);
-    }
-    const auto bound = bind_sizes(diagram, sizes);
-    return bound ? *bound : random_extents(diagram, seed);
-}
-
 /// 40 random diagrams in one translation unit.
 void check_batch(std::uint64_t batch, const RandomDiagramOptions& options) {
     constexpr std::uint64_t batch_size = 40;
@@ -39,7 +26,7 @@ void check_batch(std::uint64_t batch, const RandomDiagramOptions& options) {
     for (std::uint64_t k = 0; k < batch_size; ++k) {
         const std::uint64_t seed = first_seed() + batch * batch_size + k;
         const Diagram diagram = random_diagram(seed, options);
-        cases.push_back(cpu_case::make_case(diagram, some_extents(diagram, seed), seed, fmt::format("k{}", seed)));
+        cases.push_back(cpu_case::make_case(diagram, cpu_case::some_extents(diagram, seed), seed, fmt::format("k{}", seed)));
     }
     int num_subloops = 0;
     int num_parts = 0;

@@ -15,8 +15,8 @@ ExitCode emit(const EmitCommand& c) {
     const auto compilation = compile(c.common, c.tile ? Pass::expand : Pass::emit);
     if (!compilation) return fail(compilation.errors(), c.common);
     const std::string text = c.tile       ? to_string(compilation->program)
-                             : c.complete ? cpu::complete(compilation->code)
-                                          : compilation->code.text;
+                             : c.complete ? complete(compilation->code)
+                                          : kernels_of(compilation->code);
     if (c.common.json) {
         Json document = json_document("emit");
         document["diagram"] = compilation->diagram.name;

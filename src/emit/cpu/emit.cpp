@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "emit/cpu/emit_frame.hpp"
+#include "emit/cpu/emit_kernel.hpp"
 #include "emit/cpu/emit_write.hpp"
 #include "emit/cpu/prelude.hpp"
 #include "support/result.hpp"
@@ -50,13 +51,11 @@ public:
     KernelWriter(Frame& frame, std::string entry) : frame_(frame), entry_(std::move(entry)) {}
 
     std::string run() {
-        out_.open(fmt::format(
-            "extern \"C\" void {}(const void* const* inputs, void* const* outputs, const int64_t* strides,\n"
-            "        int64_t first_group, int64_t last_group, void* arena)",
-            entry_));
-        out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
+        frame_.in_blocks() ? begin_on_gpu() : begin_on_cpu();
         const Lines head = std::exchange(out_, Lines(1));
-        out_.open("for (Index group = first_group; group < last_group; ++group)");
+        out_.open(frame_.in_blocks()
+                      ? fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", frame_.num_groups())
+                      : "for (Index group = first_group; group < last_group; ++group)");
         group_position();
         nodes(frame_.body);
         out_.close();
@@ -68,17 +67,48 @@ public:
         const std::string main = std::exchange(out_, Lines()).text();
 
         header_comment();
-        out_(fmt::format("namespace napkin_cpu::{}_code {{", entry_));
+        const char* const library = frame_.in_blocks() ? "napkin_gpu" : "napkin_cpu";
+        out_(fmt::format("namespace {}::{}_code {{", library, entry_));
         out_("");
         out_(fmt::format("using real = {};", frame_.is_double ? "double" : "float"));
         out_("using vec = Vec<real>;");
         out_("using mask = Mask<real>;");
         out_("");
-        return out_.text() + functions_ + main + fmt::format("\n}}  // namespace napkin_cpu::{}_code\n", entry_);
+        return out_.text() + functions_ + main + fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_);
     }
 
 private:
     [[nodiscard]] const Diagram& diagram() const { return frame_.diagram(); }
+
+    void begin_on_cpu() {
+        out_.open(fmt::format(
+            "extern \"C\" void {}(const void* const* inputs, void* const* outputs, const int64_t* strides,\n"
+            "        int64_t first_group, int64_t last_group, void* arena)",
+            entry_));
+        out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
+    }
+
+    /// Blocks of warps take the groups in turn. Arrays of no element are none in C++.
+    void begin_on_gpu() {
+        const auto count = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
+        std::size_t strides = 0;
+        for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
+            for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
+        out_.open(
+            fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n"
+                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch)",
+                        frame_.schedule.warps.value * frame_.unit.warp_threads, entry_, count(frame_.inputs.size()),
+                        count(frame_.outputs.size()), count(strides)));
+        out_("const void* const* const inputs = arguments.inputs;");
+        out_("void* const* const outputs = arguments.outputs;");
+        out_("const int64_t* const strides = arguments.strides;");
+        if (frame_.arena_in_core()) {
+            out_("extern __shared__ __align__(16) char shared_memory[];");
+            out_("void* const arena = shared_memory;");
+        } else {
+            out_(fmt::format("void* const arena = scratch + blockIdx.x * {}ll;", round_up(frame_.arena_bytes(), 256)));
+        }
+    }
 
     void header_comment() {
         out_(fmt::format("// Kernel {} of {}.", frame_.kernel->name, diagram().name));
@@ -91,6 +121,7 @@ private:
         for (const auto& [axis, choice] : s.group) line("group " + diagram().axis(axis).name, choice);
         for (const auto& [axis, choice] : s.stream) line("stream " + diagram().axis(axis).name, choice);
         line("threads", s.threads);
+        if (frame_.in_blocks()) line("warps", s.warps);
         if (s.vector_axis >= 0)
             out_(fmt::format("//     {:<14} {:>6}  {}", "vector axis", diagram().axis(s.vector_axis).name,
                              s.vector_axis_reason));
@@ -187,13 +218,14 @@ private:
     }
 
     void step(const Step& s) {
+        if (s.synchronizes) out_("sync();");
         const auto tile = [&](VariableId v) {
             const Variable& variable = frame_.variable(v);
             return to_string(read(v, variable.gathers.empty() ? variable.dims : variable.gathers), expression_names(frame_));
         };
         if (const auto* load = std::get_if<Load>(s.statement)) {
             out_(fmt::format("// load {}", tile(load->variable)));
-            write_load(frame_, out_, load->variable, s.scope);
+            write_load(frame_, out_, s);
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
             out_(fmt::format("// store {}", tile(store->variable)));
             write_store(frame_, out_, store->variable, s.scope);
@@ -337,13 +369,17 @@ bool mentions_name(const std::string& text, const std::string& name) {
     return false;
 }
 
+std::string kernel_text(const ScheduledKernel& kernel, const std::string& entry) {
+    Frame frame(kernel);
+    return KernelWriter(frame, entry).run();
+}
+
 CpuSource emit(const ScheduledProgram& program, const std::string& prefix) {
     CpuSource out;
     for (const ScheduledKernel& kernel : program.kernels) {
-        Frame frame(kernel);
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
-        out.text += KernelWriter(frame, entry).run();
+        out.text += kernel_text(kernel, entry);
         out.vector_bytes = kernel.unit.bytes;
         out.entries.push_back(
             {entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(), kernel.arena_bytes()});

@@ -440,7 +440,7 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
     if (at(a).is_constant) return number(apply(u.op, at(a).constant));
     if (u.op == UnaryOp::logical_not) {
         const ValueId m = as_mask(a);
-        const ValueId v = op(at(m).vec ? "~{0}" : "!{0}", {m}, 3, {3});
+        const ValueId v = op(at(m).vec && !frame_.in_blocks() ? "~{0}" : "!{0}", {m}, 3, {3});
         at(v).is_mask = true;
         return v;
     }

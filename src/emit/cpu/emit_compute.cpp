@@ -85,7 +85,8 @@ public:
         if (step_.follower >= 0) plan_follower();
 
         hoist(0);
-        for (int level = 1; level <= target_level_; ++level) open_loop(level);
+        if (frame_.in_blocks()) share_points();
+        for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
         if (!compute_.reduce) {
             if (follower_) out_(fmt::format("vec {}{};", result(), dims()));
             body.statement(out_, root, [&](const std::string& text) {
@@ -104,7 +105,7 @@ public:
         if (follower_) follow();
         for (int level = target_level_; level >= 0; --level) {
             if (follower_ && level == follower_->level) finish_follower();
-            if (level > 0) out_.close();
+            if (level > (frame_.in_blocks() ? target_level_ - 1 : 0)) out_.close();
         }
     }
 
@@ -137,6 +138,40 @@ private:
         const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
         out_(rows() + vectors() + store(sum, true));
         for (int level = target_level_; level < cut_level_; ++level) out_.close();
+    }
+
+    /// The warps of a block take the register blocks of the target in turn, whichever loops over points these stand in.
+    void share_points() {
+        std::string count;
+        std::vector<std::pair<std::string, std::string>> places;  // of each loop: its counter, and how many blocks it has
+        for (int level = 1; level <= target_level_; ++level) {
+            const AxisId axis = axis_at(level);
+            const std::int64_t by = frame_.block_size(atom_, axis);
+            const std::string n = frame_.count(axis, scope_);
+            const bool is_number = !frame_.span(axis, scope_).ragged;
+            const std::string blocks = by == 1     ? n
+                                       : is_number ? std::to_string((frame_.span(axis, scope_).tile + by - 1) / by)
+                                                   : fmt::format("(({} + {}) / {})", n, by - 1, by);
+            count += (count.empty() ? "" : " * ") + blocks;
+            places.emplace_back(frame_.axis(axis).local, blocks);
+        }
+        if (places.empty()) {
+            out_.open("if (warp_of_thread() == 0)");
+            return;
+        }
+        out_.open(fmt::format("for (Index block = warp_of_thread(); block < {}; block += num_warps())", count));
+        std::string below;
+        std::vector<std::string> lines;
+        for (int level = target_level_; level >= 1; --level) {
+            const auto& [name, blocks] = places[static_cast<std::size_t>(level) - 1];
+            const std::int64_t by = frame_.block_size(atom_, axis_at(level));
+            std::string text = below.empty() ? "block" : fmt::format("block / ({})", below);
+            if (level > 1) text += fmt::format(" % {}", blocks);
+            if (by > 1) text = fmt::format("{} * {}", text, by);
+            lines.push_back(fmt::format("const Index {} = {};", name, text));
+            below = below.empty() ? blocks : blocks + " * " + below;
+        }
+        for (auto line = lines.rbegin(); line != lines.rend(); ++line) out_(*line);
     }
 
     /// One block that covers the axis needs no loop.
@@ -200,7 +235,10 @@ private:
         return atom_.vector_axis < 0 ? target(false) : fmt::format("load(&{})", target(true));
     }
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
-        if (atom_.vector_axis < 0 || atom_.across) return fmt::format("{} = {};", target(false), at_width(text));
+        if (atom_.vector_axis < 0 || atom_.across)
+            return frame_.in_blocks() ? fmt::format("put(&{}, {}({}));", target(false),
+                                                    frame_.cell_type(compute_.variable), at_width(text))
+                                      : fmt::format("{} = {};", target(false), at_width(text));
         return fmt::format("store(&{}, {});", target(true), is_vector ? text : fmt::format("splat({})", text));
     }
     [[nodiscard]] std::string as_vector(const std::string& text, bool is_vector) const {
@@ -363,7 +401,11 @@ std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& 
 
 void write_compute(const Frame& frame, Lines& out, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
-    if (const auto text = extremum_of_place(frame, compute, step.scope)) {
+    if (const auto text = extremum_of_place(frame, compute, step.scope); text && frame.in_blocks()) {
+        out(fmt::format("if (warp_of_thread() == 0) put({}, {}({}));", frame.name(compute.variable),
+                        frame.cell_type(compute.variable), *text));
+        return;
+    } else if (text) {
         out(fmt::format("{}[0] = {};", frame.name(compute.variable),
                         frame.is_whole(compute.variable) ? *text : fmt::format("real({})", *text)));
         return;

@@ -77,12 +77,13 @@ BoundsText bounds_text(const Frame& frame, const Index& index, int scope) {
     return bounds_of(frame, index.value(), scope);
 }
 
-void write_zeros(const Frame& frame, Lines& out, VariableId variable) {
+void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes) {
     out(fmt::format("fill({}, {}, {});", frame.name(variable), frame.layout(variable).count,
                     frame.is_whole(variable) ? whole_literal(0) : literal(0, frame.is_double)));
+    if (synchronizes) out("sync();");
 }
 
-void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope) {
+void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes) {
     const Variable& v = frame.variable(variable);
     const Layout& layout = frame.layout(variable);
     const std::string& name = frame.name(variable);
@@ -90,7 +91,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     const std::string& strides = frame.strides.at(v.array);
     const auto place = [&](AxisId position) { return fmt::format("{}_p{}_", name, position); };
     out.open("");
-    if (is_cut(frame, v)) write_zeros(frame, out, variable);
+    if (is_cut(frame, v)) write_zeros(frame, out, variable, synchronizes);
     std::string target;
     std::size_t opened = 1;
     for (std::size_t p = 0; p < v.dims.size(); ++p) {
@@ -98,7 +99,12 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
         const std::string at = place(static_cast<AxisId>(p));
         out(fmt::format("const Index {0}low_ = {1}, {0}high_ = min_index({2}, {3});", at, bounds.low, bounds.high,
                         frame.extent(v.limits[p]) - 1));
-        out.open(fmt::format("for (Index {0} = max_index({0}low_, 0); {0} <= {0}high_; ++{0})", at));
+        // Threads take the innermost dimension's elements in turn.
+        const bool shares = frame.in_blocks() && p + 1 == v.dims.size();
+        out.open(
+            shares ? fmt::format(
+                         "for (Index {0} = max_index({0}low_, 0) + threadIdx.x; {0} <= {0}high_; {0} += num_threads())", at)
+                   : fmt::format("for (Index {0} = max_index({0}low_, 0); {0} <= {0}high_; ++{0})", at));
         ++opened;
         target += fmt::format("{}({} - {}low_) * {}", target.empty() ? "" : " + ", at, at, layout.strides[p]);
     }
@@ -136,8 +142,9 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
         from += fmt::format("{}{} * {}[{}]", from.empty() ? "" : " + ", row, strides, d);
     }
     const std::string cell = frame.cell_type(variable);
-    out(fmt::format("{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);", name, target.empty() ? "0" : target, inside, cell,
-                    memory, from, cell));
+    out(fmt::format("{}{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);",
+                    frame.in_blocks() && v.dims.empty() ? "if (threadIdx.x == 0) " : "", name,
+                    target.empty() ? "0" : target, inside, cell, memory, from, cell));
     for (; opened > 0; --opened) out.close();
 }
 

@@ -20,10 +20,10 @@ struct BoundsText {
 };
 BoundsText bounds_text(const Frame& frame, const Index& index, int scope);
 
-/// The variable's buffer becomes zeros.
-void write_zeros(const Frame& frame, Lines& out, VariableId variable);
+/// The variable's buffer becomes zeros; with a barrier behind them where others write over them.
+void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes);
 
 /// Loads a tile from where the elements of other arrays say.
-void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope);
+void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes);
 
 }  // namespace napkin::cpu

@@ -32,11 +32,12 @@ struct Dimension {
 /// How the tile of a variable lies in memory and in its buffer.
 class Transfer {
 public:
-    Transfer(const Frame& frame, Lines& out, VariableId variable, int scope)
+    Transfer(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes = false)
         : frame_(frame),
           out_(out),
           variable_(variable),
           scope_(scope),
+          synchronizes_(synchronizes),
           v_(frame.variable(variable)),
           layout_(frame.layout(variable)),
           memory_(frame.memory.at(v_.array)) {
@@ -87,7 +88,7 @@ private:
                                most_values(frame_, v_.dims[d], scope_));
         }
         out_.open(fmt::format("if ({})", all));
-        write_zeros(frame_, out_, variable_);
+        write_zeros(frame_, out_, variable_, synchronizes_);
         out_.close();
         out_.open(fmt::format("if ({})", some));
         copy(true, name);
@@ -105,11 +106,12 @@ private:
             if (!d.shift.empty()) at(buffer, fmt::format("{} * {}", in_brackets(d.shift), d.stride));
         }
         if (dimensions_.empty()) {
+            const char* one = frame_.in_blocks() ? "if (threadIdx.x == 0) " : "";
             if (is_load)
-                out_(fmt::format("{}[0] = static_cast<{}>({}[0]);", name, frame_.cell_type(variable_), memory_));
+                out_(fmt::format("{}{}[0] = static_cast<{}>({}[0]);", one, name, frame_.cell_type(variable_), memory_));
             else
-                out_(fmt::format("{}[0] = {}<{}>({}[0]);", memory_, is_float(v_.memory_type) ? "static_cast" : "convert",
-                                 memory_type(v_.memory_type), name));
+                out_(fmt::format("{}{}[0] = {}<{}>({}[0]);", one, memory_,
+                                 is_float(v_.memory_type) ? "static_cast" : "convert", memory_type(v_.memory_type), name));
             return;
         }
         int opened = 0;
@@ -189,6 +191,7 @@ private:
     Lines& out_;
     VariableId variable_;
     int scope_;
+    bool synchronizes_;
     const Variable& v_;
     const Layout& layout_;
     std::string memory_;
@@ -227,9 +230,11 @@ std::string memory_type(DType type) {
     }
 }
 
-void write_load(const Frame& frame, Lines& out, VariableId variable, int scope) {
-    if (!frame.variable(variable).gathers.empty()) return write_gather(frame, out, variable, scope);
-    Transfer(frame, out, variable, scope).load();
+void write_load(const Frame& frame, Lines& out, const Step& step) {
+    const VariableId variable = std::get<Load>(*step.statement).variable;
+    if (!frame.variable(variable).gathers.empty())
+        return write_gather(frame, out, variable, step.scope, step.synchronizes_inside);
+    Transfer(frame, out, variable, step.scope, step.synchronizes_inside).load();
 }
 void write_store(const Frame& frame, Lines& out, VariableId variable, int scope) {
     Transfer(frame, out, variable, scope).store();

@@ -1,0 +1,12 @@
+#pragma once
+// One kernel's source, for whichever processor its schedule is for.
+#include <string>
+
+#include "schedule/scheduled.hpp"
+
+namespace napkin::cpu {
+
+/// Everything but the prelude: the functions of its statements, then the entry point.
+std::string kernel_text(const ScheduledKernel& kernel, const std::string& entry);
+
+}  // namespace napkin::cpu

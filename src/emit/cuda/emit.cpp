@@ -1,0 +1,54 @@
+#include "emit/cuda/emit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/cpu/emit_kernel.hpp"
+#include "emit/cuda/prelude.hpp"
+#include "support/result.hpp"
+
+namespace napkin::cuda {
+namespace {
+
+/// Some array, or the groups, are too many for 32 bits.
+bool needs_wide_index(const ScheduledKernel& kernel) {
+    constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+    const auto is_long = [&](ArrayId id) {
+        std::int64_t values = 1;
+        for (const AxisId axis : kernel.program->diagram.array(id).axes) {
+            if (values > most / std::max<std::int64_t>(kernel.extent(axis), 1)) return true;
+            values *= kernel.extent(axis);
+        }
+        return false;
+    };
+    return kernel.num_groups() > most / 2 || kernel.arena_values > most ||
+           std::any_of(kernel.inputs.begin(), kernel.inputs.end(), is_long) ||
+           std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_long);
+}
+
+}  // namespace
+
+CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
+    CudaSource out;
+    for (const ScheduledKernel& kernel : program.kernels) {
+        internal_check(kernel.in_blocks(), "emit: a kernel for a GPU has no warps");
+        const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
+        if (!out.entries.empty()) out.text += "\n";
+        out.text += cpu::kernel_text(kernel, entry);
+        out.wide_index |= needs_wide_index(kernel);
+        const std::int64_t bytes = round_up(kernel.arena_bytes(), 256);
+        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
+                               std::min(kernel.schedule.threads.value, kernel.num_groups()),
+                               static_cast<int>(kernel.schedule.warps.value) * kernel.unit.warp_threads,
+                               kernel.arena_in_core() ? kernel.arena_bytes() : 0, kernel.arena_in_core() ? 0 : bytes});
+    }
+    return out;
+}
+
+std::string complete(const CudaSource& source) {
+    return fmt::format("#define NAPKIN_WIDE_INDEX {}\n", source.wide_index ? 1 : 0) + std::string(prelude_text()) +
+           "\n" + source.text;
+}
+
+}  // namespace napkin::cuda

@@ -1,0 +1,40 @@
+#pragma once
+// The CUDA emitter: a scheduled program in blocks of warps becomes CUDA C++, a function for each kernel. Statements are written as for a
+// CPU, a vector being a value of every thread of a warp; what differs is the prelude, who runs a group, and the barriers, which the
+// scheduled program has.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedule/scheduled.hpp"
+
+namespace napkin::cuda {
+
+/// One emitted kernel and what its caller provides.
+///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch)
+/// in namespace-free linkage; Arguments holds the pointers of inputs, then of outputs (at least one of each), then the strides of all
+/// dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all groups.
+struct KernelEntry {
+    std::string name;
+    std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
+    std::vector<bool> packed;              ///< inputs that must come with row-major strides; the others come with any
+    std::int64_t groups = 1;
+    std::int64_t blocks = 1;         ///< of the grid that the schedule asks for
+    int threads = 32;                ///< of a block
+    std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
+    std::int64_t scratch_bytes = 0;  ///< of memory, for each block of the grid; 0 where the arena is shared memory
+};
+
+struct CudaSource {
+    std::string text;  ///< the kernels
+    bool wide_index = false;
+    std::vector<KernelEntry> entries;
+};
+
+/// Pre: every kernel of the program is in blocks.
+CudaSource emit(const ScheduledProgram& program, const std::string& prefix = "napkin_kernel_");
+
+/// The source to compile: the prelude, then the kernels.
+std::string complete(const CudaSource& source);
+
+}  // namespace napkin::cuda

@@ -1,0 +1,12 @@
+#include "emit/cuda/prelude.hpp"
+
+namespace napkin::cuda {
+
+std::string_view prelude_text() {
+    static constexpr std::string_view text =
+#include "emit/cuda/prelude_cuda.inc"
+        ;
+    return text;
+}
+
+}  // namespace napkin::cuda

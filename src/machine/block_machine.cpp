@@ -1,0 +1,57 @@
+#include "machine/block_machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/result.hpp"
+
+namespace napkin {
+
+Machine block_machine(const Machine& gpu, int warps, int blocks_a_core) {
+    internal_check(gpu.kind == MachineKind::gpu && gpu.threads.has_value(), "machine: only a GPU has blocks of warps");
+    const ThreadLimits& limits = *gpu.threads;
+    const std::size_t core = core_memory_level(gpu);
+    Machine out = gpu;
+    const double share = blocks_a_core, warp = limits.warp_threads.value;
+    const auto derived = [](double value, const std::string& source) { return Figure{value, "derived: " + source}; };
+    const auto estimated = [](double value, const std::string& source) { return Figure{value, "estimated: " + source}; };
+
+    out.cores.value *= share;
+    out.vector_bits = derived(32 * warp, "a value of 32 bits in every thread of a warp");
+    const double registers = std::min(limits.registers_a_thread.value,
+                                      std::floor(limits.registers_a_core.value / (share * warps * warp)));
+    out.vector_registers = derived(
+        std::floor(0.75 * registers),
+        fmt::format("3/4 of a thread's {:.0f} registers, the rest being for addresses and operands", registers));
+    // Warps that take turns hide from each other what one of them waits for.
+    const double turns = std::max(1.0, static_cast<double>(warps) * share / 4);
+    out.fma_latency_clocks = estimated(4 / turns * share, "4 clocks, in which the other warps of the scheduler run");
+    out.issue_per_clock = estimated(4 / share, "one instruction of each of an SM's four schedulers");
+    out.beside_factor = estimated(1.19, "the fourth root of 2: the fourth powers of the pipes' times add up");
+    out.together_share = derived(1, "blocks have even shares of their core");
+    out.sustained_share = derived(1, "the units' sustained rates");
+    out.loop_exit_clocks = estimated(16 / turns, "a branch and its latency");
+    out.call_clocks = estimated(40, "waiting for each other at a barrier, once a statement");
+    out.horizontal_clocks = derived(2 * std::log2(warp) * share,
+                                    "a shuffle of 32 lanes and an operation for each halving");
+    out.copy_run_clocks = estimated(2, "the address of a run");
+    out.transpose_clocks = derived(share / 4, "a value a sector of 32 bytes, four sectors of L1 a clock");
+    out.far_transpose_clocks = out.transpose_clocks;
+
+    out.levels.resize(core + 1);
+    Level& own = out.levels[core];
+    own.capacity_bytes.value = std::floor(limits.block_bytes.value / share) -
+                               (blocks_a_core > 1 ? limits.reserved_bytes.value : 0);
+    own.instances.value *= share;
+    own.bandwidth_bytes_per_s.value /= share;
+    for (Level& level : out.levels)
+        if (level.sustained.known()) level.bandwidth_bytes_per_s.value *= level.sustained.value;
+    for (Unit& unit : out.units)
+        for (auto& [type, rate] : unit.per_clock)
+            rate.value *= (unit.sustained.known() ? unit.sustained.value : 1) / share;
+    return out;
+}
+
+}  // namespace napkin

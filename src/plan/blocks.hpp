@@ -1,0 +1,12 @@
+#pragma once
+// How many warps a GPU's block has, and how many blocks an SM runs at the same time.
+#include "plan/choose.hpp"
+
+namespace napkin {
+
+/// The plan in blocks of threads that is predicted to be the fastest. Pre and errors: those of choose_plan; no-emitter (machine_lacks) where
+/// the machine's code is not CUDA's, or its file has no limits of threads.
+Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
+                           const std::vector<ScheduleItem>& by_hand, const PlanOptions& options);
+
+}  // namespace napkin

@@ -1,0 +1,191 @@
+#include "run/gpu/compiler.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "run/gpu/library.hpp"
+#include "support/cache.hpp"
+#include "support/files.hpp"
+
+namespace napkin::gpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where NVRTC may lie: what NAPKIN_NVRTC names, the loader's own paths, CUDA's folder, and the wheels of pip, beside Python's packages.
+std::vector<std::string> candidates() {
+    std::vector<std::string> out;
+    if (const char* own = std::getenv("NAPKIN_NVRTC"); own != nullptr && *own != '\0') out.emplace_back(own);
+    const std::vector<std::string> names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+    out.insert(out.end(), names.begin(), names.end());
+    std::vector<std::string> folders{"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"};
+    if (const char* cuda = std::getenv("CUDA_HOME"); cuda != nullptr)
+        folders.insert(folders.begin(), std::string(cuda) + "/lib64");
+    std::error_code ignored;
+    std::vector<std::string> roots{"/usr/lib/python3/dist-packages"};
+    if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr)
+        roots.push_back(std::string(environment) + "/lib");
+    if (const char* home = std::getenv("HOME"); home != nullptr) roots.push_back(std::string(home) + "/.local/lib");
+    roots.emplace_back("/usr/local/lib");
+    for (const std::string& root : roots)
+        for (const auto& python : fs::directory_iterator(root, fs::directory_options::skip_permission_denied, ignored))
+            if (python.path().filename().string().starts_with("python3"))
+                for (const char* packages : {"site-packages", "dist-packages"})
+                    for (const char* wheel : {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"})
+                        folders.push_back((python.path() / packages / wheel).string());
+    for (const std::string& folder : folders)
+        for (const std::string& name : names) out.push_back(folder + "/" + name);
+    return out;
+}
+
+using Program = void*;
+using Code = int;
+
+struct Nvrtc {
+    Library library{candidates()};
+    Code (*version)(int*, int*) = library.function<Code (*)(int*, int*)>("nvrtcVersion");
+    Code (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) =
+        library.function<Code (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
+            "nvrtcCreateProgram");
+    Code (*destroy)(Program*) = library.function<Code (*)(Program*)>("nvrtcDestroyProgram");
+    Code (*compile)(Program, int, const char* const*) =
+        library.function<Code (*)(Program, int, const char* const*)>("nvrtcCompileProgram");
+    Code (*log_size)(Program,
+                     std::size_t*) = library.function<Code (*)(Program, std::size_t*)>("nvrtcGetProgramLogSize");
+    Code (*log)(Program, char*) = library.function<Code (*)(Program, char*)>("nvrtcGetProgramLog");
+    Code (*cubin_size)(Program, std::size_t*) = library.function<Code (*)(Program, std::size_t*)>("nvrtcGetCUBINSize");
+    Code (*cubin)(Program, char*) = library.function<Code (*)(Program, char*)>("nvrtcGetCUBIN");
+    [[nodiscard]] bool is_whole() const {
+        return library.is_open() && version && create && destroy && compile && log_size && log && cubin_size && cubin;
+    }
+    [[nodiscard]] std::string name() const {
+        int major = 0, minor = 0;
+        static_cast<void>(version(&major, &minor));
+        return fmt::format("NVRTC {}.{}", major, minor);
+    }
+};
+
+Result<const Nvrtc*> nvrtc() {
+    static const Nvrtc* const it = new Nvrtc;
+    if (it->is_whole()) return it;
+    Diagnostic d;
+    d.code = "no-cuda-compiler";
+    d.message = "NVRTC, which compiles kernels for GPUs, is not found: " + it->library.why_not();
+    d.expected =
+        "libnvrtc.so of CUDA 12 or 13: on the loader's path, in /usr/local/cuda, or from pip's nvidia-cuda-nvrtc";
+    d.hint = "set NAPKIN_NVRTC to the library's path";
+    d.exit_code = ExitCode::machine_lacks;
+    return d;
+}
+
+std::vector<AssemblerReport> reports_in(const std::string& log) {
+    static const std::regex entry("Compiling entry function '([^']+)'"), registers("Used ([0-9]+) registers"),
+        stack("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads");
+    std::vector<AssemblerReport> out;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch found;
+        if (std::regex_search(line, found, entry)) out.push_back({found[1], 0, 0, 0, 0});
+        if (out.empty()) continue;
+        if (std::regex_search(line, found, registers)) out.back().registers = std::stoi(found[1]);
+        if (std::regex_search(line, found, stack))
+            out.back().stack_bytes = std::stoll(found[1]), out.back().spill_store_bytes = std::stoll(found[2]),
+            out.back().spill_load_bytes = std::stoll(found[3]);
+    }
+    return out;
+}
+
+/// C7508: setmaxnreg ignored; C7510 to C7520: wgmma serialised, and why.
+std::vector<std::string> remarks_in(const std::string& log) {
+    static const std::regex code("C75[0-2][0-9]");
+    std::vector<std::string> out;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);)
+        if (std::regex_search(line, code)) out.push_back(line);
+    return out;
+}
+
+Cubin from(std::string code, const std::string& log) {
+    Cubin out;
+    out.code = std::move(code);
+    out.kernels = reports_in(log);
+    out.remarks = remarks_in(log);
+    return out;
+}
+
+Result<Cubin> compile_anew(const Nvrtc& n, const std::string& source, const std::vector<std::string>& options,
+                           std::string& log) {
+    Program program = nullptr;
+    if (n.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0)
+        throw InternalError("NVRTC makes no program");
+    std::vector<const char*> words;
+    for (const std::string& option : options) words.push_back(option.c_str());
+    const Code code = n.compile(program, static_cast<int>(words.size()), words.data());
+    std::size_t size = 0;
+    static_cast<void>(n.log_size(program, &size));
+    log.assign(size, '\0');
+    if (size > 0) static_cast<void>(n.log(program, log.data()));
+    while (!log.empty() && log.back() == '\0') log.pop_back();
+    std::string cubin;
+    if (code == 0 && n.cubin_size(program, &size) == 0) {
+        cubin.assign(size, '\0');
+        static_cast<void>(n.cubin(program, cubin.data()));
+    }
+    static_cast<void>(n.destroy(&program));
+    if (code != 0) throw InternalError("NVRTC refuses emitted code:\n" + log.substr(0, 4000));
+    return from(std::move(cubin), log);
+}
+
+constexpr const char *cubin_name = "kernel.cubin", *log_name = "kernel.log";
+
+}  // namespace
+
+Result<std::string> cuda_compiler() {
+    const auto n = nvrtc();
+    if (!n) return n.errors();
+    return fmt::format("{} ({})", (*n)->name(), (*n)->library.path());
+}
+
+Result<Cubin> compile_cuda(const std::string& source, const std::string& architecture, bool use_cache) {
+    const auto n = nvrtc();
+    if (!n) return n.errors();
+    const std::vector<std::string> options{"--gpu-architecture=" + architecture, "--std=c++17", "--ftz=true",
+                                           "--ptxas-options=-v"};
+    std::string key_text = (*n)->name();
+    for (const std::string& option : options) key_text += "\n" + option;
+    const std::string key = sha256(key_text + "\n" + source);
+    const auto finish = [&](Cubin cubin, double seconds, bool from_cache) {
+        cubin.compile_seconds = seconds, cubin.from_cache = from_cache, cubin.compiler = (*n)->name();
+        return cubin;
+    };
+    const auto cache = use_cache ? Cache::open() : Result<Cache>(Diagnostic{});
+    if (cache.ok())
+        if (const auto entry = cache->find(key)) {
+            const auto code = read_file(*entry + "/" + cubin_name), log = read_file(*entry + "/" + log_name);
+            if (code && log) return finish(from(*code, *log), 0, true);
+            cache->remove(key);
+        }
+    const auto start = std::chrono::steady_clock::now();
+    std::string log;
+    auto cubin = compile_anew(**n, source, options, log);
+    if (!cubin) return cubin;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (cache.ok())
+        if (const auto draft = cache->begin(); draft.ok()) {
+            const bool written = write_new_file(draft->directory + "/" + cubin_name, cubin->code) == 0 &&
+                                 write_new_file(draft->directory + "/" + log_name, log) == 0 &&
+                                 write_new_file(draft->directory + "/kernel.cu", source) == 0;
+            if (written)
+                static_cast<void>(cache->commit(*draft, key, (*n)->name()));
+            else
+                cache->abandon(*draft);
+        }
+    return finish(std::move(*cubin), seconds, false);
+}
+
+}  // namespace napkin::gpu

@@ -1,0 +1,213 @@
+#include "run/gpu/driver.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <utility>
+
+#include "run/gpu/library.hpp"
+
+namespace napkin::gpu {
+namespace {
+
+// What of the driver's interface is called, with its constants (CUDA Driver API, cuda.h).
+using Code = int;
+constexpr Code success = 0, out_of_memory = 2;
+enum Attribute : int {
+    multiprocessors_attribute = 16,
+    capability_major = 75,
+    capability_minor = 76,
+    shared_memory_a_block_optin = 97
+};
+constexpr int max_dynamic_shared_size = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+struct Driver {
+    Library library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
+    Code (*init)(unsigned) = library.function<Code (*)(unsigned)>("cuInit");
+    Code (*error_string)(Code, const char**) = library.function<Code (*)(Code, const char**)>("cuGetErrorString");
+    Code (*driver_version)(int*) = library.function<Code (*)(int*)>("cuDriverGetVersion");
+    Code (*device_count)(int*) = library.function<Code (*)(int*)>("cuDeviceGetCount");
+    Code (*device_get)(int*, int) = library.function<Code (*)(int*, int)>("cuDeviceGet");
+    Code (*device_name)(char*, int, int) = library.function<Code (*)(char*, int, int)>("cuDeviceGetName");
+    Code (*device_memory)(std::size_t*, int) = library.function<Code (*)(std::size_t*, int)>("cuDeviceTotalMem_v2");
+    Code (*attribute)(int*, int, int) = library.function<Code (*)(int*, int, int)>("cuDeviceGetAttribute");
+    Code (*retain)(void**, int) = library.function<Code (*)(void**, int)>("cuDevicePrimaryCtxRetain");
+    Code (*set_current)(void*) = library.function<Code (*)(void*)>("cuCtxSetCurrent");
+    Code (*wait)() = library.function<Code (*)()>("cuCtxSynchronize");
+    Code (*mem_alloc)(std::uint64_t*,
+                      std::size_t) = library.function<Code (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2");
+    Code (*mem_free)(std::uint64_t) = library.function<Code (*)(std::uint64_t)>("cuMemFree_v2");
+    Code (*to_device)(std::uint64_t, const void*, std::size_t) =
+        library.function<Code (*)(std::uint64_t, const void*, std::size_t)>("cuMemcpyHtoD_v2");
+    Code (*to_host)(void*, std::uint64_t,
+                    std::size_t) = library.function<Code (*)(void*, std::uint64_t, std::size_t)>("cuMemcpyDtoH_v2");
+    Code (*set)(std::uint64_t, unsigned char,
+                std::size_t) = library.function<Code (*)(std::uint64_t, unsigned char, std::size_t)>("cuMemsetD8_v2");
+    Code (*module_load)(void**, const void*) = library.function<Code (*)(void**, const void*)>("cuModuleLoadData");
+    Code (*module_unload)(void*) = library.function<Code (*)(void*)>("cuModuleUnload");
+    Code (*module_function)(void**, void*, const char*) =
+        library.function<Code (*)(void**, void*, const char*)>("cuModuleGetFunction");
+    Code (*function_attribute)(void*, int, int) = library.function<Code (*)(void*, int, int)>("cuFuncSetAttribute");
+    Code (*launch_kernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                          void**) = library.function<Code (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                                              unsigned, void*, void**, void**)>("cuLaunchKernel");
+    Code (*event_create)(void**, unsigned) = library.function<Code (*)(void**, unsigned)>("cuEventCreate");
+    Code (*event_destroy)(void*) = library.function<Code (*)(void*)>("cuEventDestroy_v2");
+    Code (*event_record)(void*, void*) = library.function<Code (*)(void*, void*)>("cuEventRecord");
+    Code (*event_wait)(void*) = library.function<Code (*)(void*)>("cuEventSynchronize");
+    Code (*event_elapsed)(float*, void*,
+                          void*) = library.function<Code (*)(float*, void*, void*)>("cuEventElapsedTime");
+
+    /// All of it is there: a driver that lacks one is older than the oldest GPU that kernels are emitted for.
+    [[nodiscard]] bool is_whole() const {
+        return library.is_open() && init && error_string && driver_version && device_count && device_get &&
+               device_name && device_memory && attribute && retain && set_current && wait && mem_alloc && mem_free &&
+               to_device && to_host && set && module_load && module_unload && module_function && function_attribute &&
+               launch_kernel && event_create && event_destroy && event_record && event_wait && event_elapsed;
+    }
+};
+
+const Driver& driver() {
+    static const Driver* const it = new Driver;  // it outlives every static that frees device memory
+    return *it;
+}
+
+std::string words(Code code) {
+    const char* text = nullptr;
+    if (driver().error_string) static_cast<void>(driver().error_string(code, &text));
+    return text != nullptr ? fmt::format("{} (CUDA error {})", text, code) : fmt::format("CUDA error {}", code);
+}
+
+Diagnostic no_gpu(const std::string& why) {
+    Diagnostic d;
+    d.code = "no-gpu";
+    d.message = "there is no GPU that kernels could run on: " + why;
+    d.expected = "an NVIDIA GPU with its driver";
+    d.hint = "'napkin plan', 'napkin emit' and 'napkin cost' work without one";
+    d.exit_code = ExitCode::machine_lacks;
+    return d;
+}
+
+Status checked(Code code, const std::string& what) {
+    if (code == success) return Done{};
+    Diagnostic d;
+    d.code = code == out_of_memory ? "too-little-memory" : "gpu-failed";
+    d.message = fmt::format("{}: {}", what, words(code));
+    d.exit_code = ExitCode::machine_lacks;
+    return d;
+}
+
+Result<DeviceInfo> open_device() {
+    const Driver& d = driver();
+    if (!d.library.is_open()) return no_gpu(d.library.why_not());
+    if (!d.is_whole()) return no_gpu(d.library.path() + " lacks functions of CUDA 12");
+    if (const Code code = d.init(0); code != success) return no_gpu(words(code));
+    int count = 0;
+    if (d.device_count(&count) != success || count == 0) return no_gpu("the driver finds no device");
+    DeviceInfo info;
+    int id = 0;
+    void* context = nullptr;
+    if (const Code code = d.device_get(&id, 0); code != success) return no_gpu(words(code));
+    char name[256] = {};
+    std::size_t bytes = 0;
+    int shared = 0;
+    for (const Code code : {d.device_name(name, sizeof name - 1, id), d.device_memory(&bytes, id),
+                            d.attribute(&info.major, capability_major, id), d.attribute(&info.minor, capability_minor, id),
+                            d.attribute(&info.multiprocessors, multiprocessors_attribute, id),
+                            d.attribute(&shared, shared_memory_a_block_optin, id),
+                            d.driver_version(&info.driver_version), d.retain(&context, id), d.set_current(context)})
+        if (code != success) return no_gpu(words(code));
+    info.name = name, info.memory_bytes = static_cast<std::int64_t>(bytes), info.block_bytes = shared;
+    return info;
+}
+
+}  // namespace
+
+std::string DeviceInfo::architecture() const { return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : ""); }
+
+Result<DeviceInfo> device() {
+    static const Result<DeviceInfo> opened = open_device();
+    return opened;
+}
+
+DeviceMemory::DeviceMemory(std::uint64_t address) : address_(address) {}
+DeviceMemory::~DeviceMemory() {
+    if (address_ != 0) static_cast<void>(driver().mem_free(address_));
+}
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+    std::swap(address_, other.address_);
+    return *this;
+}
+Module::~Module() { static_cast<void>(driver().module_unload(handle_)); }
+
+Result<DeviceMemory> allocate(std::int64_t bytes) {
+    std::uint64_t address = 0;
+    const std::size_t wanted = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
+    if (const Status done = checked(driver().mem_alloc(&address, wanted),
+                                    fmt::format("allocating {} bytes on the GPU", bytes));
+        !done)
+        return done.errors();
+    return DeviceMemory(address);
+}
+Status copy_to(const DeviceMemory& to, const void* from, std::int64_t bytes) {
+    return checked(driver().to_device(to.address(), from, static_cast<std::size_t>(bytes)), "copying to the GPU");
+}
+Status copy_from(void* to, const DeviceMemory& from, std::int64_t bytes) {
+    return checked(driver().to_host(to, from.address(), static_cast<std::size_t>(bytes)), "copying from the GPU");
+}
+Status fill(const DeviceMemory& memory, unsigned char value, std::int64_t bytes) {
+    return checked(driver().set(memory.address(), value, static_cast<std::size_t>(bytes)), "filling memory of the GPU");
+}
+
+Result<std::shared_ptr<const Module>> load(const std::string& cubin) {
+    void* handle = nullptr;
+    if (const Status done = checked(driver().module_load(&handle, cubin.data()), "loading a kernel on the GPU"); !done)
+        return done.errors();
+    return std::make_shared<const Module>(handle);
+}
+
+Result<Function> function(const Module& module, const std::string& name, std::int64_t shared_bytes) {
+    Function found = nullptr;
+    if (const Status done = checked(driver().module_function(&found, module.handle(), name.c_str()), "finding kernel " + name);
+        !done)
+        return done.errors();
+    const Code code = driver().function_attribute(found, max_dynamic_shared_size, static_cast<int>(shared_bytes));
+    if (const Status done = checked(code, fmt::format("{} bytes of shared memory for kernel {}", shared_bytes, name)); !done)
+        return done.errors();
+    return found;
+}
+
+Status launch(const Launch& l) {
+    std::vector<void*> arguments = l.arguments;
+    return checked(
+        driver().launch_kernel(l.function, static_cast<unsigned>(l.blocks), 1, 1, static_cast<unsigned>(l.threads), 1,
+                               1, static_cast<unsigned>(l.shared_bytes), nullptr, arguments.data(), nullptr),
+        "launching a kernel");
+}
+
+Status synchronize() { return checked(driver().wait(), "running a kernel"); }
+
+Result<double> seconds_of(const std::function<Status()>& work) {
+    struct Event {
+        void* handle = nullptr;
+        Code made = driver().event_create(&handle, 0);
+        ~Event() {
+            if (handle != nullptr) static_cast<void>(driver().event_destroy(handle));
+        }
+    } begin, end;
+    if (const Status done = checked(begin.made != success ? begin.made : end.made, "making an event"); !done)
+        return done.errors();
+    if (const Status done = checked(driver().event_record(begin.handle, nullptr), "recording an event"); !done)
+        return done.errors();
+    if (const Status done = work(); !done) return done.errors();
+    if (const Status done = checked(driver().event_record(end.handle, nullptr), "recording an event"); !done)
+        return done.errors();
+    if (const Status done = checked(driver().event_wait(end.handle), "running a kernel"); !done) return done.errors();
+    float milliseconds = 0;
+    if (const Status done = checked(driver().event_elapsed(&milliseconds, begin.handle, end.handle), "timing a kernel");
+        !done)
+        return done.errors();
+    return static_cast<double>(milliseconds) / 1e3;
+}
+
+}  // namespace napkin::gpu

@@ -1,0 +1,81 @@
+#pragma once
+// NVIDIA's driver, opened at run time: devices, memory, modules, launches, events. Every failure is an error as a value.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/result.hpp"
+
+namespace napkin::gpu {
+
+/// The GPU that kernels run on: the first one, or the one that CUDA_VISIBLE_DEVICES leaves first.
+struct DeviceInfo {
+    std::string name;          ///< "NVIDIA H200"
+    int major = 0, minor = 0;  ///< compute capability
+    int multiprocessors = 0;
+    std::int64_t memory_bytes = 0;
+    std::int64_t block_bytes = 0;                    ///< of shared memory that a block may ask for
+    int driver_version = 0;                          ///< of CUDA that the driver has: 13000 is 13.0
+    [[nodiscard]] std::string architecture() const;  ///< "sm_90a" on Hopper, else "sm_" and the capability
+};
+
+/// Memory on the device, given back with its last owner.
+class DeviceMemory {
+public:
+    DeviceMemory() = default;
+    explicit DeviceMemory(std::uint64_t address);
+    ~DeviceMemory();
+    DeviceMemory(DeviceMemory&& other) noexcept : address_(other.address_) { other.address_ = 0; }
+    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+    [[nodiscard]] std::uint64_t address() const { return address_; }
+
+private:
+    std::uint64_t address_ = 0;
+};
+
+using Function = void*;
+
+/// A loaded cubin.
+class Module {
+public:
+    explicit Module(void* handle) : handle_(handle) {}
+    ~Module();
+    Module(const Module&) = delete;
+    Module& operator=(const Module&) = delete;
+    [[nodiscard]] void* handle() const { return handle_; }
+
+private:
+    void* handle_;
+};
+
+struct Launch {
+    Function function = nullptr;
+    std::int64_t blocks = 1;
+    int threads = 32;
+    std::int64_t shared_bytes = 0;
+    std::vector<void*> arguments;  ///< pointers to each parameter's value
+};
+
+/// The driver with the device's primary context, which every call makes current. Error no-gpu (machine_lacks): no driver, or no device, in
+/// the driver's own words.
+Result<DeviceInfo> device();
+
+// All of the following need device() to have succeeded. Errors: gpu-failed (machine_lacks) with the driver's words, and
+// too-little-memory where memory ran out.
+Result<DeviceMemory> allocate(std::int64_t bytes);
+Status copy_to(const DeviceMemory& to, const void* from, std::int64_t bytes);
+Status copy_from(void* to, const DeviceMemory& from, std::int64_t bytes);
+/// Every byte becomes `value`.
+Status fill(const DeviceMemory& memory, unsigned char value, std::int64_t bytes);
+Result<std::shared_ptr<const Module>> load(const std::string& cubin);
+/// The kernel of that name, allowed as much dynamic shared memory as it asks for.
+Result<Function> function(const Module& module, const std::string& name, std::int64_t shared_bytes);
+Status launch(const Launch& launch);
+/// Waits for all that was launched.
+Status synchronize();
+/// Seconds that the device takes for what `work` launches, between two events.
+Result<double> seconds_of(const std::function<Status()>& work);
+
+}  // namespace napkin::gpu

@@ -1,0 +1,63 @@
+#pragma once
+// A compiled program on the GPU at hand: its cubin, its memory there, its launches.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emit/cuda/emit.hpp"
+#include "run/gpu/compiler.hpp"
+#include "run/gpu/driver.hpp"
+#include "run/kernel.hpp"
+#include "tile/sizes.hpp"
+
+namespace napkin::gpu {
+
+/// Loaded and ready, with memory on the device for every array of the program.
+class GpuKernel {
+public:
+    /// Compiles for the GPU at hand and loads. Errors: no-gpu, those of compile_cuda, gpu-failed, too-little-memory.
+    static Result<std::shared_ptr<GpuKernel>> load(const SizedProgram& program, const cuda::CudaSource& source);
+    /// The same of code that was compiled before, among others.
+    static Result<std::shared_ptr<GpuKernel>> load(const SizedProgram& program, const cuda::CudaSource& source, Cubin cubin);
+
+    /// Copies the diagram's inputs, row-major without gaps, to the device.
+    [[nodiscard]] Status upload(const std::vector<KernelInput>& inputs);
+    /// Launches the kernels in order; they run after this returns. Errors: gpu-failed.
+    [[nodiscard]] Status launch() const;
+    /// Waits, and copies the outputs back.
+    [[nodiscard]] Status download(const std::vector<KernelOutput>& outputs) const;
+    /// Every byte of every output becomes 0xff, which is NaN in most types: what is not written shows.
+    [[nodiscard]] Status poison_outputs() const;
+    /// upload, poison_outputs, launch, download. Error besides: index-out-of-range, where indices that a kernel computes lead outside of an
+    /// array, before the kernel that reads by them runs.
+    [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs);
+
+    [[nodiscard]] const Cubin& cubin() const { return cubin_; }
+    [[nodiscard]] const DeviceInfo& device() const { return device_; }
+    /// Memory besides the diagram's inputs and outputs.
+    [[nodiscard]] std::int64_t extra_bytes() const { return extra_bytes_; }
+
+private:
+    struct Ready {
+        Launch launch;
+        std::vector<std::uint64_t> parameters;  ///< pointers, then strides
+        std::uint64_t scratch = 0;
+    };
+    [[nodiscard]] std::vector<std::int64_t> sizes(ArrayId array) const;
+    [[nodiscard]] std::int64_t array_bytes(ArrayId array) const;
+    Status prepare(const cuda::CudaSource& source);
+    [[nodiscard]] Status check_computed(std::size_t k) const;
+
+    SizedProgram program_;
+    DeviceInfo device_;
+    Cubin cubin_;
+    std::shared_ptr<const Module> module_;
+    std::vector<cuda::KernelEntry> entries_;
+    std::vector<Ready> ready_;
+    std::vector<DeviceMemory> arrays_;  ///< by ArrayId
+    DeviceMemory scratch_;
+    std::vector<ArrayId> deciding_;  ///< arrays that indices read
+    std::int64_t extra_bytes_ = 0;
+};
+
+}  // namespace napkin::gpu

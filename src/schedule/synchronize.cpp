@@ -1,0 +1,112 @@
+// The synchronisation of the warps that run a group together. A barrier stands before a step that meets, in the arena or in an array in
+// memory, what other warps have written or read since the last barrier.
+#include <algorithm>
+
+#include "schedule/scheduled.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// A range of the arena in values, or an array in memory.
+struct Touched {
+    bool writes = false;
+    ArrayId array = -1;  ///< -1: the arena
+    std::int64_t begin = 0, end = 0;
+    [[nodiscard]] bool meets(const Touched& other) const {
+        if (!(writes || other.writes) || array != other.array) return false;
+        return array >= 0 || (begin < other.end && other.begin < end);
+    }
+};
+
+class Synchronization {
+public:
+    explicit Synchronization(ScheduledKernel& kernel) : kernel_(kernel) {}
+
+    void run() {
+        for (Step& step : kernel_.steps) {
+            const auto* load = std::get_if<Load>(step.statement);
+            step.synchronizes = false;
+            // Zeros first, then what lies inside of the array: by other threads.
+            step.synchronizes_inside = load && is_cut(kernel_, kernel_.variable(load->variable));
+        }
+        // The next group begins where this one ends; a barrier that a later pass finds only takes others' place.
+        for (changed_ = true; changed_;) {
+            changed_ = false;
+            repeat([&] { walk(kernel_.body); });
+        }
+    }
+
+private:
+    void in_arena(std::vector<Touched>& out, VariableId v, bool writes) const {
+        const Layout& l = kernel_.layout(v);
+        if (kernel_.is_held(v))
+            out.push_back({writes, -1, l.offset, l.offset + l.count * kernel_.cell_values(kernel_.is_whole(v))});
+    }
+    void read(std::vector<Touched>& out, VariableId v) const {
+        in_arena(out, v, false);
+        if (kernel_.is_view(v)) out.push_back({false, kernel_.variable(v).array, 0, 0});
+    }
+
+    [[nodiscard]] std::vector<Touched> touched(const Step& step) const {
+        std::vector<Touched> out;
+        if (const auto* load = std::get_if<Load>(step.statement)) {
+            const Variable& v = kernel_.variable(load->variable);
+            in_arena(out, load->variable, true);
+            out.push_back({false, v.array, 0, 0});
+            for (const Index& index : v.gathers)
+                for (const VariableId read_by : read_arrays(index.value())) {
+                    in_arena(out, read_by, false);
+                    out.push_back({false, kernel_.variable(read_by).array, 0, 0});
+                }
+        }
+        if (const auto* store = std::get_if<Store>(step.statement)) {
+            in_arena(out, store->variable, false);
+            out.push_back({true, kernel_.variable(store->variable).array, 0, 0});
+        }
+        if (const auto* init = std::get_if<Init>(step.statement)) in_arena(out, init->variable, true);
+        if (const auto* compute = std::get_if<Compute>(step.statement)) {
+            in_arena(out, compute->variable, true);
+            for (const Read* r : step.reads) read(out, r->array);
+        }
+        return out;
+    }
+
+    void visit(Step& step) {
+        const std::vector<Touched> now = touched(step);
+        const bool meets = std::any_of(now.begin(), now.end(), [&](const Touched& a) {
+            return std::any_of(open_.begin(), open_.end(), [&](const Touched& b) { return a.meets(b); });
+        });
+        if (meets && !step.synchronizes) step.synchronizes = changed_ = true;
+        if (step.synchronizes) open_.clear();
+        open_.insert(open_.end(), now.begin(), now.end());
+    }
+
+    void walk(const std::vector<Node>& nodes) {
+        for (const Node& node : nodes) {
+            if (const int* s = std::get_if<int>(&node)) visit(kernel_.steps[at(*s)]);
+            if (const auto* run = std::get_if<Run>(&node))
+                repeat([&] {
+                    for (const int s : run->steps) visit(kernel_.steps[at(s)]);
+                });
+            if (const auto* loop = std::get_if<LoopRef>(&node)) repeat([&] { walk(kernel_.loop(*loop).body); });
+        }
+    }
+    /// What a repetition leaves open meets the next one; none may run at all.
+    template <class F>
+    void repeat(F body) {
+        const std::vector<Touched> before = open_;
+        body(), body();
+        open_.insert(open_.end(), before.begin(), before.end());
+    }
+
+    ScheduledKernel& kernel_;
+    std::vector<Touched> open_;  ///< since the last barrier
+    bool changed_ = false;
+};
+
+}  // namespace
+
+void synchronize(ScheduledKernel& kernel) { Synchronization(kernel).run(); }
+
+}  // namespace napkin
