@@ -46,7 +46,7 @@ std::string to_string(const Plan& plan) {
         out += fmt::format("  arena        {} B: {} B of tiles, {} B of padding", s.arena_bytes(), tiles,
                            s.arena_bytes() - tiles);
         // M counts whole tiles, each in memory of its own.
-        if (in_place > 0) out += fmt::format("; {} B of M are read in place", in_place);
+        if (in_place > 0) out += fmt::format("; {} B of M are read or written in place", in_place);
         if (saved < 0)
             out += fmt::format("; {} B more than M by what runs of statements keep and by 64-bit integers", -saved);
         if (saved > 0) out += fmt::format("; {} B less than M by panels and shared memory", saved);

@@ -61,6 +61,19 @@ void pack(char* to, const char* from, const std::vector<std::int64_t>& sizes, co
         pack(to + i * below, from + i * strides[d] * width, sizes, strides, d + 1, width);
 }
 
+/// Copies row-major values into a strided array.
+void spread(char* to, const char* from, const std::vector<std::int64_t>& sizes,
+            const std::vector<std::int64_t>& strides, std::size_t d, std::int64_t width) {
+    if (d == sizes.size()) {
+        std::memcpy(to, from, static_cast<std::size_t>(width));
+        return;
+    }
+    std::int64_t below = width;
+    for (std::size_t k = d + 1; k < sizes.size(); ++k) below *= sizes[k];
+    for (std::int64_t i = 0; i < sizes[d]; ++i)
+        spread(to + i * strides[d] * width, from + i * below, sizes, strides, d + 1, width);
+}
+
 /// An array that kernels read or write, during one run.
 struct Location {
     void* data = nullptr;
@@ -196,13 +209,26 @@ struct CpuKernel::Impl {
             in.push_back(place.data);
             strides.insert(strides.end(), place.strides.begin(), place.strides.end());
         }
-        for (const ArrayId a : entry.outputs) {
-            out.push_back(places.at(a).data);
-            strides.insert(strides.end(), places.at(a).strides.begin(), places.at(a).strides.end());
+        std::vector<std::pair<ArrayId, Memory>> to_spread;
+        for (std::size_t i = 0; i < entry.outputs.size(); ++i) {
+            const ArrayId a = entry.outputs[i];
+            Location place = places.at(a);
+            if (entry.dense[i] && !is_row_major(sizes(a), place.strides)) {
+                Memory memory = allocate(array_bytes(a));
+                if (!memory)
+                    return too_little_memory(array_bytes(a), "a dense copy of " + program.diagram.array(a).name);
+                place = {memory.get(), row_major(sizes(a))};
+                to_spread.emplace_back(a, std::move(memory));
+            }
+            out.push_back(place.data);
+            strides.insert(strides.end(), place.strides.begin(), place.strides.end());
         }
         workers->deal(entry.groups, wanted, [&](int worker, std::int64_t begin, std::int64_t end) {
             entries[k](in.data(), out.data(), strides.data(), begin, end, arenas[static_cast<std::size_t>(worker)].get());
         });
+        for (const auto& [a, memory] : to_spread)
+            spread(static_cast<char*>(places.at(a).data), static_cast<const char*>(memory.get()), sizes(a),
+                   places.at(a).strides, 0, bytes(program.diagram.array(a).type));
         return Done{};
     }
 

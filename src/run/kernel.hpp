@@ -52,7 +52,7 @@ public:
     [[nodiscard]] Status run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, int threads = 0) const;
 
     /// Memory that a run takes besides the arrays given to it: arrays between kernels, and the variables of every thread. Inputs that
-    /// have to be packed first, because of their strides, come on top.
+    /// have to be packed first and outputs that are spread afterwards, because of their strides, come on top.
     [[nodiscard]] std::int64_t extra_bytes(int threads = 0) const;
     [[nodiscard]] int threads() const;  ///< that the plan asks for
     [[nodiscard]] const std::string& source() const;

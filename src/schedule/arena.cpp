@@ -232,7 +232,7 @@ void place(ScheduledKernel& kernel, bool whole) {
     }
 }
 
-/// The most values of tiles that are alive at a time, in the arena or with those read in place. What takes the place of another is one with it at the step where both live.
+/// The most values of tiles that are alive at a time, in the arena or with those in place. What takes the place of another is one with it at the step where both live.
 std::int64_t most_held(const ScheduledKernel& kernel, bool in_place) {
     std::int64_t most = 0;
     for (const Step& step : kernel.steps) {
@@ -288,11 +288,15 @@ void shape(ScheduledKernel& kernel, VariableId id) {
 
 void apply_places(ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) shape(kernel, static_cast<VariableId>(v));
-    kernel.packed.assign(kernel.inputs.size(), false);
-    for (std::size_t i = 0; i < kernel.inputs.size(); ++i)
-        for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-            if (kernel.is_view(static_cast<VariableId>(v)) && kernel.kernel->variables[v].array == kernel.inputs[i])
-                kernel.packed[i] = true;
+    const auto with_views = [&](const std::vector<ArrayId>& arrays) {
+        std::vector<bool> found(arrays.size(), false);
+        for (std::size_t i = 0; i < arrays.size(); ++i)
+            for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+                if (kernel.is_view(static_cast<VariableId>(v)) && kernel.kernel->variables[v].array == arrays[i])
+                    found[i] = true;
+        return found;
+    };
+    kernel.packed = with_views(kernel.inputs), kernel.dense = with_views(kernel.outputs);
     const Lifetimes lifetimes(kernel);
     place(kernel, false);
     kernel.arena_values += round_up(overshoot(kernel), kernel.lanes);

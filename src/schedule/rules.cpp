@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedule/views.hpp"
+#include "support/ids.hpp"
 
 namespace napkin {
 namespace {
@@ -130,6 +131,34 @@ bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& a
     return at_the_point;
 }
 
+std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const Step *made = nullptr, *stored = nullptr;
+    for (const Step& step : kernel.steps) {
+        if (const auto* init = std::get_if<Init>(step.statement); init && init->variable == id)
+            return "it grows from chunk to chunk";
+        if (const auto* store = std::get_if<Store>(step.statement); store && store->variable == id) stored = &step;
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        for (const Read* r : step.reads)
+            if (r->array == id) return "a statement reads it";
+        if (compute->variable != id) continue;
+        if (made) return "several statements make it";
+        made = &step;
+    }
+    if (!made || !stored) return "it is not stored";
+    if (made->scope != stored->scope) return "it is stored elsewhere than it is computed";
+    if (contains(kernel.inputs, variable.array)) return "its array is loaded, too";
+    if (variable.dims.empty()) return "it is a single value";
+    if (variable.memory_type != (kernel.is_double ? DType::f64 : DType::f32) || kernel.is_whole(id) || made->is_whole)
+        return "memory has it in another type";
+    if (kernel.place(id).innermost + 1 != static_cast<int>(variable.dims.size()))
+        return "its neighbours in memory do not lie beside each other at the core";
+    const Atom& atom = kernel.atom(*made);
+    if (atom.cut_axis >= 0) return "its sum is cut into parts";
+    return atom.follows ? "it rides in another statement's loops" : "";
+}
+
 bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const int last = static_cast<int>(variable.dims.size()) - 1;
@@ -138,7 +167,8 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
         const auto* load = std::get_if<Load>(s.statement);
         return load && load->variable == id;
     });
-    if (!loaded || !variable.gathers.empty() || is_cut(kernel, variable) || written || last < 0) return false;
+    if (!loaded) return why_not_in_place(kernel, id).empty();
+    if (!variable.gathers.empty() || is_cut(kernel, variable) || written || last < 0) return false;
     if (std::any_of(variable.dims.begin(), variable.dims.end(), starts_late)) return false;
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
@@ -265,7 +295,12 @@ private:
             const auto id = static_cast<VariableId>(v);
             const Layout& l = k_.layout(id);
             const std::string& name = k_.variable(id).name;
-            if (k_.is_view(id) && !may_be_view(k_, id)) report("{} cannot be read where it lies in memory", name);
+            if (k_.is_view(id) && !may_be_view(k_, id)) {
+                if (contains(k_.outputs, k_.variable(id).array))
+                    report("{} cannot be written where it goes in memory: {}", name, why_not_in_place(k_, id));
+                else
+                    report("{} cannot be read where it lies in memory", name);
+            }
             if (k_.is_packed(id) && !may_be_packed(k_, id)) report("{} cannot lie in panels one after the other", name);
             if (k_.is_panel(id) && !local[v])
                 report("{} does not live within one run, and one panel of it is held", name);

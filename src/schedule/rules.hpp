@@ -15,8 +15,13 @@ bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& membe
 /// Whether `after` can be computed in the loops of `leader`, with the axis that it reduces innermost of those over points.
 bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
 
-/// Whether a tile may be read where it lies: numbers of the compute type, at the core as in memory, not written here.
+/// Whether a tile may be read where it lies: numbers of the compute type, at the core as in memory, not written here. Or written where it
+/// goes: why_not_in_place says nothing against it.
 bool may_be_view(const ScheduledKernel& kernel, VariableId id);
+/// Why a result cannot be written where it goes in memory; empty when it can. One statement makes it in one piece, in numbers of the
+/// array's type and along its rows, and nothing but its store looks at it: no one reads what is in memory only, and no sum grows there.
+/// Pre: the atoms are applied.
+std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id);
 /// Whether every statement that reads the loaded tile takes whole panels of it, several of them, at the panel's own place.
 bool may_be_packed(const ScheduledKernel& kernel, VariableId id);
 /// The variables that live within one run, which defines each of their panels before it reads it. Pre: the atoms are applied.

@@ -47,7 +47,7 @@ enum class Holding : std::uint8_t {
     buffer,  ///< a tile of its own in the arena
     panel,   ///< the same for one panel of the vector axis, of a variable that lives within one run
     packed,  ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
-    view,    ///< read where it lies in memory
+    view,    ///< read where it lies in memory, or written where it goes
 };
 
 inline constexpr std::string_view holding_names[] = {"buffer", "panel", "packed", "view"};

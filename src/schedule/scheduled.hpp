@@ -101,9 +101,10 @@ struct ScheduledKernel {
     std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
     std::vector<ArrayId> inputs, outputs;
     std::vector<bool> packed;        ///< inputs that must have row-major strides, because a view reads them
+    std::vector<bool> dense;         ///< outputs that must have row-major strides, because a view writes them
     std::int64_t arena_values = 0;   ///< of the compute type
     std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
-    std::int64_t memory_values = 0;  ///< the same with tiles that are read in place
+    std::int64_t memory_values = 0;  ///< the same with tiles that are read or written in place
 
     [[nodiscard]] const Variable& variable(VariableId id) const {
         return kernel->variables[static_cast<std::size_t>(id)];
@@ -138,7 +139,7 @@ struct ScheduledKernel {
     [[nodiscard]] std::int64_t cell_values(bool is_integer) const { return is_integer && !is_double ? 2 : 1; }
     [[nodiscard]] std::int64_t value_bytes() const { return is_double ? 8 : 4; }
     [[nodiscard]] std::int64_t arena_bytes() const { return arena_values * value_bytes(); }
-    /// What the core's memory holds: the arena, and tiles that are read in place.
+    /// What the core's memory holds: the arena, and tiles that are read or written in place.
     [[nodiscard]] std::int64_t memory_bytes() const {
         return arena_bytes() + (memory_values - held_values) * value_bytes();
     }

@@ -238,17 +238,19 @@ struct Simulator::Moved {
     double bytes, unique;
 };
 
-/// The statement in whose time a tile comes in: its copy, or the first that reads it where it lies.
-std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t load) const {
-    const VariableId id = std::get<Load>(*k.steps[load].statement).variable;
-    if (!k.is_view(id)) return load;
-    for (std::size_t i = load + 1; i < k.steps.size(); ++i) {
+/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the first that reads it or the one that makes it.
+std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const {
+    const auto* load = std::get_if<Load>(k.steps[transfer].statement);
+    const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
+    if (!k.is_view(id)) return transfer;
+    for (std::size_t i = load ? transfer + 1 : 0; i < k.steps.size(); ++i) {
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
         if (!compute) continue;
+        if (!load && compute->variable == id) return i;
         const auto& reads = k.steps[i].reads;
-        if (std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == id; })) return i;
+        if (load && std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == id; })) return i;
     }
-    return load;
+    return transfer;
 }
 
 std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter,
@@ -263,7 +265,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const Variable& variable = k.variable(id);
         const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
-        Moved moved{load ? step_of_transfer(k, i) : i, store != nullptr,
+        Moved moved{step_of_transfer(k, i), store != nullptr,
                     values * bytes(variable.memory_type) * line_waste(k, id, k.steps[i].scope), 0};
         if (!contains(counted, variable.array))
             moved.unique = std::min(moved.bytes,

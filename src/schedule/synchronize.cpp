@@ -60,13 +60,15 @@ private:
                     out.push_back({false, kernel_.variable(read_by).array, 0, 0});
                 }
         }
-        if (const auto* store = std::get_if<Store>(step.statement)) {
+        // What is written where it goes is stored by the statement that computes it.
+        if (const auto* store = std::get_if<Store>(step.statement); store && !kernel_.is_view(store->variable)) {
             in_arena(out, store->variable, false);
             out.push_back({true, kernel_.variable(store->variable).array, 0, 0});
         }
         if (const auto* init = std::get_if<Init>(step.statement)) in_arena(out, init->variable, true);
         if (const auto* compute = std::get_if<Compute>(step.statement)) {
             in_arena(out, compute->variable, true);
+            if (kernel_.is_view(compute->variable)) out.push_back({true, kernel_.variable(compute->variable).array, 0, 0});
             for (const Read* r : step.reads) read(out, r->array);
         }
         return out;

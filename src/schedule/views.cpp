@@ -1,8 +1,7 @@
 #include "schedule/views.hpp"
 
 #include <algorithm>
-
-#include "support/result.hpp"
+#include <optional>
 
 namespace napkin {
 namespace {
@@ -19,11 +18,11 @@ std::int64_t padded_end(const ScheduledKernel& kernel, int scope, AxisId axis) {
     return last > 0 ? std::max(end, last - span.tile + span.padded) : end;
 }
 
-/// The scope in which a variable is loaded.
-int load_scope(const ScheduledKernel& kernel, VariableId id) {
+/// The scope in which a variable is loaded; none of one that is computed.
+std::optional<int> load_scope(const ScheduledKernel& kernel, VariableId id) {
     for (const Step& step : kernel.steps)
         if (const auto* load = std::get_if<Load>(step.statement); load && load->variable == id) return step.scope;
-    throw InternalError("schedule: a view of what is not loaded");
+    return std::nullopt;
 }
 
 std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, int scope) {
@@ -58,7 +57,7 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[static_cast<std::size_t>(id)];
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
-    const int scope = load_scope(kernel, id);
+    const std::optional<int> scope = load_scope(kernel, id);
     std::int64_t stride = 1, last = 0;  // the farthest value that is read
     layout.strides.assign(axes.size(), 0);
     layout.reach = 1;
@@ -67,10 +66,10 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
         layout.reach += stride * (layout.sizes[d] - 1);
         last += stride * variable.dims[d].affine()->constant;
         for (const auto& [axis, c] : variable.dims[d].affine()->terms)
-            last += stride * c * (padded_end(kernel, scope, axis) - 1);
+            last += stride * c * (scope ? padded_end(kernel, *scope, axis) - 1 : 0);
         stride *= kernel.extent(axes[d]);
     }
-    layout.may_overrun = last >= stride;  // of as many values as the array has
+    layout.may_overrun = scope && last >= stride;  // of as many values as the array has
     layout.count = layout.may_overrun ? layout.reach + kernel.lanes : 0;
 }
 

@@ -11,6 +11,7 @@
 #include "derive/parts.hpp"
 #include "diagram/evaluate.hpp"
 #include "machine/processor.hpp"
+#include "numeric/group_order.hpp"
 #include "plan/complete.hpp"
 #include "run/gpu/kernel.hpp"
 #include "run/kernel.hpp"
@@ -155,7 +156,7 @@ std::string run_on_gpu(const Case& c, const gpu::Cubin& cubin) {
                 c, [&](const auto& inputs, const auto& outputs) { return (*kernel)->run(inputs, outputs); }, probe, false);
             !failure.empty())
             return fmt::format("{}: {}", name(probe), failure);
-    return "";
+    return fault_of_order(c, *module);
 }
 
 }  // namespace
@@ -194,6 +195,17 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
         plan.push_back(std::move(k));
     }
     return plan;
+}
+
+/// Changes at random what the rules of the plan chose and any choice may be made of: whether a result is written where it goes.
+ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
+    std::mt19937_64 random(seed + 2);
+    KernelSchedule schedule = kernel.schedule;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (why_not_in_place(kernel, static_cast<VariableId>(v)).empty())
+            schedule.places[v].holding = random() % 3 == 0 ? Holding::buffer : Holding::view;
+    return scheduled(kernel.program, static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data()),
+                     kernel.extents, schedule, kernel.unit);
 }
 
 const std::vector<Width>& widths() {
@@ -275,7 +287,8 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
             unit.warp_threads = 32, unit.block_bytes = 48 << 10;  // what every GPU gives, so that some arenas lie in memory
             chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
         }
-        c.scheduled.kernels.push_back(complete(tiles, k, extents, chosen[k], unit));
+        c.scheduled.kernels.push_back(varied(complete(tiles, k, extents, chosen[k], unit), seed));
+        for (const bool dense : c.scheduled.kernels.back().dense) c.num_in_place += dense ? 1 : 0;
         sizes.push_back(c.scheduled.kernels.back().sizes);
         if (const auto broken = verify(c.scheduled.kernels.back()); !broken.empty())
             throw std::runtime_error(broken.front());

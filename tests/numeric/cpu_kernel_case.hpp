@@ -29,6 +29,7 @@ struct Case {
     /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
     bool nan_is_open = true;
     int num_parts = 0;     ///< kernels that run one part of a stream in each group
+    int num_in_place = 0;  ///< results that are written where they go in memory
     int num_subloops = 0;  ///< axes of kernels over which reductions are cut once more
 };
 

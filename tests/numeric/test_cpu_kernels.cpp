@@ -28,11 +28,12 @@ void check_batch(std::uint64_t batch, const RandomDiagramOptions& options) {
         const Diagram diagram = random_diagram(seed, options);
         cases.push_back(cpu_case::make_case(diagram, cpu_case::some_extents(diagram, seed), seed, fmt::format("k{}", seed)));
     }
-    int num_subloops = 0;
-    int num_parts = 0;
-    for (const cpu_case::Case& c : cases) num_subloops += c.num_subloops, num_parts += c.num_parts;
+    int num_subloops = 0, num_parts = 0, num_in_place = 0;
+    for (const cpu_case::Case& c : cases)
+        num_subloops += c.num_subloops, num_parts += c.num_parts, num_in_place += c.num_in_place;
     EXPECT_GT(num_subloops, 0);
     EXPECT_GT(num_parts, 0);
+    EXPECT_GT(num_in_place, 4);
     const auto failures = cpu_case::failures(cases);
     for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
 }
@@ -129,6 +130,14 @@ const Subject subjects[] = {
      "    D[i] = min(r) abs(X[r, i]) - r\n"
      "sizes r = 19, i = 83\n",
      {"group r=16 stream i=32 vector r vectors 1 rows 4", "group i=20 stream r=5 vectors 2 rows 2", "vectors 2 rows 8"}},
+    {"results written in place, ragged in every way",
+     "f(X[r, i], G[i]) -> Y[r, i], M[r], P[i]\n"
+     "    Y[r, i] = softmax(i) X[r, i] * G[i]\n"
+     "    M[r] = max(i) X[r, i]\n"
+     "    P[i] = G[i] * G[i]\n"
+     "sizes r = 29, i = 77\n",
+     {"group r=1", "group r=4 rows 4 vectors 2", "group r=7 vector i rows 3 vectors 2", "group r=16 vector r vectors 1",
+      "rows 8 vectors 3"}},
     {"scalar functions",
      "f(X[i]) -> Y[i], Z[i]\n"
      "    Y[i] = exp(-abs(X[i])) + log(1 + X[i]^2) * tanh(X[i]) - erf(X[i]) / sqrt(2 + X[i]^4) + floor(X[i]) * "

@@ -55,12 +55,31 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
     return wanted;
 }
 
-/// Nothing is held by panels or in the place of another, and no run of statements goes through the panels of a tile.
+/// Nothing is held by panels, in the place of another or as integers, which take more room than M counts, and no run of statements goes
+/// through the panels of a tile.
 bool holds_whole_tiles(const ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0) return false;
+        if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0 || kernel.whole[v]) return false;
     return std::all_of(kernel.steps.begin(), kernel.steps.end(),
                        [&](const Step& step) { return step.atom < 0 || kernel.atom(step).run < 0; });
+}
+
+/// Results that the source writes by way of a pointer into an output, and those that it copies there.
+std::pair<int, int> written_results(const std::string& source) {
+    static const std::regex in_place(R"(\n *real\* const \w+ = \w+_out)"), copied(R"(\n *// store )");
+    const auto count = [&](const std::regex& pattern) {
+        return static_cast<int>(std::distance(std::sregex_iterator(source.begin(), source.end(), pattern), {}));
+    };
+    return {count(in_place), count(copied)};
+}
+
+std::pair<int, int> scheduled_results(const ScheduledProgram& program) {
+    std::pair<int, int> wanted{0, 0};
+    for (const ScheduledKernel& kernel : program.kernels)
+        for (const Step& step : kernel.steps)
+            if (const auto* store = std::get_if<Store>(step.statement))
+                ++(kernel.is_view(store->variable) ? wanted.first : wanted.second);
+    return wanted;
 }
 
 TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
@@ -72,6 +91,7 @@ TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
             const cpu_case::Case c = cpu_case::make_case(diagram, random_extents(diagram, seed), seed, "k", {}, width);
             ASSERT_EQ(declared_accumulators(c.source.text), scheduled_accumulators(c.scheduled)) << cpu_case::describe(c);
             ASSERT_EQ(declared_offsets(c.source.text), scheduled_offsets(c.scheduled)) << cpu_case::describe(c);
+            ASSERT_EQ(written_results(c.source.text), scheduled_results(c.scheduled)) << cpu_case::describe(c);
             for (std::size_t k = 0; k < c.scheduled.kernels.size(); ++k) {
                 const ScheduledKernel& kernel = c.scheduled.kernels[k];
                 ASSERT_EQ(c.source.entries[k].arena_bytes, kernel.arena_bytes());

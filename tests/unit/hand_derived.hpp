@@ -149,6 +149,18 @@ inline Derived pointwise() {
     return b.finish("Y", {i, j});
 }
 
+/// Y[r, c] = E[r, c] / Z[r], E[r, c] = exp(X[r, c] - M[r]), whole rows at the core. E may be stored, too.
+inline Derived softmax(DType type = DType::f32, bool stores_exponentials = false) {
+    Builder b;
+    const AxisId r = b.axis("r"), c = b.axis("c");
+    const ArrayId X = b.input("X", {r, c}), M = b.temporary("M", {r}),
+                  E = stores_exponentials ? b.output("E", {r, c}) : b.temporary("E", {r, c}), Z = b.temporary("Z", {r}),
+                  Y = b.output("Y", {r, c}, type);
+    b.kernel.stages.emplace_back(Block{{fold(M, ReduceOp::max, {c}, b.get(X)), map(E, exp(b.get(X) - b.get(M))),
+                                        fold(Z, ReduceOp::sum, {c}, b.get(E)), map(Y, b.get(E) / b.get(Z))}});
+    return b.finish("Y", {r});
+}
+
 /// Extents by axis name, in the order of the diagram's axes.
 inline Extents extents(const Derived& derived, const std::vector<std::pair<std::string, std::int64_t>>& sizes) {
     Extents out(derived.diagram.axes.size(), 1);

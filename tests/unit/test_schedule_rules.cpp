@@ -105,6 +105,41 @@ TEST_F(ScheduleRules, PlacesAreThoseThatTheirVariablesMayHave) {
                 HasSubstr("K has 2 stages"));
 }
 
+TEST_F(ScheduleRules, AResultIsWrittenInPlaceByTheOneStatementThatMakesIt) {
+    const auto rows = [](const Derived& d) { return planned(d, extents(d, {{"r", 512}, {"c", 256}})); };
+    const ScheduledKernel k = rows(hand::softmax());
+    const VariableId y = variable(k, "Y");
+    EXPECT_EQ(k.place(y).holding, Holding::view);
+    EXPECT_FALSE(k.is_held(y));
+    EXPECT_EQ(k.layout(y).strides, (std::vector<std::int64_t>{256, 1}));
+    EXPECT_THAT(k.dense, ElementsAre(true));
+    // A tile of it would take the memory of what it is made of: the arena is no smaller then, and any strides are taken.
+    KernelSchedule in_tile = k.schedule;
+    in_tile.places[at(y)].holding = Holding::buffer;
+    const ScheduledKernel copied = scheduled(k.program, 0, k.extents, in_tile, k.unit);
+    EXPECT_THAT(verify(copied), IsEmpty());
+    EXPECT_GE(copied.arena_values, k.arena_values);
+    EXPECT_THAT(copied.dense, ElementsAre(false));
+
+    const auto refused = [&](const ScheduledKernel& kernel, const std::string& name) {
+        return broken(kernel, [&](KernelSchedule& s) { s.places[at(variable(kernel, name))].holding = Holding::view; });
+    };
+    EXPECT_THAT(refused(k, "E"), HasSubstr("E cannot be read where it lies in memory"));
+    EXPECT_THAT(refused(rows(hand::softmax(DType::f32, true)), "E"),
+                HasSubstr("E cannot be written where it goes in memory: a statement reads it"));
+    EXPECT_THAT(refused(rows(hand::softmax(DType::f16)), "Y"), HasSubstr("memory has it in another type"));
+    EXPECT_THAT(refused(k_, "O"), HasSubstr("its neighbours in memory do not lie beside each other"));
+    const Derived matmul = hand::matmul();
+    EXPECT_THAT(refused(planned(matmul, extents(matmul, {{"a", 256}, {"b", 256}, {"c", 256}})), "C"),
+                HasSubstr("it grows from chunk to chunk"));
+    EXPECT_THAT(broken(k,
+                       [&](KernelSchedule& s) {
+                           Atom& a = atom(k, s, "Y");
+                           a.run = 0, a.follows = true;
+                       }),
+                Not(IsEmpty()));
+}
+
 TEST_F(ScheduleRules, WhatLivesAtTheSameTimeLiesApart) {
     ScheduledKernel k = k_;
     k.layouts[at(variable(k, "Y"))].offset = k.layouts[at(variable(k, "S"))].offset;

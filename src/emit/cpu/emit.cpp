@@ -227,6 +227,7 @@ private:
             out_(fmt::format("// load {}", tile(load->variable)));
             write_load(frame_, out_, s);
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
+            if (frame_.is_view(store->variable)) return;  // its statement wrote it where it goes
             out_(fmt::format("// store {}", tile(store->variable)));
             write_store(frame_, out_, store->variable, s.scope);
         } else if (const auto* init = std::get_if<Init>(s.statement)) {
@@ -276,6 +277,8 @@ private:
             pass_if_used(a.begin);
             pass_if_used(a.count);
         }
+        for (const Compute* c : computes)
+            if (frame_.is_view(c->variable)) write_target(frame_, out_, c->variable, s.scope);
         functions_ += fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", comment, name, parameters, body.text());
         out_(fmt::format("{}({});", name, arguments));
     }
@@ -381,8 +384,8 @@ CpuSource emit(const ScheduledProgram& program, const std::string& prefix) {
         if (!out.entries.empty()) out.text += "\n";
         out.text += kernel_text(kernel, entry);
         out.vector_bytes = kernel.unit.bytes;
-        out.entries.push_back(
-            {entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(), kernel.arena_bytes()});
+        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.num_groups(),
+                               kernel.arena_bytes()});
     }
     return out;
 }

@@ -21,7 +21,7 @@ namespace napkin::cpu {
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram, in the order of the entry's tables
-    std::vector<bool> packed;              ///< inputs that must come with row-major strides; the others come with any
+    std::vector<bool> packed, dense;       ///< inputs, outputs that must have row-major strides; the others have any
     std::int64_t groups = 1;
     std::int64_t arena_bytes = 0;
 };

@@ -235,11 +235,27 @@ private:
         return atom_.vector_axis < 0 ? target(false) : fmt::format("load(&{})", target(true));
     }
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
+        const std::string guard = guard_of_rows();
         if (atom_.vector_axis < 0 || atom_.across)
-            return frame_.in_blocks() ? fmt::format("put(&{}, {}({}));", target(false),
+            return frame_.in_blocks() ? fmt::format("{}put(&{}, {}({}));", guard, target(false),
                                                     frame_.cell_type(compute_.variable), at_width(text))
-                                      : fmt::format("{} = {};", target(false), at_width(text));
-        return fmt::format("store(&{}, {});", target(true), is_vector ? text : fmt::format("splat({})", text));
+                                      : fmt::format("{}{} = {};", guard, target(false), at_width(text));
+        const std::string value = is_vector ? text : fmt::format("splat({})", text);
+        if (!leaves_tile(atom_.vector_axis)) return fmt::format("{}store(&{}, {});", guard, target(true), value);
+        std::string left = frame_.count(atom_.vector_axis, scope_);
+        if (const std::string name = body_->loop_name(atom_.vector_axis); !name.empty()) left += " - " + name;
+        if (atom_.vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
+        return fmt::format("{}store_first({}, &{}, {});", guard, left, target(true), value);
+    }
+    /// Blocks reach past the tile's end. In a buffer there is room for that; in memory the next tile's results lie there.
+    [[nodiscard]] bool leaves_tile(AxisId axis) const {
+        const Span& span = frame_.span(axis, scope_);
+        return frame_.is_view(compute_.variable) && (span.ragged || span.tile % frame_.block_size(atom_, axis) != 0);
+    }
+    [[nodiscard]] std::string guard_of_rows() const {
+        if (atom_.row_axis < 0 || atom_.rows == 1 || !leaves_tile(atom_.row_axis)) return "";
+        const std::string name = body_->loop_name(atom_.row_axis);
+        return fmt::format("if ({}i < {}) ", name.empty() ? "" : name + " + ", frame_.count(atom_.row_axis, scope_));
     }
     [[nodiscard]] std::string as_vector(const std::string& text, bool is_vector) const {
         return atom_.vector_axis < 0 || is_vector ? text : fmt::format("splat({})", text);

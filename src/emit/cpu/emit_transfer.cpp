@@ -51,13 +51,7 @@ public:
             copy(true, frame_.name(variable_));
             return;
         }
-        const std::string& name = frame_.name(variable_);
-        std::string position;
-        for (std::size_t d = 0; d < dimensions_.size(); ++d)
-            if (!dimensions_[d].low.empty())
-                add_term(position, layout_.strides[d] == 1
-                                       ? dimensions_[d].low
-                                       : fmt::format("{} * {}", in_brackets(dimensions_[d].low), layout_.strides[d]));
+        const std::string &name = frame_.name(variable_), position = position_in_memory();
         out_(fmt::format("const real* {} = {}{};", name, memory_, position.empty() ? "" : " + " + position));
         if (!layout_.may_overrun) return;
         std::int64_t total = 1;
@@ -69,8 +63,24 @@ public:
         out_.close();
     }
     void store() { copy(false, frame_.name(variable_)); }
+    void target() {
+        const std::string position = position_in_memory();
+        out_(fmt::format("real* const {} = {}{};", frame_.name(variable_), memory_,
+                         position.empty() ? "" : " + " + position));
+    }
 
 private:
+    /// Of a view: where the tile begins.
+    [[nodiscard]] std::string position_in_memory() const {
+        std::string position;
+        for (std::size_t d = 0; d < dimensions_.size(); ++d)
+            if (!dimensions_[d].low.empty())
+                add_term(position, layout_.strides[d] == 1
+                                       ? dimensions_[d].low
+                                       : fmt::format("{} * {}", in_brackets(dimensions_[d].low), layout_.strides[d]));
+        return position;
+    }
+
     /// What lies inside of the array, into its place in a buffer of zeros.
     void load_cut() {
         const std::string& name = frame_.name(variable_);
@@ -238,6 +248,9 @@ void write_load(const Frame& frame, Lines& out, const Step& step) {
 }
 void write_store(const Frame& frame, Lines& out, VariableId variable, int scope) {
     Transfer(frame, out, variable, scope).store();
+}
+void write_target(const Frame& frame, Lines& out, VariableId variable, int scope) {
+    Transfer(frame, out, variable, scope).target();
 }
 
 void write_init(const Frame& frame, Lines& out, const Init& init) {

@@ -6,6 +6,8 @@ namespace napkin::cpu {
 
 void write_load(const Frame& frame, Lines& out, const Step& step);
 void write_store(const Frame& frame, Lines& out, VariableId variable, int scope);
+/// The pointer to where the tile of a result goes that is written in place.
+void write_target(const Frame& frame, Lines& out, VariableId variable, int scope);
 void write_init(const Frame& frame, Lines& out, const Init& init);
 /// The loop nest of a compute statement; inside of the panel's loop when it runs along the kernel's vector axis.
 void write_compute(const Frame& frame, Lines& out, const Step& step);
