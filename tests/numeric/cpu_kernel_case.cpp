@@ -145,7 +145,7 @@ std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& modu
                 c, [&](const auto& inputs, const auto& outputs) { return kernel->run(inputs, outputs); }, probe, true);
             !failure.empty())
             return fmt::format("{}: {}", name(probe), failure);
-    return "";
+    return fault_of_order(c, *module);
 }
 
 std::string run_on_gpu(const Case& c, const gpu::Cubin& cubin) {
@@ -156,7 +156,7 @@ std::string run_on_gpu(const Case& c, const gpu::Cubin& cubin) {
                 c, [&](const auto& inputs, const auto& outputs) { return (*kernel)->run(inputs, outputs); }, probe, false);
             !failure.empty())
             return fmt::format("{}: {}", name(probe), failure);
-    return fault_of_order(c, *module);
+    return "";
 }
 
 }  // namespace
