@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "machine/block_machine.hpp"
+#include "plan/by_hand.hpp"
+#include "syntax/parse.hpp"
 
 namespace napkin {
 namespace {
@@ -18,6 +21,24 @@ struct BlockShape {
 };
 /// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each other.
 constexpr BlockShape shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
+
+/// The last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
+Result<std::optional<std::int64_t>> warps_by_hand(const Derived& derived, const Extents& extents,
+                                                  const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    std::vector<ScheduleItem> items = derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
+    items.insert(items.end(), by_hand.begin(), by_hand.end());
+    if (options.file) {
+        auto in_file = parse_schedule_file(options.file);
+        if (!in_file) return in_file.errors();
+        items.insert(items.end(), in_file->begin(), in_file->end());
+    }
+    std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
+    const auto checked = hand_choices(derived, extents, items);
+    if (!checked) return checked.errors();
+    std::optional<std::int64_t> warps;
+    if (checked->warps) warps = *checked->warps->value;
+    return warps;
+}
 
 }  // namespace
 
@@ -33,18 +54,25 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         d.exit_code = ExitCode::machine_lacks;
         return d;
     }
+    const auto wanted = warps_by_hand(derived, extents, by_hand, options);
+    if (!wanted) return wanted.errors();
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
         of_shape.quick = quick || options.quick;
-        of_shape.warps = {shape.warps, reason, false};
+        of_shape.warps = {shape.warps, reason, wanted->has_value()};
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core), by_hand, of_shape);
     };
-    const BlockShape* best = nullptr;
+    const auto most = static_cast<int>(gpu.threads->warps_a_core.value);
+    std::optional<BlockShape> best;
     double least = std::numeric_limits<double>::infinity();
-    for (const BlockShape& shape : shapes) {
+    for (BlockShape shape : shapes) {
+        if (*wanted) {
+            const auto warps = static_cast<int>(**wanted);
+            shape = {warps, std::min(shape.blocks_a_core, most / warps)};
+        }
         const auto plan = planned(shape, true, "");
         if (!plan) return plan;
-        if (best == nullptr || plan->seconds() < least) best = &shape, least = plan->seconds();
+        if (!best || plan->seconds() < least) best = shape, least = plan->seconds();
     }
     return planned(*best, false,
                    fmt::format("{} block{} an SM; fastest of {} shapes", best->blocks_a_core,

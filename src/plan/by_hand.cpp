@@ -50,8 +50,8 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        static const std::vector<std::string> own{"group",   "stream", "split",   "subloop",
-                                                  "threads", "rows",   "vectors", "vector"},
+        static const std::vector<std::string> own{"group", "stream", "split",   "subloop", "threads",
+                                                  "warps", "rows",   "vectors", "vector"},
             others{"form", "role", "atom", "place", "slot"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
@@ -61,6 +61,8 @@ private:
             check_sized(item, choices_.split, streamed_);
         } else if (item.kind == "threads") {
             check_number(item, choices_.threads, 4096);
+        } else if (item.kind == "warps") {
+            check_number(item, choices_.warps, 32);
         } else if (item.kind == "rows") {
             check_number(item, choices_.rows, 1024);
         } else if (item.kind == "vectors") {

@@ -13,7 +13,7 @@ namespace napkin {
 
 struct HandChoices {
     std::map<AxisId, ScheduleItem> group, stream, subloop, split;  ///< with a value
-    std::optional<ScheduleItem> threads, rows, vectors, vector;
+    std::optional<ScheduleItem> threads, warps, rows, vectors, vector;
     AxisId vector_axis = -1;  ///< where `vector` is set; -1: scalar code
 };
 

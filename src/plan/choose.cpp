@@ -556,7 +556,8 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
     for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
     for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
-    for (const auto field : {&HandChoices::threads, &HandChoices::rows, &HandChoices::vectors, &HandChoices::vector})
+    for (const auto field :
+         {&HandChoices::threads, &HandChoices::warps, &HandChoices::rows, &HandChoices::vectors, &HandChoices::vector})
         if ((*checked).*field) out.*field = (*checked).*field;
     if (checked->vector) out.vector_axis = checked->vector_axis;
     return out;
@@ -685,6 +686,14 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     }
     const auto hand = hand_choices(derived, extents, of_all_kernels(items));
     if (!hand) return hand.errors();
+    if (hand->warps && machine.kind == MachineKind::cpu)
+        return Diagnostic{"no-warps",
+                          hand->warps->range,
+                          fmt::format("{} has no warps: each thread of a CPU runs whole groups", machine.name),
+                          "a GPU",
+                          "leave 'warps' out, or use 'threads'",
+                          {},
+                          ExitCode::bad_input};
     const auto parts = parts_by_hand(derived, extents, items, options);
     if (!parts) return parts.errors();
     // They are settled; a merge may have the name of the kernel that was cut.

@@ -27,6 +27,7 @@ public:
         for (const auto& [axis, choice] : s_.subloop) row("subloop " + name(axis), choice);
         if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
         row("threads", s_.threads);
+        if (s_.warps.value > 0) row("warps", s_.warps);
         for (const Role& role : s_.roles) rows_.push_back({"role " + role.name, std::to_string(role.workers), ""});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
         rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});

@@ -81,6 +81,7 @@ private:
         if (item.kind == "subloop") sized(s.subloop);
         if (item.kind == "split") read_split(item, kernel, s);
         if (item.kind == "threads") s.threads = choice;
+        if (item.kind == "warps") s.warps = choice;
         if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range)});
         if (item.kind == "rows") s.rows = choice;
         if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;

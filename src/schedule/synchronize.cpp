@@ -68,7 +68,8 @@ private:
         if (const auto* init = std::get_if<Init>(step.statement)) in_arena(out, init->variable, true);
         if (const auto* compute = std::get_if<Compute>(step.statement)) {
             in_arena(out, compute->variable, true);
-            if (kernel_.is_view(compute->variable)) out.push_back({true, kernel_.variable(compute->variable).array, 0, 0});
+            if (kernel_.is_view(compute->variable))
+                out.push_back({true, kernel_.variable(compute->variable).array, 0, 0});
             for (const Read* r : step.reads) read(out, r->array);
         }
         return out;

@@ -26,13 +26,13 @@ struct ScheduleKind {
     Operand operand;
 };
 constexpr std::array kinds{
-    ScheduleKind{"group", Operand::size},     ScheduleKind{"stream", Operand::optional_size},
-    ScheduleKind{"split", Operand::size},     ScheduleKind{"subloop", Operand::size},
-    ScheduleKind{"threads", Operand::number}, ScheduleKind{"role", Operand::named_number},
-    ScheduleKind{"vector", Operand::word},    ScheduleKind{"vectors", Operand::number},
-    ScheduleKind{"rows", Operand::number},    ScheduleKind{"form", Operand::word},
-    ScheduleKind{"atom", Operand::clauses},   ScheduleKind{"place", Operand::clauses},
-    ScheduleKind{"slot", Operand::clauses},
+    ScheduleKind{"group", Operand::size},        ScheduleKind{"stream", Operand::optional_size},
+    ScheduleKind{"split", Operand::size},        ScheduleKind{"subloop", Operand::size},
+    ScheduleKind{"threads", Operand::number},    ScheduleKind{"warps", Operand::number},
+    ScheduleKind{"role", Operand::named_number}, ScheduleKind{"vector", Operand::word},
+    ScheduleKind{"vectors", Operand::number},    ScheduleKind{"rows", Operand::number},
+    ScheduleKind{"form", Operand::word},         ScheduleKind{"atom", Operand::clauses},
+    ScheduleKind{"place", Operand::clauses},     ScheduleKind{"slot", Operand::clauses},
 };
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 5> figures{"plan", "transfers", "memory", "arena", "predicted"};

@@ -41,7 +41,7 @@ Arrays run(const Case& c, const JitModule& module, const Values& given, bool is_
     const auto add = [&](ArrayId a) {
         const std::int64_t count = arrays.shift + value_count(c, a) + margin;
         Tensor& memory = arrays.all.emplace(a, Tensor::make(diagram.array(a).type, {count}).value()).first->second;
-        memory.fill(untouched);
+        for (std::int64_t i = 0; i < count; ++i) memory.set(i, untouched);
         return &memory;
     };
     for (const ArrayId a : diagram.inputs) {
