@@ -184,6 +184,11 @@ void apply_atoms(ScheduledKernel& kernel);
 void shape(ScheduledKernel& kernel, VariableId id);
 /// From the schedule's places: strides, lifetimes, the arena. Pre: it has a place for each variable, and the atoms are applied.
 void apply_places(ScheduledKernel& kernel);
+/// The fewest and the most chunks that a group runs of a loop: none where masks may leave all of them out.
+struct Turns {
+    std::int64_t least = 1, most = 1;
+};
+Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Of a kernel in blocks: which steps all warps wait for each other before, since they read or write what others wrote or read after the
 /// last time (Step::synchronizes). The one place that decides it. Pre: the places are applied.
 void synchronize(ScheduledKernel& kernel);

@@ -30,14 +30,26 @@ public:
             // Zeros first, then what lies inside of the array: by other threads.
             step.synchronizes_inside = load && is_cut(kernel_, kernel_.variable(load->variable));
         }
-        // The next group begins where this one ends; a barrier that a later pass finds only takes others' place.
-        for (changed_ = true; changed_;) {
-            changed_ = false;
-            repeat([&] { walk(kernel_.body); });
+        adds_ = true;
+        while (!is_right()) continue;
+        // A barrier that was found in a loop's second turn may have made one needless that was found before.
+        adds_ = false;
+        for (Step& step : kernel_.steps) {
+            if (!step.synchronizes) continue;
+            step.synchronizes = false;
+            step.synchronizes = !is_right();
         }
     }
 
 private:
+    /// Whether nothing meets what is open, from the first group to the next. A barrier is put before what does, where it may be.
+    bool is_right() {
+        open_.clear();
+        meets_ = false;
+        repeat({1, kernel_.num_groups()}, [&] { walk(kernel_.body); });
+        return !meets_;
+    }
+
     void in_arena(std::vector<Touched>& out, VariableId v, bool writes) const {
         const Layout& l = kernel_.layout(v);
         if (kernel_.is_held(v))
@@ -80,7 +92,7 @@ private:
         const bool meets = std::any_of(now.begin(), now.end(), [&](const Touched& a) {
             return std::any_of(open_.begin(), open_.end(), [&](const Touched& b) { return a.meets(b); });
         });
-        if (meets && !step.synchronizes) step.synchronizes = changed_ = true;
+        if (meets && !step.synchronizes) step.synchronizes = adds_, meets_ = true;
         if (step.synchronizes) open_.clear();
         open_.insert(open_.end(), now.begin(), now.end());
     }
@@ -89,26 +101,31 @@ private:
         for (const Node& node : nodes) {
             if (const int* s = std::get_if<int>(&node)) visit(kernel_.steps[at(*s)]);
             if (const auto* run = std::get_if<Run>(&node))
-                repeat([&] {
-                    for (const int s : run->steps) visit(kernel_.steps[at(s)]);
-                });
-            if (const auto* loop = std::get_if<LoopRef>(&node)) repeat([&] { walk(kernel_.loop(*loop).body); });
+                for (const int s : run->steps) visit(kernel_.steps[at(s)]);
+            if (const auto* loop = std::get_if<LoopRef>(&node))
+                repeat(turns_of(kernel_, kernel_.loop(*loop)), [&] { walk(kernel_.loop(*loop).body); });
         }
     }
-    /// What a repetition leaves open meets the next one; none may run at all.
+    /// What a turn leaves open meets the next one.
     template <class F>
-    void repeat(F body) {
+    void repeat(const Turns& turns, F body) {
         const std::vector<Touched> before = open_;
-        body(), body();
-        open_.insert(open_.end(), before.begin(), before.end());
+        body();
+        if (turns.most > 1) body();
+        if (turns.least == 0) open_.insert(open_.end(), before.begin(), before.end());
     }
 
     ScheduledKernel& kernel_;
     std::vector<Touched> open_;  ///< since the last barrier
-    bool changed_ = false;
+    bool adds_ = false, meets_ = false;
 };
 
 }  // namespace
+
+Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
+    return {loop.loop->support.empty() ? 1 : 0, (extent + tile - 1) / tile};
+}
 
 void synchronize(ScheduledKernel& kernel) { Synchronization(kernel).run(); }
 

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <random>
+#include <set>
 
 #include "check/sample.hpp"
 #include "check/small_sizes.hpp"
@@ -58,6 +60,111 @@ TEST_P(GpuKernels, ComputeTheirDefinition) {
     check(cases);
 }
 INSTANTIATE_TEST_SUITE_P(Batches, GpuKernels, testing::Range(0, 25));
+
+// ---- barriers: an order of steps is right when two that touch the same memory, one of them writing, have a barrier between them -----
+
+/// What one step touches: cells of the arena, and whole arrays in memory, which count as cells behind all others.
+struct Touches {
+    std::set<std::int64_t> reads, writes;
+};
+
+Touches touches_of(const ScheduledKernel& k, const Step& step) {
+    Touches out;
+    const auto arena = [&](std::set<std::int64_t>& cells, VariableId v) {
+        const Layout& l = k.layout(v);
+        if (!k.is_held(v)) return;
+        for (std::int64_t i = 0; i < l.count * k.cell_values(k.is_whole(v)); ++i) cells.insert(l.offset + i);
+    };
+    const auto memory = [&](std::set<std::int64_t>& cells, VariableId v) { cells.insert(-1 - k.variable(v).array); };
+    if (const auto* load = std::get_if<Load>(step.statement)) {
+        arena(out.writes, load->variable), memory(out.reads, load->variable);
+        for (const Index& index : k.variable(load->variable).gathers)
+            for (const VariableId v : read_arrays(index.value())) arena(out.reads, v), memory(out.reads, v);
+    }
+    if (const auto* store = std::get_if<Store>(step.statement); store && !k.is_view(store->variable))
+        arena(out.reads, store->variable), memory(out.writes, store->variable);
+    if (const auto* init = std::get_if<Init>(step.statement)) arena(out.writes, init->variable);
+    if (const auto* compute = std::get_if<Compute>(step.statement)) {
+        arena(out.writes, compute->variable);
+        if (k.is_view(compute->variable)) memory(out.writes, compute->variable);
+        for (const Read* r : reads_of(*compute)) {
+            arena(out.reads, r->array);
+            if (k.is_view(r->array)) memory(out.reads, r->array);
+        }
+    }
+    return out;
+}
+
+/// The steps in the order of one group; loop i turns turns[i] times.
+void trace(const ScheduledKernel& k, const std::vector<Node>& nodes, const std::vector<std::int64_t>& turns,
+           std::vector<int>& out) {
+    for (const Node& node : nodes) {
+        if (const int* step = std::get_if<int>(&node)) out.push_back(*step);
+        if (const auto* loop = std::get_if<LoopRef>(&node))
+            for (std::int64_t i = 0; i < turns[static_cast<std::size_t>(loop->loop)]; ++i)
+                trace(k, k.loop(*loop).body, turns, out);
+    }
+}
+
+bool races_with(const ScheduledKernel& k, const std::vector<Touches>& touches, const std::vector<std::int64_t>& turns) {
+    const auto meet = [](const std::set<std::int64_t>& a, const std::set<std::int64_t>& b) {
+        return std::any_of(a.begin(), a.end(), [&](std::int64_t cell) { return b.contains(cell); });
+    };
+    std::vector<int> steps;
+    for (std::int64_t group = 0; group < std::min<std::int64_t>(2, k.num_groups()); ++group)
+        trace(k, k.body, turns, steps);
+    for (std::size_t j = 0; j < steps.size(); ++j)
+        for (std::size_t i = j; i-- > 0;) {
+            if (k.step(steps[i + 1]).synchronizes) break;
+            const Touches &a = touches[static_cast<std::size_t>(steps[i])],
+                          &b = touches[static_cast<std::size_t>(steps[j])];
+            if (meet(a.writes, b.reads) || meet(a.reads, b.writes) || meet(a.writes, b.writes)) return true;
+        }
+    return false;
+}
+
+/// Whether two steps meet without a barrier between them, over two groups whose loops turn as often as they may, at most two times.
+bool races(const ScheduledKernel& k, const std::vector<Touches>& touches) {
+    std::vector<std::int64_t> turns;
+    for (const ScheduledLoop& loop : k.loops) turns.push_back(turns_of(k, loop).least);
+    while (true) {
+        if (races_with(k, touches, turns)) return true;
+        std::size_t i = 0;
+        for (; i < turns.size(); ++i) {
+            const Turns may = turns_of(k, k.loops[i]);
+            if (turns[i]++ < std::min<std::int64_t>(2, may.most)) break;
+            turns[i] = may.least;
+        }
+        if (i == turns.size()) return false;
+    }
+}
+
+TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
+    int barriers = 0, kernels = 0;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        const Diagram diagram = random_diagram(seed, {});
+        const cpu_case::Case c = cpu_case::make_case(diagram, cpu_case::some_extents(diagram, seed), seed, "k", {},
+                                                     cpu_case::warps());
+        for (const ScheduledKernel& kernel : c.scheduled.kernels) {
+            std::vector<Touches> touches;
+            for (const Step& step : kernel.steps) touches.push_back(touches_of(kernel, step));
+            EXPECT_FALSE(races(kernel, touches)) << cpu_case::describe(c);
+            ++kernels;
+            ScheduledKernel less = kernel;
+            for (Step& step : less.steps) {
+                if (!step.synchronizes) continue;
+                ++barriers;
+                step.synchronizes = false;
+                EXPECT_TRUE(races(less, touches)) << "a barrier too many in seed " << seed << "\n"
+                                                  << cpu_case::describe(c);
+                step.synchronizes = true;
+            }
+            if (testing::Test::HasFailure()) return;
+        }
+    }
+    EXPECT_GE(kernels, 200);
+    EXPECT_GE(barriers, 500);
+}
 
 TEST(GpuExamples, AreNeverBadAtRaggedSizes) {
     if (!gpu::cuda_compiler()) GTEST_SKIP() << "NVRTC is not found";
