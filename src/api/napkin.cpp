@@ -170,6 +170,15 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
     pipeline.machine = options.machine;
     auto compilation = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);
     if (!compilation) return to_public(compilation.errors());
+    if (!compilation->kernel) {
+        Diagnostic error;
+        error.code = "gpu-in-library";
+        error.message = compilation->machine.name + " is a GPU, and the library runs programs on the processor";
+        error.expected = "a machine of kind cpu, or none for this computer";
+        error.hint = "'napkin run --machine gpu' runs it there";
+        error.exit_code = ExitCode::machine_lacks;
+        return to_public(std::vector<Diagnostic>{error});
+    }
     if (options.validate) validate_first_use(compilation->derived);
     auto impl = std::make_shared<Program::Impl>(Program::Impl{std::move(compilation).value(), {}, {}});
     const Compilation& c = impl->compilation;

@@ -143,7 +143,7 @@ Result<Machine> machine_named(const std::string& name) {
     Diagnostic d;
     d.code = "unknown-machine";
     d.message = fmt::format("the GPU at hand is {}, which no machine's file describes", device->name);
-    d.expected = "one of " + known;
+    d.expected = "a GPU that one of these describes: " + known;
     d.hint = "--machine FILE.toml takes a description of your own";
     d.exit_code = ExitCode::machine_lacks;
     return d;

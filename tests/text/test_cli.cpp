@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "run/gpu/driver.hpp"
 #include "text/tool.hpp"
 
 namespace {
@@ -472,6 +473,30 @@ TEST_F(Cli, doctor_finds_what_is_missing) {
     const Outcome sick = napkin("doctor", "PATH=/nowhere CXX=");
     EXPECT_EQ(sick.code, 3);
     EXPECT_THAT(sick.out, AllOf(HasSubstr("MISSING"), HasSubstr("→")));
+}
+
+TEST_F(Cli, a_gpu_is_planned_and_emitted_for_without_one) {
+    write("a.nk", matmul);
+    const std::string sizes = " --set a=64,b=48,c=80 --machine h200";
+    EXPECT_THAT(napkin("plan a.nk" + sizes).out, HasSubstr("  warps "));
+    const Outcome source = napkin("emit a.nk" + sizes);
+    EXPECT_EQ(source.code, 0) << source.err;
+    EXPECT_THAT(source.out, AllOf(HasSubstr("__global__"), HasSubstr("sync();")));
+    // A CPU has no warps, and CUDA does not program every GPU.
+    write("w.txt", "warps 2\n");
+    EXPECT_THAT(napkin("plan a.nk --schedule w.txt" + sizes).out, HasSubstr("[by hand] "));
+    const Outcome on_cpu = napkin("plan a.nk --schedule w.txt --set a=64,b=48,c=80 --machine generic-cpu");
+    EXPECT_EQ(on_cpu.code, 1);
+    EXPECT_THAT(on_cpu.err, AllOf(HasSubstr("no-warps"), HasSubstr("w.txt:1:1")));
+    const Outcome other = napkin("plan a.nk --set a=64,b=48,c=80 --machine mi300x");
+    EXPECT_EQ(other.code, 3);
+    EXPECT_THAT(other.err, HasSubstr("no-emitter"));
+    if (!::napkin::gpu::device()) {
+        const Outcome none = napkin("run a.nk" + sizes);
+        EXPECT_EQ(none.code, 3);
+        EXPECT_THAT(none.err, AllOf(HasSubstr("there is no GPU"), HasSubstr("napkin emit")));
+        EXPECT_EQ(napkin("run a.nk --set a=64,b=48,c=80 --machine gpu").code, 3);
+    }
 }
 
 TEST_F(Cli, no_compiler_is_the_machine_s_lack) {

@@ -1,4 +1,5 @@
-// The C++ that tile programs become, whole: tests/text/cpu/<name>.txt. NAPKIN_UPDATE_GOLDEN=1 rewrites them.
+// The C++ and the CUDA that tile programs become, whole: tests/text/cpu/<name>.txt, tests/text/cuda/<name>.txt. NAPKIN_UPDATE_GOLDEN=1
+// rewrites them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -6,6 +7,7 @@
 #include <iterator>
 
 #include "emit/cpu/emit.hpp"
+#include "emit/cuda/emit.hpp"
 #include "plan/complete.hpp"
 #include "support/ids.hpp"
 #include "unit/tile_examples.hpp"
@@ -21,10 +23,17 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+void expect_text(const std::string& text, const std::string& file) {
+    const std::string path = std::string(NAPKIN_SOURCE_DIR) + "/tests/text/" + file;
+    if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(path, std::ios::binary) << text;
+    EXPECT_EQ(text, read_file(path)) << file;
+}
+
+/// For a processor with vectors of 64 bytes, and for a GPU whose blocks have four warps.
 void expect_source(const std::string& name, const Example& example, const Sizes& group, const Sizes& stream,
                    const std::string& vector_axis, std::int64_t rows, int vectors) {
     const auto tiles = std::make_shared<const TileProgram>(tile_examples::program_for(example, group, stream));
-    ScheduledProgram program;
+    ScheduledProgram program, in_blocks;
     for (std::size_t i = 0; i < tiles->kernels.size(); ++i) {
         KernelSchedule k;
         k.kernel = tiles->kernels[i].name;
@@ -36,13 +45,14 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
         k.vector_axis_reason = "chosen by hand";
         k.rows = {rows, "", true};
         k.panel_vectors = vectors;
-        program.kernels.push_back(complete(tiles, i, example.extents, k, {64, 32}));
+        program.kernels.push_back(complete(tiles, i, example.extents, k, {64, 32, 0, 0}));
+        k.warps = {4, "chosen by hand", true};
+        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k, {128, 96, 32, 48 << 10}));
     }
     const std::string text = cpu::emit(program).text;
     EXPECT_EQ(text, cpu::emit(program).text) << "the same program gives the same text";
-    const std::string path = std::string(NAPKIN_SOURCE_DIR) + "/tests/text/cpu/" + name + ".txt";
-    if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(path, std::ios::binary) << text;
-    EXPECT_EQ(text, read_file(path)) << name;
+    expect_text(text, "cpu/" + name + ".txt");
+    expect_text(cuda::emit(in_blocks).text, "cuda/" + name + ".txt");
 }
 
 TEST(CpuSource, MatrixProductWithARaggedEnd) {

@@ -4,6 +4,8 @@
 #include "machine/machine.hpp"
 #include "napkin/command.hpp"
 #include "run/blas.hpp"
+#include "run/gpu/compiler.hpp"
+#include "run/gpu/driver.hpp"
 #include "run/jit.hpp"
 #include "support/cache.hpp"
 #include "support/numbers.hpp"
@@ -68,6 +70,21 @@ Finding blas() {
     return {"OpenBLAS", true, false, (*found)->name(), ""};
 }
 
+Finding graphics() {
+    const auto found = gpu::device();
+    if (!found) return missing("GPU", false, found.errors());
+    return {"GPU", true, false,
+            fmt::format("{}, {}, {} SMs, {}", found->name, found->architecture(), found->multiprocessors,
+                        bytes_text(static_cast<double>(found->memory_bytes))),
+            ""};
+}
+
+Finding cuda() {
+    const auto found = gpu::cuda_compiler();
+    if (!found) return missing("CUDA", false, found.errors());
+    return {"CUDA", true, false, *found, ""};
+}
+
 Finding processor() {
     const Machine host = host_machine();
     std::string levels;
@@ -77,7 +94,7 @@ Finding processor() {
 }
 
 ExitCode doctor(const Options& options) {
-    const std::vector<Finding> findings = {processor(), compiler(), compiling(), cache(), blas()};
+    const std::vector<Finding> findings = {processor(), compiler(), compiling(), cache(), blas(), graphics(), cuda()};
     bool all_needed = true;
     Json document = json_document("doctor");
     document["findings"] = Json::array();

@@ -194,7 +194,9 @@ std::string measured_text(const Measured& m, bool color) {
                 {"extra memory", bytes_text(static_cast<double>(r.kernel_extra_bytes))}};
     }
     if (r.predicted_seconds > 0) rows.insert(rows.begin() + 2, {"predicted", seconds_text(r.predicted_seconds)});
-    std::string how = fmt::format("medians of {}, {} thread{}", r.repetitions, r.threads, r.threads == 1 ? "" : "s");
+    std::string how = r.device.empty()
+                          ? fmt::format("medians of {}, {} thread{}", r.repetitions, r.threads, r.threads == 1 ? "" : "s")
+                          : fmt::format("median of {} on {}, its caches flushed before each", r.repetitions, r.device);
     if (r.baseline_seconds && r.baseline_multiplies > 0)
         how += r.blas.empty() ? "; without OpenBLAS contractions are plain loops (napkin doctor says how to install it)"
                               : "; contractions by " + short_name(r.blas);

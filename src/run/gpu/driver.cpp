@@ -83,7 +83,7 @@ Diagnostic no_gpu(const std::string& why) {
     d.code = "no-gpu";
     d.message = "there is no GPU that kernels could run on: " + why;
     d.expected = "an NVIDIA GPU with its driver";
-    d.hint = "'napkin plan', 'napkin emit' and 'napkin cost' work without one";
+    d.hint = "'napkin plan', 'napkin emit' and 'napkin cost' take --machine h200 without one";
     d.exit_code = ExitCode::machine_lacks;
     return d;
 }
