@@ -26,6 +26,10 @@ std::span<const FigureKey<Machine>> machine_figures() {
         {"copy_run", "copy_run_clocks", &M::copy_run_clocks, number, Need::never, 0, 0, true},
         {"transpose", "transpose_clocks", &M::transpose_clocks, number, Need::never},
         {"far_transpose", "far_transpose_clocks", &M::far_transpose_clocks, number, Need::never},
+        {"nontemporal_copy", "nontemporal_copy_bytes_per_s", &M::nontemporal_copy_bytes_per_s, bytes_per_s, Need::never},
+        {"core_nontemporal_copy", "core_nontemporal_copy_bytes_per_s", &M::core_nontemporal_copy_bytes_per_s,
+         bytes_per_s, Need::never},
+        {"nontemporal_from", "nontemporal_from_bytes", &M::nontemporal_from_bytes, bytes, Need::never},
         {"line", "line_bytes", &M::line_bytes, bytes},
         {"sector", "sector_bytes", &M::sector_bytes, bytes, Need::never},
         {"launch", "launch_s", &M::launch_s, seconds},
@@ -112,6 +116,13 @@ void complete_figures(Machine& machine) {
     estimate(machine.transpose_clocks, 0.6, "log2(lanes) permutations for each vector, one or two a clock");
     estimate(machine.far_transpose_clocks, 2, "lanes that lie pages apart miss the address translation");
     for (std::size_t l = 1; l < machine.levels.size(); ++l) complete_pipe(machine, l);
+    if (machine.levels.size() < 2) return;
+    const Level& outermost = machine.levels[1];
+    estimate(machine.nontemporal_copy_bytes_per_s, outermost.copy_bandwidth_bytes_per_s.value, "as other copies");
+    estimate(machine.core_nontemporal_copy_bytes_per_s,
+             std::round(outermost.core_copy_bandwidth_bytes_per_s.value / 1e7) * 1e7, "as other copies, in 10 MB/s");
+    estimate(machine.nontemporal_from_bytes, outermost.capacity_bytes.value * outermost.instances.value,
+             "what the outermost caches hold");
 }
 
 }  // namespace napkin

@@ -111,6 +111,10 @@ struct Machine {
     Figure copy_run_clocks;       ///< beginning a contiguous run in the copy of a tile
     Figure transpose_clocks;      ///< a value of f32, copied with neighbours in a column becoming neighbours in a row
     Figure far_transpose_clocks;  ///< the same where a column's step is a page or more
+    // Stores past the caches (non-temporal ones) read no line before they write it, and leave none behind for who reads it next.
+    Figure nontemporal_copy_bytes_per_s;       ///< copies in memory with such stores, read and written bytes, all cores
+    Figure core_nontemporal_copy_bytes_per_s;  ///< of one core alone
+    Figure nontemporal_from_bytes;  ///< read and written together, from which such copies are the faster ones
     // ---- of all machines
     Figure line_bytes;          ///< what a coalesced access moves between levels
     Figure sector_bytes;        ///< the least that moves; the line where a file does not say

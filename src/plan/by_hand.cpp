@@ -52,7 +52,7 @@ private:
     void check(const ScheduleItem& item) {
         static const std::vector<std::string> own{"group", "stream", "split",   "subloop", "threads",
                                                   "warps", "rows",   "vectors", "vector"},
-            others{"form", "role", "atom", "place", "slot"};
+            others{"form", "role", "atom", "place", "slot", "prefetch"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
         } else if (item.kind == "stream") {

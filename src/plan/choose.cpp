@@ -76,7 +76,8 @@ public:
                   const HandChoices& hand, const PlanOptions& options, KernelSchedule given)
         : program_(program), index_(kernel), model_(model), hand_(hand), options_(options), given_(std::move(given)) {
         unit_ = {static_cast<int>(model.machine().vector_bits.value) / 8,
-                 static_cast<int>(model.machine().vector_registers.value)};
+                 static_cast<int>(model.machine().vector_registers.value),
+                 static_cast<int>(model.machine().line_bytes.value)};
         if (model.machine().kind == MachineKind::gpu) {
             unit_.warp_threads = static_cast<int>(model.lanes());
             unit_.block_bytes = static_cast<std::int64_t>(model.machine().threads->block_bytes.value);
@@ -152,7 +153,7 @@ private:
 
     [[nodiscard]] KernelSchedule schedule_of(const Shape& shape) const {
         KernelSchedule s;
-        s.atoms = given_.atoms, s.places = given_.places;
+        s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches;
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
         s.threads = {threads_, "", hand_.threads.has_value()};
@@ -174,7 +175,10 @@ private:
     }
 
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule) const {
-        return complete(program_, index_, model_.extents(), std::move(schedule), unit_);
+        ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_);
+        // A GPU's warps wait for each other's loads instead.
+        if (!k.in_blocks()) choose_non_temporal(k, model_.machine()), fetch_rows_ahead(k);
+        return k;
     }
 
     // ---- the panel
@@ -502,6 +506,8 @@ private:
             (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = reason(best, i);
         KernelPlan plan;
         plan.scheduled = completed(std::move(schedule));
+        if (!options_.quick && !plan.scheduled.in_blocks())
+            simulated_ += choose_prefetches(plan.scheduled, model_, threads_, walk_limit);
         plan.time = model_.run(plan.scheduled, threads_);
         plan.scheduled.schedule.threads = thread_choice(plan);
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);

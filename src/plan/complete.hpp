@@ -1,7 +1,8 @@
 #pragma once
 // What the sizes of a schedule leave open, by rule: the atom of every statement, the place of every variable. Each rule is one pass over
-// the scheduled program, in this order; what the user fixed is kept.
+// the scheduled program, in this order; what the user fixed is kept. Those of transfers ask the machine, too.
 #include "schedule/scheduled.hpp"
+#include "schedule/simulate.hpp"
 
 namespace napkin {
 
@@ -10,6 +11,15 @@ void choose_atoms(ScheduledKernel& kernel);     ///< vector axis, block and loop
 void form_runs(ScheduledKernel& kernel);        ///< Atom::run: neighbours along the vector axis go panel by panel
 void join_reductions(ScheduledKernel& kernel);  ///< Atom::follows
 void choose_places(ScheduledKernel& kernel);    ///< Place::holding: views, panels, packed tiles
+
+/// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold
+/// on to, and another kernel that reads the result would not find it there either.
+void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine);
+/// KernelSchedule::prefetches, of rows: wherever rows of a block share pages.
+void fetch_rows_ahead(ScheduledKernel& kernel);
+/// Keeps those that save time by simulation, and adds those of groups: each in the statement with which the simulator finds the kernel the
+/// fastest, where that saves time and the tiles ahead fit beside the others. Returns how many simulations that took.
+int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
 
 /// The schedule with its atoms and places, and all that follows from it. Pre: sizes, vector axis, panel and rows are there.
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,

@@ -29,7 +29,6 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
 
 /// Whether the tile's rows lie on more pages than a core translates addresses of without a miss, each on one of its own.
 bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
-    constexpr std::int64_t page_bytes = 4096;
     // Entries of the first-level data TLB: 64 on Intel's cores from Nehalem to Skylake and on AMD's Zen 2 and 3, up to 96 on later ones.
     constexpr std::int64_t translations = 64;
     const Variable& variable = kernel.variable(id);

@@ -237,6 +237,47 @@ private:
         }
         fill<float>();
         for (std::size_t l = 1; l < num; ++l) pipe(l, share);
+        past_caches(share);
+    }
+
+    /// Copies with stores past the caches, in memory and then of sizes down to those that the caches hold on to.
+    void past_caches(double seconds) {
+        const auto share = static_cast<std::int64_t>(footprint(0) / sizeof(float)) & ~std::int64_t{1023};
+        const auto add = [this](ShortestTimes& timings, const std::string& program, std::int64_t each, const char* who) {
+            const TimedCode f = kernel(program);
+            auto* const memory = static_cast<float*>(memory_.get());
+            timings.add(fmt::format("{} {} {}", program, each, who), 200e-6, [this, f, memory, each, who](std::int64_t n) {
+                if (std::string_view(who) == "one") return f(n, memory, std::min(values_, each * threads()));
+                workers_.run([&](int worker) { f(n, memory + worker * each, each); });
+            });
+        };
+        ShortestTimes timings;
+        std::vector<std::int64_t> sizes;  // values a core, descending
+        for (std::int64_t each = share; each * threads() * static_cast<std::int64_t>(sizeof(float)) >= 1 << 20; each /= 2)
+            sizes.push_back(each & ~std::int64_t{1023});
+        add(timings, "copy_past", share, "one");
+        for (const std::int64_t each : sizes)
+            for (const char* program : {"copy_all", "copy_past"}) add(timings, program, each, "all");
+        timings.run(seconds);
+        const auto time = [&](const char* program, std::int64_t each, const char* who) {
+            return timings[fmt::format("{} {} {}", program, each, who)];
+        };
+        const double all = sizeof(float) * static_cast<double>(share * threads());
+        const std::string what = fmt::format("copies of {} by stores past the caches",
+                                             quantity_text(std::round(all), Dimension::bytes));
+        machine_.core_nontemporal_copy_bytes_per_s = measured(
+            sizeof(float) * static_cast<double>(std::min(values_, share * threads())) / time("copy_past", share, "one"),
+            what + ", one core");
+        machine_.nontemporal_copy_bytes_per_s = measured(
+            std::max(all / time("copy_past", share, "all"), machine_.core_nontemporal_copy_bytes_per_s.value),
+            what + ", all cores");
+        double from = machine_.levels[0].capacity_bytes.value;
+        for (const std::int64_t each : sizes) {
+            if (time("copy_past", each, "all") > time("copy_all", each, "all")) break;
+            from = sizeof(float) * static_cast<double>(each * threads());
+        }
+        machine_.nontemporal_from_bytes = measured(from,
+                                                   "the least of the copies, each half as large, that are faster so");
     }
 
     /// The pipe into level l: what lies in the level above is read and copied, by one core and by all.

@@ -36,6 +36,9 @@ public:
         for (std::size_t i = 0; i < s_.atoms.size(); ++i) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
         for (std::size_t v = 0; v < s_.places.size(); ++v)
             rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
+        for (const Prefetch& p : s_.prefetches)
+            if (p.ahead.value > 0 || p.ahead.by_hand)
+                rows_.push_back({"prefetch " + kernel_.variables[at(p.variable)].name, "", text(p, atoms[at(p.atom)])});
         const std::vector<std::string> statements = statement_names(kernel_);
         for (const auto& [statement, slot] : s_.slots)
             rows_.push_back({"slot " + statements.at(static_cast<std::size_t>(statement)), "", text(slot)});
@@ -78,6 +81,16 @@ private:
         return out;
     }
 
+    /// Clauses end with the line; a reason behind them is a comment.
+    [[nodiscard]] static std::string text(const Prefetch& p, const std::string& statement) {
+        std::string out = fmt::format("{} {}, in {}", p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead.value,
+                                      statement);
+        if (p.ahead.by_hand || !p.ahead.reason.empty())
+            out += fmt::format("  # {}{}{}", p.ahead.by_hand ? hand_mark : "",
+                               p.ahead.by_hand && !p.ahead.reason.empty() ? " " : "", p.ahead.reason);
+        return out;
+    }
+
     [[nodiscard]] std::string text(const Slot& slot) const {
         std::string out = fmt::format("position {}", slot.position);
         if (static_cast<std::size_t>(slot.role) < s_.roles.size())
@@ -91,6 +104,7 @@ private:
         if (p.innermost >= 0)
             out += fmt::format(", inner {}", to_string(v.dims[static_cast<std::size_t>(p.innermost)], diagram_.names()));
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
+        if (p.non_temporal) out += ", nontemporal";
         return out;
     }
 

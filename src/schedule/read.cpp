@@ -55,9 +55,10 @@ private:
             if (item.kind == "atom") read_atom(item, index, own.size(), out_[k]);
             if (item.kind == "slot") read_slot(item, index, out_[k]);
             if (item.kind == "place") read_place(item, index, kernel, out_[k]);
+            if (item.kind == "prefetch") read_prefetch(item, static_cast<VariableId>(index), kernel, out_[k]);
             ++found;
         }
-        const bool variable = item.kind == "place";
+        const bool variable = item.kind == "place" || item.kind == "prefetch";
         if (found == 0)
             fail(variable ? "unknown-variable" : "unknown-statement", item.range,
                  fmt::format("no kernel has a {} '{}'", variable ? "variable" : "statement", item.axis),
@@ -226,11 +227,47 @@ private:
                 check_rest(c, 0, {});
             } else if (c.word == "inner") {
                 p.innermost = dimension(c, kernel, kernel.variables[index]);
+            } else if (c.word == "nontemporal") {
+                p.non_temporal = true;
+                check_rest(c, 0, {});
+                check_no_number(c);
             } else {
-                fail("bad-schedule", c.range, "a place cannot be read here", "inner or stages");
+                fail("bad-schedule", c.range, "a place cannot be read here", "inner, stages or nontemporal");
             }
         }
         s.places[index] = p;
+    }
+
+    /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none.
+    void read_prefetch(const ScheduleItem& item, VariableId variable, const TileKernel& kernel, KernelSchedule& s) {
+        Prefetch p{variable, -1, {0, "", true}};
+        bool is_ahead = false;
+        const std::vector<std::string> statements = atom_names(kernel);
+        for (const ScheduleClause& c : item.clauses) {
+            if (c.word == "groups" || c.word == "blocks") {
+                p.fetched = c.word == "blocks" ? Fetched::blocks : Fetched::groups;
+                p.ahead.value = small_of(c, 0);
+                is_ahead = true;
+                check_rest(c, 0, {});
+            } else if (c.word == "in") {
+                const std::string name = c.names.empty() ? "" : c.names[0].text;
+                const auto found = std::find(statements.begin(), statements.end(), name);
+                if (found == statements.end())
+                    fail("unknown-statement", c.range, fmt::format("the kernel has no statement '{}'", name),
+                         "one of " + join(statements, ", "), did_you_mean(name, statements));
+                else
+                    p.atom = static_cast<int>(found - statements.begin());
+                check_rest(c, 1, {});
+                check_no_number(c);
+            } else {
+                fail("bad-schedule", c.range, "a prefetch cannot be read here", "groups, blocks or in");
+            }
+        }
+        if (diagnostics_.empty() && (!is_ahead || p.atom < 0))
+            fail("bad-schedule", item.range, "a prefetch says what it is ahead by, and in which statement's loops",
+                 fmt::format("prefetch {} groups 1, in {}", item.axis, statements.empty() ? "S" : statements[0]));
+        std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
+        s.prefetches.push_back(std::move(p));
     }
 
     /// The dimension of the variable with the index that is written.

@@ -173,6 +173,80 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
 
+std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id) {
+    if (!kernel.is_view(id)) return "it is not written in place";
+    if (auto why = why_not_in_place(kernel, id); !why.empty()) return why;
+    for (const Step& step : kernel.steps)
+        if (step.atom >= 0 && std::get<Compute>(*step.statement).variable == id)
+            if (const Atom& atom = kernel.atom(step); atom.vector_axis < 0 || atom.across)
+                return "it is written value by value";
+    return "";
+}
+
+std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    const Variable& variable = kernel.variable(id);
+    const std::vector<const Step*> loads = [&] {
+        std::vector<const Step*> found;
+        for (const Step& step : kernel.steps)
+            if (const auto* load = std::get_if<Load>(step.statement); load && load->variable == id)
+                found.push_back(&step);
+        return found;
+    }();
+    if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
+    if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
+    std::set<AxisId> points, wanted;
+    bool moves = false;
+    for (const Index& dim : variable.dims) {
+        const AxisId axis = dim.single_axis();
+        if (axis < 0) return "its indices are not plain axes";
+        const Span& in_group = kernel.span(axis, 0);
+        moves |= in_group.begins;
+        if (in_group.tile > 1) wanted.insert(axis);
+        const auto cut = [&](const Step& step) { return kernel.span(axis, step.scope).tile != in_group.tile; };
+        if (cut(in) || std::any_of(loads.begin(), loads.end(), [&](const Step* s) { return cut(*s); }))
+            return "a loop cuts it";
+    }
+    if (!moves) return "every group reads the same tile";
+    const Atom& atom = kernel.atom(in);
+    const auto take = [&](AxisId axis) {
+        if (axis >= 0 && kernel.span(axis, in.scope).tile > 1) points.insert(axis);
+    };
+    for (const AxisId axis : atom.points) take(axis);
+    for (const AxisId axis : atom.reduced) take(axis);
+    take(atom.vector_axis), take(atom.row_axis);
+    if (points != wanted || atom.vector_axis < 0 || variable.dims.back().single_axis() != atom.vector_axis)
+        return "the statement's vectors do not go over its points";
+    return "";
+}
+
+std::string why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    const Variable& variable = kernel.variable(id);
+    if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
+        return "it is not read where it lies in memory";
+    if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
+    const Atom& atom = kernel.atom(in);
+    if (atom.rows == 1 || atom.reduced.empty() || atom.across)
+        return "the statement does not reduce several rows at once";
+    const AxisId inner = atom.reduced.back();
+    if (kernel.span(inner, in.scope).tile == 1) return "its rows are single values";
+    const bool reads = std::any_of(in.reads.begin(), in.reads.end(),
+                                   [&](const Read* r) { return r->array == id && r->indices == variable.dims; });
+    const bool has_rows = std::any_of(variable.dims.begin(), variable.dims.end(),
+                                      [&](const Index& dim) { return dim.is_axis(atom.row_axis); });
+    if (!reads || !has_rows || !variable.dims.back().is_axis(inner) || carries(variable, atom.vector_axis))
+        return "the statement's rows are not the tile's";
+    return "";
+}
+
+bool rows_share_pages(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    if (!why_no_rows_ahead(kernel, id, in).empty()) return false;
+    const Variable& variable = kernel.variable(id);
+    for (std::size_t d = 0; d < variable.dims.size(); ++d)
+        if (variable.dims[d].is_axis(kernel.atom(in).row_axis))
+            return kernel.layout(id).strides[d] * kernel.value_bytes() < page_bytes;
+    return false;
+}
+
 bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const AxisId axis = kernel.schedule.vector_axis;
@@ -219,6 +293,7 @@ public:
         check_runs(k_.body);
         for (const ScheduledLoop& loop : k_.loops) check_runs(loop.body);
         check_places();
+        check_prefetches();
         check_parts();
         check_slots();
         return std::move(messages_);
@@ -301,6 +376,9 @@ private:
                 else
                     report("{} cannot be read where it lies in memory", name);
             }
+            if (k_.place(id).non_temporal)
+                if (const std::string why = why_not_non_temporal(k_, id); !why.empty())
+                    report("{} cannot be written past the caches: {}", name, why);
             if (k_.is_packed(id) && !may_be_packed(k_, id)) report("{} cannot lie in panels one after the other", name);
             if (k_.is_panel(id) && !local[v])
                 report("{} does not live within one run, and one panel of it is held", name);
@@ -336,6 +414,26 @@ private:
             if (!(slot == Slot{}))
                 report("{} has position {}, {} ahead: a CPU's core runs statements one after the other, as they stand",
                        names[static_cast<std::size_t>(statement)], slot.position, slot.ahead);
+    }
+
+    void check_prefetches() {
+        for (const Prefetch& p : k_.schedule.prefetches) {
+            const auto in = std::find_if(k_.steps.begin(), k_.steps.end(),
+                                         [&](const Step& s) { return s.atom == p.atom; });
+            if (p.ahead.value == 0 || in == k_.steps.end()) continue;
+            const std::string &name = k_.variable(p.variable).name,
+                              &where = k_.variable(std::get<Compute>(*in->statement).variable).name;
+            const bool is_blocks = p.fetched == Fetched::blocks;
+            if (const std::string why = is_blocks ? why_no_rows_ahead(k_, p.variable, *in)
+                                                  : why_not_prefetched(k_, p.variable, *in);
+                !why.empty())
+                report("{} cannot be fetched ahead in {}: {}", name, where, why);
+            else if (const Atom& atom = k_.atom(*in); is_blocks && p.ahead.value * atom.rows >= k_.extent(atom.row_axis))
+                report("{} is fetched {} blocks of {} rows ahead, and it has {} rows", name, p.ahead.value, atom.rows,
+                       k_.extent(atom.row_axis));
+            if (!is_blocks && p.ahead.value >= k_.num_groups())
+                report("{} is fetched {} groups ahead, and there are {}", name, p.ahead.value, k_.num_groups());
+        }
     }
 
     void check_apart(VariableId a, VariableId b) {

@@ -55,10 +55,25 @@ constexpr std::string_view name(Holding holding) { return holding_names[static_c
 
 struct Place {
     Holding holding = Holding::buffer;
-    int innermost = -1;  ///< the dimension whose neighbours lie beside each other; -1: a single value
-    int stages = 1;      ///< tiles of a stream that are held at a time
+    int innermost = -1;         ///< the dimension whose neighbours lie beside each other; -1: a single value
+    int stages = 1;             ///< tiles of a stream that are held at a time
+    bool non_temporal = false;  ///< of a view that is written: past the caches
     bool by_hand = false;
     friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// What is fetched ahead into the caches in the loops of a statement.
+enum class Fetched : std::uint8_t {
+    groups,  ///< the tile of a group to come, by a statement that computes at the same points
+    blocks,  ///< the rows of a block to come, by a statement that reduces several rows at once: the line after the one that it reads
+};
+
+struct Prefetch {
+    VariableId variable = -1;
+    int atom = -1;
+    Choice ahead;  ///< groups or blocks; 0: it is not fetched ahead
+    Fetched fetched = Fetched::groups;
+    friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
 /// Who runs statements: threads or warps of a group. Without any, all of a group's threads run all of it.
@@ -94,6 +109,7 @@ struct KernelSchedule {
     Choice rows{1, "", false};  ///< the most that a block has
     std::vector<Atom> atoms;
     std::vector<Place> places;
+    std::vector<Prefetch> prefetches;  ///< of views that are read, at most one each
     std::vector<Role> roles;
     std::map<int, Slot> slots;  ///< by statement, as statement_names counts them; one that is missing has the default
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;

@@ -14,10 +14,10 @@
 
 namespace napkin {
 
-/// What of a processor decides on code: bytes and number of its vector registers. A GPU's warp is a vector with a value in every thread,
-/// whatever its type.
+/// What of a processor decides on code: bytes and number of its vector registers, and of a line of its caches. A GPU's warp is a vector
+/// with a value in every thread, whatever its type.
 struct VectorUnit {
-    int bytes = 64, registers = 32;
+    int bytes = 64, registers = 32, line_bytes = 64;
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
@@ -112,6 +112,13 @@ struct ScheduledKernel {
     [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[static_cast<std::size_t>(id)]; }
     [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == Holding::view; }
+    /// The prefetches in the loops of the statement.
+    [[nodiscard]] std::vector<const Prefetch*> prefetches_in(const Step& step) const {
+        std::vector<const Prefetch*> found;
+        for (const Prefetch& p : schedule.prefetches)
+            if (p.ahead.value > 0 && p.atom == step.atom) found.push_back(&p);
+        return found;
+    }
     [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == Holding::panel; }
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
     /// It has values in the arena.

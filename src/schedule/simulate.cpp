@@ -6,12 +6,22 @@
 #include <cmath>
 #include <map>
 
+#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
 namespace {
 
 double ceil_of(double a, double b) { return std::ceil(a / b); }
+
+/// The first step that loads the variable.
+std::size_t first_load(const ScheduledKernel& k, VariableId id) {
+    const auto found = std::find_if(k.steps.begin(), k.steps.end(), [&](const Step& s) {
+        const auto* load = std::get_if<Load>(s.statement);
+        return load && load->variable == id;
+    });
+    return static_cast<std::size_t>(found - k.steps.begin());
+}
 
 /// Values that an index takes over a tile's box, taken at the tile that begins at 0.
 double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
@@ -101,6 +111,17 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         pipes.arithmetic += clocks;
     }
     const double targets = block.points(work.target_axes);
+    // A prefetch takes the place of a load: one for each line, or for each block that is shorter.
+    for (const Prefetch* p : k.prefetches_in(step)) {
+        if (p->fetched == Fetched::blocks) {
+            pipes.load += load_clocks_ * targets / atom.vectors *
+                          std::ceil(block.steps * static_cast<double>(k.value_bytes()) / machine_.line_bytes.value);
+            continue;
+        }
+        const double block_bytes = lanes * atom.vectors * static_cast<double>(k.value_bytes());
+        pipes.load += load_clocks_ * block.points(axes_of(k.variable(p->variable).dims)) / atom.vectors *
+                      std::ceil(block_bytes / machine_.line_bytes.value);
+    }
     if (!atom.follows) pipes.overhead = machine_.call_clocks.value;
     pipes.store = targets * store_clocks_;
     if (work.carries) pipes.load += targets * load_clocks_;
@@ -213,7 +234,9 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     double stride = bytes(variable.memory_type);
     for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)
         stride *= static_cast<double>(k.extent(variable.limits[d]));
-    return values * (stride < 4096 ? machine_.transpose_clocks.value : machine_.far_transpose_clocks.value) + convert;
+    return values * (stride < static_cast<double>(page_bytes) ? machine_.transpose_clocks.value
+                                                              : machine_.far_transpose_clocks.value) +
+           convert;
 }
 
 /// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
@@ -234,15 +257,30 @@ double Simulator::line_waste(const ScheduledKernel& k, VariableId id, int scope)
 /// Bytes of one load or store in all, and of those the ones that no earlier transfer moved.
 struct Simulator::Moved {
     std::size_t step;  ///< in which the core waits for them
-    bool is_store;
+    bool is_store, is_non_temporal;
     double bytes, unique;
+    double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
 };
 
-/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the first that reads it or the one that makes it.
+/// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a page, prefetchers
+/// see no stream in it, and the lines of the block's rows, which are asked for together, are waited for in each turn. Not where they are
+/// fetched ahead.
+double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const {
+    if (!rows_share_pages(k, id, step)) return 0;
+    for (const Prefetch* p : k.prefetches_in(step))
+        if (p->variable == id && p->fetched == Fetched::blocks) return 0;
+    return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
+}
+
+/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead, the first that reads
+/// it or the one that makes it.
 std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const {
     const auto* load = std::get_if<Load>(k.steps[transfer].statement);
     const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
     if (!k.is_view(id)) return transfer;
+    for (std::size_t i = 0; load && i < k.steps.size(); ++i)
+        for (const Prefetch* p : k.prefetches_in(k.steps[i]))
+            if (p->variable == id && p->fetched == Fetched::groups && first_load(k, id) == transfer) return i;
     for (std::size_t i = load ? transfer + 1 : 0; i < k.steps.size(); ++i) {
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
         if (!compute) continue;
@@ -265,12 +303,13 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const Variable& variable = k.variable(id);
         const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
-        Moved moved{step_of_transfer(k, i), store != nullptr,
+        Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
                     values * bytes(variable.memory_type) * line_waste(k, id, k.steps[i].scope), 0};
         if (!contains(counted, variable.array))
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
+        if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
         counted.push_back(variable.array);
         out.push_back(moved);
     }
@@ -287,16 +326,21 @@ const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
 }
 
 /// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes, so that writing
-/// takes what reading leaves of its time.
-double Simulator::seconds_a_byte(const Level& level, double workers, bool is_store) const {
+/// takes what reading leaves of its time. What is written past the caches goes by none of them.
+double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& moved) const {
+    if (moved.is_non_temporal && l > 1) return 0;
+    const Level& level = machine_.levels[l];
     const double sharing = machine_.cores.value / level.instances.value;
     const auto rate = [&](const Figure& all, const Figure& of_one) {
         const double together = all.value * std::ceil(workers / sharing);
         return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
     };
     const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
-    if (!is_store || !(level.copy_bandwidth_bytes_per_s.value > 0)) return read;
-    return std::max(read, 2 / rate(level.copy_bandwidth_bytes_per_s, level.core_copy_bandwidth_bytes_per_s) - read);
+    const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
+                 &of_one = moved.is_non_temporal ? machine_.core_nontemporal_copy_bytes_per_s
+                                                 : level.core_copy_bandwidth_bytes_per_s;
+    if (!moved.is_store || !(all.value > 0)) return read;
+    return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) - read);
 }
 
 Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::int64_t walk_limit) const {
@@ -355,17 +399,22 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     for (const Moved& m : moved) bytes_moved += m.bytes;
     std::vector<double> waited(k.steps.size());  // seconds, by step
     std::vector<double> into(core_level_ + 1);   // seconds, by level
+    std::vector<double> stood_still(k.steps.size());
     for (const Moved& m : moved) {
-        double longest = 0;
+        double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
             const Level& level = machine_.levels[l];
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
-            const double time = (keeps ? m.unique : m.bytes) * seconds_a_byte(level, workers, m.is_store);
+            const double time = (keeps ? m.unique : m.bytes) * seconds_a_byte(l, workers, m);
             into[l] += time;
+            if (keeps) later = level.latency_s.value;
             longest = beside({longest, time});
         }
         waited[m.step] += longest;
+        if (m.waits > 0)
+            stood_still[m.step] += m.waits / m.bytes / workers *
+                                   (m.unique * machine_.levels[0].latency_s.value + (m.bytes - m.unique) * later);
     }
     for (std::size_t l = 1; l <= core_level_; ++l) out.busy.push_back({pipe_names_[l], into[l]});
 
@@ -381,7 +430,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                      : 1;
         const double here = seconds(core[i]), first = here / panels;
         out.core_seconds += here;
-        total += beside({first, waited[i]}) + here - first;
+        total += beside({first, waited[i]}) + here - first + stood_still[i];
     }
     const double launch = threads > 1 ? machine_.launch_s.value : machine_.group_s.value;
     out.busy.push_back({"launch", launch});

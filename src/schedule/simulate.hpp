@@ -72,8 +72,9 @@ private:
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter,
                                                double& values_moved) const;
+    [[nodiscard]] double waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const;
     [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;
-    [[nodiscard]] double seconds_a_byte(const Level& level, double workers, bool is_store) const;
+    [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;
     [[nodiscard]] double line_waste(const ScheduledKernel& k, VariableId v, int scope) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
 

@@ -3,6 +3,7 @@
 //   atom STATEMENT CLAUSE, CLAUSE, …      atom S vectors q 3 inner, rows x 4, over k
 //   place VARIABLE CLAUSE, CLAUSE, …      place K view, inner k
 //   slot STATEMENT CLAUSE, CLAUSE, …      slot load K position 0, role producer, ahead 1
+//   prefetch VARIABLE CLAUSE, CLAUSE      prefetch X groups 1, in Y_E
 // A clause is a word, and after it names and a number: NAME … [NUMBER]; of `inner` it is an index.
 // A line `kernel NAME` says of which kernel the lines after it are. In a file a reason may follow a number or a word.
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ constexpr std::array kinds{
     ScheduleKind{"vectors", Operand::number},    ScheduleKind{"rows", Operand::number},
     ScheduleKind{"form", Operand::word},         ScheduleKind{"atom", Operand::clauses},
     ScheduleKind{"place", Operand::clauses},     ScheduleKind{"slot", Operand::clauses},
+    ScheduleKind{"prefetch", Operand::clauses},
 };
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 5> figures{"plan", "transfers", "memory", "arena", "predicted"};

@@ -197,15 +197,32 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
     return plan;
 }
 
-/// Changes at random what the rules of the plan chose and any choice may be made of: whether a result is written where it goes.
+/// Changes at random what the rules of the plan chose and any choice may be made of: whether a result is written where it goes, and past
+/// the caches; what is fetched ahead.
 ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     KernelSchedule schedule = kernel.schedule;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (why_not_in_place(kernel, static_cast<VariableId>(v)).empty())
             schedule.places[v].holding = random() % 3 == 0 ? Holding::buffer : Holding::view;
-    return scheduled(kernel.program, static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data()),
-                     kernel.extents, schedule, kernel.unit);
+    const auto with = [&] {
+        return scheduled(kernel.program, static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data()),
+                         kernel.extents, schedule, kernel.unit);
+    };
+    const ScheduledKernel placed = with();
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        schedule.places[v].non_temporal = why_not_non_temporal(placed, id).empty() && random() % 2 == 0;
+        for (const Step& step : placed.steps) {
+            const auto ahead = static_cast<std::int64_t>(1 + random() % 3);
+            const bool has_rows = why_no_rows_ahead(placed, id, step).empty() &&
+                                  ahead * placed.atom(step).rows < placed.extent(placed.atom(step).row_axis);
+            if (!has_rows && (!why_not_prefetched(placed, id, step).empty() || ahead >= placed.num_groups())) continue;
+            std::erase_if(schedule.prefetches, [&](const Prefetch& p) { return p.variable == id; });
+            schedule.prefetches.push_back({id, step.atom, {ahead, "", false}, has_rows ? Fetched::blocks : Fetched::groups});
+        }
+    }
+    return with();
 }
 
 const std::vector<Width>& widths() {
@@ -282,13 +299,17 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     const auto tiles = std::make_shared<const TileProgram>(std::move(whole));
     std::vector<TileSizes> sizes;
     for (std::size_t k = 0; k < chosen.size(); ++k) {
-        VectorUnit unit{width.vector_bytes, width.vector_registers, 0, 0};
+        VectorUnit unit{.bytes = width.vector_bytes, .registers = width.vector_registers};
         if (width.is_gpu) {
             unit.warp_threads = 32, unit.block_bytes = 48 << 10;  // what every GPU gives, so that some arenas lie in memory
             chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
         }
         c.scheduled.kernels.push_back(varied(complete(tiles, k, extents, chosen[k], unit), seed));
         for (const bool dense : c.scheduled.kernels.back().dense) c.num_in_place += dense ? 1 : 0;
+        for (const Place& place : c.scheduled.kernels.back().schedule.places)
+            c.num_non_temporal += place.non_temporal ? 1 : 0;
+        for (const Prefetch& p : c.scheduled.kernels.back().schedule.prefetches)
+            ++(p.fetched == Fetched::blocks ? c.num_rows_ahead : c.num_groups_ahead);
         sizes.push_back(c.scheduled.kernels.back().sizes);
         if (const auto broken = verify(c.scheduled.kernels.back()); !broken.empty())
             throw std::runtime_error(broken.front());

@@ -28,9 +28,11 @@ struct Case {
     std::vector<Probe> probes{Probe::normal};  ///< the kinds of the inputs' values, one run each
     /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
     bool nan_is_open = true;
-    int num_parts = 0;     ///< kernels that run one part of a stream in each group
-    int num_in_place = 0;  ///< results that are written where they go in memory
-    int num_subloops = 0;  ///< axes of kernels over which reductions are cut once more
+    int num_parts = 0;                             ///< kernels that run one part of a stream in each group
+    int num_in_place = 0;                          ///< results that are written where they go in memory
+    int num_non_temporal = 0;                      ///< of these, past the caches
+    int num_groups_ahead = 0, num_rows_ahead = 0;  ///< prefetches of tiles, and of blocks' rows
+    int num_subloops = 0;                          ///< axes of kernels over which reductions are cut once more
 };
 
 /// Random schedules without atoms and places: which axes are grouped, streamed and cut by subloops and how far, the vector axis, panel and

@@ -28,12 +28,18 @@ void check_batch(std::uint64_t batch, const RandomDiagramOptions& options) {
         const Diagram diagram = random_diagram(seed, options);
         cases.push_back(cpu_case::make_case(diagram, cpu_case::some_extents(diagram, seed), seed, fmt::format("k{}", seed)));
     }
-    int num_subloops = 0, num_parts = 0, num_in_place = 0;
-    for (const cpu_case::Case& c : cases)
+    int num_subloops = 0, num_parts = 0, num_in_place = 0, num_non_temporal = 0;
+    int num_groups_ahead = 0;
+    for (const cpu_case::Case& c : cases) {
         num_subloops += c.num_subloops, num_parts += c.num_parts, num_in_place += c.num_in_place;
+        num_non_temporal += c.num_non_temporal;
+        num_groups_ahead += c.num_groups_ahead;
+    }
     EXPECT_GT(num_subloops, 0);
     EXPECT_GT(num_parts, 0);
     EXPECT_GT(num_in_place, 4);
+    EXPECT_GT(num_non_temporal, 1);
+    EXPECT_GT(num_groups_ahead, 0);
     const auto failures = cpu_case::failures(cases);
     for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
 }
@@ -189,6 +195,7 @@ TEST(CpuKernels, ComputeSubjectsUnderManyPlans) {
                                                 schedules_from(*derived, plan)));
         }
     }
+    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [](const cpu_case::Case& c) { return c.num_rows_ahead > 0; }));
     const auto failures = cpu_case::failures(cases);
     for (std::size_t k = 0; k < cases.size(); ++k)
         EXPECT_EQ(failures[k], "") << names[k] << "\n" << cpu_case::describe(cases[k]);

@@ -82,6 +82,34 @@ std::pair<int, int> scheduled_results(const ScheduledProgram& program) {
     return wanted;
 }
 
+/// Prefetches by the bytes of a block, each with how often it occurs; stores past the caches, and the fences behind them.
+std::map<std::string, int> fetched_and_past(const std::string& source) {
+    static const std::regex pattern(R"(\b(prefetch<\d+, \d+>|store_past(?:_first)?|settle)\()");
+    std::map<std::string, int> found;
+    for (std::sregex_iterator it(source.begin(), source.end(), pattern), end; it != end; ++it)
+        ++found[(*it)[1].str().starts_with("store") ? "past" : (*it)[1].str()];
+    return found;
+}
+
+std::map<std::string, int> scheduled_fetched_and_past(const ScheduledProgram& program) {
+    std::map<std::string, int> wanted;
+    for (const ScheduledKernel& kernel : program.kernels) {
+        const auto& places = kernel.schedule.places;
+        if (std::any_of(places.begin(), places.end(), [](const Place& p) { return p.non_temporal; }))
+            ++wanted["settle"];
+        for (const Step& step : kernel.steps) {
+            if (step.atom < 0) continue;
+            const std::int64_t block = kernel.lanes * kernel.atom(step).vectors * kernel.value_bytes();
+            for (const Prefetch* p : kernel.prefetches_in(step)) {
+                const std::int64_t line = kernel.unit.line_bytes;
+                ++wanted[fmt::format("prefetch<{}, {}>", p->fetched == Fetched::blocks ? line : block, line)];
+            }
+            if (kernel.place(std::get<Compute>(*step.statement).variable).non_temporal) ++wanted["past"];
+        }
+    }
+    return wanted;
+}
+
 TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
     for (const cpu_case::Width& width : cpu_case::widths()) {
         int looked_at = 0, whole = 0;
@@ -91,6 +119,7 @@ TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
             const cpu_case::Case c = cpu_case::make_case(diagram, random_extents(diagram, seed), seed, "k", {}, width);
             ASSERT_EQ(declared_accumulators(c.source.text), scheduled_accumulators(c.scheduled)) << cpu_case::describe(c);
             ASSERT_EQ(declared_offsets(c.source.text), scheduled_offsets(c.scheduled)) << cpu_case::describe(c);
+            ASSERT_EQ(fetched_and_past(c.source.text), scheduled_fetched_and_past(c.scheduled)) << cpu_case::describe(c);
             ASSERT_EQ(written_results(c.source.text), scheduled_results(c.scheduled)) << cpu_case::describe(c);
             for (std::size_t k = 0; k < c.scheduled.kernels.size(); ++k) {
                 const ScheduledKernel& kernel = c.scheduled.kernels[k];

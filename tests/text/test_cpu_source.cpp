@@ -31,7 +31,7 @@ void expect_text(const std::string& text, const std::string& file) {
 
 /// For a processor with vectors of 64 bytes, and for a GPU whose blocks have four warps.
 void expect_source(const std::string& name, const Example& example, const Sizes& group, const Sizes& stream,
-                   const std::string& vector_axis, std::int64_t rows, int vectors) {
+                   const std::string& vector_axis, std::int64_t rows, int vectors, bool fetches_ahead = false) {
     const auto tiles = std::make_shared<const TileProgram>(tile_examples::program_for(example, group, stream));
     ScheduledProgram program, in_blocks;
     for (std::size_t i = 0; i < tiles->kernels.size(); ++i) {
@@ -45,9 +45,11 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
         k.vector_axis_reason = "chosen by hand";
         k.rows = {rows, "", true};
         k.panel_vectors = vectors;
-        program.kernels.push_back(complete(tiles, i, example.extents, k, {64, 32, 0, 0}));
+        ScheduledKernel scheduled = complete(tiles, i, example.extents, k, {64, 32});
+        if (fetches_ahead) fetch_rows_ahead(scheduled);
+        program.kernels.push_back(std::move(scheduled));
         k.warps = {4, "chosen by hand", true};
-        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k, {128, 96, 32, 48 << 10}));
+        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k, {128, 96, 64, 32, 48 << 10}));
     }
     const std::string text = cpu::emit(program).text;
     EXPECT_EQ(text, cpu::emit(program).text) << "the same program gives the same text";
@@ -65,6 +67,10 @@ TEST(CpuSource, WeightedMeanWithAMaskRunsTheChunksOfItsSupport) {
 
 TEST(CpuSource, PanelsOfTheVectorAxisGoThroughAllStatements) {
     expect_source("panels", tile_examples::weighted_mean(false, 96, 128, 16), {{"q", 96}}, {{"x", 64}}, "q", 4, 3);
+}
+
+TEST(CpuSource, RowsOfTheNextBlockAreFetchedAhead) {
+    expect_source("rows_ahead", tile_examples::matmul(64, 96, 48), {{"a", 32}, {"c", 48}}, {{"b", 48}}, "c", 8, 3, true);
 }
 
 TEST(CpuSource, ConvolutionReadsAHalo) {

@@ -359,6 +359,80 @@ TEST(Plan, RecomputedAxesAreCutOnlyWhenNothingElseFits) {
     expect_consistent(d, e, plan);
 }
 
+/// Copies with stores past the caches are half as fast again, from 1 KB on.
+Machine with_stores_past_caches(double from = 1e3) {
+    Machine m = avx512_machine();
+    m.levels[1].copy_bandwidth_bytes_per_s = m.levels[1].core_copy_bandwidth_bytes_per_s = {24e9, "test"};
+    m.nontemporal_copy_bytes_per_s = m.core_nontemporal_copy_bytes_per_s = {36e9, "test"};
+    m.nontemporal_from_bytes = {from, "test"};
+    return m;
+}
+
+TEST(Plan, LargeResultsGoPastTheCachesAndRowsAreFetchedAhead) {
+    const Derived d = hand::softmax();
+    const Extents e = extents(d, {{"r", 4096}, {"c", 4096}});
+    const double moved = 2.0 * 4096 * 4096 * 4;
+    const auto place_of = [](const KernelPlan& plan, const std::string& name) {
+        const auto& variables = plan.scheduled.kernel->variables;
+        for (std::size_t v = 0; v < variables.size(); ++v)
+            if (variables[v].name == name) return plan.schedule().places[v];
+        throw std::out_of_range(name);
+    };
+    const KernelPlan past = plan_of(d, e, {}, with_stores_past_caches(moved)),
+                     usual = plan_of(d, e, {}, with_stores_past_caches(moved + 1));
+    EXPECT_TRUE(place_of(past, "Y").non_temporal);
+    EXPECT_FALSE(place_of(usual, "Y").non_temporal) << "the caches may hold it";
+    EXPECT_LT(past.time.seconds, usual.time.seconds);
+    EXPECT_EQ(past.time.transfers, usual.time.transfers) << "H is the same";
+    EXPECT_FALSE(place_of(plan_of(d, e), "Y").non_temporal) << "the machine does not say from where on";
+
+    // X comes in while exponentials are computed, and not where it would be waited for at once.
+    ASSERT_EQ(past.schedule().prefetches.size(), 1U);
+    const Prefetch& p = past.schedule().prefetches[0];
+    EXPECT_EQ(past.scheduled.kernel->variables[at(p.variable)].name, "X");
+    EXPECT_EQ(atom_names(*past.scheduled.kernel).at(at(p.atom)), "E");
+    EXPECT_EQ(p.ahead.value, 1);
+    EXPECT_THAT(p.ahead.reason, HasSubstr("slower without"));
+    EXPECT_THAT(verify(past.scheduled), testing::IsEmpty());
+
+    // Where memory takes longer to answer than a group to compute, more groups are fetched ahead; by hand none.
+    Machine far = with_stores_past_caches(moved);
+    far.levels[0].latency_s = {1e-5, "test"};
+    EXPECT_GT(plan_of(d, e, {item("group", "r", 1)}, far).schedule().prefetches.at(0).ahead.value, 1);
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{
+        "a.schedule", "kernel " + d.kernels[0].name + "\n  prefetch X groups 0, in E\n  place Y buffer, inner c\n"});
+    const auto by_hand = choose_plan(d, e, with_stores_past_caches(moved), {}, options);
+    ASSERT_TRUE(by_hand.ok()) << render(by_hand.errors());
+    EXPECT_EQ(by_hand->kernels[0].schedule().prefetches.at(0).ahead, (Choice{0, "", true}));
+    EXPECT_EQ(place_of(by_hand->kernels[0], "Y").holding, Holding::buffer);
+    EXPECT_GT(by_hand->kernels[0].time.seconds, past.time.seconds);
+}
+
+TEST(Plan, RowsThatSharePagesAreFetchedAhead) {
+    const Derived d = hand::streamed();
+    const auto of = [&](std::int64_t k, const std::string& file = "") {
+        PlanOptions options;
+        if (!file.empty())
+            options.file = std::make_shared<const Source>(Source{"a.schedule", "kernel " + d.kernels[0].name + "\n" + file});
+        auto plan = choose_plan(d, extents(d, {{"q", 1024}, {"x", 8192}, {"k", k}, {"d", 64}}), avx512_machine(),
+                                {item("group", "q", 96), item("stream", "x", 64)}, options);
+        EXPECT_TRUE(plan.ok()) << render(plan.errors());
+        return plan->kernels[0];
+    };
+    const std::string view = "  place K view, inner k\n";
+    const KernelPlan ahead = of(256, view), apart = of(1024, view),
+                     without = of(256, view + "  prefetch K blocks 0, in S\n");
+    ASSERT_EQ(ahead.schedule().prefetches.size(), 1U) << "rows of 1 KB";
+    const Prefetch& p = ahead.schedule().prefetches[0];
+    EXPECT_EQ(p.fetched, Fetched::blocks);
+    EXPECT_EQ(ahead.scheduled.kernel->variables[at(p.variable)].name, "K");
+    EXPECT_THAT(p.ahead.reason, HasSubstr("slower without"));
+    EXPECT_THAT(apart.schedule().prefetches, testing::IsEmpty()) << "rows of 4 KB";
+    EXPECT_GT(without.time.seconds, ahead.time.seconds);
+    EXPECT_EQ(without.time.transfers, ahead.time.transfers) << "H is the same";
+}
+
 TEST(Plan, ManyCoresGetManyGroups) {
     const Derived d = hand::matmul();
     const Extents e = extents(d, {{"a", 1024}, {"b", 1024}, {"c", 1024}});
@@ -368,21 +442,28 @@ TEST(Plan, ManyCoresGetManyGroups) {
 }
 
 TEST(Schedule, PrintsAndComesBack) {
+    bool fetches_ahead = false, goes_past_caches = false;
     for (const auto& d : {hand::streamed({{"h"}, {}}), hand::streamed({{"h"}, {"g"}, true}), hand::matmul(),
-                          hand::pointwise(), hand::strided_window()}) {
-        const auto plan = choose_plan(d, Extents(d.diagram.axes.size(), 40), avx512_machine());
+                          hand::pointwise(), hand::strided_window(), hand::softmax()}) {
+        const auto plan = choose_plan(d, Extents(d.diagram.axes.size(), d.diagram.find_axis("r") ? 2048 : 40),
+                                      with_stores_past_caches());
         ASSERT_TRUE(plan.ok()) << render(plan.errors());
         const std::string text = to_string(*plan);
         const auto again = schedules_in(text, *plan->kernels[0].scheduled.program);
         ASSERT_TRUE(again.ok()) << render(again.errors()) << text;
         ASSERT_EQ(again->size(), 1U);
         const KernelSchedule& read = again->front();
+        fetches_ahead |= !read.prefetches.empty();
+        goes_past_caches |= std::any_of(read.places.begin(), read.places.end(),
+                                        [](const Place& p) { return p.non_temporal; });
         EXPECT_EQ(read, as_file(plan->kernels[0].schedule())) << text;
         const ScheduledKernel same = scheduled(plan->kernels[0].scheduled.program, 0, plan->kernels[0].scheduled.extents,
                                                read, plan->kernels[0].scheduled.unit);
         EXPECT_EQ(same.arena_values, plan->kernels[0].scheduled.arena_values);
         EXPECT_EQ(same.held_values, plan->kernels[0].scheduled.held_values);
     }
+    EXPECT_TRUE(fetches_ahead);
+    EXPECT_TRUE(goes_past_caches);
 }
 
 TEST(Schedule, AStatementIsCalledByItsNumber) {
@@ -442,6 +523,14 @@ TEST(Schedule, WrongTexts) {
     EXPECT_EQ(code(kernel + "  place K sideways"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  atom S vectors q 3, run × 0"), "bad-character");
     EXPECT_EQ(code(kernel + "  place K view, inner q"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  place K view, temporal"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K groups far, in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch nothing groups 1, in S"), "unknown-variable");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 1, in nothing"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  prefetch K in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K blocks 2, in S\n"), "none");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S\n"), "none");
     EXPECT_EQ(code(kernel + "  group q 48  2 panels of 3×8 lanes; half is slower\n"), "none");
     EXPECT_EQ(code("  group q = 48\n"), "none");
 }

@@ -140,6 +140,61 @@ TEST_F(ScheduleRules, AResultIsWrittenInPlaceByTheOneStatementThatMakesIt) {
                 Not(IsEmpty()));
 }
 
+TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory) {
+    hand::Builder builder;
+    const AxisId r = builder.axis("r"), c = builder.axis("c");
+    const ArrayId X = builder.input("X", {r, c}), G = builder.input("G", {c}), M = builder.output("M", {r}),
+                  E = builder.temporary("E", {r, c}), Y = builder.output("Y", {r, c});
+    using namespace hand;
+    builder.kernel.stages.emplace_back(
+        Block{{fold(M, ReduceOp::max, {c}, builder.get(X)), map(E, exp(builder.get(X)) * builder.get(G)),
+               map(Y, builder.get(E) * builder.get(E))}});
+    const Derived d = builder.finish("Y", {r});
+    const ScheduledKernel k = planned(d, extents(d, {{"r", 512}, {"c", 256}}));
+    const auto names = atom_names(*k.kernel);
+    const auto fetched = [&](const std::string& name, const std::string& in, std::int64_t ahead = 1) {
+        const auto atom = static_cast<int>(std::find(names.begin(), names.end(), in) - names.begin());
+        return broken(k, [&](KernelSchedule& s) { s.prefetches = {{variable(k, name), atom, {ahead, "", true}}}; });
+    };
+    EXPECT_EQ(fetched("X", "E"), "");
+    EXPECT_EQ(fetched("G", "E", 0), "");
+    EXPECT_THAT(fetched("G", "E"), HasSubstr("G cannot be fetched ahead in E: every group reads the same tile"));
+    EXPECT_THAT(fetched("E", "Y"), HasSubstr("it is not read where it lies in memory"));
+    EXPECT_THAT(fetched("X", "E", 4096), HasSubstr("X is fetched 4096 groups ahead, and there are"));
+    const ScheduledKernel attention = k_;
+    const auto at_s = atom_names(*attention.kernel);
+    EXPECT_THAT(broken(attention,
+                       [&](KernelSchedule& s) {
+                           s.prefetches = {{variable(k_, "V"),
+                                            static_cast<int>(std::find(at_s.begin(), at_s.end(), "S") - at_s.begin()),
+                                            {1, "", true}}};
+                       }),
+                HasSubstr("V cannot be fetched ahead in S: "));
+
+    // Rows of K lie beside each other in pages; V is read along its rows, and S makes rows of its own.
+    const auto rows_ahead = [&](const std::string& name, const std::string& in, std::int64_t ahead = 1) {
+        const auto atom = static_cast<int>(std::find(at_s.begin(), at_s.end(), in) - at_s.begin());
+        return broken(attention, [&](KernelSchedule& s) {
+            s.prefetches = {{variable(k_, name), atom, {ahead, "", true}, Fetched::blocks}};
+        });
+    };
+    EXPECT_EQ(rows_ahead("K", "S"), "");
+    EXPECT_EQ(rows_ahead("V", "S", 0), "");
+    EXPECT_THAT(rows_ahead("K", "S", 4096), HasSubstr("K is fetched 4096 blocks of 4 rows ahead, and it has 512"));
+    EXPECT_THAT(rows_ahead("V", "S"),
+                HasSubstr("V cannot be fetched ahead in S: the statement's rows are not the tile's"));
+    EXPECT_THAT(rows_ahead("K", "P"), HasSubstr("K cannot be fetched ahead in P: the statement does not reduce"));
+    EXPECT_THAT(rows_ahead("Q", "S"), HasSubstr("Q cannot be fetched ahead in S: it is not read where it lies"));
+
+    const auto past = [&](const std::string& name) {
+        return broken(k, [&](KernelSchedule& s) { s.places[at(variable(k, name))].non_temporal = true; });
+    };
+    EXPECT_EQ(past("Y"), "");
+    EXPECT_THAT(past("X"), HasSubstr("X cannot be written past the caches"));
+    EXPECT_THAT(past("E"), HasSubstr("E cannot be written past the caches: it is not written in place"));
+    EXPECT_THAT(past("M"), HasSubstr("M cannot be written past the caches: "));
+}
+
 TEST_F(ScheduleRules, WhatLivesAtTheSameTimeLiesApart) {
     ScheduledKernel k = k_;
     k.layouts[at(variable(k, "Y"))].offset = k.layouts[at(variable(k, "S"))].offset;

@@ -56,9 +56,17 @@ public:
         out_.open(frame_.in_blocks()
                       ? fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", frame_.num_groups())
                       : "for (Index group = first_group; group < last_group; ++group)");
-        group_position();
+        for (const auto& [axis, text] : group_position("group")) {
+            const Span& span = frame_.span(axis, 0);
+            out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
+            if (span.ragged)
+                out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
+                                 span.tile, frame_.extent(axis), frame_.axis(axis).begin));
+        }
+        tiles_ahead();
         nodes(frame_.body);
         out_.close();
+        if (is_any_non_temporal()) out_("settle();");
         const std::string groups_loop = std::exchange(out_, head).text();
         memory_pointers(groups_loop);
         variable_pointers();
@@ -187,26 +195,44 @@ private:
         }
     }
 
-    void group_position() {
+    /// Where the tiles of a group begin along the grouped axes, innermost first.
+    [[nodiscard]] std::vector<std::pair<AxisId, std::string>> group_position(const std::string& group) const {
         std::int64_t below = 1;
-        std::vector<std::string> lines;
+        std::vector<std::pair<AxisId, std::string>> begins;
         const auto groups = groups_of(*frame_.kernel, frame_.sizes);
         for (auto it = groups.rbegin(); it != groups.rend(); ++it) {
             const AxisId axis = it->first;
             const Span& span = frame_.span(axis, 0);
             const std::int64_t tiles = (frame_.extent(axis) + span.tile - 1) / span.tile;
             if (!span.begins) continue;
-            std::string text = below == 1 ? "group" : fmt::format("group / {}", below);
+            std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
             if (below * tiles != frame_.num_groups()) text += fmt::format(" % {}", tiles);
             if (span.tile != 1) text += fmt::format(" * {}", span.tile);
-            lines.push_back(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
-            if (span.ragged)
-                lines.push_back(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});",
-                                            frame_.axis(axis).count, span.tile, frame_.extent(axis),
-                                            frame_.axis(axis).begin));
+            begins.emplace_back(axis, text);
             below *= tiles;
         }
-        for (const std::string& l : lines) out_(l);
+        return begins;
+    }
+
+    /// Pointers to the tiles of groups to come that are fetched ahead; those of the last group where there is none.
+    void tiles_ahead() {
+        for (std::size_t i = 0; i < frame_.schedule.prefetches.size(); ++i) {
+            const Prefetch& p = frame_.schedule.prefetches[i];
+            if (p.ahead.value == 0 || p.fetched != Fetched::groups) continue;
+            const Variable& v = frame_.variable(p.variable);
+            const std::string &name = frame_.ahead[i], group = name + "_group";
+            out_(fmt::format("const Index {} = min_index(group + {}, last_group - 1);", group, p.ahead.value));
+            std::string position;
+            for (const auto& [axis, text] : group_position(group))
+                for (std::size_t d = 0; d < v.dims.size(); ++d)
+                    if (v.dims[d].is_axis(axis))
+                        position += fmt::format(" + {} * {}", text, frame_.layout(p.variable).strides[d]);
+            out_(fmt::format("const real* const {} = {}{};", name, frame_.memory.at(v.array), position));
+        }
+    }
+    [[nodiscard]] bool is_any_non_temporal() const {
+        return std::any_of(frame_.schedule.places.begin(), frame_.schedule.places.end(),
+                           [](const Place& place) { return place.non_temporal; });
     }
 
     void nodes(const std::vector<Node>& list) {
@@ -269,6 +295,8 @@ private:
             pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
                  frame_.name(v));
         }
+        for (const std::string& ahead : frame_.ahead)
+            if (mentions_name(body.text(), ahead)) pass("const real* ", ahead);
         for (const AxisNames& a : frame_.axes) {
             const auto pass_if_used = [&](const std::string& what) {
                 if (!what.empty() && mentions_name(body.text(), what)) pass("Index ", what);

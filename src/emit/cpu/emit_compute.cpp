@@ -89,6 +89,7 @@ public:
         for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
         if (!compute_.reduce) {
             if (follower_) out_(fmt::format("vec {}{};", result(), dims()));
+            prefetches();
             body.statement(out_, root, [&](const std::string& text) {
                 return follower_ ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
                                  : store(text, body.is_vector(root));
@@ -98,6 +99,7 @@ public:
         } else {
             declare("acc");
             for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
+            prefetches();
             body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
             for (int level = target_level_ + 1; level <= last; ++level) out_.close();
             write_back(carry);
@@ -133,6 +135,7 @@ private:
                               frame_.count(atom_.cut_axis, scope_), atom_.cut));
         declare("acc");
         for (int level = cut_level_; level <= last; ++level) open_loop(level);
+        prefetches();
         body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
         for (int level = cut_level_; level <= last; ++level) out_.close();
         const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
@@ -172,6 +175,31 @@ private:
             below = below.empty() ? blocks : blocks + " * " + below;
         }
         for (auto line = lines.rbegin(); line != lines.rend(); ++line) out_(*line);
+    }
+
+    /// The lines of the block's points in the tile of a group to come, or those of the rows of a block to come: one as each is begun.
+    void prefetches() {
+        for (std::size_t i = 0; i < frame_.schedule.prefetches.size(); ++i) {
+            const Prefetch& p = frame_.schedule.prefetches[i];
+            if (p.ahead.value == 0 || p.atom != step_.atom) continue;
+            const Variable& v = frame_.variable(p.variable);
+            if (p.fetched == Fetched::blocks) {
+                const auto row = std::find_if(v.dims.begin(), v.dims.end(),
+                                              [&](const Index& dim) { return dim.is_axis(atom_.row_axis); });
+                const std::int64_t stride = frame_.layout(p.variable).strides[static_cast<std::size_t>(row - v.dims.begin())];
+                out_(fmt::format("if ({} % {} == 0) {} prefetch<{}, {}>(&{}[{} + {}]);",
+                                 body_->loop_name(atom_.reduced.back()), frame_.unit.line_bytes / frame_.value_bytes(),
+                                 body_->rows_header(), frame_.unit.line_bytes, frame_.unit.line_bytes,
+                                 frame_.name(p.variable),
+                                 body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false),
+                                 p.ahead.value * atom_.rows * stride));
+                continue;
+            }
+            const bool is_tall = atom_.rows > 1 && carries(v, atom_.row_axis);
+            out_(fmt::format("{}prefetch<{}, {}>(&{}[{}]);", is_tall ? body_->rows_header() + " " : "",
+                             frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes, frame_.ahead[i],
+                             body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false)));
+        }
     }
 
     /// One block that covers the axis needs no loop.
@@ -241,11 +269,12 @@ private:
                                                     frame_.cell_type(compute_.variable), at_width(text))
                                       : fmt::format("{}{} = {};", guard, target(false), at_width(text));
         const std::string value = is_vector ? text : fmt::format("splat({})", text);
-        if (!leaves_tile(atom_.vector_axis)) return fmt::format("{}store(&{}, {});", guard, target(true), value);
+        const char* how = frame_.place(compute_.variable).non_temporal ? "store_past" : "store";
+        if (!leaves_tile(atom_.vector_axis)) return fmt::format("{}{}(&{}, {});", guard, how, target(true), value);
         std::string left = frame_.count(atom_.vector_axis, scope_);
         if (const std::string name = body_->loop_name(atom_.vector_axis); !name.empty()) left += " - " + name;
         if (atom_.vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
-        return fmt::format("{}store_first({}, &{}, {});", guard, left, target(true), value);
+        return fmt::format("{}{}_first({}, &{}, {});", guard, how, left, target(true), value);
     }
     /// Blocks reach past the tile's end. In a buffer there is room for that; in memory the next tile's results lie there.
     [[nodiscard]] bool leaves_tile(AxisId axis) const {

@@ -1,0 +1,141 @@
+// Chooses how tiles that are read or written in place travel: which results go past the caches, and what is fetched ahead.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "machine/quantity.hpp"
+#include "plan/complete.hpp"
+#include "schedule/rules.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// Fetching ahead must save at least this share of the time.
+constexpr double worth_fetching = 0.01;
+
+/// Whether the statement writes its result from end to end as memory has it: whole rows, vector by vector.
+bool goes_along_memory(const ScheduledKernel& kernel, const Step& step) {
+    const Atom& atom = kernel.atom(step);
+    const Span& inner = kernel.span(atom.vector_axis, step.scope);
+    return atom.row_axis < 0 && !inner.begins && (atom.vector_inner || atom.points.empty());
+}
+
+/// Bytes of all arrays that the kernel reads or writes, each once.
+double bytes_moved(const ScheduledKernel& kernel) {
+    double bytes_of_all = 0;
+    for (const auto* arrays : {&kernel.inputs, &kernel.outputs})
+        for (const ArrayId a : *arrays)
+            bytes_of_all += static_cast<double>(count_values(kernel.program->diagram, a, kernel.extents)) *
+                            bytes(kernel.program->diagram.array(a).type);
+    return bytes_of_all;
+}
+
+/// The bytes of an array that another kernel of the program touches, which finds it in caches that can hold it; of any other no bound.
+double bytes_between_kernels(const ScheduledKernel& kernel, ArrayId array) {
+    const std::vector<TileKernel>& all = kernel.program->kernels;
+    const bool is_touched = std::any_of(all.begin(), all.end(), [&](const TileKernel& other) {
+        return &other != kernel.kernel && std::any_of(other.variables.begin(), other.variables.end(),
+                                                      [&](const Variable& v) { return v.array == array; });
+    });
+    return is_touched ? static_cast<double>(count_values(kernel.program->diagram, array, kernel.extents)) *
+                            bytes(kernel.program->diagram.array(array).type)
+                      : std::numeric_limits<double>::infinity();
+}
+
+/// What groups ahead hold of the variable beside the core's own tiles. Rows ahead are a small part of a tile, mostly of the core's own.
+double bytes_ahead(const ScheduledKernel& kernel, const Prefetch& p) {
+    if (p.fetched == Fetched::blocks) return 0;
+    return static_cast<double>(p.ahead.value * kernel.layout(p.variable).tile * kernel.value_bytes());
+}
+
+}  // namespace
+
+void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine) {
+    const Figure& from = machine.nontemporal_from_bytes;
+    if (!from.known() || bytes_moved(kernel) < from.value) return;
+    for (const Step& step : kernel.steps) {
+        if (step.atom < 0) continue;
+        const VariableId id = std::get<Compute>(*step.statement).variable;
+        Place& place = kernel.schedule.places[at(id)];
+        if (bytes_between_kernels(kernel, kernel.variable(id).array) < from.value) continue;
+        if (!place.by_hand && why_not_non_temporal(kernel, id).empty())
+            place.non_temporal = goes_along_memory(kernel, step);
+    }
+}
+
+void fetch_rows_ahead(ScheduledKernel& kernel) {
+    std::vector<Prefetch>& chosen = kernel.schedule.prefetches;
+    for (const Step& step : kernel.steps)
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
+            const bool is_given = std::any_of(chosen.begin(), chosen.end(),
+                                              [&](const Prefetch& p) { return p.variable == id; });
+            if (is_given || !rows_share_pages(kernel, id, step)) continue;
+            const Atom& atom = kernel.atom(step);
+            if (atom.rows < kernel.extent(atom.row_axis))
+                chosen.push_back({id, step.atom, {1, "", false}, Fetched::blocks});
+        }
+}
+
+int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {
+    int simulated = 0;
+    const auto seconds = [&] {
+        ++simulated;
+        return model.run(kernel, threads, walk_limit).seconds;
+    };
+    std::vector<Prefetch>& chosen = kernel.schedule.prefetches;
+    const double latency = model.machine().levels.front().latency_s.value;
+    const auto groups = static_cast<double>(kernel.num_groups());
+    double best = chosen.empty() ? 0 : seconds(), held = static_cast<double>(kernel.memory_bytes());
+    for (std::size_t i = chosen.size(); i-- > 0;) {
+        Prefetch p = chosen[i];
+        if (p.ahead.by_hand) continue;
+        chosen[i].ahead.value = 0;
+        const double without = seconds();
+        if (without < best * (1 + worth_fetching)) {
+            chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(i));
+            best = without;
+            continue;
+        }
+        p.ahead.reason = fmt::format("{:.2g}% slower without: {} rows are read in turn, and share pages",
+                                     (without / best - 1) * 100, kernel.schedule.atoms[at(p.atom)].rows);
+        chosen[i] = std::move(p);
+    }
+    for (const Prefetch& p : chosen) held += bytes_ahead(kernel, p);
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        if (std::any_of(chosen.begin(), chosen.end(), [&](const Prefetch& p) { return p.variable == id; })) continue;
+        std::optional<Prefetch> found;
+        double fastest = best;
+        for (const Step& step : kernel.steps) {
+            if (!why_not_prefetched(kernel, id, step).empty()) continue;
+            if (best == 0) best = fastest = seconds();
+            // As many groups ahead as memory takes to answer.
+            const double of_a_group = best * static_cast<double>(threads) / groups;
+            const double ahead = std::ceil(latency / of_a_group);
+            Prefetch p{id, step.atom, {static_cast<std::int64_t>(ahead), "", false}};
+            if (ahead * static_cast<double>(threads) >= groups || held + bytes_ahead(kernel, p) > model.usable_bytes())
+                continue;
+            chosen.push_back(p);
+            if (const double with = seconds(); with < std::min(fastest, best * (1 - worth_fetching))) {
+                fastest = with, found = std::move(p);
+                found->ahead.reason = fmt::format(
+                    "{:.2g}% slower without; a group takes {}, {} answers in {}", (best / fastest - 1) * 100,
+                    quantity_text(of_a_group, Dimension::seconds), model.machine().levels.front().name,
+                    quantity_text(latency, Dimension::seconds));
+            }
+            chosen.pop_back();
+        }
+        if (!found) continue;
+        best = fastest;
+        held += bytes_ahead(kernel, *found);
+        chosen.push_back(std::move(*found));
+    }
+    return simulated;
+}
+
+}  // namespace napkin
