@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-NAPKIN = ROOT / "build/release/bin/napkin"
+# A machine without a checkout says by its environment what runs there, and of which commit.
+NAPKIN = pathlib.Path(os.environ.get("NAPKIN_BINARY", ROOT / "build/release/bin/napkin"))
 
 
 def output_of(*command):
@@ -35,7 +36,7 @@ def head(schema, device):
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "device": device,
         "load": os.getloadavg()[0],
-        "commit": output_of("git", "-C", ROOT, "rev-parse", "HEAD"),
+        "commit": os.environ.get("NAPKIN_COMMIT") or output_of("git", "-C", ROOT, "rev-parse", "HEAD"),
         "changed_since": output_of("git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no") != "",
         "command": "python3 " + " ".join(sys.argv),
     }

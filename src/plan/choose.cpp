@@ -176,8 +176,8 @@ private:
 
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule) const {
         ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_);
-        // A GPU's warps wait for each other's loads instead.
-        if (!k.in_blocks()) choose_non_temporal(k, model_.machine()), fetch_rows_ahead(k);
+        choose_non_temporal(k, model_.machine());
+        fetch_rows_ahead(k);
         return k;
     }
 
@@ -506,8 +506,7 @@ private:
             (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = reason(best, i);
         KernelPlan plan;
         plan.scheduled = completed(std::move(schedule));
-        if (!options_.quick && !plan.scheduled.in_blocks())
-            simulated_ += choose_prefetches(plan.scheduled, model_, threads_, walk_limit);
+        if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, threads_, walk_limit);
         plan.time = model_.run(plan.scheduled, threads_);
         plan.scheduled.schedule.threads = thread_choice(plan);
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);

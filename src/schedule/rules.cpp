@@ -173,7 +173,11 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
 
+/// A GPU's warps hide from each other what one of them waits for.
+constexpr const char* of_a_cpu = "it is a CPU's cores whose caches are managed so";
+
 std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id) {
+    if (kernel.in_blocks()) return of_a_cpu;
     if (!kernel.is_view(id)) return "it is not written in place";
     if (auto why = why_not_in_place(kernel, id); !why.empty()) return why;
     for (const Step& step : kernel.steps)
@@ -184,6 +188,7 @@ std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id) {
 }
 
 std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    if (kernel.in_blocks()) return of_a_cpu;
     const Variable& variable = kernel.variable(id);
     const std::vector<const Step*> loads = [&] {
         std::vector<const Step*> found;
@@ -220,6 +225,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
 }
 
 std::string why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    if (kernel.in_blocks()) return of_a_cpu;
     const Variable& variable = kernel.variable(id);
     if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
         return "it is not read where it lies in memory";

@@ -193,6 +193,7 @@ Json measured_json(const Measured& m) {
     document["seconds"] = r.kernel_seconds;
     document["repetitions"] = r.repetitions;
     document["threads"] = r.threads;
+    if (!r.device.empty()) document["device"] = r.device;
     document["flops"] = r.flops;
     document["extra_bytes"] = r.kernel_extra_bytes;
     if (r.baseline_seconds) {
