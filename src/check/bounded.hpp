@@ -50,7 +50,8 @@ Bounded apply(UnaryOp op, const Bounded& a, const Rounding& rounding);
 Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& rounding, bool whole = false);
 /// Both sides where the condition may go either way.
 Bounded select(const Bounded& condition, const Bounded& a, const Bounded& b);
-/// The value as the type holds it: rounding is part of the definition here, so the interval is that of the rounded values.
+/// The value as the type holds it: rounding is part of the definition here, so the interval is that of the rounded values; and once more the
+/// rounding, with which a cast commutes with a factor.
 Bounded cast(DType type, const Bounded& a);
 /// The value whether or not it was rounded to the type on its way: what runs may keep it or read it back from memory.
 Bounded stored(DType type, const Bounded& a);

@@ -92,13 +92,19 @@ TEST(CostStudy, CountingIsForSmallSizes) {
     EXPECT_EQ(count.errors()[0].code, "too-many-points");
 }
 
-TEST(CostStudy, KernelsArePlannedForCpusOnly) {
-    PipelineOptions options = query("b200", {{"i", 64}, {"j", 8}, {"k", 64}, {"l", 8}}).pipeline;
-    options.until = Pass::plan;
-    const auto made = run_pipeline(std::make_shared<Source>(Source{"chain.nk", chain}), options);
-    ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.errors()[0].code, "no-emitter");
-    EXPECT_EQ(made.errors()[0].exit_code, ExitCode::machine_lacks);
+TEST(CostStudy, KernelsArePlannedForGpusThatCudaProgramsOnly) {
+    const auto made_for = [](const char* machine) {
+        PipelineOptions options = query(machine, {{"i", 64}, {"j", 8}, {"k", 64}, {"l", 8}}).pipeline;
+        options.until = Pass::plan;
+        return run_pipeline(std::make_shared<Source>(Source{"chain.nk", chain}), options);
+    };
+    const auto planned = made_for("b200");
+    ASSERT_TRUE(planned.ok()) << render(planned.errors());
+    EXPECT_GT(planned->plan.kernels[0].schedule().warps.value, 0);
+    const auto refused = made_for("mi300x");
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.errors()[0].code, "no-emitter");
+    EXPECT_EQ(refused.errors()[0].exit_code, ExitCode::machine_lacks);
 }
 
 }  // namespace
