@@ -64,6 +64,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     };
     const auto most = static_cast<int>(gpu.threads->warps_a_core.value);
     std::optional<BlockShape> best;
+    std::optional<Result<Plan>> refused;
     double least = std::numeric_limits<double>::infinity();
     for (BlockShape shape : shapes) {
         if (*wanted) {
@@ -71,9 +72,11 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
             shape = {warps, std::min(shape.blocks_a_core, most / warps)};
         }
         const auto plan = planned(shape, true, "");
-        if (!plan) return plan;
-        if (!best || plan->seconds() < least) best = shape, least = plan->seconds();
+        // Sizes by hand may fit where fewer blocks share an SM.
+        if (!plan) refused = refused ? refused : plan;
+        if (plan && (!best || plan->seconds() < least)) best = shape, least = plan->seconds();
     }
+    if (!best) return *refused;
     return planned(*best, false,
                    fmt::format("{} block{} an SM; fastest of {} shapes", best->blocks_a_core,
                                best->blocks_a_core == 1 ? "" : "s", std::size(shapes)));

@@ -96,16 +96,22 @@ public:
             return a.seconds * (a.axis.vertical ? worth_crossing : 1) < b.seconds * (b.axis.vertical ? worth_crossing : 1);
         });
         std::optional<Found> best;
+        std::optional<Diagnostic> refused;
         for (const Shape& shape : shapes) {
             // What fits no core's memory gives place to anything that does.
             const bool fits = best && best->fits;
             if (fits && (shape.seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2)) break;
             Found found;
-            if (auto error = search_shape(best_panel(shape.axis), found)) return *error;
+            // Sizes by hand that do not fit beside one vector axis may fit beside another.
+            if (auto error = search_shape(best_panel(shape.axis), found)) {
+                if (!refused) refused = std::move(error);
+                continue;
+            }
             const double margin = fits && best->shape.axis.vertical && !shape.axis.vertical ? worth_crossing : 1;
             const bool faster = best && found.rated.at(found.point).seconds < margin * best->rated.at(best->point).seconds;
             if (!best || (found.fits && !fits) || (found.fits == fits && faster)) best = std::move(found);
         }
+        if (!best) return *refused;
         if (axes.size() > 1) best->shape.axis.reason += fmt::format("; fastest of {} axes", axes.size());
         take(*best);
         return plan_of(best->point);
@@ -393,16 +399,21 @@ private:
         return best;
     }
 
+    [[nodiscard]] std::string most_memory_text() const {
+        return fmt::format("at most {} ({} of {})", bytes_text(model_.usable_bytes()),
+                           model_.machine().kind == MachineKind::gpu ? "all" : "three quarters", model_.level_name());
+    }
+
     /// What to say when the smallest tiles do not fit: an error where the user fixed a size or wants none of it.
     std::optional<Diagnostic> memory_error(const Point& point) {
-        const double need = bytes_of(point), have = model_.usable_bytes();
+        const double need = bytes_of(point);
         const auto describe = [&](const ScheduleItem& item, std::int64_t nearest) {
             Diagnostic d;
             d.code = "memory-exceeded";
             d.range = item.range;
             d.message = fmt::format("{} {} = {} needs {} of a core's {} even with the smallest other tiles", item.kind,
                                     item.axis, *item.value, bytes_text(need), model_.level_name());
-            d.expected = fmt::format("at most {} (three quarters of {})", bytes_text(have), model_.level_name());
+            d.expected = most_memory_text();
             d.hint = nearest > 0 ? fmt::format("the nearest size that fits is {}", nearest)
                                  : "no size of this axis alone fits";
             return d;
@@ -430,7 +441,7 @@ private:
         d.range = model_.derived().diagram.range;
         d.message = fmt::format("kernel {} does not fit a core at any tile size: it needs {}", model_.kernel().name,
                                 bytes_text(need));
-        d.expected = fmt::format("at most {} (three quarters of {})", bytes_text(have), model_.level_name());
+        d.expected = most_memory_text();
         return d;
     }
 

@@ -485,6 +485,8 @@ TEST_F(Cli, a_gpu_is_planned_and_emitted_for_without_one) {
     // A CPU has no warps, and CUDA does not program every GPU.
     write("w.txt", "warps 2\n");
     EXPECT_THAT(napkin("plan a.nk --schedule w.txt" + sizes).out, HasSubstr("[by hand] "));
+    // A tile that fits one block an SM is planned so.
+    EXPECT_EQ(napkin("plan a.nk --set a=256,b=256,c=256 --group a=128 --group c=128 --machine h200").code, 0);
     const Outcome on_cpu = napkin("plan a.nk --schedule w.txt --set a=64,b=48,c=80 --machine generic-cpu");
     EXPECT_EQ(on_cpu.code, 1);
     EXPECT_THAT(on_cpu.err, AllOf(HasSubstr("no-warps"), HasSubstr("w.txt:1:1")));
