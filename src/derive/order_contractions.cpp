@@ -192,7 +192,12 @@ private:
             if (t.after.contains(a)) axes.push_back(a);
         for (const AxisId a : t.after)
             if (!contains(axes, a)) axes.push_back(a);
-        const DType type = target.type == DType::f64 ? DType::f64 : DType::f32;
+        // One factor of double makes all of the product one; its parts lose none of that on their way through memory.
+        const std::vector<ArrayId> factors = read_arrays(e_.body);
+        const bool is_double = target.type == DType::f64 ||
+                               std::any_of(factors.begin(), factors.end(),
+                                           [&](ArrayId factor) { return d_.array(factor).type == DType::f64; });
+        const DType type = is_double ? DType::f64 : DType::f32;
         part.target = add_array(d_, target.name + "_part", axes, type, ArrayRole::temporary);
         out_.push_back(part);
         return read_self(d_, part.target);
