@@ -30,7 +30,10 @@ void measure(ScheduledKernel& kernel, VariableId id) {
         for (const auto& [axis, c] : variable.dims[d].affine()->terms) {
             const Span& span = kernel.span(axis, layout.scope);
             const bool panel = kernel.is_panel(id) && axis == vector_axis;
-            layout.sizes[d] += std::abs(c) * ((panel ? kernel.panel() : span.padded) - 1);
+            layout.sizes[d] += std::abs(c) * ((panel   ? kernel.panel()
+                                               : c < 0 ? span.padded
+                                                       : kernel.reach(id, axis, span.tile)) -
+                                              1);
             tile += std::abs(c) * ((panel ? std::min(kernel.panel(), span.tile) : span.tile) - 1);
         }
         layout.tile *= tile;
@@ -261,8 +264,9 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
             for (std::size_t d = 0; d < r->indices.size(); ++d) {
                 if (!r->indices[d].affine()) continue;
                 for (const auto& [axis, c] : r->indices[d].affine()->terms) {
-                    const Span& span = kernel.span(axis, step.scope);
-                    if (c > 0) padding += c * kernel.layout(r->array).strides[d] * (span.padded - span.tile);
+                    const std::int64_t tile = kernel.span(axis, step.scope).tile;
+                    const std::int64_t past = round_up(tile, kernel.block_size(kernel.atom(step), axis)) - tile;
+                    if (c > 0) padding += c * kernel.layout(r->array).strides[d] * past;
                 }
             }
             room = std::max(room, padding + kernel.lanes);

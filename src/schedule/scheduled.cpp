@@ -72,11 +72,22 @@ private:
     int num_atoms_ = 0;
 };
 
+/// A statement reads or writes `block` values of the axis at a time, at these indices of the variable, whose own axes may be others.
+void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& indices, AxisId axis, std::int64_t block) {
+    const std::vector<Index>& dims = kernel.variable(id).dims;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+        if (!indices[d].depends_on(axis)) continue;
+        auto& blocks = kernel.layouts[static_cast<std::size_t>(id)].blocks;
+        if (dims[d].depends_on(axis))
+            blocks.emplace(axis, block);
+        else
+            for (const AxisId own : dims[d].axes()) blocks.emplace(own, block);
+    }
+}
+
 /// Buffers and loops reach to whole blocks.
 void pad(ScheduledKernel& kernel) {
     const auto pad_axis = [&](AxisId axis, std::int64_t block) {
-        if (axis < 0) return;
-        kernel.blocks[static_cast<std::size_t>(axis)].insert(block);
         for (Scope& scope : kernel.scopes) {
             Span& span = scope[static_cast<std::size_t>(axis)];
             span.padded = std::max(span.padded, round_up(span.tile, block));
@@ -85,8 +96,15 @@ void pad(ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         const Atom& atom = kernel.atom(step);
-        pad_axis(atom.vector_axis, kernel.block_size(atom, atom.vector_axis));
-        pad_axis(atom.row_axis, atom.rows);
+        for (const AxisId axis : {atom.vector_axis, atom.row_axis}) {
+            if (axis < 0) continue;
+            const std::int64_t block = kernel.block_size(atom, axis);
+            pad_axis(axis, block);
+            if (block == 1) continue;
+            const VariableId target = std::get<Compute>(*step.statement).variable;
+            touch(kernel, target, kernel.variable(target).dims, axis, block);
+            for (const Read* r : step.reads) touch(kernel, r->array, r->indices, axis, block);
+        }
     }
 }
 
@@ -183,6 +201,13 @@ std::int64_t ScheduledKernel::block_size(const Atom& atom, AxisId axis) const {
     return axis == atom.row_axis ? atom.rows : 1;
 }
 
+std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t count) const {
+    std::int64_t most = count;
+    for (const auto& [along, block] : layout(id).blocks)
+        if (along == axis) most = std::max(most, round_up(count, block));
+    return most;
+}
+
 ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
                           KernelSchedule schedule, const VectorUnit& unit) {
     ScheduledKernel out;
@@ -212,7 +237,6 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     out.scopes.push_back(std::move(group));
     out.body = Flattening(out).run(out.kernel->body, 0);
     for (Layout& l : out.layouts) l.scope = std::max(l.scope, 0);
-    out.blocks.resize(num_axes);
     // A vector axis of one value fills no vector: the statements then choose for themselves.
     if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;
     WholeValues values(out);

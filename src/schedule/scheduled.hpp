@@ -24,7 +24,7 @@ struct VectorUnit {
 };
 
 /// How an axis runs in one scope: from 0 or from where its tile begins, over `tile` values or, when ragged, over at most as many.
-/// Buffers and blocked loops reach to `padded`.
+/// Whichever blocks statements take along it, none reaches past `padded`.
 struct Span {
     std::int64_t tile = 1, padded = 1;
     bool begins = false, ragged = false;
@@ -70,7 +70,8 @@ struct Life {
 
 /// Where a variable lies at the core.
 struct Layout {
-    int scope = -1;  ///< in which it is defined: its tile and origin
+    int scope = -1;                                    ///< in which it is defined: its tile and origin
+    std::set<std::pair<AxisId, std::int64_t>> blocks;  ///< how many values of an axis the statements that touch it take at a time
     std::vector<std::int64_t> sizes, strides;
     std::int64_t panel_stride = 0;  ///< packed: from one panel to the next
     std::int64_t count = 1;         ///< values with padding
@@ -92,8 +93,7 @@ struct ScheduledKernel {
 
     bool is_double = false;
     int lanes = 16;
-    std::vector<Scope> scopes;                   ///< 0: the group; then one for each loop
-    std::vector<std::set<std::int64_t>> blocks;  ///< by AxisId: the block sizes to which atoms pad it
+    std::vector<Scope> scopes;  ///< 0: the group; then one for each loop
     std::vector<Step> steps;
     std::vector<Node> body;
     std::vector<ScheduledLoop> loops;
@@ -137,6 +137,8 @@ struct ScheduledKernel {
     [[nodiscard]] const Atom& atom(const Step& step) const {
         return schedule.atoms[static_cast<std::size_t>(step.atom)];
     }
+    /// How far the statements that touch the variable reach along one of its axes, of `count` values.
+    [[nodiscard]] std::int64_t reach(VariableId id, AxisId axis, std::int64_t count) const;
     [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[static_cast<std::size_t>(id)]; }
     /// Both have their values at some position.
     [[nodiscard]] bool live_together(VariableId a, VariableId b) const;

@@ -6,16 +6,14 @@
 namespace napkin {
 namespace {
 
-/// One past the largest value of the axis that any tile reads, padding included.
-std::int64_t padded_end(const ScheduledKernel& kernel, int scope, AxisId axis) {
+/// One past the largest value of the axis that any tile of the variable reads, padding included.
+std::int64_t padded_end(const ScheduledKernel& kernel, VariableId id, int scope, AxisId axis) {
     const Span& span = kernel.span(axis, scope);
     const std::int64_t extent = kernel.extent(axis);
-    if (!span.begins) return span.padded;
+    if (!span.begins) return kernel.reach(id, axis, span.tile);
     const std::int64_t last = (extent - 1) / span.tile * span.tile;
-    std::int64_t end = extent;
-    for (const std::int64_t block : kernel.blocks[static_cast<std::size_t>(axis)])
-        end = std::max(end, last + round_up(extent - last, block));
-    return last > 0 ? std::max(end, last - span.tile + span.padded) : end;
+    const std::int64_t end = last + kernel.reach(id, axis, extent - last);
+    return last > 0 ? std::max(end, last - span.tile + kernel.reach(id, axis, span.tile)) : end;
 }
 
 /// The scope in which a variable is loaded; none of one that is computed.
@@ -66,7 +64,7 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
         layout.reach += stride * (layout.sizes[d] - 1);
         last += stride * variable.dims[d].affine()->constant;
         for (const auto& [axis, c] : variable.dims[d].affine()->terms)
-            last += stride * c * (scope ? padded_end(kernel, *scope, axis) - 1 : 0);
+            last += stride * c * (scope ? padded_end(kernel, id, *scope, axis) - 1 : 0);
         stride *= kernel.extent(axes[d]);
     }
     layout.may_overrun = scope && last >= stride;  // of as many values as the array has
