@@ -17,7 +17,6 @@
 #include "support/result.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
-#include "syntax/parse.hpp"
 #include "tile/expand.hpp"
 #include "tile/print.hpp"
 #include "tile/subloops.hpp"
@@ -55,10 +54,6 @@ TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::
                 if (const auto axis = tiles.diagram.find_axis(item.axis))
                     kernel = with_subloops_over(tiles.diagram, std::move(kernel), *axis).kernel;
     return tiles;
-}
-
-const std::vector<ScheduleItem>& schedule_of(const Derived& derived) {
-    return derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
 }
 
 std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
@@ -160,13 +155,9 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     if (machine.kind == MachineKind::gpu && options.warps.value == 0)
         return choose_blocks(derived, extents, machine, by_hand, options);
     internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
-    std::vector<ScheduleItem> items = schedule_of(derived);
-    items.insert(items.end(), by_hand.begin(), by_hand.end());
-    if (options.file) {
-        const auto file = parse_schedule_file(options.file);
-        if (!file) return file.errors();
-        items.insert(items.end(), file->begin(), file->end());
-    }
+    auto said = all_by_hand(derived, by_hand, options.file);
+    if (!said) return said.errors();
+    std::vector<ScheduleItem> items = std::move(said).value();
     const auto hand = hand_choices(derived, extents, of_all_kernels(items));
     if (!hand) return hand.errors();
     if (hand->warps && machine.kind == MachineKind::cpu)
@@ -191,7 +182,7 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
                      double enough) {
     PlanOptions quick;
     quick.quick = true;
-    const std::vector<ScheduleItem> items = of_all_kernels(schedule_of(derived));
+    const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();
     const auto parts = parts_by_hand(derived, extents, items, quick);
