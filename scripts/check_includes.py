@@ -15,6 +15,8 @@ import tempfile
 # The order in which an input passes through the house; design: docs/architecture.md.
 ORDER = ["support", "algebra", "diagram", "syntax", "machine", "derive", "tile", "schedule", "cost", "plan", "emit", "run", "check", "study", "draw", "api"]
 PUBLIC_HEADERS_IN = {"run", "api"}
+# Folders inside of which each folder is a backend: nothing beside it in the same folder of src/ includes from it.
+BACKENDS_IN = {"emit"}
 SUFFIXES = {".cpp", ".hpp", ".h", ".cuh", ".cu"}
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -22,6 +24,11 @@ INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 def room_of(path):
     """The folder of src/ that a path relative to src/ is in, or None for a file that lies in src/ itself."""
     return path.parts[0] if len(path.parts) > 1 else None
+
+
+def backend_of(path):
+    """The folder emit/cpu of the path emit/cpu/prelude.hpp, or None for a file that belongs to no backend."""
+    return path.parts[1] if len(path.parts) > 2 and path.parts[0] in BACKENDS_IN else None
 
 
 def included_path(source, file, quoted, target):
@@ -66,7 +73,9 @@ def check(root):
             path = included_path(source, file, quoted, target)
             if path is None or room is None:
                 continue
-            other = room_of(path)
+            other, backend = room_of(path), backend_of(path)
+            if other == room and backend is not None and backend != backend_of(relative):
+                errors.append(f"{where}:{number}: src/{other}/{backend} is a backend, from which only itself in src/{other} includes")
             if other == "api" and room != "api":
                 errors.append(f"{where}:{number}: nothing in src/ includes from src/api")
             elif other is not None and other != "support" and ORDER.index(other) > ORDER.index(room):
@@ -96,6 +105,10 @@ def self_test():
         "src/run/run.cpp": ("#include <napkin/napkin.hpp>\n", None),
         "src/api/napkin.cpp": ("#include <napkin/napkin.hpp>\n#include \"run/run.hpp\"\n", None),
         "src/draw/svg.cpp": ('#include "api/napkin.hpp"\n', "src/draw/svg.cpp:1: nothing in src/ includes from src/api"),
+        "src/emit/cpu/emit.hpp": ('#include "emit/writer.hpp"\n#include "emit/cpu/text.hpp"\n', None),
+        "src/emit/writer.hpp": ('#include "emit/cpu/emit.hpp"\n', "src/emit/writer.hpp:1: src/emit/cpu is a backend"),
+        "src/emit/cuda/emit.cpp": ('#include "emit/cpu/emit.hpp"\n', "src/emit/cuda/emit.cpp:1: src/emit/cpu is a backend"),
+        "src/run/kernel.cpp": ('#include "emit/cpu/emit.hpp"\n', None),
         "src/utils/misc.cpp": ("\n", "src/utils/misc.cpp:1: src/utils/ has no place"),
         "include/napkin/napkin.hpp": ("#include <string>\n#include <napkin/plan.hpp>\n", None),
         "include/napkin/bad.hpp": ("#include <fmt/core.h>\n", "include/napkin/bad.hpp:1: a public header includes only"),

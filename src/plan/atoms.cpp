@@ -227,7 +227,7 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     apply_atoms(out);
     choose_places(out);
     apply_places(out);
-    if (out.in_blocks()) synchronize(out);
+    synchronize(out);
     return out;
 }
 

@@ -8,7 +8,6 @@
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
-#include "syntax/parse.hpp"
 
 namespace napkin {
 namespace {
@@ -25,13 +24,9 @@ constexpr BlockShape shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
 /// The last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
 Result<std::optional<std::int64_t>> warps_by_hand(const Derived& derived, const Extents& extents,
                                                   const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    std::vector<ScheduleItem> items = derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
-    items.insert(items.end(), by_hand.begin(), by_hand.end());
-    if (options.file) {
-        auto in_file = parse_schedule_file(options.file);
-        if (!in_file) return in_file.errors();
-        items.insert(items.end(), in_file->begin(), in_file->end());
-    }
+    auto said = all_by_hand(derived, by_hand, options.file);
+    if (!said) return said.errors();
+    std::vector<ScheduleItem> items = std::move(said).value();
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();

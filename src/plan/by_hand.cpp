@@ -6,6 +6,7 @@
 #include <set>
 
 #include "support/text.hpp"
+#include "syntax/parse.hpp"
 #include "tile/expand.hpp"
 #include "tile/subloops.hpp"
 
@@ -184,6 +185,21 @@ private:
 };
 
 }  // namespace
+
+const std::vector<ScheduleItem>& own_schedule(const Derived& derived) {
+    return derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
+}
+
+Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std::vector<ScheduleItem>& beside,
+                                              const std::shared_ptr<const Source>& file) {
+    std::vector<ScheduleItem> items = own_schedule(derived);
+    items.insert(items.end(), beside.begin(), beside.end());
+    if (!file) return items;
+    const auto in_file = parse_schedule_file(file);
+    if (!in_file) return in_file.errors();
+    items.insert(items.end(), in_file->begin(), in_file->end());
+    return items;
+}
 
 Result<HandChoices> hand_choices(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
     return Checker(derived, extents).run(items);

@@ -2,6 +2,7 @@
 // What the user fixed of a plan, checked against the rules: sizes within their axes, only axes that may be grouped or that are streamed.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,13 @@ struct HandChoices {
     std::optional<ScheduleItem> threads, warps, rows, vectors, vector;
     AxisId vector_axis = -1;  ///< where `vector` is set; -1: scalar code
 };
+
+/// What the diagram itself says of its schedule.
+const std::vector<ScheduleItem>& own_schedule(const Derived& derived);
+/// All that is said by hand: the diagram's schedule, then the items beside it, then those of the file, where there is one. Errors: those of
+/// parse_schedule_file.
+Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std::vector<ScheduleItem>& beside,
+                                              const std::shared_ptr<const Source>& file);
 
 /// Later items override earlier ones of the same kind and axis. Kinds that other passes own are let through.
 /// Errors: unknown-choice, unknown-axis (nearest names), not-groupable, not-streamed and no-subloop (why, and what is), missing-value,

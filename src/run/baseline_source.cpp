@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "emit/cpu/emit_index.hpp"
-#include "emit/cpu/operator_text.hpp"
 #include "emit/cpu/prelude.hpp"
+#include "emit/emit_index.hpp"
+#include "emit/operator_text.hpp"
 #include "run/contraction.hpp"
 
 namespace napkin {
@@ -45,7 +45,7 @@ NAPKIN_VECTOR double erf(double) noexcept;
 #endif
 }
 #endif
-// The names hide those of the C library; they are what the operations of expressions are called (emit/cpu/operator_text.cpp).
+// The names hide those of the C library; they are what the operations of expressions are called (emit/operator_text.cpp).
 namespace loops {
 namespace {
 inline float exp(float x) {
@@ -170,10 +170,11 @@ public:
         const std::vector<std::int64_t> strides = dense_strides(diagram_, r.array, extents_);
         for (std::size_t i = 0; i < r.indices.size(); ++i)
             if (!r.indices[i].affine())
-                text += fmt::format(" + {}L * {}", strides[i],
-                                    cpu::index_text(with_sizes(r.indices[i], extents_), variable, [&](const Read& element) {
-                                        return fmt::format("long(a{}[{}])", element.array, offset(element));
-                                    }));
+                text += fmt::format(
+                    " + {}L * {}", strides[i],
+                    writers::index_text(with_sizes(r.indices[i], extents_), variable, [&](const Read& element) {
+                        return fmt::format("long(a{}[{}])", element.array, offset(element));
+                    }));
         return text;
     }
 

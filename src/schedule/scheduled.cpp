@@ -257,7 +257,7 @@ ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std
     ScheduledKernel out = flattened(program, kernel, extents, schedule, unit);
     apply_atoms(out);
     apply_places(out);
-    if (out.in_blocks()) synchronize(out);
+    synchronize(out);
     return out;
 }
 

@@ -198,8 +198,8 @@ struct Turns {
     std::int64_t least = 1, most = 1;
 };
 Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
-/// Of a kernel in blocks: which steps all warps wait for each other before, since they read or write what others wrote or read after the
-/// last time (Step::synchronizes). The one place that decides it. Pre: the places are applied.
+/// Of a kernel in blocks, else nothing: which steps all warps wait for each other before, since they read or write what others wrote or
+/// read after the last time (Step::synchronizes). The one place that decides it. Pre: the places are applied.
 void synchronize(ScheduledKernel& kernel);
 /// All of them.
 ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,

@@ -127,6 +127,8 @@ Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     return {loop.loop->support.empty() ? 1 : 0, (extent + tile - 1) / tile};
 }
 
-void synchronize(ScheduledKernel& kernel) { Synchronization(kernel).run(); }
+void synchronize(ScheduledKernel& kernel) {
+    if (kernel.in_blocks()) Synchronization(kernel).run();
+}
 
 }  // namespace napkin

@@ -1,4 +1,4 @@
-#include "emit/cpu/operator_text.hpp"
+#include "emit/operator_text.hpp"
 
 #include "support/result.hpp"
 

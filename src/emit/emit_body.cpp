@@ -1,15 +1,15 @@
-#include "emit/cpu/emit_body.hpp"
+#include "emit/emit_body.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "emit/cpu/emit_index.hpp"
-#include "emit/cpu/operator_text.hpp"
+#include "emit/emit_index.hpp"
+#include "emit/operator_text.hpp"
 #include "support/result.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId> loops, int point_level, Names& names)
     : frame_(frame),
@@ -514,4 +514,4 @@ ValueId BodyWriter::lower(const Expr& e) {
     return id;
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

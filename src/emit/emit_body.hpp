@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "emit/cpu/emit_frame.hpp"
+#include "emit/emit_frame.hpp"
 #include "schedule/whole.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 using ValueId = int;
 
@@ -126,4 +126,4 @@ private:
     WholeValues whole_values_;
 };
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

@@ -3,9 +3,9 @@
 #include <functional>
 #include <string>
 
-#include "emit/cpu/emit_frame.hpp"
+#include "emit/emit_frame.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 using CoordinateText = std::function<std::string(AxisId)>;
 using ElementText = std::function<std::string(const Read&)>;
@@ -26,4 +26,4 @@ void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synch
 /// Loads a tile from where the elements of other arrays say.
 void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes);
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

@@ -1,10 +1,10 @@
 // The part of BodyWriter that lowers integers which real numbers may not hold: scalar code on int64_t that wraps at the type's width.
 #include <fmt/format.h>
 
-#include "emit/cpu/emit_body.hpp"
+#include "emit/emit_body.hpp"
 #include "support/result.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 /// A real number that stands for an integer is one.
 ValueId BodyWriter::as_whole(ValueId id) {
@@ -70,4 +70,4 @@ ValueId BodyWriter::lower_whole_binary(const Binary& b, Kind kind) {
     }
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

@@ -1,11 +1,11 @@
-#include "emit/cpu/emit_frame.hpp"
+#include "emit/emit_frame.hpp"
 
 #include <set>
 #include <utility>
 
-#include "emit/cpu/emit_index.hpp"
+#include "emit/emit_index.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 namespace {
 
 void add_names(Frame& frame) {
@@ -81,4 +81,4 @@ Address Frame::address(VariableId id, const std::vector<Index>& indices, int at_
     return out;
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

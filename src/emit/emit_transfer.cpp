@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "algebra/number.hpp"
-#include "emit/cpu/emit_index.hpp"
-#include "emit/cpu/emit_write.hpp"
+#include "emit/emit_index.hpp"
+#include "emit/emit_write.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 namespace {
 
 std::string scaled(std::int64_t factor, const std::string& what) {
@@ -260,4 +260,4 @@ void write_init(const Frame& frame, Lines& out, const Init& init) {
                                                   : literal(init.value, frame.is_double)));
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

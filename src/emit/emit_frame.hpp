@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "emit/cpu/emit.hpp"
-#include "emit/cpu/emit_text.hpp"
+#include "emit/emit_text.hpp"
+#include "schedule/scheduled.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 /// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant, and of the dimensions whose
 /// indices are not affine Σ stride·(index - first).
@@ -46,4 +46,4 @@ struct Frame : ScheduledKernel {
     [[nodiscard]] std::string count(AxisId id, int at_scope) const;
 };
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

@@ -4,9 +4,9 @@
 
 #include "schedule/scheduled.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 /// Everything but the prelude: the functions of its statements, then the entry point.
 std::string kernel_text(const ScheduledKernel& kernel, const std::string& entry);
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

@@ -1,8 +1,8 @@
 #pragma once
 // The writers: each appends the code of one kind of statement.
-#include "emit/cpu/emit_frame.hpp"
+#include "emit/emit_frame.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 void write_load(const Frame& frame, Lines& out, const Step& step);
 void write_store(const Frame& frame, Lines& out, VariableId variable, int scope);
@@ -20,4 +20,4 @@ std::string memory_type(DType type);
 std::string lowest(const Frame& frame, const Affine& form, int scope);
 std::string highest(const Frame& frame, const Affine& form, int scope);
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

@@ -1,4 +1,4 @@
-#include "emit/cpu/emit_text.hpp"
+#include "emit/emit_text.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace napkin::cpu {
+namespace napkin::writers {
 namespace {
 
 // Keywords, and what emitted functions call or declare themselves.
@@ -91,4 +91,4 @@ void Lines::close() {
     (*this)("}");
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

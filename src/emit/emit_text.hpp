@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace napkin::cpu {
+namespace napkin::writers {
 
 /// Hands out C++ identifiers that clash neither with each other nor with keywords nor with the prelude. None ends in an underscore:
 /// such names are for what a statement declares for itself.
@@ -39,4 +39,4 @@ private:
     std::string text_;
 };
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

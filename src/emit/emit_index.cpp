@@ -1,4 +1,4 @@
-#include "emit/cpu/emit_index.hpp"
+#include "emit/emit_index.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "support/result.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 namespace {
 
 std::int64_t whole(const Expr& e) {
@@ -148,4 +148,4 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     for (; opened > 0; --opened) out.close();
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

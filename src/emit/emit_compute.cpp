@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "algebra/number.hpp"
-#include "emit/cpu/emit_body.hpp"
-#include "emit/cpu/emit_write.hpp"
+#include "emit/emit_body.hpp"
+#include "emit/emit_write.hpp"
 
-namespace napkin::cpu {
+namespace napkin::writers {
 namespace {
 
 std::string combined(ReduceOp op, const std::string& a, const std::string& b) {
@@ -458,4 +458,4 @@ void write_compute(const Frame& frame, Lines& out, const Step& step) {
     ComputeWriter(frame, out, step).run();
 }
 
-}  // namespace napkin::cpu
+}  // namespace napkin::writers

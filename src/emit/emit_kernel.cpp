@@ -1,0 +1,406 @@
+#include "emit/emit_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "emit/emit_frame.hpp"
+#include "emit/emit_write.hpp"
+#include "support/result.hpp"
+#include "support/text.hpp"
+
+namespace napkin::writers {
+namespace {
+ExprNames expression_names(const Frame& frame) {
+    return {[&frame](AxisId a) { return frame.diagram().axis(a).name; },
+            [&frame](ArrayId v) { return frame.variable(v).name; }};
+}
+
+std::string joined(const std::vector<AxisId>& axes, const Diagram& diagram) {
+    std::string out = join(names_of(diagram.axes, axes), ", ");
+    return out;
+}
+
+/// The statement as an equation over the kernel's variables.
+std::string equation(const Frame& frame, const Compute& c) {
+    const ExprNames names = expression_names(frame);
+    const Variable& v = frame.variable(c.variable);
+    std::string out = to_string(read(c.variable, v.dims), names) + " = ";
+    std::string body = to_string(c.body, names);
+    if (!c.reduce) return out + body;
+    const std::string op(name(*c.reduce));
+    if (c.carry) {
+        const std::string carry = to_string(c.carry, names);
+        if (*c.reduce == ReduceOp::sum)
+            out += carry + " + ";
+        else if (*c.reduce == ReduceOp::prod)
+            out += "(" + carry + ") * ";
+        else
+            return fmt::format("{}{}({}, {}({}) {})", out, op, carry, op, joined(c.reduce_axes, frame.diagram()), body);
+    }
+    return fmt::format("{}{}({}) {}", out, op, joined(c.reduce_axes, frame.diagram()), body);
+}
+
+class KernelWriter {
+public:
+    KernelWriter(Frame& frame, std::string entry) : frame_(frame), entry_(std::move(entry)) {}
+
+    std::string run() {
+        frame_.in_blocks() ? begin_on_gpu() : begin_on_cpu();
+        const Lines head = std::exchange(out_, Lines(1));
+        out_.open(frame_.in_blocks()
+                      ? fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", frame_.num_groups())
+                      : "for (Index group = first_group; group < last_group; ++group)");
+        for (const auto& [axis, text] : group_position("group")) {
+            const Span& span = frame_.span(axis, 0);
+            out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
+            if (span.ragged)
+                out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
+                                 span.tile, frame_.extent(axis), frame_.axis(axis).begin));
+        }
+        tiles_ahead();
+        nodes(frame_.body);
+        out_.close();
+        if (is_any_non_temporal()) out_("settle();");
+        const std::string groups_loop = std::exchange(out_, head).text();
+        memory_pointers(groups_loop);
+        variable_pointers();
+        out_.append(groups_loop);
+        out_.close();
+        const std::string main = std::exchange(out_, Lines()).text();
+
+        header_comment();
+        const char* const library = frame_.in_blocks() ? "napkin_gpu" : "napkin_cpu";
+        out_(fmt::format("namespace {}::{}_code {{", library, entry_));
+        out_("");
+        out_(fmt::format("using real = {};", frame_.is_double ? "double" : "float"));
+        out_("using vec = Vec<real>;");
+        out_("using mask = Mask<real>;");
+        out_("");
+        return out_.text() + functions_ + main + fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_);
+    }
+
+private:
+    [[nodiscard]] const Diagram& diagram() const { return frame_.diagram(); }
+
+    void begin_on_cpu() {
+        out_.open(fmt::format(
+            "extern \"C\" void {}(const void* const* inputs, void* const* outputs, const int64_t* strides,\n"
+            "        int64_t first_group, int64_t last_group, void* arena)",
+            entry_));
+        out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
+    }
+
+    /// Blocks of warps take the groups in turn. Arrays of no element are none in C++.
+    void begin_on_gpu() {
+        const auto count = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
+        std::size_t strides = 0;
+        for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
+            for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
+        out_.open(
+            fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n"
+                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch)",
+                        frame_.schedule.warps.value * frame_.unit.warp_threads, entry_, count(frame_.inputs.size()),
+                        count(frame_.outputs.size()), count(strides)));
+        out_("const void* const* const inputs = arguments.inputs;");
+        out_("void* const* const outputs = arguments.outputs;");
+        out_("const int64_t* const strides = arguments.strides;");
+        if (frame_.arena_in_core()) {
+            out_("extern __shared__ __align__(16) char shared_memory[];");
+            out_("void* const arena = shared_memory;");
+        } else {
+            out_(fmt::format("void* const arena = scratch + blockIdx.x * {}ll;", round_up(frame_.arena_bytes(), 256)));
+        }
+    }
+
+    void header_comment() {
+        out_(fmt::format("// Kernel {} of {}.", frame_.kernel->name, diagram().name));
+        out_("//");
+        const std::set<ArrayId> shown = computed();
+        for (const Equation& e : diagram().equations)
+            if (shown.contains(e.target)) out_("//     " + to_string(diagram(), e));
+        out_("//");
+        const KernelSchedule& s = frame_.schedule;
+        for (const auto& [axis, choice] : s.group) line("group " + diagram().axis(axis).name, choice);
+        for (const auto& [axis, choice] : s.stream) line("stream " + diagram().axis(axis).name, choice);
+        line("threads", s.threads);
+        if (frame_.in_blocks()) line("warps", s.warps);
+        if (s.vector_axis >= 0)
+            out_(fmt::format("//     {:<14} {:>6}  {}", "vector axis", diagram().axis(s.vector_axis).name,
+                             s.vector_axis_reason));
+    }
+    void line(const std::string& what, const Choice& choice) {
+        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, choice.value, choice.reason);
+        text.erase(text.find_last_not_of(' ') + 1);
+        out_(text);
+    }
+    /// The equations that the kernel computes: those of its variables, and what they are made of short of what it loads.
+    [[nodiscard]] std::set<ArrayId> computed() const {
+        std::set<ArrayId> loaded(frame_.inputs.begin(), frame_.inputs.end()), out;
+        std::vector<ArrayId> open;
+        for (const Variable& v : frame_.kernel->variables) open.push_back(v.array);
+        while (!open.empty()) {
+            const ArrayId a = open.back();
+            open.pop_back();
+            if (loaded.contains(a) || !out.insert(a).second) continue;
+            if (const Equation* e = diagram().definition(a))
+                for (const ArrayId r : read_arrays(e->body)) open.push_back(r);
+        }
+        return out;
+    }
+
+    void memory_pointers(const std::string& user) {
+        std::size_t stride = 0;
+        const auto declare = [&](const std::vector<ArrayId>& arrays, bool is_input) {
+            for (std::size_t k = 0; k < arrays.size(); ++k) {
+                const Array& a = diagram().array(arrays[k]);
+                const std::string& name = frame_.memory.at(arrays[k]);
+                const std::string type = (is_input ? "const " : "") + memory_type(a.type);
+                if (is_input || !contains(frame_.inputs, arrays[k])) {
+                    out_(fmt::format("{0}* const {1} = static_cast<{0}*>({2}[{3}]);", type, name,
+                                     is_input ? "inputs" : "outputs", k));
+                    if (const std::string& strides = frame_.strides.at(arrays[k]); mentions_name(user, strides))
+                        out_(fmt::format("const int64_t* const {} = strides + {};", strides, stride));
+                }
+                stride += a.axes.size();
+            }
+        };
+        declare(frame_.inputs, true);
+        declare(frame_.outputs, false);
+    }
+
+    void variable_pointers() {
+        out_("real* const base = static_cast<real*>(arena);");
+        for (std::size_t v = 0; v < frame_.layouts.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
+            const Layout& l = frame_.layouts[v];
+            const int inner = frame_.place(id).innermost;
+            if (!frame_.is_held(id)) continue;
+            std::string shape;
+            for (std::size_t d = 0; d < l.sizes.size(); ++d)
+                if (static_cast<int>(d) != inner) shape += std::to_string(l.sizes[d]) + " × ";
+            shape += inner >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(inner)]) : "1";
+            const std::string place = fmt::format("base + {}", l.offset);
+            out_(fmt::format("{}* const {} = {};  // {}{}", frame_.cell_type(id),
+                             frame_.is_view(id) ? frame_.copies[v] : frame_.variables[v],
+                             frame_.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
+                             frame_.is_panel(id)    ? ", one panel"
+                             : frame_.is_packed(id) ? fmt::format(", panels of {}", frame_.panel())
+                                                    : ""));
+        }
+    }
+
+    /// Where the tiles of a group begin along the grouped axes, innermost first.
+    [[nodiscard]] std::vector<std::pair<AxisId, std::string>> group_position(const std::string& group) const {
+        std::int64_t below = 1;
+        std::vector<std::pair<AxisId, std::string>> begins;
+        const auto groups = groups_of(*frame_.kernel, frame_.sizes);
+        for (auto it = groups.rbegin(); it != groups.rend(); ++it) {
+            const AxisId axis = it->first;
+            const Span& span = frame_.span(axis, 0);
+            const std::int64_t tiles = (frame_.extent(axis) + span.tile - 1) / span.tile;
+            if (!span.begins) continue;
+            std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
+            if (below * tiles != frame_.num_groups()) text += fmt::format(" % {}", tiles);
+            if (span.tile != 1) text += fmt::format(" * {}", span.tile);
+            begins.emplace_back(axis, text);
+            below *= tiles;
+        }
+        return begins;
+    }
+
+    /// Pointers to the tiles of groups to come that are fetched ahead; those of the last group where there is none.
+    void tiles_ahead() {
+        for (std::size_t i = 0; i < frame_.schedule.prefetches.size(); ++i) {
+            const Prefetch& p = frame_.schedule.prefetches[i];
+            if (p.ahead.value == 0 || p.fetched != Fetched::groups) continue;
+            const Variable& v = frame_.variable(p.variable);
+            const std::string &name = frame_.ahead[i], group = name + "_group";
+            out_(fmt::format("const Index {} = min_index(group + {}, last_group - 1);", group, p.ahead.value));
+            std::string position;
+            for (const auto& [axis, text] : group_position(group))
+                for (std::size_t d = 0; d < v.dims.size(); ++d)
+                    if (v.dims[d].is_axis(axis))
+                        position += fmt::format(" + {} * {}", text, frame_.layout(p.variable).strides[d]);
+            out_(fmt::format("const real* const {} = {}{};", name, frame_.memory.at(v.array), position));
+        }
+    }
+    [[nodiscard]] bool is_any_non_temporal() const {
+        return std::any_of(frame_.schedule.places.begin(), frame_.schedule.places.end(),
+                           [](const Place& place) { return place.non_temporal; });
+    }
+
+    void nodes(const std::vector<Node>& list) {
+        for (const Node& node : list) {
+            if (const int* s = std::get_if<int>(&node)) step(frame_.step(*s));
+            if (const auto* r = std::get_if<Run>(&node)) run_panels(*r);
+            if (const auto* l = std::get_if<LoopRef>(&node)) loop(frame_.loop(*l));
+        }
+    }
+
+    void step(const Step& s) {
+        if (s.synchronizes) out_("sync();");
+        const auto tile = [&](VariableId v) {
+            const Variable& variable = frame_.variable(v);
+            return to_string(read(v, variable.gathers.empty() ? variable.dims : variable.gathers), expression_names(frame_));
+        };
+        if (const auto* load = std::get_if<Load>(s.statement)) {
+            out_(fmt::format("// load {}", tile(load->variable)));
+            write_load(frame_, out_, s);
+        } else if (const auto* store = std::get_if<Store>(s.statement)) {
+            if (frame_.is_view(store->variable)) return;  // its statement wrote it where it goes
+            out_(fmt::format("// store {}", tile(store->variable)));
+            write_store(frame_, out_, store->variable, s.scope);
+        } else if (const auto* init = std::get_if<Init>(s.statement)) {
+            write_init(frame_, out_, *init);
+        } else {
+            compute(s);
+        }
+    }
+
+    /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
+    void compute(const Step& s) {
+        if (frame_.atom(s).follows) return;
+        Lines body(1);
+        write_compute(frame_, body, s);
+        std::vector<const Compute*> computes = {&std::get<Compute>(*s.statement)};
+        if (s.follower >= 0) computes.push_back(&std::get<Compute>(*frame_.step(s.follower).statement));
+        std::string comment, name = "compute";
+        for (const Compute* c : computes) {
+            comment += fmt::format("// {}\n", equation(frame_, *c));
+            name += (name == "compute" ? "_" : "_and_") + frame_.name(c->variable);
+        }
+        name = frame_.names.add(name);
+
+        std::vector<VariableId> used;
+        for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
+            if (mentions_name(body.text(), frame_.variables[v])) used.push_back(static_cast<VariableId>(v));
+        std::string parameters, arguments;
+        const auto pass = [&](const std::string& type, const std::string& what) {
+            parameters += fmt::format("{}{}{}", parameters.empty() ? "" : ", ", type, what);
+            arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", what);
+        };
+        for (const VariableId v : used) {
+            const bool written = std::any_of(computes.begin(), computes.end(),
+                                             [&](const Compute* c) { return c->variable == v; });
+            const bool shared = std::any_of(used.begin(), used.end(), [&](VariableId other) {
+                return other != v && !frame_.is_view(v) && !frame_.is_view(other) &&
+                       frame_.layout(other).offset == frame_.layout(v).offset;
+            });
+            pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
+                 frame_.name(v));
+        }
+        for (const std::string& ahead : frame_.ahead)
+            if (mentions_name(body.text(), ahead)) pass("const real* ", ahead);
+        for (const AxisNames& a : frame_.axes) {
+            const auto pass_if_used = [&](const std::string& what) {
+                if (!what.empty() && mentions_name(body.text(), what)) pass("Index ", what);
+            };
+            if (!mentions_name(body.text(), fmt::format("Index {} =", a.local))) pass_if_used(a.local);
+            pass_if_used(a.begin);
+            pass_if_used(a.count);
+        }
+        for (const Compute* c : computes)
+            if (frame_.is_view(c->variable)) write_target(frame_, out_, c->variable, s.scope);
+        functions_ += fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", comment, name, parameters, body.text());
+        out_(fmt::format("{}({});", name, arguments));
+    }
+
+    void run_panels(const Run& run) {
+        const AxisId v = frame_.schedule.vector_axis;
+        const Step& first = frame_.step(run.steps.front());
+        const bool several = frame_.span(v, first.scope).tile > frame_.panel();
+        if (several)
+            out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", frame_.axis(v).local,
+                                  frame_.count(v, first.scope), frame_.panel()));
+        for (const int s : run.steps) compute(frame_.step(s));
+        if (several) out_.close();
+    }
+
+    void loop(const ScheduledLoop& node) {
+        const TileLoop& l = *node.loop;
+        const Span& span = frame_.span(l.axis, node.scope);
+        const std::int64_t extent = frame_.extent(l.axis);
+        const AxisNames& names = frame_.axis(l.axis);
+        const StreamParts& parts = frame_.kernel->parts;
+        const bool in_part = !l.is_sub && parts.cut(l.axis);
+        if (l.support.empty() && !span.begins && !in_part) {
+            out_.open("");
+            nodes(node.body);
+            out_.close();
+            return;
+        }
+        std::string begin = "0", end = std::to_string(extent);
+        const bool is_bounded = in_part || !l.support.empty();
+        if (is_bounded) {
+            out_.open("");
+            if (in_part) {
+                // The part's share of the chunks, the last of which may be ragged.
+                const std::int64_t chunks = (extent + span.tile - 1) / span.tile, n = frame_.extent(parts.part);
+                const std::string part = frame_.axis(parts.part).begin;
+                const auto first = [&](const std::string& p) {
+                    return fmt::format("{} * {} / {} * {}", p, chunks, n, span.tile);
+                };
+                begin = first(part), end = first(fmt::format("({} + 1)", part));
+                if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
+            }
+            bounds(node, names.begin + "_first_", begin, names.begin + "_last_", end);
+            begin = names.begin + "_first_", end = names.begin + "_last_";
+        }
+        out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
+        if (span.ragged)
+            out_(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile, extent, names.begin));
+        nodes(node.body);
+        out_.close();
+        if (is_bounded) out_.close();
+    }
+
+    /// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere.
+    void bounds(const ScheduledLoop& node, const std::string& begin, const std::string& from, const std::string& end,
+                const std::string& to) {
+        const TileLoop& l = *node.loop;
+        const Span& span = frame_.span(l.axis, node.scope);
+        out_(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() ? "const " : "", begin, from, end, to));
+        for (const Affine& form : l.support) {
+            const std::int64_t c = form.coefficient(l.axis);
+            Affine rest = form;
+            rest.add(l.axis, -c);
+            const std::string most = highest(frame_, rest, node.scope);
+            ExprNames names = expression_names(frame_);
+            out_(fmt::format("// {} >= 0", to_string(form, names)));
+            if (c == 0) {
+                out_(fmt::format("if ({} < 0) {} = 0;", most, end));
+            } else if (c < 0) {
+                out_(fmt::format("{0} = min_index({0}, floor_div({1}, {2}) + 1);", end, most, -c));
+            } else {
+                // The last value of a chunk is the first that must reach ceil(-most / c).
+                out_(fmt::format("{0} = max_index({0}, -floor_div({1}, {2}) / {3} * {3});", begin, most, c, span.tile));
+            }
+        }
+    }
+
+    Frame& frame_;
+    std::string entry_, functions_;
+    Lines out_;
+};
+
+}  // namespace
+
+bool mentions_name(const std::string& text, const std::string& name) {
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+    }
+    return false;
+}
+
+std::string kernel_text(const ScheduledKernel& kernel, const std::string& entry) {
+    Frame frame(kernel);
+    return KernelWriter(frame, entry).run();
+}
+
+}  // namespace napkin::writers

@@ -1,0 +1,34 @@
+#pragma once
+// Why a plan is what it is, and what is wrong with one that is asked for, in words: figures come in, texts go out.
+#include <cstdint>
+#include <string>
+
+#include "diagram/diagram.hpp"
+#include "schedule/simulate.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// "3% slower", from the ratio of a time to the one that is chosen.
+std::string time_change(double ratio);
+/// What the tiles take of the core's memory.
+std::string memory_text(double bytes, const Simulator& model);
+std::string nothing_fits_text(const Simulator& model);
+/// Of a size that is chosen: how it divides its axis. Empty where there is nothing to say.
+struct ChosenSize {
+    std::int64_t size = 1, extent = 1;
+    bool stream = false;
+    bool cuts_recompute = false;  ///< only to fit: the axis repeats work where it is grouped
+    std::int64_t vectors = 0;     ///< of a panel, where the kernel's vectors run along the axis; else 0
+    std::int64_t lanes = 1;
+};
+std::string size_text(const ChosenSize& chosen);
+/// How evenly the groups are dealt out to the threads.
+std::string groups_text(std::int64_t groups, std::int64_t threads);
+
+/// memory-exceeded: the size by hand is too large at any other sizes. `nearest`: the largest of its axis that fits, or 0.
+Diagnostic size_exceeds_memory(const ScheduleItem& item, double need, std::int64_t nearest, const Simulator& model);
+/// memory-exceeded: no sizes fit.
+Diagnostic kernel_exceeds_memory(double need, const Simulator& model);
+
+}  // namespace napkin
