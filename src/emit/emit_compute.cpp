@@ -8,25 +8,12 @@
 #include "emit/emit_write.hpp"
 
 namespace napkin::writers {
-namespace {
-
 std::string combined(ReduceOp op, const std::string& a, const std::string& b) {
     switch (op) {
         case ReduceOp::sum: return fmt::format("{} + {}", a, b);
         case ReduceOp::prod: return fmt::format("({}) * ({})", a, b);
         case ReduceOp::max: return fmt::format("maximum({}, {})", a, b);
         case ReduceOp::min: return fmt::format("minimum({}, {})", a, b);
-    }
-    return {};
-}
-
-/// Modulo 2^64.
-std::string combined_whole(ReduceOp op, const std::string& a, const std::string& b) {
-    switch (op) {
-        case ReduceOp::sum: return fmt::format("whole_add<64>({}, {})", a, b);
-        case ReduceOp::prod: return fmt::format("whole_mul<64>({}, {})", a, b);
-        case ReduceOp::max: return fmt::format("max_index({}, {})", a, b);
-        case ReduceOp::min: return fmt::format("min_index({}, {})", a, b);
     }
     return {};
 }
@@ -39,6 +26,19 @@ const char* horizontal(ReduceOp op) {
         case ReduceOp::min: return "min_of";
     }
     return "";
+}
+
+namespace {
+
+/// Modulo 2^64.
+std::string combined_whole(ReduceOp op, const std::string& a, const std::string& b) {
+    switch (op) {
+        case ReduceOp::sum: return fmt::format("whole_add<64>({}, {})", a, b);
+        case ReduceOp::prod: return fmt::format("whole_mul<64>({}, {})", a, b);
+        case ReduceOp::max: return fmt::format("max_index({}, {})", a, b);
+        case ReduceOp::min: return fmt::format("min_index({}, {})", a, b);
+    }
+    return {};
 }
 
 /// A reduction that rides in the loops of the statement before it (Step::follower).

@@ -7,8 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
 #include "emit/emit_write.hpp"
+#include "schedule/fragments.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
 
@@ -63,11 +65,13 @@ public:
         }
         tiles_ahead();
         nodes(frame_.body);
+        if (frame_.on_matrix_unit()) out_(fmt::format("++{};", group_turn_));
         out_.close();
         if (is_any_non_temporal()) out_("settle();");
         const std::string groups_loop = std::exchange(out_, head).text();
         memory_pointers(groups_loop);
         variable_pointers();
+        if (frame_.on_matrix_unit()) set_up_matrix_unit();
         out_.append(groups_loop);
         out_.close();
         const std::string main = std::exchange(out_, Lines()).text();
@@ -80,6 +84,7 @@ public:
         out_("using vec = Vec<real>;");
         out_("using mask = Mask<real>;");
         out_("");
+        for (const std::string& function : instructions_) functions_.insert(0, function + "\n");
         return out_.text() + functions_ + main + fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_);
     }
 
@@ -102,14 +107,18 @@ private:
             for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
         out_.open(
             fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n"
-                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch)",
+                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
                         frame_.schedule.warps.value * frame_.unit.warp_threads, entry_, count(frame_.inputs.size()),
-                        count(frame_.outputs.size()), count(strides)));
+                        count(frame_.outputs.size()), count(strides),
+                        frame_.on_matrix_unit() ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
+                                                              operands_of(frame_).size())
+                                                : ""));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");
         out_("const int64_t* const strides = arguments.strides;");
         if (frame_.arena_in_core()) {
-            out_("extern __shared__ __align__(16) char shared_memory[];");
+            out_(fmt::format("extern __shared__ __align__({}) char shared_memory[];",
+                             frame_.on_matrix_unit() ? operand_alignment : 16));
             out_("void* const arena = shared_memory;");
         } else {
             out_(fmt::format("void* const arena = scratch + blockIdx.x * {}ll;", round_up(frame_.arena_bytes(), 256)));
@@ -189,8 +198,37 @@ private:
                              frame_.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
                              frame_.is_panel(id)    ? ", one panel"
                              : frame_.is_packed(id) ? fmt::format(", panels of {}", frame_.panel())
+                             : frame_.is_operand(id) ? fmt::format(" {}, stages: {}", name(frame_.variable(id).memory_type),
+                                                                   frame_.place(id).stages)
                                                     : ""));
         }
+    }
+
+    /// Registers, barriers that say which stages are full, and how often each was filled.
+    void set_up_matrix_unit() {
+        for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
+            if (const auto id = static_cast<VariableId>(v); frame_.is_in_registers(id) && !frame_.layouts[v].lives.empty())
+                out_(fragment_declaration(frame_, id));
+        const std::int64_t count = num_barriers(frame_);
+        out_(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};", frame_.arena_bytes() - 8 * count));
+        out_.open("if (threadIdx.x == 0)");
+        out_(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i);", count));
+        out_("fence_barriers();");
+        out_.close();
+        out_("sync();");
+        out_(fmt::format("Index {} = 0;", group_turn_));
+        for (const ScheduledLoop& l : frame_.loops)
+            if (l.synchronizes) out_(fmt::format("Index {} = 0;", turn_of(l)));
+    }
+    /// Counts the turns of a loop that loads operands, over all groups.
+    [[nodiscard]] std::string turn_of(const ScheduledLoop& l) const { return frame_.axis(l.loop->axis).begin + "_turn_" + std::to_string(l.scope); }
+    /// The operands that a loop loads.
+    [[nodiscard]] std::vector<VariableId> operands_in(const ScheduledLoop& l) const {
+        std::vector<VariableId> out;
+        for (const Step& s : frame_.steps)
+            if (const auto* load = std::get_if<Load>(s.statement); load && s.scope == l.scope && frame_.is_operand(load->variable))
+                out.push_back(load->variable);
+        return out;
     }
 
     /// Where the tiles of a group begin along the grouped axes, innermost first.
@@ -247,14 +285,25 @@ private:
             const Variable& variable = frame_.variable(v);
             return to_string(read(v, variable.gathers.empty() ? variable.dims : variable.gathers), expression_names(frame_));
         };
-        if (const auto* load = std::get_if<Load>(s.statement)) {
+        if (const auto* load = std::get_if<Load>(s.statement); load && frame_.is_operand(load->variable)) {
+            out_(fmt::format("// {} {}", s.fills_alone ? "load" : "wait for", tile(load->variable)));
+            if (s.fills_alone) {
+                out_("sync();");
+                out_.open("if (threadIdx.x == 0)");
+                write_fill(frame_, out_, load->variable, s.scope, "0");
+                out_.close();
+            }
+            write_wait(frame_, out_, load->variable, turn_);
+        } else if (load) {
             out_(fmt::format("// load {}", tile(load->variable)));
             write_load(frame_, out_, s);
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
             if (frame_.is_view(store->variable)) return;  // its statement wrote it where it goes
             out_(fmt::format("// store {}", tile(store->variable)));
+            frame_.is_in_registers(store->variable) ? write_store_of_fragments(frame_, out_, store->variable, s.scope) :
             write_store(frame_, out_, store->variable, s.scope);
         } else if (const auto* init = std::get_if<Init>(s.statement)) {
+            frame_.is_in_registers(init->variable) ? write_init_of_fragments(frame_, out_, *init) :
             write_init(frame_, out_, *init);
         } else {
             compute(s);
@@ -264,6 +313,12 @@ private:
     /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
     void compute(const Step& s) {
         if (frame_.atom(s).follows) return;
+        if (frame_.atom(s).kind != AtomKind::block) {
+            out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
+            frame_.atom(s).kind == AtomKind::matrix ? write_product(frame_, out_, s, instructions_)
+                                                    : write_fragment(frame_, out_, s);
+            return;
+        }
         Lines body(1);
         write_compute(frame_, body, s);
         std::vector<const Compute*> computes = {&std::get<Compute>(*s.statement)};
@@ -329,7 +384,9 @@ private:
         const bool in_part = !l.is_sub && parts.cut(l.axis);
         if (l.support.empty() && !span.begins && !in_part) {
             out_.open("");
+            const Ahead ahead = fill_ahead(node, "0", "1", false);
             nodes(node.body);
+            end_turn(node, ahead);
             out_.close();
             return;
         }
@@ -350,12 +407,60 @@ private:
             bounds(node, names.begin + "_first_", begin, names.begin + "_last_", end);
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
+        if (node.synchronizes && !is_bounded) out_.open("");
+        const Ahead ahead = fill_ahead(node, begin, end, true);
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
             out_(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile, extent, names.begin));
+        fill_next(node, ahead, end);
         nodes(node.body);
+        end_turn(node, ahead);
         out_.close();
-        if (is_bounded) out_.close();
+        if (is_bounded || node.synchronizes) out_.close();
+    }
+
+    /// Names of what a loop's copies ahead count, while its body is written.
+    struct Ahead {
+        std::string next, fill, outer_turn;
+        int stages = 1;
+    };
+    /// Before a loop: the first turns' operands are asked for, one turn fewer than there are stages; without a loop those of the only turn.
+    Ahead fill_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
+        Ahead ahead;
+        if (!node.synchronizes) return ahead;
+        const std::string& axis = frame_.axis(node.loop->axis).begin;
+        const std::string turn = turn_of(node);
+        const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
+        const std::vector<VariableId> operands = operands_in(node);
+        ahead.next = axis + "_next_", ahead.fill = "fill_" + axis + "_", ahead.outer_turn = std::exchange(turn_, turn);
+        ahead.stages = frame_.place(operands.front()).stages;
+        out_("// one thread asks for the tiles of a turn to come");
+        out_.open(fmt::format("const auto {} = [&]([[maybe_unused]] Index {}, Index turn)", ahead.fill, axis));
+        out_("if (threadIdx.x != 0) return;");
+        for (const VariableId v : operands) write_fill(frame_, out_, v, node.scope, stage_of_turn(frame_, v, "turn"));
+        out_.close(";");
+        out_("sync();");
+        if (!is_loop) {
+            out_(fmt::format("{}({}, {});", ahead.fill, begin, turn));
+            return ahead;
+        }
+        out_(fmt::format("Index {} = {};", ahead.next, begin));
+        if (ahead.stages > 1)
+            out_(fmt::format("for (Index t_ = 0; t_ < {0} && {1} < {2}; ++t_, {1} += {3}) {4}({1}, {5} + t_);", ahead.stages - 1,
+                             ahead.next, end, tile, ahead.fill, turn));
+        return ahead;
+    }
+    /// As a turn begins all are done with the one before it, whose stage is filled anew.
+    void fill_next(const ScheduledLoop& node, const Ahead& ahead, const std::string& end) {
+        if (!node.synchronizes) return;
+        out_("sync();");
+        out_(fmt::format("if ({} < {}) {}({}, {} + {});", ahead.next, end, ahead.fill, ahead.next, turn_of(node), ahead.stages - 1));
+        out_(fmt::format("{} += {};", ahead.next, frame_.span(node.loop->axis, node.scope).tile));
+    }
+    void end_turn(const ScheduledLoop& node, const Ahead& ahead) {
+        if (!node.synchronizes) return;
+        out_(fmt::format("++{};", turn_of(node)));
+        turn_ = ahead.outer_turn;
     }
 
     /// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere.
@@ -384,6 +489,9 @@ private:
 
     Frame& frame_;
     std::string entry_, functions_;
+    std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
+    const std::string group_turn_ = "group_turn_";
+    std::string turn_ = group_turn_;  ///< what counts the turns in which operands are loaded, where the text stands
     Lines out_;
 };
 

@@ -86,9 +86,9 @@ void Lines::open(std::string_view line) {
     ++depth_;
 }
 
-void Lines::close() {
+void Lines::close(std::string_view after) {
     --depth_;
-    (*this)("}");
+    (*this)("}" + std::string(after));
 }
 
 }  // namespace napkin::writers

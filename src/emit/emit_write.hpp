@@ -11,6 +11,9 @@ void write_target(const Frame& frame, Lines& out, VariableId variable, int scope
 void write_init(const Frame& frame, Lines& out, const Init& init);
 /// The loop nest of a compute statement; inside of the panel's loop when it runs along the kernel's vector axis.
 void write_compute(const Frame& frame, Lines& out, const Step& step);
+/// The two values combined, and the prelude's name of what combines all of a vector.
+std::string combined(ReduceOp op, const std::string& a, const std::string& b);
+const char* horizontal(ReduceOp op);
 /// Whether the text contains the name as a whole word.
 bool mentions_name(const std::string& text, const std::string& name);
 

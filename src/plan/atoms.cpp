@@ -222,10 +222,12 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit);
     choose_orders(out);
     choose_atoms(out);
+    if (out.on_matrix_unit() && !choose_fragments(out)) out.schedule.tensor_axis = -1;
     // Warps share each statement as a whole: panels would leave most of them without work.
     if (!out.in_blocks()) form_runs(out), join_reductions(out);
     apply_atoms(out);
     choose_places(out);
+    if (out.on_matrix_unit()) choose_stages(out);
     apply_places(out);
     synchronize(out);
     return out;

@@ -10,6 +10,11 @@ void choose_orders(ScheduledKernel& kernel);    ///< Place::innermost: along the
 void choose_atoms(ScheduledKernel& kernel);     ///< vector axis, block and loops of every compute statement
 void form_runs(ScheduledKernel& kernel);        ///< Atom::run: neighbours along the vector axis go panel by panel
 void join_reductions(ScheduledKernel& kernel);  ///< Atom::follows
+/// Atoms and places of a kernel on the machine's matrix unit, where KernelSchedule::tensor_axis is set; false, and nothing done, where some
+/// statement or size does not suit it.
+bool choose_fragments(ScheduledKernel& kernel);
+/// Place::stages of operands: as many as fit. Pre: places are chosen and shaped.
+void choose_stages(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);    ///< Place::holding: views, panels, packed tiles
 
 /// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold

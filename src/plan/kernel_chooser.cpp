@@ -13,6 +13,7 @@
 #include "plan/candidates.hpp"
 #include "plan/complete.hpp"
 #include "plan/reasons.hpp"
+#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/text.hpp"
 
@@ -46,12 +47,14 @@ public:
     KernelChooser(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Simulator& model,
                   const HandChoices& hand, const PlanOptions& options, KernelSchedule given)
         : program_(program), index_(kernel), model_(model), hand_(hand), options_(options), given_(std::move(given)) {
-        unit_ = {static_cast<int>(model.machine().vector_bits.value) / 8,
-                 static_cast<int>(model.machine().vector_registers.value),
-                 static_cast<int>(model.machine().line_bytes.value)};
+        unit_.bytes = static_cast<int>(model.machine().vector_bits.value) / 8;
+        unit_.registers = static_cast<int>(model.machine().vector_registers.value);
+        unit_.line_bytes = static_cast<int>(model.machine().line_bytes.value);
         if (model.machine().kind == MachineKind::gpu) {
             unit_.warp_threads = static_cast<int>(model.lanes());
             unit_.block_bytes = static_cast<std::int64_t>(model.machine().threads->block_bytes.value);
+            unit_.share_bytes = static_cast<std::int64_t>(model.usable_bytes());
+            unit_.matrix = model.machine().instructions;
         }
         budget_ = options.quick ? most_simulated / 4 : most_simulated;
         threads_ = hand.threads ? *hand.threads->value : model.machine().num_cores();
@@ -63,6 +66,7 @@ public:
         // Whether an axis is far slower shows on tiles of ordinary size.
         std::vector<Shape> shapes;
         for (const VectorAxis& axis : axes) shapes.push_back(rated_on_ordinary_tiles(axis, 3));
+        for (const AxisId axis : tensor_axes()) shapes.push_back(rated_on_matrix_unit(axis));
         std::stable_sort(shapes.begin(), shapes.end(), [](const Shape& a, const Shape& b) {
             return a.seconds * (a.axis.vertical ? worth_crossing : 1) < b.seconds * (b.axis.vertical ? worth_crossing : 1);
         });
@@ -74,7 +78,7 @@ public:
             if (fits && (shape.seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2)) break;
             Found found;
             // Sizes by hand that do not fit beside one vector axis may fit beside another.
-            if (auto error = search_shape(best_panel(shape.axis), found)) {
+            if (auto error = search_shape(shape.tensor < 0 ? best_panel(shape.axis) : shape, found)) {
                 if (!refused) refused = std::move(error);
                 continue;
             }
@@ -92,6 +96,7 @@ private:
     struct Shape {
         VectorAxis axis;
         int vectors = 1;
+        AxisId tensor = -1;  ///< along which warps share the rows of the matrix unit's tiles; -1: it is not used
         double seconds = std::numeric_limits<double>::infinity();  ///< on ordinary tiles
         double loads = std::numeric_limits<double>::infinity();    ///< seconds of those in which the core loads
     };
@@ -133,6 +138,8 @@ private:
         s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches;
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
+        s.tensor_axis = shape.tensor;
+        if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
         s.threads = {threads_, "", hand_.threads.has_value()};
         s.warps = options_.warps;
         s.split.value = num_parts();
@@ -168,9 +175,10 @@ private:
             if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
                 s.group[axis] = {*found->second.value, "", true};
             } else if (!contains(model_.kernel().recompute_axes, axis)) {
-                const bool batch = model_.carried_by_all_memory(axis) && axis != shape.axis.axis;
+                const bool batch = model_.carried_by_all_memory(axis) && axis != shape.axis.axis && axis != shape.tensor;
                 // Whole panels: shapes are compared by what they do, and not by what they waste at the end of a tile.
-                const std::int64_t wanted = axis == shape.axis.axis
+                const std::int64_t wanted = axis == shape.tensor ? rows_of_warps()
+                                            : axis == shape.axis.axis
                                                 ? round_up(ordinary_group, shape.vectors * model_.lanes())
                                             : batch ? 1
                                                     : ordinary_group;
@@ -199,6 +207,33 @@ private:
         if (loads != time.busy.end()) shape.loads = loads->seconds / time.waves;
         ++simulated_;
         return known->second = shape;
+    }
+
+    /// Rows that the block's warps have on the matrix unit.
+    [[nodiscard]] std::int64_t rows_of_warps() const { return options_.warps.value * fragment_rows; }
+
+    /// Grouped axes of which a product of the matrix unit may take its rows.
+    [[nodiscard]] std::vector<AxisId> tensor_axes() const {
+        std::vector<AxisId> axes;
+        if (options_.warps.value == 0 || unit_.matrix.empty() || hand_.vector || hand_.vectors) return axes;
+        for (const AxisId axis : model_.kernel().group_axes) {
+            const auto by_hand = hand_.group.find(axis);
+            if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
+            Shape shape;
+            shape.tensor = axis;
+            if (completed(ordinary(shape)).on_matrix_unit()) axes.push_back(axis);
+        }
+        return axes;
+    }
+
+    Shape rated_on_matrix_unit(AxisId axis) {
+        Shape shape;
+        shape.axis.reason = "none: threads have their own values";
+        shape.tensor = axis;
+        const Simulation time = model_.run(completed(ordinary(shape)), threads_, walk_limit);
+        shape.seconds = time.seconds / time.waves;
+        ++simulated_;
+        return shape;
     }
 
     /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at ragged ends. What is
@@ -255,6 +290,8 @@ private:
         if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
             d.sizes = {*found->second.value};
             d.by_hand = true;
+        } else if (axis == shape_.tensor) {
+            d.sizes = {std::min(extent(axis), rows_of_warps())};
         } else {
             d.sizes = candidate_sizes(extent(axis), axis == shape_.axis.axis ? panel() : 1);
             if (axis == shape_.axis.axis && !contains(model_.kernel().recompute_axes, axis))
@@ -280,7 +317,10 @@ private:
     [[nodiscard]] double bytes_of(const Point& point) const {
         return static_cast<double>(completed(schedule_at(point)).memory_bytes());
     }
-    [[nodiscard]] bool fits(const Point& point) const { return bytes_of(point) <= model_.usable_bytes(); }
+    [[nodiscard]] bool fits(const Point& point) const {
+        const ScheduledKernel k = completed(schedule_at(point));
+        return static_cast<double>(k.memory_bytes()) <= model_.usable_bytes() && most_registers(k) <= unit_.registers;
+    }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
 
     /// Tiles of ordinary size, or the largest below that fit.
@@ -308,7 +348,7 @@ private:
         if (!added || simulated_ >= budget_) return found->second;
         const ScheduledKernel k = completed(schedule_at(point));
         found->second.bytes = static_cast<double>(k.memory_bytes());
-        if (found->second.bytes > model_.usable_bytes()) return found->second;
+        if (found->second.bytes > model_.usable_bytes() || most_registers(k) > unit_.registers) return found->second;
         ++simulated_;
         const Simulation s = model_.run(k, threads_, walk_limit);
         found->second.seconds = s.seconds, found->second.core_seconds = s.core_seconds;

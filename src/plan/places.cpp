@@ -69,7 +69,7 @@ void choose_places(ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         const auto id = static_cast<VariableId>(v);
         Place& place = kernel.schedule.places[v];
-        if (place.by_hand) continue;
+        if (place.by_hand || place.holding == Holding::registers || place.holding == Holding::operand) continue;
         if (may_be_view(kernel, id) && is_better_in_place(kernel, id))
             place.holding = Holding::view;
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))

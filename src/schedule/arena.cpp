@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "schedule/fragments.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/views.hpp"
@@ -69,11 +70,24 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
     layout.count = stride;
 }
 
+/// An operand of a matrix instruction: whole rows of 128 bytes, in its own type; all of its stages.
+void shape_operand(ScheduledKernel& kernel, VariableId id) {
+    Layout& layout = kernel.layouts[at(id)];
+    const auto tile = operand_tile(kernel, id);
+    if (!tile) return;  // the rules refuse it
+    const std::int64_t stages = kernel.place(id).stages, value = bytes(kernel.variable(id).memory_type);
+    layout.count = stages * tile->bytes / kernel.value_bytes();
+    layout.tile = stages * (layout.tile * value + kernel.value_bytes() - 1) / kernel.value_bytes();
+}
+
 /// Numbers the steps in order of execution and stretches lifetimes over the loops and runs that repeat them.
 class Lifetimes {
 public:
     explicit Lifetimes(ScheduledKernel& kernel) : kernel_(kernel) {
         walk(kernel.body);
+        // Operands are copied in ahead of the loop that reads them.
+        for (std::size_t v = 0; v < kernel_.layouts.size(); ++v)
+            if (kernel_.is_operand(static_cast<VariableId>(v))) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
         // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
@@ -191,7 +205,10 @@ VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
 
 /// First fit in order of first use, behind what is placed already. Integers and real numbers never share memory.
 void place(ScheduledKernel& kernel, bool whole) {
-    const std::int64_t unit = alignment_bytes / kernel.value_bytes(), behind = kernel.arena_values;
+    const std::int64_t behind = kernel.arena_values;
+    const auto unit_of = [&](VariableId v) {
+        return (kernel.is_operand(v) ? operand_alignment : alignment_bytes) / kernel.value_bytes();
+    };
     const auto cells = [&](const Layout& layout) { return layout.count * kernel.cell_values(whole); };
     std::vector<VariableId> variables(kernel.layouts.size());
     std::iota(variables.begin(), variables.end(), 0);
@@ -202,6 +219,7 @@ void place(ScheduledKernel& kernel, bool whole) {
     std::vector<VariableId> placed;
     for (const VariableId v : variables) {
         Layout& layout = kernel.layouts[at(v)];
+        const std::int64_t unit = unit_of(v);
         const VariableId over = overwritten(kernel, v);
         std::vector<std::pair<std::int64_t, std::int64_t>> busy;
         for (const VariableId p : placed) {
@@ -224,10 +242,10 @@ void place(ScheduledKernel& kernel, bool whole) {
                 busy.emplace_back(dying.offset, dying.offset + round_up(cells(dying), unit));
                 std::sort(busy.begin(), busy.end());
             }
-            layout.offset = behind;
+            layout.offset = round_up(behind, unit);
             for (const auto& [begin, end] : busy) {
                 if (layout.offset + cells(layout) <= begin) break;
-                layout.offset = std::max(layout.offset, end);
+                layout.offset = round_up(std::max(layout.offset, end), unit);
             }
         }
         placed.push_back(v);
@@ -246,7 +264,7 @@ std::int64_t most_held(const ScheduledKernel& kernel, bool in_place) {
             const bool lives = std::any_of(l.lives.begin(), l.lives.end(), [&](const Life& life) {
                 return life.has(step.position) && !(l.over >= 0 && life.first == step.position);
             });
-            if (lives && (kernel.is_held(id) || in_place)) held += l.tile * kernel.cell_values(kernel.is_whole(id));
+            if (lives && (kernel.is_held(id) || (in_place && !kernel.is_in_registers(id)))) held += l.tile * kernel.cell_values(kernel.is_whole(id));
         }
         most = std::max(most, held);
     }
@@ -275,7 +293,19 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
     return room;
 }
 
+/// Behind everything: a barrier of 8 bytes for each stage of each operand.
+std::int64_t barrier_values(const ScheduledKernel& kernel) {
+    return round_up(num_barriers(kernel) * 8, alignment_bytes) / kernel.value_bytes();
+}
+
 }  // namespace
+
+std::int64_t num_barriers(const ScheduledKernel& kernel) {
+    std::int64_t barriers = 0;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (kernel.is_operand(static_cast<VariableId>(v))) barriers += kernel.schedule.places[v].stages;
+    return barriers;
+}
 
 bool ScheduledKernel::live_together(VariableId a, VariableId b) const {
     const std::vector<Life>&x = layout(a).lives, &y = layout(b).lives;
@@ -288,6 +318,7 @@ void shape(ScheduledKernel& kernel, VariableId id) {
     measure(kernel, id);
     // What a file calls a view and may be none has the shape of a buffer until the rules refuse it.
     kernel.is_view(id) && may_be_view(kernel, id) ? shape_view(kernel, id) : shape_buffer(kernel, id);
+    if (kernel.is_operand(id)) shape_operand(kernel, id);
 }
 
 void apply_places(ScheduledKernel& kernel) {
@@ -309,6 +340,7 @@ void apply_places(ScheduledKernel& kernel) {
         place(kernel, true);
         kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);
     }
+    kernel.arena_values += barrier_values(kernel);
     kernel.held_values = most_held(kernel, false);
     kernel.memory_values = most_held(kernel, true);
 }

@@ -30,6 +30,7 @@ public:
         if (s_.warps.value > 0) row("warps", s_.warps);
         for (const Role& role : s_.roles) rows_.push_back({"role " + role.name, std::to_string(role.workers), ""});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
+        if (s_.tensor_axis >= 0) rows_.push_back({"tensor axis", name(s_.tensor_axis), s_.tensor_axis_reason});
         rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});
         row("rows", s_.rows);
         const std::vector<std::string> atoms = atom_names(kernel_);
@@ -64,7 +65,9 @@ private:
     }
 
     [[nodiscard]] std::string text(const Atom& a) const {
-        std::string out = a.vector_axis < 0 ? "scalar" : fmt::format("vectors {} {}", name(a.vector_axis), a.vectors);
+        std::string out = a.kind != AtomKind::block ? std::string(napkin::name(a.kind))
+                          : a.vector_axis < 0       ? "scalar"
+                                                    : fmt::format("vectors {} {}", name(a.vector_axis), a.vectors);
         if (a.across) out += " across";
         if (a.vector_inner) out += " inner";
         if (a.row_axis >= 0) out += fmt::format(", rows {} {}", name(a.row_axis), a.rows);

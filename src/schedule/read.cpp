@@ -172,13 +172,15 @@ private:
             } else if (c.word == "run") {
                 a.run = small_of(c, 0);
                 check_rest(c, 0, {});
-            } else if (c.word == "follows" || c.word == "scalar") {
+            } else if (c.word == "follows" || c.word == "scalar" || c.word == "fragment" || c.word == "matrix") {
                 a.follows |= c.word == "follows";
+                if (c.word == "fragment") a.kind = AtomKind::fragment;
+                if (c.word == "matrix") a.kind = AtomKind::matrix;
                 check_rest(c, 0, {});
                 check_no_number(c);
             } else {
                 fail("bad-schedule", c.range, "an atom cannot be read here",
-                     "scalar, vectors, rows, points, over, cut, run or follows");
+                     "scalar, fragment, matrix, vectors, rows, points, over, cut, run or follows");
             }
         }
         s.atoms[index] = std::move(a);
@@ -216,7 +218,7 @@ private:
         const auto holding = std::find(std::begin(holding_names), std::end(holding_names), first.word);
         if (holding == std::end(holding_names))
             return fail("bad-schedule", first.range, fmt::format("'{}' is no way to hold a variable", first.word),
-                        "buffer, panel, packed or view");
+                        "one of " + join(std::vector<std::string>(std::begin(holding_names), std::end(holding_names)), ", "));
         check_rest(first, 0, {});
         check_no_number(first);
         p.holding = static_cast<Holding>(holding - std::begin(holding_names));

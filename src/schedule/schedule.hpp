@@ -23,9 +23,21 @@ struct Choice {
     friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// The atom of a CPU: a register block of vectors, and the loops in which one compute statement runs it. A block holds rows × vectors
-/// accumulators (of a map: values); the loops over the target's points stand around those over what is reduced.
+/// What runs a compute statement.
+enum class AtomKind : std::uint8_t {
+    block,     ///< a register block of vectors, of a thread of a CPU or of a warp
+    fragment,  ///< every thread computes the values that are its own in the accumulator's layout of the machine's matrix instruction
+    matrix,    ///< the matrix instruction
+};
+
+inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix"};
+constexpr std::string_view name(AtomKind kind) { return atom_kind_names[static_cast<std::size_t>(kind)]; }
+
+/// The atom of a statement. A register block of vectors, and the loops in which the statement runs it: a block holds rows × vectors
+/// accumulators (of a map: values); the loops over the target's points stand around those over what is reduced. Of the other kinds only the
+/// loops are named: which values are whose is the instruction's.
 struct Atom {
+    AtomKind kind = AtomKind::block;
     AxisId vector_axis = -1;  ///< whose neighbours share a vector; -1: scalar code
     bool across = false;      ///< the vector axis is reduced: lanes are partial results, combined at the end
     int vectors = 1;          ///< of the block, beside each other along the vector axis
@@ -48,9 +60,11 @@ enum class Holding : std::uint8_t {
     panel,   ///< the same for one panel of the vector axis, of a variable that lives within one run
     packed,  ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
     view,    ///< read where it lies in memory, or written where it goes
+    registers,  ///< every thread has the values that are its own in the accumulator's layout of the matrix instruction
+    operand,    ///< a tile in its type in memory, as the matrix instruction reads it: rows of 128 bytes, whose 16-byte parts are swizzled
 };
 
-inline constexpr std::string_view holding_names[] = {"buffer", "panel", "packed", "view"};
+inline constexpr std::string_view holding_names[] = {"buffer", "panel", "packed", "view", "registers", "operand"};
 constexpr std::string_view name(Holding holding) { return holding_names[static_cast<std::size_t>(holding)]; }
 
 struct Place {
@@ -105,6 +119,10 @@ struct KernelSchedule {
     std::string vector_axis_reason;
     bool vector_axis_by_hand = false;
     int panel_vectors = 1;  ///< vectors of a panel
+    /// Of a kernel on a matrix unit: the axis along which every warp takes 16 rows of all tiles; -1: no statement uses the unit.
+    AxisId tensor_axis = -1;
+    std::string tensor_axis_reason;
+    bool tensor_axis_by_hand = false;
     bool panel_by_hand = false;
     Choice rows{1, "", false};  ///< the most that a block has
     std::vector<Atom> atoms;

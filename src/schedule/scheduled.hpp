@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "machine/machine.hpp"
 #include "schedule/schedule.hpp"
 
 namespace napkin {
@@ -20,6 +21,8 @@ struct VectorUnit {
     int bytes = 64, registers = 32, line_bytes = 64;
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
+    std::int64_t share_bytes = 0;  ///< of it that one has where several share a core
+    std::vector<Instruction> matrix;  ///< instructions that multiply tiles
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
 
@@ -43,6 +46,7 @@ struct Step {
     bool is_whole = false;             ///< it computes integers that real numbers may not hold: scalar code
     bool synchronizes = false;         ///< of a block of warps: all wait for each other before it
     bool synchronizes_inside = false;  ///< of a load: and once more between the zeros of its tile and what is copied over them
+    bool fills_alone = false;          ///< of a load of an operand outside of loops: all wait for each other before it
     int position = -1;                 ///< in order of execution; a follower has that of its leader
 };
 
@@ -58,6 +62,7 @@ using Node = std::variant<int, Run, LoopRef>;  ///< int: one step
 struct ScheduledLoop {
     const TileLoop* loop = nullptr;
     int scope = 0;
+    bool synchronizes = false;  ///< of a loop that loads operands ahead: all warps wait for each other before a stage is filled anew
     std::vector<Node> body;
 };
 
@@ -121,9 +126,12 @@ struct ScheduledKernel {
     }
     [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == Holding::panel; }
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
+    [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == Holding::registers; }
+    [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == Holding::operand; }
+    [[nodiscard]] bool on_matrix_unit() const { return schedule.tensor_axis >= 0; }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
-        return !layout(id).lives.empty() && (!is_view(id) || layout(id).may_overrun);
+        return !layout(id).lives.empty() && !is_in_registers(id) && (!is_view(id) || layout(id).may_overrun);
     }
     /// Warps share the work of every statement; else one thread does all of it.
     [[nodiscard]] bool in_blocks() const { return schedule.warps.value > 0; }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "schedule/fragments.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 
@@ -92,10 +93,42 @@ double Simulator::beside(std::initializer_list<double> clocks) const {
     return longest * std::pow(sum, 1 / exponent_);
 }
 
+/// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
+Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
+                                            const std::vector<std::int64_t>& tile) const {
+    const Atom& atom = k.atom(step);
+    const Block block{.atom = atom, .tile = tile, .reads = step.reads};
+    const auto lanes = static_cast<double>(k.lanes);
+    const auto product = atom.kind == AtomKind::matrix ? matrix_product(k, step) : std::nullopt;
+    Pipes pipes;
+    const auto add = [&](OpKind kind, double clocks) {
+        pipes.by_kind[at(static_cast<int>(kind))] += clocks;
+        pipes.arithmetic += clocks;
+    };
+    for (const OpCount& op : work.ops)
+        if (!product || !contains(op.axes, product->k))
+            add(op.kind, static_cast<double>(op.count) * block.points(op.axes) / lanes *
+                             clocks_a_vector_[at(static_cast<int>(op.kind))]);
+    if (product) {
+        const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
+                     columns = static_cast<double>(columns_of(k, product->n, step.scope)),
+                     depth = static_cast<double>(round_up(tile[at(product->k)], product->instruction->k.at(product->type)));
+        add(OpKind::fma, rows * columns * depth / per_clock(machine_, product->instruction->unit, product->type));
+        pipes.overhead += product->instruction->overhead_clocks.value;
+        if (product->a_in_registers)
+            add(OpKind::simple, rows * depth / lanes * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
+        return pipes;
+    }
+    for (const Read* r : step.reads)
+        if (!k.is_in_registers(r->array)) pipes.load += block.points(axes_of(r->indices)) / lanes * load_clocks_;
+    return pipes;
+}
+
 Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                            const std::vector<std::int64_t>& tile) const {
     const auto& compute = std::get<Compute>(*step.statement);
     const Atom& atom = k.atom(step);
+    if (atom.kind != AtomKind::block) return fragment_clocks(k, step, work, tile);
     const auto lanes = static_cast<double>(k.lanes);
     const AxisId v = atom.vector_axis;
     Block block{.atom = atom, .tile = tile, .reads = step.reads};
@@ -218,11 +251,12 @@ bool Simulator::carried_by_all_memory(AxisId axis) const {
 /// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost dimension is innermost in
 /// memory too, else a block transpose.
 double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
-    if (k.is_view(id)) return 0;
+    if (k.is_view(id) || k.is_operand(id)) return 0;
     const Variable& variable = k.variable(id);
     double values = 1;
     for (const Index& dim : variable.dims) values *= span_of(dim, tile);
     if (variable.dims.empty()) return load_clocks_;
+    if (k.is_in_registers(id)) return values / static_cast<double>(lanes_) * store_clocks_;
     const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
     const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
     const double convert = variable.memory_type == type_
@@ -259,6 +293,7 @@ struct Simulator::Moved {
     std::size_t step;  ///< in which the core waits for them
     bool is_store, is_non_temporal;
     double bytes, unique;
+    bool is_ahead = false;  ///< it is copied while the core computes on earlier tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
 };
 
@@ -309,6 +344,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
+        moved.is_ahead = load && k.is_operand(id) && k.place(id).stages > 1;
         if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
         counted.push_back(variable.array);
         out.push_back(moved);
@@ -400,6 +436,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<double> waited(k.steps.size());  // seconds, by step
     std::vector<double> into(core_level_ + 1);   // seconds, by level
     std::vector<double> stood_still(k.steps.size());
+    double ahead = 0;  // seconds of what comes in while the core computes, whatever it computes
     for (const Moved& m : moved) {
         double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
@@ -411,7 +448,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             if (keeps) later = level.latency_s.value;
             longest = beside({longest, time});
         }
-        waited[m.step] += longest;
+        (m.is_ahead ? ahead : waited[m.step]) += longest;
         if (m.waits > 0)
             stood_still[m.step] += m.waits / m.bytes / workers *
                                    (m.unique * machine_.levels[0].latency_s.value + (m.bytes - m.unique) * later);
@@ -432,6 +469,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         out.core_seconds += here;
         total += beside({first, waited[i]}) + here - first + stood_still[i];
     }
+    total = beside({total, ahead});
     const double launch = threads > 1 ? machine_.launch_s.value : machine_.group_s.value;
     out.busy.push_back({"launch", launch});
     out.seconds = total + launch;

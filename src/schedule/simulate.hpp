@@ -67,6 +67,8 @@ private:
     struct Moved;  // what a load or store moves
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                        const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
+                                        const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] double cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;

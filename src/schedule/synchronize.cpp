@@ -30,6 +30,7 @@ public:
             // Zeros first, then what lies inside of the array: by other threads.
             step.synchronizes_inside = load && is_cut(kernel_, kernel_.variable(load->variable));
         }
+        fill_operands();
         adds_ = true;
         while (!is_right()) continue;
         // A barrier that was found in a loop's second turn may have made one needless that was found before.
@@ -42,6 +43,19 @@ public:
     }
 
 private:
+    /// Operands are not copied by warps but for them, and a barrier of its own says that a stage is full. Before it is filled anew all warps
+    /// are done with it: those of a stream wait for each other as a turn of its loop begins, those of a group as it is loaded.
+    void fill_operands() {
+        for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes = false;
+        for (Step& step : kernel_.steps) {
+            const auto* load = std::get_if<Load>(step.statement);
+            if (!load || !kernel_.is_operand(load->variable)) continue;
+            const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
+                                           [&](const ScheduledLoop& l) { return l.scope == step.scope; });
+            (loop == kernel_.loops.end() ? step.fills_alone : loop->synchronizes) = true;
+        }
+    }
+
     /// Whether nothing meets what is open, from the first group to the next. A barrier is put before what does, where it may be.
     bool is_right() {
         open_.clear();
@@ -52,7 +66,7 @@ private:
 
     void in_arena(std::vector<Touched>& out, VariableId v, bool writes) const {
         const Layout& l = kernel_.layout(v);
-        if (kernel_.is_held(v))
+        if (kernel_.is_held(v) && !kernel_.is_operand(v))
             out.push_back({writes, -1, l.offset, l.offset + l.count * kernel_.cell_values(kernel_.is_whole(v))});
     }
     void read(std::vector<Touched>& out, VariableId v) const {

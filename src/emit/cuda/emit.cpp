@@ -27,6 +27,18 @@ bool needs_wide_index(const ScheduledKernel& kernel) {
            std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_long);
 }
 
+std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
+    std::vector<TensorMap> maps;
+    for (const VariableId v : writers::operands_of(kernel)) {
+        const OperandTile tile = *operand_tile(kernel, v);
+        TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
+        map.box[static_cast<std::size_t>(tile.outer)] = tile.rows;
+        map.box[static_cast<std::size_t>(tile.inner)] = tile.width;
+        maps.push_back(std::move(map));
+    }
+    return maps;
+}
+
 }  // namespace
 
 CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
@@ -41,7 +53,8 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
                                std::min(kernel.schedule.threads.value, kernel.num_groups()),
                                static_cast<int>(kernel.schedule.warps.value) * kernel.unit.warp_threads,
-                               kernel.arena_in_core() ? kernel.arena_bytes() : 0, kernel.arena_in_core() ? 0 : bytes});
+                               kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(kernel),
+                               kernel.arena_in_core() ? 0 : bytes});
     }
     return out;
 }

@@ -10,8 +10,15 @@
 
 namespace napkin::cuda {
 
+/// The tensor map of an operand that bulk copies bring to shared memory: boxes of an array, with the 128-byte swizzle; what lies outside
+/// of the array is zeros.
+struct TensorMap {
+    ArrayId array = -1;
+    std::vector<std::int64_t> box;  ///< values by dimension of the array, the last one contiguous
+};
+
 /// One emitted kernel and what its caller provides.
-///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch)
+///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch[, const TensorMaps<maps> maps])
 /// in namespace-free linkage; Arguments holds the pointers of inputs, then of outputs (at least one of each), then the strides of all
 /// dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all groups.
 struct KernelEntry {
@@ -22,6 +29,7 @@ struct KernelEntry {
     std::int64_t blocks = 1;         ///< of the grid that the schedule asks for
     int threads = 32;                ///< of a block
     std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
+    std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
     std::int64_t scratch_bytes = 0;  ///< of memory, for each block of the grid; 0 where the arena is shared memory
 };
 

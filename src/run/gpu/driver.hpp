@@ -58,6 +58,11 @@ struct Launch {
     std::vector<void*> arguments;  ///< pointers to each parameter's value
 };
 
+/// A tensor map as the driver encodes it (CUtensorMap).
+struct alignas(64) EncodedMap {
+    char bytes[128] = {};
+};
+
 /// The driver with the device's primary context, which every call makes current. Error no-gpu (machine_lacks): no driver, or no device, in
 /// the driver's own words.
 Result<DeviceInfo> device();
@@ -73,6 +78,10 @@ Result<std::shared_ptr<const Module>> load(const std::string& cubin);
 /// The kernel of that name, allowed as much dynamic shared memory as it asks for.
 Result<Function> function(const Module& module, const std::string& name, std::int64_t shared_bytes);
 Status launch(const Launch& launch);
+/// The map of a row-major array at that address, from which boxes are copied with the 128-byte swizzle. Sizes and box in the order of the
+/// array's dimensions, the last one contiguous. Pre: what cuTensorMapEncodeTiled asks for.
+Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
+                              const std::vector<std::int64_t>& box);
 /// Waits for all that was launched.
 Status synchronize();
 /// Seconds that the device takes for what `work` launches, between two events.

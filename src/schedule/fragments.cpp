@@ -1,0 +1,162 @@
+#include "schedule/fragments.hpp"
+
+#include <algorithm>
+
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// Rows that one bulk copy brings, at most (CUDA driver API, cuTensorMapEncodeTiled: boxDim).
+constexpr std::int64_t most_copied_rows = 256;
+/// Dimensions of a tensor map, at most and at least.
+constexpr std::size_t most_dimensions = 5;
+/// Strides of a tensor map are multiples of so many bytes.
+constexpr std::int64_t stride_bytes = 16;
+
+bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return kernel.span(axis, scope).tile > 1; }
+
+/// The one axis of the read that is wide and not the given one; -1: there is none or several.
+AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, int scope) {
+    AxisId found = -1;
+    for (const Index& index : r.indices) {
+        const AxisId a = index.single_axis();
+        if (a < 0) return -1;
+        if (a == axis || !is_wide(kernel, a, scope)) continue;
+        if (found >= 0 && found != a) return -1;
+        found = a;
+    }
+    return found;
+}
+
+bool has_axis(const Read& r, AxisId axis) {
+    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.is_axis(axis); });
+}
+
+bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
+    return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+        const auto* load = std::get_if<Load>(step.statement);
+        return load && load->variable == id;
+    });
+}
+
+}  // namespace
+
+std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope) {
+    return round_up(kernel.span(axis, scope).tile, 2 * fragment_columns);
+}
+
+AxisId column_axis(const ScheduledKernel& kernel, VariableId id) {
+    for (const Index& dim : kernel.variable(id).dims)
+        if (const AxisId a = dim.single_axis(); a != kernel.schedule.tensor_axis && a >= 0 && is_wide(kernel, a, kernel.layout(id).scope))
+            return a;
+    return -1;
+}
+
+std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id) {
+    const AxisId axis = column_axis(kernel, id);
+    return axis < 0 ? 2 : columns_of(kernel, axis, kernel.layout(id).scope) / fragment_columns * 4;
+}
+
+std::int64_t most_registers(const ScheduledKernel& kernel) {
+    std::int64_t most = 0;
+    for (const Step& step : kernel.steps) {
+        std::int64_t held = 0;
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
+            if (!kernel.is_in_registers(id)) continue;
+            // What dies here gives its registers to what is made of it, value by value.
+            const auto& lives = kernel.layouts[v].lives;
+            if (std::any_of(lives.begin(), lives.end(), [&](const Life& l) {
+                    return l.has(step.position) && !(l.first == step.position && step.atom >= 0 &&
+                                                     kernel.atom(step).kind == AtomKind::fragment);
+                }))
+                held += fragment_registers(kernel, id);
+        }
+        if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix)
+            if (const auto product = matrix_product(kernel, step); product && product->a_in_registers)
+                held += fragment_registers(kernel, product->a->array) / 2;
+        most = std::max(most, held);
+    }
+    return most;
+}
+
+std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const int scope = kernel.layout(id).scope;
+    const std::int64_t value = bytes(variable.memory_type);
+    const std::size_t rank = variable.dims.size();
+    if (!variable.gathers.empty() || rank < 2 || rank > most_dimensions) return std::nullopt;
+    OperandTile out;
+    out.outer = -1, out.inner = static_cast<int>(rank) - 1;
+    std::int64_t stride = value;
+    for (std::size_t d = rank; d-- > 0;) {
+        const AxisId axis = variable.dims[d].single_axis();
+        if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
+        if (static_cast<int>(d) != out.inner && stride % stride_bytes != 0) return std::nullopt;
+        stride *= kernel.extent(variable.limits[d]);
+        if (static_cast<int>(d) == out.inner || !is_wide(kernel, axis, scope)) continue;
+        if (out.outer >= 0) return std::nullopt;
+        out.outer = static_cast<int>(d);
+    }
+    if (out.outer < 0) out.outer = 0;
+    out.width = operand_row_bytes / value;
+    out.rows = columns_of(kernel, variable.dims[at(out.outer)].single_axis(), scope);
+    out.panels = (kernel.span(variable.dims[at(out.inner)].single_axis(), scope).tile + out.width - 1) / out.width;
+    out.bytes = out.panels * out.panel_bytes();
+    if (out.rows > most_copied_rows) return std::nullopt;
+    return out;
+}
+
+std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step) {
+    const auto* compute = std::get_if<Compute>(step.statement);
+    const AxisId m = kernel.schedule.tensor_axis;
+    if (!compute || m < 0 || step.is_whole || kernel.is_double || compute->reduce != ReduceOp::sum) return std::nullopt;
+    const auto* product = as<Binary>(compute->body);
+    if (!product || product->op != BinaryOp::mul) return std::nullopt;
+    MatrixProduct out;
+    out.m = m;
+    for (const AxisId axis : compute->reduce_axes) {
+        if (!is_wide(kernel, axis, step.scope)) continue;
+        if (out.k >= 0) return std::nullopt;
+        out.k = axis;
+    }
+    const Read *x = as<Read>(product->a), *y = as<Read>(product->b);
+    if (out.k < 0 || !x || !y || x->array == y->array) return std::nullopt;
+    out.a = has_axis(*x, m) ? x : y, out.b = has_axis(*x, m) ? y : x;
+    if (!has_axis(*out.a, m) || has_axis(*out.b, m) || !has_axis(*out.a, out.k) || !has_axis(*out.b, out.k)) return std::nullopt;
+    out.n = other_axis(kernel, *out.b, out.k, step.scope);
+    if (out.n < 0 || other_axis(kernel, *out.b, out.n, step.scope) != out.k) return std::nullopt;
+    if (is_wide(kernel, m, step.scope) && other_axis(kernel, *out.a, out.k, step.scope) != m) return std::nullopt;
+    for (const Index& dim : kernel.variable(compute->variable).dims)
+        if (const AxisId axis = dim.single_axis(); axis < 0 || (axis != m && axis != out.n && is_wide(kernel, axis, step.scope)))
+            return std::nullopt;
+    if (!carries(kernel.variable(compute->variable), m) || !carries(kernel.variable(compute->variable), out.n)) return std::nullopt;
+
+    out.adds = compute->carry != nullptr;
+    out.type = kernel.variable(out.b->array).memory_type;
+    if (!is_loaded(kernel, out.b->array) || !operand_tile(kernel, out.b->array)) return std::nullopt;
+    out.a_in_registers = !is_loaded(kernel, out.a->array);
+    if (!out.a_in_registers && (kernel.variable(out.a->array).memory_type != out.type || !operand_tile(kernel, out.a->array)))
+        return std::nullopt;
+    // Only rows of 16-bit values are read along either dimension, and fragments become operands as they are.
+    const auto is_along_k = [&](const Read& r) { return r.indices.back().is_axis(out.k); };
+    const bool is_16_bit = bytes(out.type) == 2;
+    if (!is_16_bit && (out.a_in_registers || !is_along_k(*out.a) || !is_along_k(*out.b))) return std::nullopt;
+
+    const Span& span = kernel.span(out.k, step.scope);
+    const std::int64_t columns = columns_of(kernel, out.n, step.scope);
+    for (const Instruction& i : kernel.unit.matrix) {
+        const auto k = i.k.find(out.type);
+        if (k == i.k.end() || columns < i.n.from || columns > i.n.to || columns % i.n.step != 0) continue;
+        if (kernel.schedule.warps.value * kernel.unit.warp_threads % i.threads != 0) continue;
+        // A part of the axis must not take in values of the next one; past the end of the array there are zeros.
+        if (span.begins && span.tile % k->second != 0) continue;
+        if (!is_16_bit && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
+        out.instruction = &i;
+        return out;
+    }
+    return std::nullopt;
+}
+
+}  // namespace napkin

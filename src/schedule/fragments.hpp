@@ -1,0 +1,63 @@
+#pragma once
+// Statements on a matrix unit: what its instruction multiplies, and how tiles lie for it.
+//
+// A block's warps share the rows of the tensor axis, 16 each; four warps with their 64 rows run one wgmma together. The instruction leaves
+// its result in fragments: thread t of a warp has, of every 8 columns, two neighbours (2·(t mod 4) and the next one) in each of the rows
+// t/4 and t/4 + 8 (PTX ISA, wgmma.mma_async and mma.sync: accumulator D). All statements over [rows, columns] and [rows] follow that
+// layout, so that what one computes the next one finds in the registers of the same thread; a reduction along the columns ends with two
+// shuffles among the four threads that share a row. The fragments of a result, rounded to 16 bits, are the fragments of the first operand
+// of the next product.
+#include <optional>
+
+#include "schedule/scheduled.hpp"
+
+namespace napkin {
+
+/// Rows that a warp has, and columns of which a thread has two in each of two rows.
+constexpr std::int64_t fragment_rows = 16, fragment_columns = 8;
+/// Bytes of a row of an operand's tile in shared memory: the period of the 128-byte swizzle.
+constexpr std::int64_t operand_row_bytes = 128;
+/// Operands lie at multiples of the swizzle's pattern of 8 rows.
+constexpr std::int64_t operand_alignment = 8 * operand_row_bytes;
+
+/// A sum over k of a[m, k]·b[k, n].
+struct MatrixProduct {
+    const Instruction* instruction = nullptr;
+    AxisId m = -1, n = -1, k = -1;
+    const Read *a = nullptr, *b = nullptr;
+    DType type = DType::bf16;     ///< in which both are multiplied
+    bool a_in_registers = false;  ///< a is computed: its fragments are rounded to the type
+    bool adds = false;            ///< to what the target holds, corrected by the statement's carry
+};
+
+/// What the statement multiplies on the machine's matrix unit; none where it does not: the reduction is no such sum, operands are not of a
+/// type that an instruction takes, tiles are not of its sizes.
+std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step);
+
+/// The tile of an operand in shared memory: panels of `width` columns, in each of which every row takes 128 bytes.
+struct OperandTile {
+    int outer = 0, inner = 0;  ///< dimensions of the variable: its rows, and what is contiguous in memory
+    std::int64_t rows = 0;     ///< of the tile, up to a multiple of 16
+    std::int64_t width = 0;    ///< values in 128 bytes
+    std::int64_t panels = 0;
+    std::int64_t bytes = 0;    ///< of one stage
+    [[nodiscard]] std::int64_t panel_bytes() const { return rows * operand_row_bytes; }
+};
+/// None where the tile cannot be copied so: more than two dimensions are wide, indices are no plain axes, rows in memory do not begin at
+/// multiples of 16 bytes, or there are more rows than one copy takes.
+std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
+
+/// Barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables: one for each stage of each operand, which
+/// says that the stage is full.
+std::int64_t num_barriers(const ScheduledKernel& kernel);
+
+/// The columns of a tile along the axis with those that fill the last 16, which both sides of a product need.
+std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope);
+/// Of a variable in registers: the axis of its columns; -1: it has one value a row.
+AxisId column_axis(const ScheduledKernel& kernel, VariableId id);
+/// Registers of a thread that its fragments take.
+std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id);
+/// The most of them that are alive at a step, with those into which an operand is rounded.
+std::int64_t most_registers(const ScheduledKernel& kernel);
+
+}  // namespace napkin
