@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "diagram/array_sizes.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -71,8 +72,7 @@ Values probe_inputs(const Diagram& diagram, const Extents& extents, Probe probe,
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
         const Array& array = diagram.array(diagram.inputs[i]);
         if (!is_float(array.type)) continue;
-        std::vector<std::int64_t> sizes;
-        for (const AxisId axis : array.axes) sizes.push_back(extents[static_cast<std::size_t>(axis)]);
+        const std::vector<std::int64_t> sizes = array_sizes(diagram, diagram.inputs[i], extents);
         Filling filling(probe, array.type, sizes, seed * 0x9E3779B97F4A7C15ULL + i);
         std::vector<double>& data = values[static_cast<std::size_t>(diagram.inputs[i])].reals();
         const auto count = static_cast<std::int64_t>(data.size());

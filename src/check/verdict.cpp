@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "check/sample.hpp"
+#include "diagram/array_sizes.hpp"
 #include "diagram/evaluate.hpp"
 #include "schedule/reduction_trees.hpp"
 
@@ -80,8 +81,7 @@ std::string describe(const ArrayVerdict& v) {
 ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents, const BoundedValues& reference,
                    const Column& values) {
     const Array& about = diagram.array(array);
-    std::vector<std::int64_t> sizes;
-    for (const AxisId axis : about.axes) sizes.push_back(extents[at(axis)]);
+    const std::vector<std::int64_t> sizes = array_sizes(diagram, array, extents);
     const Column& wanted_values = reference.value[at(array)];
     const bool exact_integers = values.is_whole() && wanted_values.is_whole() && reference.is_exact(array);
     ArrayVerdict verdict;

@@ -1,15 +1,15 @@
 #include "run/blas.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <vector>
+
+#include "run/library.hpp"
 
 namespace napkin {
 namespace {
 
 /// What NAPKIN_BLAS names, else OpenBLAS by the names that distributions give it.
-std::vector<const char*> library_names() {
+std::vector<std::string> library_names() {
     if (const char* chosen = std::getenv("NAPKIN_BLAS")) return {chosen};
     return {"libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0", "libopenblaso.so.0"};
 }
@@ -24,10 +24,11 @@ using GemmFunction = void (*)(int order, int op_a, int op_b, int m, int n, int k
 }  // namespace
 
 struct Blas::Impl {
+    Library library{library_names(), {"cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads"}};
     std::string name;
-    GemmFunction<float> sgemm = nullptr;
-    GemmFunction<double> dgemm = nullptr;
-    void (*set_threads)(int) = nullptr;
+    GemmFunction<float> sgemm = library.function<GemmFunction<float>>("cblas_sgemm");
+    GemmFunction<double> dgemm = library.function<GemmFunction<double>>("cblas_dgemm");
+    void (*set_threads)(int) = library.function<void (*)(int)>("openblas_set_num_threads");
 
     template <class T>
     static void call(GemmFunction<T> gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
@@ -58,37 +59,20 @@ void Blas::gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t
 
 namespace {
 
-template <class F>
-bool find(void* library, const char* symbol, F& function) {
-    function = reinterpret_cast<F>(dlsym(library, symbol));
-    return function != nullptr;
-}
-
 Result<std::shared_ptr<const Blas>> open_once() {
     // An idle worker of OpenBLAS spins for 2^26 cycles by default and slows whatever runs next; it reads this when it is loaded.
     ::setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
-    std::string why;
-    for (const char* library_name : library_names()) {
-        void* library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-        if (library == nullptr) {
-            if (why.empty()) why = dlerror();
-            continue;
-        }
-        auto impl = std::make_unique<Blas::Impl>();
-        char* (*config)() = nullptr;
-        if (find(library, "cblas_sgemm", impl->sgemm) && find(library, "cblas_dgemm", impl->dgemm) &&
-            find(library, "openblas_set_num_threads", impl->set_threads)) {
-            impl->name = find(library, "openblas_get_config", config) ? config() : "OpenBLAS";
-            while (!impl->name.empty() && impl->name.back() == ' ') impl->name.pop_back();
-            impl->set_threads(1);
-            return std::shared_ptr<const Blas>(std::make_shared<Blas>(std::move(impl)));
-        }
-        why = std::string(library_name) + " lacks cblas_sgemm or openblas_set_num_threads";
-        dlclose(library);
+    auto impl = std::make_unique<Blas::Impl>();
+    if (impl->library.is_open()) {
+        const auto config = impl->library.function<char* (*)()>("openblas_get_config");
+        impl->name = config != nullptr ? config() : "OpenBLAS";
+        while (!impl->name.empty() && impl->name.back() == ' ') impl->name.pop_back();
+        impl->set_threads(1);
+        return std::shared_ptr<const Blas>(std::make_shared<Blas>(std::move(impl)));
     }
     Diagnostic error;
     error.code = "no-blas";
-    error.message = "OpenBLAS cannot be opened: " + why;
+    error.message = "OpenBLAS cannot be opened: " + impl->library.why_not();
     error.expected =
         "libopenblas.so.0 where the loader finds it (ldconfig, LD_LIBRARY_PATH), or its path in NAPKIN_BLAS";
     error.hint =

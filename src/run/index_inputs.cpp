@@ -5,7 +5,9 @@
 #include <cstring>
 #include <numbers>
 
+#include "diagram/array_sizes.hpp"
 #include "diagram/check_indices.hpp"
+#include "support/ids.hpp"
 
 namespace napkin {
 namespace {
@@ -14,11 +16,7 @@ Column column_of(const KernelInput& view, const std::vector<std::int64_t>& sizes
     std::int64_t count = 1;
     for (const std::int64_t size : sizes) count *= size;
     Column values(view.type, static_cast<std::size_t>(count), Number());
-    std::vector<std::int64_t> strides = view.strides;
-    if (strides.empty()) {
-        strides.assign(sizes.size(), 1);
-        for (std::size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
-    }
+    const std::vector<std::int64_t> strides = view.strides.empty() ? row_major_strides(sizes) : view.strides;
     for (std::int64_t i = 0; i < count; ++i) {
         std::int64_t rest = i, offset = 0;
         for (std::size_t d = sizes.size(); d-- > 0;) {
@@ -49,25 +47,39 @@ Status check_index_inputs(const Diagram& diagram, const Extents& extents, const 
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
         const ArrayId id = diagram.inputs[i];
         if (!contains(deciding, id)) continue;
-        std::vector<std::int64_t> sizes;
-        for (const AxisId axis : diagram.array(id).axes) sizes.push_back(extents[static_cast<std::size_t>(axis)]);
+        const std::vector<std::int64_t> sizes = array_sizes(diagram, id, extents);
         const KernelInput& view = inputs[i];
         const bool fits = view.sizes == sizes && view.type == diagram.array(id).type && view.data != nullptr &&
                           (view.strides.empty() || view.strides.size() == sizes.size());
         if (!fits) return Done{};
-        values[static_cast<std::size_t>(id)] = column_of(view, sizes);
+        values[at(id)] = column_of(view, sizes);
     }
     if (auto found = check_indices(diagram, extents, values)) return std::vector<Diagnostic>{std::move(*found)};
     return Done{};
 }
 
-Status check_computed_indices(const Diagram& diagram, const Extents& extents, const std::vector<ArrayId>& deciding,
-                              const std::vector<ArrayId>& fresh,
-                              const std::function<std::optional<KernelInput>(ArrayId)>& in_memory) {
-    Values values(diagram.arrays.size());
-    for (const ArrayId id : deciding)
-        if (const auto view = in_memory(id)) values[static_cast<std::size_t>(id)] = column_of(*view, view->sizes);
-    if (auto found = check_indices(diagram, extents, values, fresh)) return std::vector<Diagnostic>{std::move(*found)};
+ComputedIndices::ComputedIndices(const Diagram& diagram, const Extents& extents, const std::vector<ArrayId>& deciding)
+    : diagram_(diagram), extents_(extents), deciding_(deciding), known_(diagram.arrays.size(), false) {
+    for (const ArrayId id : diagram.inputs) known_[at(id)] = true;
+}
+
+Status ComputedIndices::after(const std::vector<ArrayId>& written,
+                              const std::function<Result<KernelInput>(ArrayId)>& in_memory) {
+    std::vector<ArrayId> fresh;
+    for (const ArrayId id : written) {
+        known_[at(id)] = true;
+        if (contains(deciding_, id)) fresh.push_back(id);
+    }
+    if (fresh.empty()) return Done{};
+    Values values(diagram_.arrays.size());
+    for (const ArrayId id : deciding_) {
+        if (!known_[at(id)]) continue;
+        const auto view = in_memory(id);
+        if (!view) return view.errors();
+        values[at(id)] = column_of(*view, view->sizes);
+    }
+    if (auto found = check_indices(diagram_, extents_, values, fresh))
+        return std::vector<Diagnostic>{std::move(*found)};
     return Done{};
 }
 

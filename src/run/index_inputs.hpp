@@ -1,7 +1,6 @@
 #pragma once
 // Integer arrays that index others: numbers for inputs that are not given, and a look at those that are before a kernel reads by them.
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "diagram/diagram.hpp"
@@ -19,10 +18,22 @@ void fill_indices(Tensor& tensor, std::uint64_t seed, std::int64_t greatest);
 /// they lead outside, it would take zeros. Pre: the views have passed CpuKernel::check; where some have not, nothing is looked at.
 Status check_index_inputs(const Diagram& diagram, const Extents& extents, const std::vector<KernelInput>& inputs);
 
-/// The same for what indices that a kernel has just computed have a part in. `deciding` are arrays_in_indices of the diagram, `fresh` those
-/// of them that the kernel wrote, `in_memory` gives an array that is known by now, or nullopt.
-Status check_computed_indices(const Diagram& diagram, const Extents& extents, const std::vector<ArrayId>& deciding,
-                              const std::vector<ArrayId>& fresh,
-                              const std::function<std::optional<KernelInput>(ArrayId)>& in_memory);
+/// The same for the indices that the kernels of a program compute, each before the next kernel reads by them.
+class ComputedIndices {
+public:
+    /// `deciding` are arrays_in_indices of the diagram. All three outlive this.
+    ComputedIndices(const Diagram& diagram, const Extents& extents, const std::vector<ArrayId>& deciding);
+
+    /// The next kernel wrote these arrays. `in_memory` gives an array that was given or written. Errors: those of in_memory,
+    /// index-out-of-range.
+    [[nodiscard]] Status after(const std::vector<ArrayId>& written,
+                               const std::function<Result<KernelInput>(ArrayId)>& in_memory);
+
+private:
+    const Diagram& diagram_;
+    const Extents& extents_;
+    const std::vector<ArrayId>& deciding_;
+    std::vector<bool> known_;  ///< by ArrayId
+};
 
 }  // namespace napkin

@@ -8,9 +8,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <set>
 
+#include "diagram/array_sizes.hpp"
 #include "diagram/check_indices.hpp"
 #include "run/index_inputs.hpp"
 #include "run/memory.hpp"
@@ -30,48 +29,28 @@ Diagnostic too_little_memory(std::int64_t bytes, const std::string& what) {
     return d;
 }
 
-std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& sizes) {
-    std::vector<std::int64_t> strides(sizes.size(), 1);
-    for (std::size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
-    return strides;
-}
-
 /// Whether the strides reach the same places as row-major ones; along an axis of one value any stride does.
 bool is_row_major(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides) {
-    const auto wanted = row_major(sizes);
+    const auto wanted = row_major_strides(sizes);
     for (std::size_t d = 0; d < sizes.size(); ++d)
         if (sizes[d] > 1 && strides[d] != wanted[d]) return false;
     return true;
 }
 
-/// Copies a strided array to row-major order, an axis at a time.
-void pack(char* to, const char* from, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides,
-          std::size_t d, std::int64_t width) {
-    if (d == sizes.size()) {
-        std::memcpy(to, from, static_cast<std::size_t>(width));
-        return;
-    }
-    std::int64_t below = width;
-    for (std::size_t k = d + 1; k < sizes.size(); ++k) below *= sizes[k];
-    if (d + 1 == sizes.size() && strides[d] == 1) {
-        std::memcpy(to, from, static_cast<std::size_t>(width * sizes[d]));
-        return;
-    }
-    for (std::int64_t i = 0; i < sizes[d]; ++i)
-        pack(to + i * below, from + i * strides[d] * width, sizes, strides, d + 1, width);
-}
-
-/// Copies row-major values into a strided array.
-void spread(char* to, const char* from, const std::vector<std::int64_t>& sizes,
-            const std::vector<std::int64_t>& strides, std::size_t d, std::int64_t width) {
-    if (d == sizes.size()) {
-        std::memcpy(to, from, static_cast<std::size_t>(width));
-        return;
-    }
+enum class Direction : std::uint8_t { pack, spread };
+/// Copies a strided array to row-major order, or back, an axis at a time.
+void copy_strided(Direction direction, char* dense, char* strided, const std::vector<std::int64_t>& sizes,
+                  const std::vector<std::int64_t>& strides, std::size_t d, std::int64_t width) {
+    const auto copy = [&](std::int64_t bytes) {
+        const bool packs = direction == Direction::pack;
+        std::memcpy(packs ? dense : strided, packs ? strided : dense, static_cast<std::size_t>(bytes));
+    };
+    if (d == sizes.size()) return copy(width);
+    if (d + 1 == sizes.size() && strides[d] == 1) return copy(width * sizes[d]);
     std::int64_t below = width;
     for (std::size_t k = d + 1; k < sizes.size(); ++k) below *= sizes[k];
     for (std::int64_t i = 0; i < sizes[d]; ++i)
-        spread(to + i * strides[d] * width, from + i * below, sizes, strides, d + 1, width);
+        copy_strided(direction, dense + i * below, strided + i * strides[d] * width, sizes, strides, d + 1, width);
 }
 
 /// An array that kernels read or write, during one run.
@@ -99,16 +78,9 @@ struct CpuKernel::Impl {
     std::map<ArrayId, Memory> temporary_memory;
 
     [[nodiscard]] std::vector<std::int64_t> sizes(ArrayId a) const {
-        std::vector<std::int64_t> out;
-        for (const AxisId axis : program.diagram.array(a).axes)
-            out.push_back(program.extents[static_cast<std::size_t>(axis)]);
-        return out;
+        return array_sizes(program.diagram, a, program.extents);
     }
-    [[nodiscard]] std::int64_t array_bytes(ArrayId a) const {
-        std::int64_t n = bytes(program.diagram.array(a).type);
-        for (const std::int64_t s : sizes(a)) n *= s;
-        return n;
-    }
+    [[nodiscard]] std::int64_t bytes_of(ArrayId a) const { return array_bytes(program.diagram, a, program.extents); }
     [[nodiscard]] std::int64_t arena_bytes() const {
         std::int64_t most = 0;
         for (const cpu::KernelEntry& e : source.entries) most = std::max(most, e.arena_bytes);
@@ -119,7 +91,7 @@ struct CpuKernel::Impl {
     template <class View>
     [[nodiscard]] StridedArray memory_of(const View& view) const {
         return {reinterpret_cast<std::uintptr_t>(view.data), bytes(view.type), view.sizes,
-                view.strides.empty() ? row_major(view.sizes) : view.strides};
+                view.strides.empty() ? row_major_strides(view.sizes) : view.strides};
     }
 
     /// What is written shares no memory with anything else.
@@ -181,8 +153,8 @@ struct CpuKernel::Impl {
         }
         for (const ArrayId t : temporaries) {
             if (temporary_memory.contains(t)) continue;
-            Memory memory = allocate(array_bytes(t));
-            if (!memory) return too_little_memory(array_bytes(t), "array " + program.diagram.array(t).name);
+            Memory memory = allocate(bytes_of(t));
+            if (!memory) return too_little_memory(bytes_of(t), "array " + program.diagram.array(t).name);
             temporary_memory[t] = std::move(memory);
         }
         return Done{};
@@ -190,64 +162,51 @@ struct CpuKernel::Impl {
 
     Status run_entry(std::size_t k, std::map<ArrayId, Location>& places, int wanted) {
         const cpu::KernelEntry& entry = source.entries[k];
+        const auto copy = [&](Direction direction, const Memory& dense, ArrayId a) {
+            const Location& place = places.at(a);
+            copy_strided(direction, static_cast<char*>(dense.get()), static_cast<char*>(place.data), sizes(a),
+                         place.strides, 0, bytes(program.diagram.array(a).type));
+        };
+        std::vector<std::int64_t> strides;
+        // The array itself, or row-major memory in its place.
+        const auto pass = [&](ArrayId a, bool row_major, std::map<ArrayId, Memory>& copies,
+                              const char* what) -> Result<void*> {
+            Location place = places.at(a);
+            if (row_major && !is_row_major(sizes(a), place.strides)) {
+                Memory memory = allocate(bytes_of(a));
+                if (!memory)
+                    return too_little_memory(bytes_of(a),
+                                             fmt::format("a {} copy of {}", what, program.diagram.array(a).name));
+                place = {memory.get(), row_major_strides(sizes(a))};
+                copies[a] = std::move(memory);
+            }
+            strides.insert(strides.end(), place.strides.begin(), place.strides.end());
+            return place.data;
+        };
+        std::map<ArrayId, Memory> packed, to_spread;
         std::vector<const void*> in;
         std::vector<void*> out;
-        std::vector<std::int64_t> strides;
-        std::vector<Memory> packed;
         for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
-            const ArrayId a = entry.inputs[i];
-            Location place = places.at(a);
-            if (entry.packed[i] && !is_row_major(sizes(a), place.strides)) {
-                Memory memory = allocate(array_bytes(a));
-                if (!memory)
-                    return too_little_memory(array_bytes(a), "a packed copy of " + program.diagram.array(a).name);
-                pack(static_cast<char*>(memory.get()), static_cast<const char*>(place.data), sizes(a), place.strides, 0,
-                     bytes(program.diagram.array(a).type));
-                place = {memory.get(), row_major(sizes(a))};
-                packed.push_back(std::move(memory));
-            }
-            in.push_back(place.data);
-            strides.insert(strides.end(), place.strides.begin(), place.strides.end());
+            const auto data = pass(entry.inputs[i], entry.packed[i], packed, "packed");
+            if (!data) return data.errors();
+            in.push_back(*data);
         }
-        std::vector<std::pair<ArrayId, Memory>> to_spread;
         for (std::size_t i = 0; i < entry.outputs.size(); ++i) {
-            const ArrayId a = entry.outputs[i];
-            Location place = places.at(a);
-            if (entry.dense[i] && !is_row_major(sizes(a), place.strides)) {
-                Memory memory = allocate(array_bytes(a));
-                if (!memory)
-                    return too_little_memory(array_bytes(a), "a dense copy of " + program.diagram.array(a).name);
-                place = {memory.get(), row_major(sizes(a))};
-                to_spread.emplace_back(a, std::move(memory));
-            }
-            out.push_back(place.data);
-            strides.insert(strides.end(), place.strides.begin(), place.strides.end());
+            const auto data = pass(entry.outputs[i], entry.dense[i], to_spread, "dense");
+            if (!data) return data.errors();
+            out.push_back(*data);
         }
+        for (const auto& [a, memory] : packed) copy(Direction::pack, memory, a);
         workers->deal(entry.groups, wanted, [&](int worker, std::int64_t begin, std::int64_t end) {
             entries[k](in.data(), out.data(), strides.data(), begin, end, arenas[static_cast<std::size_t>(worker)].get());
         });
-        for (const auto& [a, memory] : to_spread)
-            spread(static_cast<char*>(places.at(a).data), static_cast<const char*>(memory.get()), sizes(a),
-                   places.at(a).strides, 0, bytes(program.diagram.array(a).type));
+        for (const auto& [a, memory] : to_spread) copy(Direction::spread, memory, a);
         return Done{};
     }
 
-    /// Whether the indices that entry k has computed lead inside of their arrays.
-    [[nodiscard]] Status check_computed(std::size_t k, const std::map<ArrayId, Location>& places) const {
-        const Diagram& diagram = program.diagram;
-        std::vector<ArrayId> fresh;
-        for (const ArrayId a : source.entries[k].outputs)
-            if (contains(deciding, a)) fresh.push_back(a);
-        if (fresh.empty()) return Done{};
-        std::set<ArrayId> known(diagram.inputs.begin(), diagram.inputs.end());
-        for (std::size_t i = 0; i <= k; ++i)
-            known.insert(source.entries[i].outputs.begin(), source.entries[i].outputs.end());
-        return check_computed_indices(
-            diagram, program.extents, deciding, fresh, [&](ArrayId a) -> std::optional<KernelInput> {
-                if (!known.contains(a)) return std::nullopt;
-                const Location& place = places.at(a);
-                return KernelInput{place.data, diagram.array(a).type, sizes(a), place.strides};
-            });
+    /// An array that was given or computed, as a view.
+    [[nodiscard]] KernelInput view_of(ArrayId a, const Location& place) const {
+        return {place.data, program.diagram.array(a).type, sizes(a), place.strides};
     }
 };
 
@@ -308,15 +267,22 @@ Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
     const int wanted = threads > 0 ? threads : impl.threads;
     if (Status ready = impl.prepare(wanted); !ready) return ready;
     std::map<ArrayId, Location> places;
-    const auto strides_of = [&](const auto& view) { return view.strides.empty() ? row_major(view.sizes) : view.strides; };
+    const auto strides_of = [&](const auto& view) {
+        return view.strides.empty() ? row_major_strides(view.sizes) : view.strides;
+    };
     for (std::size_t i = 0; i < inputs.size(); ++i)  // emitted code only reads inputs
         places[diagram.inputs[i]] = {const_cast<void*>(inputs[i].data), strides_of(inputs[i])};
     for (std::size_t i = 0; i < outputs.size(); ++i)
         places[diagram.outputs[i]] = {outputs[i].data, strides_of(outputs[i])};
-    for (const ArrayId t : impl.temporaries) places[t] = {impl.temporary_memory.at(t).get(), row_major(impl.sizes(t))};
+    for (const ArrayId t : impl.temporaries)
+        places[t] = {impl.temporary_memory.at(t).get(), row_major_strides(impl.sizes(t))};
+    ComputedIndices indices(diagram, impl.program.extents, impl.deciding);
     for (std::size_t k = 0; k < impl.entries.size(); ++k) {
         if (Status done = impl.run_entry(k, places, wanted); !done) return done;
-        if (Status inside = impl.check_computed(k, places); !inside) return inside;
+        if (Status inside = indices.after(impl.source.entries[k].outputs,
+                                          [&](ArrayId a) -> Result<KernelInput> { return impl.view_of(a, places.at(a)); });
+            !inside)
+            return inside;
     }
     return Done{};
 }
@@ -340,7 +306,7 @@ Status CpuKernel::run(const std::vector<const void*>& inputs, const std::vector<
 
 std::int64_t CpuKernel::extra_bytes(int threads) const {
     std::int64_t n = impl_->arena_bytes() * (threads > 0 ? threads : impl_->threads);
-    for (const ArrayId t : impl_->temporaries) n += impl_->array_bytes(t);
+    for (const ArrayId t : impl_->temporaries) n += impl_->bytes_of(t);
     return n;
 }
 int CpuKernel::threads() const { return impl_->threads; }

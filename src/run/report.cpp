@@ -7,6 +7,7 @@
 
 #include "cost/transfers.hpp"
 #include "derive/normal_form.hpp"
+#include "diagram/array_sizes.hpp"
 #include "diagram/check_indices.hpp"
 #include "run/baseline.hpp"
 #include "run/blas.hpp"
@@ -58,12 +59,6 @@ Diagnostic input_error(std::string code, std::string message, std::string expect
 
 std::string sizes_text(const std::vector<std::int64_t>& sizes) {
     return sizes.empty() ? "a scalar" : fmt::format("{}", fmt::join(sizes, "×"));
-}
-
-std::vector<std::int64_t> sizes_of(const Diagram& diagram, ArrayId id, const Extents& extents) {
-    std::vector<std::int64_t> sizes;
-    for (const AxisId axis : diagram.array(id).axes) sizes.push_back(extents[at(axis)]);
-    return sizes;
 }
 
 /// A large multiply of OpenBLAS by itself: what the machine's best dense code reaches in f32.
@@ -210,7 +205,7 @@ Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& ex
     std::vector<Tensor> inputs;
     for (const ArrayId id : diagram.inputs) {
         const Array& array = diagram.array(id);
-        const std::vector<std::int64_t> sizes = sizes_of(diagram, id, extents);
+        const std::vector<std::int64_t> sizes = array_sizes(diagram, id, extents);
         if (const auto found = given.find(array.name); found != given.end()) {
             if (found->second.sizes() != sizes) {
                 return input_error("input-sizes",
@@ -300,7 +295,7 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
 
     outputs.clear();
     for (const ArrayId id : c.diagram.outputs) {
-        auto tensor = Tensor::make(c.diagram.array(id).type, sizes_of(c.diagram, id, c.extents));
+        auto tensor = Tensor::make(c.diagram.array(id).type, array_sizes(c.diagram, id, c.extents));
         if (!tensor) return tensor.errors();
         outputs.push_back(std::move(tensor).value());
     }

@@ -8,7 +8,7 @@
 #include <regex>
 #include <sstream>
 
-#include "run/gpu/library.hpp"
+#include "run/library.hpp"
 #include "support/cache.hpp"
 #include "support/files.hpp"
 

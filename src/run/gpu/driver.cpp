@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "run/gpu/library.hpp"
+#include "run/library.hpp"
 
 namespace napkin::gpu {
 namespace {

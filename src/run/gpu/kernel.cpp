@@ -2,26 +2,15 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
+#include "diagram/array_sizes.hpp"
 #include "diagram/check_indices.hpp"
-#include "run/index_inputs.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::gpu {
 
-std::vector<std::int64_t> GpuKernel::sizes(ArrayId array) const {
-    std::vector<std::int64_t> out;
-    for (const AxisId axis : program_.diagram.array(array).axes) out.push_back(program_.extents[at(axis)]);
-    return out;
-}
-
-std::int64_t GpuKernel::array_bytes(ArrayId array) const {
-    std::int64_t n = bytes(program_.diagram.array(array).type);
-    for (const std::int64_t size : sizes(array)) n *= size;
-    return n;
-}
+std::int64_t GpuKernel::bytes_of(ArrayId array) const { return array_bytes(program_.diagram, array, program_.extents); }
 
 Result<std::shared_ptr<GpuKernel>> GpuKernel::load(const SizedProgram& program, const cuda::CudaSource& source) {
     const auto found = gpu::device();
@@ -57,10 +46,10 @@ Status GpuKernel::prepare(const cuda::CudaSource& source) {
         scratch = std::max(scratch, entry.scratch_bytes * entry.blocks);
     }
     for (const ArrayId array : used) {
-        auto memory = allocate(array_bytes(array));
+        auto memory = allocate(bytes_of(array));
         if (!memory) return memory.errors();
         arrays_[at(array)] = std::move(*memory);
-        if (!given.contains(array)) extra_bytes_ += array_bytes(array);
+        if (!given.contains(array)) extra_bytes_ += bytes_of(array);
     }
     if (scratch > 0) {
         auto memory = allocate(scratch);
@@ -80,13 +69,9 @@ Status GpuKernel::prepare(const cuda::CudaSource& source) {
         pointers(entry.inputs), pointers(entry.outputs);
         const std::size_t before = ready.parameters.size();
         for (const auto* list : {&entry.inputs, &entry.outputs})
-            for (const ArrayId array : *list) {
-                const std::vector<std::int64_t> extents = sizes(array);
-                std::vector<std::int64_t> strides(extents.size(), 1);
-                for (std::size_t d = extents.size(); d-- > 1;) strides[d - 1] = strides[d] * extents[d];
-                for (const std::int64_t stride : strides)
+            for (const ArrayId array : *list)
+                for (const std::int64_t stride : row_major_strides(array_sizes(program_.diagram, array, program_.extents)))
                     ready.parameters.push_back(static_cast<std::uint64_t>(stride));
-            }
         if (ready.parameters.size() == before) ready.parameters.push_back(0);
         ready.scratch = scratch_.address();
         ready.launch = {*found, std::max<std::int64_t>(entry.blocks, 1), entry.threads, entry.shared_bytes, {}};
@@ -100,7 +85,7 @@ Status GpuKernel::upload(const std::vector<KernelInput>& inputs) {
     internal_check(inputs.size() == program_.diagram.inputs.size(), "gpu: not as many inputs as the diagram has");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const ArrayId array = program_.diagram.inputs[i];
-        if (const Status done = copy_to(arrays_[at(array)], inputs[i].data, array_bytes(array)); !done) return done;
+        if (const Status done = copy_to(arrays_[at(array)], inputs[i].data, bytes_of(array)); !done) return done;
     }
     return Done{};
 }
@@ -115,7 +100,7 @@ Status GpuKernel::download(const std::vector<KernelOutput>& outputs) const {
     if (const Status done = synchronize(); !done) return done;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const ArrayId array = program_.diagram.outputs[i];
-        if (const Status done = copy_from(outputs[i].data, arrays_[at(array)], array_bytes(array)); !done) return done;
+        if (const Status done = copy_from(outputs[i].data, arrays_[at(array)], bytes_of(array)); !done) return done;
     }
     return Done{};
 }
@@ -123,39 +108,30 @@ Status GpuKernel::download(const std::vector<KernelOutput>& outputs) const {
 Status GpuKernel::poison_outputs() const {
     for (const cuda::KernelEntry& entry : entries_)
         for (const ArrayId array : entry.outputs)
-            if (const Status done = fill(arrays_[at(array)], 0xff, array_bytes(array)); !done) return done;
+            if (const Status done = fill(arrays_[at(array)], 0xff, bytes_of(array)); !done) return done;
     return Done{};
 }
 
-/// Whether the indices that entry k has computed lead inside of their arrays.
-Status GpuKernel::check_computed(std::size_t k) const {
-    std::vector<ArrayId> fresh;
-    for (const ArrayId array : entries_[k].outputs)
-        if (contains(deciding_, array)) fresh.push_back(array);
-    if (fresh.empty()) return Done{};
-    if (const Status done = synchronize(); !done) return done;
-    std::set<ArrayId> known(program_.diagram.inputs.begin(), program_.diagram.inputs.end());
-    for (std::size_t i = 0; i <= k; ++i) known.insert(entries_[i].outputs.begin(), entries_[i].outputs.end());
+Status GpuKernel::check_computed(ComputedIndices& indices, const std::vector<ArrayId>& written) const {
     std::map<ArrayId, std::vector<char>> here;
-    for (const ArrayId array : deciding_) {
-        if (!known.contains(array)) continue;
+    return indices.after(written, [&](ArrayId array) -> Result<KernelInput> {
         std::vector<char>& values = here[array];
-        values.resize(static_cast<std::size_t>(array_bytes(array)));
-        if (const Status done = copy_from(values.data(), arrays_[at(array)], array_bytes(array)); !done) return done;
-    }
-    return check_computed_indices(
-        program_.diagram, program_.extents, deciding_, fresh, [&](ArrayId array) -> std::optional<KernelInput> {
-            if (!here.contains(array)) return std::nullopt;
-            return KernelInput{here.at(array).data(), program_.diagram.array(array).type, sizes(array), {}};
-        });
+        values.resize(static_cast<std::size_t>(bytes_of(array)));
+        if (const Status done = synchronize(); !done) return done.errors();
+        if (const Status done = copy_from(values.data(), arrays_[at(array)], bytes_of(array)); !done)
+            return done.errors();
+        return KernelInput{
+            values.data(), program_.diagram.array(array).type, array_sizes(program_.diagram, array, program_.extents), {}};
+    });
 }
 
 Status GpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs) {
     if (const Status done = upload(inputs); !done) return done;
     if (const Status done = poison_outputs(); !done) return done;
+    ComputedIndices indices(program_.diagram, program_.extents, deciding_);
     for (std::size_t k = 0; k < ready_.size(); ++k) {
         if (const Status done = gpu::launch(ready_[k].launch); !done) return done;
-        if (const Status inside = check_computed(k); !inside) return inside;
+        if (const Status inside = check_computed(indices, entries_[k].outputs); !inside) return inside;
     }
     return download(outputs);
 }

@@ -7,6 +7,7 @@
 #include "emit/cuda/emit.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/gpu/driver.hpp"
+#include "run/index_inputs.hpp"
 #include "run/kernel.hpp"
 #include "tile/sizes.hpp"
 
@@ -43,10 +44,10 @@ private:
         std::vector<std::uint64_t> parameters;  ///< pointers, then strides
         std::uint64_t scratch = 0;
     };
-    [[nodiscard]] std::vector<std::int64_t> sizes(ArrayId array) const;
-    [[nodiscard]] std::int64_t array_bytes(ArrayId array) const;
+    [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
     Status prepare(const cuda::CudaSource& source);
-    [[nodiscard]] Status check_computed(std::size_t k) const;
+    /// Whether the indices among what a kernel has written lead inside of their arrays.
+    [[nodiscard]] Status check_computed(ComputedIndices& indices, const std::vector<ArrayId>& written) const;
 
     SizedProgram program_;
     DeviceInfo device_;

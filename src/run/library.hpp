@@ -3,18 +3,17 @@
 #include <string>
 #include <vector>
 
-namespace napkin::gpu {
+namespace napkin {
 
 /// Opened once and kept until the process ends.
 class Library {
 public:
-    /// The first of the names or paths that opens.
-    explicit Library(const std::vector<std::string>& candidates);
+    /// The first of the names or paths that opens and, where functions are named, has all of them; others are closed again.
+    explicit Library(const std::vector<std::string>& candidates, const std::vector<const char*>& functions = {});
     [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
     [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] const std::string& why_not() const {
-        return why_not_;
-    }  ///< the system's words for the first candidate
+    /// The system's words for the first candidate; or what the last one lacked that opened.
+    [[nodiscard]] const std::string& why_not() const { return why_not_; }
     /// The function of that name, null where there is none.
     template <class Function>
     [[nodiscard]] Function function(const char* name) const {
@@ -27,4 +26,4 @@ private:
     std::string path_, why_not_;
 };
 
-}  // namespace napkin::gpu
+}  // namespace napkin

@@ -1,0 +1,30 @@
+#include "run/library.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace napkin {
+
+Library::Library(const std::vector<std::string>& candidates, const std::vector<const char*>& functions) {
+    for (const std::string& name : candidates) {
+        handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (handle_ == nullptr) {
+            if (why_not_.empty()) why_not_ = ::dlerror();
+            continue;
+        }
+        const auto missing = std::find_if(functions.begin(), functions.end(),
+                                          [&](const char* function) { return address(function) == nullptr; });
+        if (missing == functions.end()) {
+            path_ = name;
+            return;
+        }
+        why_not_ = name + " lacks " + *missing;
+        ::dlclose(std::exchange(handle_, nullptr));
+    }
+}
+
+void* Library::address(const char* name) const { return handle_ == nullptr ? nullptr : ::dlsym(handle_, name); }
+
+}  // namespace napkin
