@@ -37,7 +37,7 @@ TEST_F(Output, what_stdout_does_not_take_is_an_error) {
     for (const std::string arguments :
          {"--help", "--version", "run --help", "check a.nk", "check a.nk --json", "derive a.nk --explain", "cost a.nk",
           "cost a.nk --machine all --csv", "cost a.nk --sweep a=1..4096 --machine generic-cpu --csv", "plan a.nk",
-          "emit a.nk", "machines", "machines show h100-sxm5 --json", "formats", "cache size",
+          "emit a.nk", "machines", "machines show h100-sxm5 --json", "formats", "cache size", "layout 8:1",
           "run a.nk --seconds 0.01 --no-baseline", "run a.nk --seconds 0.01 --no-baseline --json"}) {
         const Outcome full = napkin(arguments, ">/dev/full");
         EXPECT_EQ(full.code, 3) << arguments;

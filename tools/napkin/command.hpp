@@ -147,6 +147,7 @@ void add_run(CLI::App& app, Main& main);
 void add_bench(CLI::App& app, Main& main);
 void add_machines(CLI::App& app, Main& main);
 void add_formats(CLI::App& app, Main& main);
+void add_layout(CLI::App& app, Main& main);
 void add_reproduce(CLI::App& app, Main& main);
 void add_doctor(CLI::App& app, Main& main);
 void add_cache(CLI::App& app, Main& main);

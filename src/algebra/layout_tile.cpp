@@ -1,0 +1,131 @@
+#include "algebra/layout_tile.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "support/saturate.hpp"
+
+namespace napkin::layouts {
+namespace {
+
+/// Both of the modes (a, b) of each mode of a divided or multiplied layout, and what has only one.
+struct Halves {
+    std::vector<Layout> first, second;
+};
+
+Halves halves(const Layout& layout, std::size_t paired) {
+    Halves out;
+    for (std::size_t i = 0; i < layout.rank(); ++i) {
+        if (i < paired) {
+            out.first.push_back(layout.mode(i).mode(0));
+            out.second.push_back(layout.mode(i).mode(1));
+        } else {
+            out.second.push_back(layout.mode(i));
+        }
+    }
+    return out;
+}
+
+/// A tuple of `rank` modes, filled up with 1:0.
+Layout padded(const Layout& layout, std::size_t rank) {
+    std::vector<Layout> modes(layout.modes().begin(), layout.modes().end());
+    while (modes.size() < rank) modes.emplace_back(1, 0);
+    return Layout(std::move(modes));
+}
+
+Result<Layout> product_by_mode(const Layout& layout, const Layout& copies, bool raked) {
+    const std::size_t rank = std::max(layout.rank(), copies.rank());
+    const auto product = logical_product(padded(layout, rank), padded(copies, rank));
+    if (!product) return product;
+    std::vector<Layout> modes;
+    for (std::size_t i = 0; i < rank; ++i) {
+        const Layout &a = product->mode(0).mode(i), &b = product->mode(1).mode(i);
+        modes.push_back(Layout(raked ? std::vector{b, a} : std::vector{a, b}));
+    }
+    return Layout(std::move(modes));
+}
+
+}  // namespace
+
+Result<Layout> logical_divide(const Layout& layout, const Layout& tile) {
+    const auto rest = complement(tile, layout.size());
+    if (!rest) return rest;
+    return composition(layout, Layout({tile, *rest}));
+}
+
+Result<Layout> logical_divide(const Layout& layout, const std::vector<Layout>& tiles) {
+    internal_check(tiles.size() <= layout.rank(), "more tiles than modes");
+    std::vector<Layout> modes;
+    for (std::size_t i = 0; i < layout.rank(); ++i) {
+        if (i >= tiles.size()) {
+            modes.push_back(layout.mode(i));
+            continue;
+        }
+        auto divided = logical_divide(layout.mode(i), tiles[i]);
+        if (!divided) return divided;
+        modes.push_back(std::move(*divided));
+    }
+    return Layout(std::move(modes));
+}
+
+Result<Layout> zipped_divide(const Layout& layout, const std::vector<Layout>& tiles) {
+    internal_check(!tiles.empty(), "a division without tiles");
+    const auto divided = logical_divide(layout, tiles);
+    if (!divided) return divided;
+    Halves parts = halves(*divided, tiles.size());
+    return Layout({Layout(std::move(parts.first)), Layout(std::move(parts.second))});
+}
+
+Result<Layout> tiled_divide(const Layout& layout, const std::vector<Layout>& tiles) {
+    auto zipped = zipped_divide(layout, tiles);
+    if (!zipped) return zipped;
+    std::vector<Layout> modes{zipped->mode(0)};
+    for (const Layout& rest : zipped->mode(1).modes()) modes.push_back(rest);
+    return Layout(std::move(modes));
+}
+
+Result<Layout> logical_product(const Layout& layout, const Layout& copies) {
+    auto free = free_modes(layout);
+    if (!free) return free.errors();
+    // The gaps first, then as much behind the layout as the farthest copy asks for.
+    std::int64_t gaps = 1;
+    for (const Leaf& l : free->leaves) gaps = saturating_mul(gaps, l.size);
+    const std::int64_t behind = ceil_div(copies.cosize(), gaps);
+    if (behind > 1) free->leaves.push_back({behind, free->reach});
+    auto places = composition(from_leaves(free->leaves), copies);
+    if (!places) return places;
+    return Layout({layout, std::move(*places)});
+}
+
+Result<Layout> blocked_product(const Layout& layout, const Layout& copies) {
+    return product_by_mode(layout, copies, false);
+}
+
+Result<Layout> raked_product(const Layout& layout, const Layout& copies) {
+    return product_by_mode(layout, copies, true);
+}
+
+Result<Layout> tile_to_shape(const Layout& atom, const std::vector<std::int64_t>& extents, std::vector<std::size_t> order) {
+    internal_check(atom.rank() == extents.size(), "an atom and extents of different rank");
+    if (order.empty()) {
+        order.resize(extents.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+    }
+    std::vector<Leaf> copies(extents.size());
+    std::int64_t next = 1;
+    for (const std::size_t i : order) {
+        const std::int64_t size = atom.modes()[i].size();
+        if (extents[i] < 1 || extents[i] % size != 0)
+            return layout_error("layout-tile",
+                                fmt::format("extent {} of mode {} is not a multiple of the atom's {}", extents[i], i, size),
+                                fmt::format("a multiple of {}", size));
+        copies[i] = {extents[i] / size, next};
+        next = saturating_mul(next, extents[i] / size);
+    }
+    const auto whole = blocked_product(atom, from_leaves(copies));
+    if (!whole) return whole;
+    return coalesce_modes(*whole);
+}
+
+}  // namespace napkin::layouts

@@ -1,0 +1,124 @@
+// `napkin layout`: what a layout sends where, what operations make of it, and what it costs a warp to follow it.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "algebra/access.hpp"
+#include "algebra/layout_tile.hpp"
+#include "napkin/command.hpp"
+#include "support/numbers.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+using layouts::Layout;
+using layouts::Swizzled;
+
+struct LayoutCommand {
+    Options common;
+    std::string layout, compose, divide;
+    std::int64_t complement = 0, access_bytes = 0;
+    bool inverse = false;
+    /// CUDA C++ Programming Guide, shared memory of compute capability 5 and later; --banks says others.
+    std::int64_t banks = 32, bank_bytes = 4;
+};
+
+constexpr std::int64_t most_threads = 1024;  ///< CUDA C++ Programming Guide: of a block
+constexpr std::int64_t most_elements = std::int64_t{1} << 40;
+constexpr std::int64_t shown_rows = 32, shown_columns = 32;  ///< of a table of values, on a page
+
+/// The values of a layout of two modes, a row for each index of the first; of any other in one row.
+std::string values_table(const Swizzled& s) {
+    const bool grid = s.layout.rank() == 2 && s.layout.mode(1).size() > 1;
+    const std::int64_t rows = grid ? s.layout.mode(0).size() : 1, columns = s.layout.size() / rows;
+    if (rows > shown_rows || columns > shown_columns) return "";
+    std::vector<std::vector<std::string>> out;
+    std::vector<std::size_t> right;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        std::vector<std::string>& row = out.emplace_back();
+        for (std::int64_t c = 0; c < columns; ++c) row.push_back(std::to_string(s(r + rows * c)));
+    }
+    for (std::size_t c = 0; c < out[0].size(); ++c) right.push_back(c);
+    return table(out, right);
+}
+
+ExitCode show(const LayoutCommand& c) {
+    const auto parsed = layouts::parse_swizzled(c.layout);
+    if (!parsed) return fail(parsed.errors(), c.common);
+    Swizzled of = *parsed;
+    std::vector<std::vector<std::string>> rows{{"layout", to_string(of)}};
+    if (!c.compose.empty()) {
+        const auto inner = layouts::parse_layout(c.compose);
+        if (!inner) return fail(inner.errors(), c.common);
+        auto composed = composition(of, *inner);
+        if (!composed) return fail(composed.errors(), c.common);
+        of = std::move(*composed);
+        rows.push_back({"composed", to_string(of)});
+    }
+    const Layout& l = of.layout;
+    rows.push_back({"coalesced", to_string(coalesce(l))});
+    rows.push_back({of.swizzle.bits == 0 ? "value" : "value before the swizzle", expression(l, "i")});
+    const auto add = [&](const std::string& name, const Result<Layout>& made) {
+        if (made) rows.push_back({name, to_string(*made)});
+        return made.ok();
+    };
+    if (!c.divide.empty()) {
+        const auto tile = layouts::parse_layout(c.divide);
+        if (!tile) return fail(tile.errors(), c.common);
+        const auto divided = logical_divide(l, *tile);
+        if (!add("divided", divided)) return fail(divided.errors(), c.common);
+    }
+    if (c.complement > 0) {
+        const auto rest = complement(l, c.complement);
+        if (!add("complement", rest)) return fail(rest.errors(), c.common);
+    }
+    if (c.inverse) {
+        add("right inverse", right_inverse(l));
+        const auto left = left_inverse(l);
+        if (!add("left inverse", left)) return fail(left.errors(), c.common);
+    }
+    std::optional<layouts::Wavefronts> taken;
+    if (c.access_bytes > 0) {
+        if (l.size() > most_threads)
+            throw UsageError(fmt::format("--access: {} threads, where an access has at most {}", l.size(), most_threads));
+        if (c.access_bytes > c.banks * c.bank_bytes)
+            throw UsageError(fmt::format("--access {}: expected at most the {} bytes of all banks", c.access_bytes,
+                                         c.banks * c.bank_bytes));
+        taken = layouts::wavefronts(byte_offsets(of, 1), c.access_bytes, {c.banks, c.bank_bytes});
+    }
+    if (c.common.json) {
+        Json document = json_document("layout");
+        for (const auto& row : rows) document[row[0]] = row[1];
+        document["size"] = l.size();
+        document["cosize"] = l.cosize();
+        if (taken) document["wavefronts"] = {{"taken", taken->taken}, {"least", taken->least}};
+        print(document);
+        return ExitCode::success;
+    }
+    rows.push_back({"size", fmt::format("{}, values before {}", l.size(), l.cosize())});
+    if (taken) rows.push_back({"wavefronts", fmt::format("{}, {} without bank conflicts", taken->taken, taken->least)});
+    const std::string values = values_table(of);
+    print(table(rows, {}) + (values.empty() ? "" : "\n" + values));
+    return ExitCode::success;
+}
+
+}  // namespace
+
+void add_layout(CLI::App& app, Main& main) {
+    const auto c = std::make_shared<LayoutCommand>();
+    Command command(app, main, "layout", "What a layout shape:stride sends where, and what that costs a warp",
+                    "napkin layout 'Sw<3,4,3> o (32,1):(128,0)' --access 16", [c] { return show(*c); });
+    command.argument("LAYOUT", c->layout,
+                     "As ((4,8),2):((2,16),1), or with a swizzle before it, Sw<3,4,3> o (8,64):(64,1)");
+    command.text("--compose", "LAYOUT", c->compose, "After this one: LAYOUT of what this one gives");
+    command.text("--divide", "LAYOUT", c->divide, "Into tiles and the rest");
+    command.number("--complement", c->complement, 1, most_elements, "What is left free of so many");
+    command.flag("--inverse", c->inverse, "The right inverse and the left inverse");
+    command.number("--access", c->access_bytes, 1, 4096,
+                   "Bank conflicts, where an index is a thread, its value the byte at which it reads N bytes");
+    command.number("--banks", c->banks, 1, 1024, "Banks of the shared memory (default 32, of 4 bytes)");
+    command.output(c->common);
+}
+
+}  // namespace napkin::cli
