@@ -21,7 +21,7 @@ namespace napkin {
 namespace {
 
 /// One size to be chosen: of a group or of a chunk.
-struct Dimension {
+struct SearchedSize {
     AxisId axis = -1;
     bool stream = false;
     std::vector<std::int64_t> sizes;  ///< candidates, ascending
@@ -106,7 +106,7 @@ private:
     /// The best sizes for one way to fill vectors, with what they were found among.
     struct Found {
         Shape shape;
-        std::vector<Dimension> dimensions;
+        std::vector<SearchedSize> dimensions;
         bool fits = true, cut_recompute = false;
         std::map<Point, Rated> rated;
         Point point;
@@ -286,7 +286,7 @@ private:
 
     void add_group(AxisId axis) {
         if (has_subloop(axis) || axis == model_.kernel().parts.part) return;
-        Dimension d{axis, false, {}, false};
+        SearchedSize d{axis, false, {}, false};
         if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
             d.sizes = {*found->second.value};
             d.by_hand = true;
@@ -302,9 +302,9 @@ private:
     }
 
     void add_stream(AxisId axis) {
-        for (const Dimension& d : dimensions_)
+        for (const SearchedSize& d : dimensions_)
             if (d.stream && d.axis == axis) return;
-        Dimension d{axis, true, {}, false};
+        SearchedSize d{axis, true, {}, false};
         if (const auto found = hand_.stream.find(axis); found != hand_.stream.end()) {
             d.sizes = {*found->second.value};
             d.by_hand = true;
@@ -328,7 +328,7 @@ private:
         const KernelSchedule wanted = ordinary(shape_);
         Point point = smallest();
         for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-            const Dimension& d = dimensions_[i];
+            const SearchedSize& d = dimensions_[i];
             const auto& sizes = d.stream ? wanted.stream : wanted.group;
             const auto found = sizes.find(d.axis);
             if (found == sizes.end()) continue;
@@ -439,7 +439,7 @@ private:
 
     /// How the time would change at half and at twice the size.
     std::string sensitivity(const Point& best, std::size_t i) {
-        const Dimension& d = dimensions_[i];
+        const SearchedSize& d = dimensions_[i];
         const std::int64_t size = d.sizes[best[i]];
         std::vector<std::string> parts;
         const auto neighbour = [&](std::int64_t wanted, const char* what) {
@@ -466,7 +466,7 @@ private:
     }
 
     std::string reason(const Point& best, std::size_t i) {
-        const Dimension& d = dimensions_[i];
+        const SearchedSize& d = dimensions_[i];
         if (d.by_hand) return memory_text(bytes_of(best), model_);
         if (!fits_) return nothing_fits_text(model_);
         const bool cuts_recompute = cut_recompute_ && !d.stream && contains(model_.kernel().recompute_axes, d.axis);
@@ -514,7 +514,7 @@ private:
     std::int64_t threads_ = 1;
     int simulated_ = 0, budget_ = most_simulated;
     Shape shape_;
-    std::vector<Dimension> dimensions_;
+    std::vector<SearchedSize> dimensions_;
     bool fits_ = true, cut_recompute_ = false;
     std::map<Point, Rated> rated_;
     std::map<std::pair<AxisId, int>, Shape> ordinary_;  ///< on ordinary tiles, by vector axis and vectors

@@ -1,6 +1,9 @@
 #include "schedule/fragments.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 
 #include "support/ids.hpp"
 
@@ -40,7 +43,134 @@ bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
     });
 }
 
+class RoleChoice {
+public:
+    explicit RoleChoice(const ScheduledKernel& kernel) : kernel_(kernel), row_(kernel.schedule.tensor_axis) {}
+
+    MatrixRoles run() {
+        out_.atoms.assign(num_atoms(), AtomKind::fragment);
+        out_.places.resize(kernel_.layouts.size());
+        out_.refusal = refusal();
+        return std::move(out_);
+    }
+
+private:
+    [[nodiscard]] std::size_t num_atoms() const {
+        std::size_t n = 0;
+        for (const Step& step : kernel_.steps) n = std::max(n, static_cast<std::size_t>(step.atom + 1));
+        return n;
+    }
+    [[nodiscard]] const std::string& name(VariableId id) const { return kernel_.variable(id).name; }
+
+    std::string refusal() {
+        const Span& rows = kernel_.span(row_, 0);
+        const std::int64_t held = kernel_.schedule.warps.value * fragment_rows;
+        const std::string& axis = kernel_.program->diagram.axis(row_).name;
+        if (rows.tile > held || (rows.tile < held && rows.begins))
+            return fmt::format("{} warps have {} rows, and a group has {} of {}", kernel_.schedule.warps.value, held, rows.tile, axis);
+        find_loops();
+        computed_.assign(kernel_.layouts.size(), false);
+        for (const Step& step : kernel_.steps) {
+            if (const auto* c = std::get_if<Compute>(step.statement)) computed_[at(c->variable)] = true;
+            if (const auto* i = std::get_if<Init>(step.statement)) computed_[at(i->variable)] = true;
+        }
+        for (const Step& step : kernel_.steps) {
+            if (step.atom < 0) continue;
+            const auto product = matrix_product(kernel_, step);
+            if (!product) continue;
+            out_.atoms[at(step.atom)] = AtomKind::matrix;
+            for (const Read* r : {product->a, product->b})
+                if (!computed_[at(r->array)]) operands_.insert(r->array);
+        }
+        if (std::find(out_.atoms.begin(), out_.atoms.end(), AtomKind::matrix) == out_.atoms.end())
+            return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
+        for (const Step& step : kernel_.steps) {
+            if (step.atom >= 0) {
+                const bool fits = out_.atoms[at(step.atom)] == AtomKind::matrix ? reads_fragments(step) : runs_on_fragments(step);
+                if (!fits)
+                    return fmt::format("{} is neither a product nor a map or reduction of rows and one axis of columns",
+                                       name(std::get<Compute>(*step.statement).variable));
+            }
+            if (const auto* load = std::get_if<Load>(step.statement);
+                load && operands_.contains(load->variable) && step.scope != 0 && !streams_.contains(step.scope))
+                return fmt::format("{} is loaded in a loop within a loop", name(load->variable));
+        }
+        for (std::size_t v = 0; v < computed_.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
+            if (operands_.contains(id)) out_.places[v] = Holding::operand;
+            if (computed_[v]) out_.places[v] = Holding::registers;
+            if (computed_[v] && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
+        }
+        return "";
+    }
+
+    void find_loops() {
+        for (const ScheduledLoop& loop : kernel_.loops) {
+            const bool is_outermost = std::any_of(kernel_.body.begin(), kernel_.body.end(), [&](const Node& node) {
+                const auto* ref = std::get_if<LoopRef>(&node);
+                return ref && &kernel_.loop(*ref) == &loop;
+            });
+            if (is_outermost && !loop.loop->is_sub) streams_.insert(loop.scope);
+        }
+    }
+    [[nodiscard]] bool is_wide(AxisId axis, int scope) const { return kernel_.span(axis, scope).tile > 1; }
+
+    /// One value a row, or one for each of its columns along one axis.
+    [[nodiscard]] bool has_fragments(VariableId id) const {
+        const Variable& variable = kernel_.variable(id);
+        if (kernel_.is_whole(id) || !carries(variable, row_)) return false;
+        int columns = 0;
+        for (const Index& dim : variable.dims) {
+            const AxisId axis = dim.single_axis();
+            if (axis < 0) return false;
+            if (axis != row_ && is_wide(axis, kernel_.layout(id).scope)) ++columns;
+        }
+        return columns <= 1;
+    }
+
+    /// What is read from registers has the axes under which it was computed.
+    [[nodiscard]] bool reads_fragments(const Step& step) const {
+        return std::all_of(step.reads.begin(), step.reads.end(), [&](const Read* r) {
+            if (!computed_[at(r->array)]) return true;
+            return r->indices == kernel_.variable(r->array).dims && has_fragments(r->array) &&
+                   kernel_.layout(r->array).scope <= step.scope;
+        });
+    }
+
+    /// A map, or a reduction along the columns; there is one axis of columns.
+    [[nodiscard]] bool runs_on_fragments(const Step& step) const {
+        const auto& compute = std::get<Compute>(*step.statement);
+        if (step.is_whole || kernel_.is_double || !has_fragments(compute.variable) || !reads_fragments(step)) return false;
+        std::set<AxisId> columns;
+        const auto add = [&](AxisId axis) {
+            if (axis >= 0 && axis != row_ && is_wide(axis, step.scope)) columns.insert(axis);
+        };
+        for (const Index& dim : kernel_.variable(compute.variable).dims) add(dim.single_axis());
+        for (const AxisId axis : compute.reduce_axes) {
+            if (axis == row_) return false;
+            add(axis);
+        }
+        for (const Read* r : step.reads) {
+            if (operands_.contains(r->array)) return false;
+            for (const Index& index : r->indices) {
+                if (!index.affine()) return false;
+                for (const AxisId axis : index.axes()) add(axis);
+            }
+        }
+        return columns.size() <= 1;
+    }
+
+    const ScheduledKernel& kernel_;
+    AxisId row_;
+    MatrixRoles out_;
+    std::vector<bool> computed_;
+    std::set<VariableId> operands_;
+    std::set<int> streams_;  ///< scopes of loops that no other one is around
+};
+
 }  // namespace
+
+MatrixRoles matrix_roles(const ScheduledKernel& kernel) { return RoleChoice(kernel).run(); }
 
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope) {
     return round_up(kernel.span(axis, scope).tile, 2 * fragment_columns);

@@ -34,6 +34,15 @@ struct MatrixProduct {
 /// type that an instruction takes, tiles are not of its sizes.
 std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step);
 
+/// Who does what in a kernel on the matrix unit.
+struct MatrixRoles {
+    std::string refusal;          ///< why it cannot run there; empty: it can
+    std::vector<AtomKind> atoms;  ///< by atom
+    std::vector<std::optional<Holding>> places;  ///< by variable: registers or operand; none: as the schedule says
+};
+/// Pre: KernelSchedule::tensor_axis is set.
+MatrixRoles matrix_roles(const ScheduledKernel& kernel);
+
 /// The tile of an operand in shared memory: panels of `width` columns, in each of which every row takes 128 bytes.
 struct OperandTile {
     int outer = 0, inner = 0;  ///< dimensions of the variable: its rows, and what is contiguous in memory

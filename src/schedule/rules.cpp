@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "schedule/fragments.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
 
@@ -299,6 +301,7 @@ public:
         check_runs(k_.body);
         for (const ScheduledLoop& loop : k_.loops) check_runs(loop.body);
         check_places();
+        check_matrix_unit();
         check_prefetches();
         check_parts();
         check_slots();
@@ -388,13 +391,42 @@ private:
             if (k_.is_packed(id) && !may_be_packed(k_, id)) report("{} cannot lie in panels one after the other", name);
             if (k_.is_panel(id) && !local[v])
                 report("{} does not live within one run, and one panel of it is held", name);
-            if (k_.place(id).stages != 1)
-                report("{} has {} stages: a CPU's loads are done when they return", name, k_.place(id).stages);
+            if (k_.place(id).stages != 1 && !k_.is_operand(id))
+                report("{} has {} stages: only operands of a matrix unit are copied ahead", name, k_.place(id).stages);
             if (!k_.is_held(id)) continue;
             if (l.offset < 0 || l.offset + l.count * k_.cell_values(k_.is_whole(id)) > k_.arena_values)
                 report("{} lies outside of the arena", name);
             for (std::size_t w = 0; w < v; ++w) check_apart(id, static_cast<VariableId>(w));
         }
+    }
+
+    void check_matrix_unit() {
+        const MatrixRoles roles = k_.on_matrix_unit() ? matrix_roles(k_) : MatrixRoles{};
+        if (!roles.refusal.empty()) return report("it cannot run on the matrix unit: {}", roles.refusal);
+        for (const Step& step : k_.steps) {
+            if (step.atom < 0) continue;
+            const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[static_cast<std::size_t>(step.atom)] : AtomKind::block;
+            if (k_.atom(step).kind != kind)
+                report("{} is a {} atom, and can only be a {} one", k_.variable(std::get<Compute>(*step.statement).variable).name,
+                       name(k_.atom(step).kind), name(kind));
+        }
+        std::map<int, int> stages;  // by scope
+        for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
+            const auto role = k_.on_matrix_unit() ? roles.places[v] : std::nullopt;
+            const bool is_apart = k_.is_in_registers(id) || k_.is_operand(id);
+            if (role ? k_.place(id).holding != *role : is_apart)
+                report("{} is held as {}, and can only be {}", k_.variable(id).name, name(k_.place(id).holding),
+                       role ? name(*role) : "elsewhere");
+            if (!k_.is_operand(id)) continue;
+            const int scope = k_.layout(id).scope, n = k_.place(id).stages;
+            if (scope == 0 && n != 1) report("{} is loaded once a group, and has {} stages", k_.variable(id).name, n);
+            if (const auto [first, is_new] = stages.try_emplace(scope, n); !is_new && first->second != n)
+                report("{} has {} stages beside another operand's {} in the same loop", k_.variable(id).name, n, first->second);
+        }
+        if (k_.on_matrix_unit() && most_registers(k_) > k_.unit.registers)
+            report("its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
+        if (k_.on_matrix_unit() && !k_.arena_in_core()) report("its operands take more than a block's shared memory");
     }
 
     void check_parts() {

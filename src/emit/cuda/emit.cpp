@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "emit/cuda/prelude.hpp"
+#include "emit/emit_fragment.hpp"
 #include "emit/emit_kernel.hpp"
+#include "schedule/fragments.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cuda {

@@ -51,6 +51,10 @@ struct Driver {
     Code (*launch_kernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                           void**) = library.function<Code (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                                               unsigned, void*, void**, void**)>("cuLaunchKernel");
+    Code (*encode_tiled)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
+                         const std::uint32_t*, int, int, int, int) =
+        library.function<Code (*)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
+                                  const std::uint32_t*, const std::uint32_t*, int, int, int, int)>("cuTensorMapEncodeTiled");
     Code (*event_create)(void**, unsigned) = library.function<Code (*)(void**, unsigned)>("cuEventCreate");
     Code (*event_destroy)(void*) = library.function<Code (*)(void*)>("cuEventDestroy_v2");
     Code (*event_record)(void*, void*) = library.function<Code (*)(void*, void*)>("cuEventRecord");
@@ -63,7 +67,7 @@ struct Driver {
         return library.is_open() && init && error_string && driver_version && device_count && device_get &&
                device_name && device_memory && attribute && retain && set_current && wait && mem_alloc && mem_free &&
                to_device && to_host && set && module_load && module_unload && module_function && function_attribute &&
-               launch_kernel && event_create && event_destroy && event_record && event_wait && event_elapsed;
+               launch_kernel && encode_tiled && event_create && event_destroy && event_record && event_wait && event_elapsed;
     }
 };
 
@@ -175,6 +179,29 @@ Result<Function> function(const Module& module, const std::string& name, std::in
     if (const Status done = checked(code, fmt::format("{} bytes of shared memory for kernel {}", shared_bytes, name)); !done)
         return done.errors();
     return found;
+}
+
+Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
+                              const std::vector<std::int64_t>& box) {
+    // CUtensorMapDataType: operands are copied as they are, so that only the width of a value counts; 0 is uint8, 1 uint16.
+    const int width = bytes(type) == 1 ? 0 : 1;
+    constexpr int no_interleave = 0, swizzle_128 = 3, promote_256 = 3, zeros_outside = 0;
+    std::vector<std::uint64_t> extents, strides;
+    std::vector<std::uint32_t> boxes, steps(sizes.size(), 1);
+    auto stride = static_cast<std::uint64_t>(bytes(type));
+    for (std::size_t d = sizes.size(); d-- > 0;) {
+        extents.push_back(static_cast<std::uint64_t>(sizes[d]));
+        boxes.push_back(static_cast<std::uint32_t>(box[d]));
+        stride *= static_cast<std::uint64_t>(sizes[d]);
+        if (d > 0) strides.push_back(stride);
+    }
+    EncodedMap map;
+    const Code code = driver().encode_tiled(&map, width, static_cast<std::uint32_t>(sizes.size()),
+                                            reinterpret_cast<void*>(address),  // NOLINT: addresses of the device are numbers here
+                                            extents.data(), strides.data(), boxes.data(), steps.data(), no_interleave,
+                                            swizzle_128, promote_256, zeros_outside);
+    if (const Status done = checked(code, "the tensor map of an operand"); !done) return done.errors();
+    return map;
 }
 
 Status launch(const Launch& l) {

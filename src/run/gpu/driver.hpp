@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/dtype.hpp"
 #include "support/result.hpp"
 
 namespace napkin::gpu {

@@ -74,10 +74,19 @@ Status GpuKernel::prepare(const cuda::CudaSource& source) {
                     ready.parameters.push_back(static_cast<std::uint64_t>(stride));
         if (ready.parameters.size() == before) ready.parameters.push_back(0);
         ready.scratch = scratch_.address();
+        for (const cuda::TensorMap& map : entry.maps) {
+            auto encoded = encode_map(arrays_[at(map.array)].address(), program_.diagram.array(map.array).type,
+                                      array_sizes(program_.diagram, map.array, program_.extents), map.box);
+            if (!encoded) return encoded.errors();
+            ready.maps.push_back(*encoded);
+        }
         ready.launch = {*found, std::max<std::int64_t>(entry.blocks, 1), entry.threads, entry.shared_bytes, {}};
         ready_.push_back(std::move(ready));
     }
-    for (Ready& ready : ready_) ready.launch.arguments = {ready.parameters.data(), &ready.scratch};
+    for (Ready& ready : ready_) {
+        ready.launch.arguments = {ready.parameters.data(), &ready.scratch};
+        if (!ready.maps.empty()) ready.launch.arguments.push_back(ready.maps.data());
+    }
     return Done{};
 }
 

@@ -43,6 +43,7 @@ private:
         Launch launch;
         std::vector<std::uint64_t> parameters;  ///< pointers, then strides
         std::uint64_t scratch = 0;
+        std::vector<EncodedMap> maps;
     };
     [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
     Status prepare(const cuda::CudaSource& source);
