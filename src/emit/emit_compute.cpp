@@ -179,9 +179,8 @@ private:
 
     /// The lines of the block's points in the tile of a group to come, or those of the rows of a block to come: one as each is begun.
     void prefetches() {
-        for (std::size_t i = 0; i < frame_.schedule.prefetches.size(); ++i) {
-            const Prefetch& p = frame_.schedule.prefetches[i];
-            if (p.ahead.value == 0 || p.atom != step_.atom) continue;
+        for (const Prefetch* prefetch : frame_.prefetches_in(step_)) {
+            const Prefetch& p = *prefetch;
             const Variable& v = frame_.variable(p.variable);
             if (p.fetched == Fetched::blocks) {
                 const auto row = std::find_if(v.dims.begin(), v.dims.end(),
@@ -197,7 +196,8 @@ private:
             }
             const bool is_tall = atom_.rows > 1 && carries(v, atom_.row_axis);
             out_(fmt::format("{}prefetch<{}, {}>(&{}[{}]);", is_tall ? body_->rows_header() + " " : "",
-                             frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes, frame_.ahead[i],
+                             frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes,
+                             frame_.ahead.at(p.variable),
                              body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false)));
         }
     }

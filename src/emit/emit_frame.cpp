@@ -40,7 +40,7 @@ void add_names(Frame& frame) {
         frame.copies.push_back(frame.names.add(frame.variables[v] + "_copy"));
     }
     for (const Prefetch& p : frame.schedule.prefetches)
-        frame.ahead.push_back(frame.names.add(frame.name(p.variable) + "_ahead"));
+        frame.ahead[p.variable] = frame.names.add(frame.name(p.variable) + "_ahead");
     for (const ArrayId a : frame.inputs) frame.memory[a] = frame.names.add(diagram.array(a).name + "_in");
     for (const ArrayId a : frame.outputs)
         if (!frame.memory.contains(a)) frame.memory[a] = frame.names.add(diagram.array(a).name + "_out");

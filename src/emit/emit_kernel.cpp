@@ -252,11 +252,10 @@ private:
 
     /// Pointers to the tiles of groups to come that are fetched ahead; those of the last group where there is none.
     void tiles_ahead() {
-        for (std::size_t i = 0; i < frame_.schedule.prefetches.size(); ++i) {
-            const Prefetch& p = frame_.schedule.prefetches[i];
+        for (const Prefetch& p : frame_.schedule.prefetches) {
             if (p.ahead.value == 0 || p.fetched != Fetched::groups) continue;
             const Variable& v = frame_.variable(p.variable);
-            const std::string &name = frame_.ahead[i], group = name + "_group";
+            const std::string &name = frame_.ahead.at(p.variable), group = name + "_group";
             out_(fmt::format("const Index {} = min_index(group + {}, last_group - 1);", group, p.ahead.value));
             std::string position;
             for (const auto& [axis, text] : group_position(group))
@@ -348,7 +347,7 @@ private:
             pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
                  frame_.name(v));
         }
-        for (const std::string& ahead : frame_.ahead)
+        for (const auto& [id, ahead] : frame_.ahead)
             if (mentions_name(body.text(), ahead)) pass("const real* ", ahead);
         for (const AxisNames& a : frame_.axes) {
             const auto pass_if_used = [&](const std::string& what) {

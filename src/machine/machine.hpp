@@ -95,8 +95,9 @@ struct Machine {
     std::string name;  ///< as load_machine finds it
     std::string description;
     MachineKind kind = MachineKind::cpu;
-    Figure clock_hz;  ///< at which the datasheet's rates hold
-    Figure cores;     ///< of a GPU: SMs or compute units
+    std::string architecture;  ///< of a GPU: what its code is compiled for, such as "sm_90a"; empty where its file does not say
+    Figure clock_hz;           ///< at which the datasheet's rates hold
+    Figure cores;              ///< of a GPU: SMs or compute units
     // ---- of a CPU's core
     Figure vector_bits;
     Figure vector_registers;

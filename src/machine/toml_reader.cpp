@@ -23,6 +23,15 @@ MachineKind read_kind(FigureReader& reader, const toml::table& root) {
     return kind == "cpu" ? MachineKind::cpu : MachineKind::gpu;
 }
 
+std::string read_architecture(FigureReader& reader, const toml::table& root, MachineKind kind) {
+    const toml::node* node = root.get("architecture");
+    if (!node) return "";
+    if (kind == MachineKind::cpu)
+        reader.error("unknown-key", reader.range_of(node->source()), "a CPU has no 'architecture'",
+                     "no 'architecture' here", "a GPU's file says kind = \"gpu\"");
+    return reader.text(root, "architecture", "a machine");
+}
+
 /// `bandwidth` into one instance, or `total_bandwidth` into all of them together.
 Figure read_bandwidth(FigureReader& reader, const toml::table& table, const TableName& where, double instances) {
     if (reader.misspelt(table, "total_bandwidth")) return {};
@@ -107,14 +116,15 @@ Result<Machine> read_machine(std::shared_ptr<const Source> text) {
     const toml::table root = reader.parse();
     if (!reader.errors().empty()) return std::move(reader.errors());
     Machine machine;
-    reader.check_keys(
-        root,
-        with_keys({"name", "description", "source", "kind", "level", "unit", "cross_transfer", "instruction", "threads"},
-                  machine_figures()),
-        "a machine");
+    reader.check_keys(root,
+                      with_keys({"name", "description", "source", "kind", "architecture", "level", "unit",
+                                 "cross_transfer", "instruction", "threads"},
+                                machine_figures()),
+                      "a machine");
     machine.name = reader.text(root, "name", "a machine");
     machine.description = reader.text(root, "description", "a machine");
     machine.kind = read_kind(reader, root);
+    machine.architecture = read_architecture(reader, root, machine.kind);
     reader.figures(root, {"the machine", ""}, machine_figures(), machine, machine.kind);
     read_levels(reader, root, machine);
     read_units(reader, root, machine);

@@ -160,6 +160,7 @@ std::string to_toml(const Machine& machine) {
     const bool cpu = machine.kind == MachineKind::cpu;
     std::string out = fmt::format("name = {}\ndescription = {}\n{}", quoted(machine.name), quoted(machine.description),
                                   cpu ? "" : "kind = \"gpu\"\n");
+    if (!machine.architecture.empty()) out += fmt::format("architecture = {}\n", quoted(machine.architecture));
     TableWriter top;
     top.figures(machine_figures(), machine);
     out += top.str();

@@ -8,6 +8,7 @@
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
+#include "support/ids.hpp"
 
 namespace napkin {
 namespace {
@@ -17,9 +18,29 @@ constexpr double cuda_warp = 32;
 
 struct BlockShape {
     int warps, blocks_a_core;
+    friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
 /// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each other.
-constexpr BlockShape shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
+constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
+
+/// Those to try, each once. With as many warps as `by_hand` says, an SM that holds `most` of them has room for fewer blocks.
+std::vector<BlockShape> shapes_to_try(const std::optional<std::int64_t>& by_hand, std::int64_t most) {
+    std::vector<BlockShape> out;
+    for (BlockShape shape : ordinary_shapes) {
+        if (by_hand) {
+            const auto warps = static_cast<int>(*by_hand);
+            shape = {warps, std::min(shape.blocks_a_core, static_cast<int>(most) / warps)};
+        }
+        if (!contains(out, shape)) out.push_back(shape);
+    }
+    return out;
+}
+
+std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
+    const std::string blocks = fmt::format("{} block{} an SM", shape.blocks_a_core, shape.blocks_a_core == 1 ? "" : "s");
+    return num_shapes == 1 ? fmt::format("{}; no more of {} warps fit", blocks, shape.warps)
+                           : fmt::format("{}; fastest of {} shapes", blocks, num_shapes);
+}
 
 /// The last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
 Result<std::optional<std::int64_t>> warps_by_hand(const Derived& derived, const Extents& extents,
@@ -57,24 +78,18 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         of_shape.warps = {shape.warps, reason, wanted->has_value()};
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core), by_hand, of_shape);
     };
-    const auto most = static_cast<int>(gpu.threads->warps_a_core.value);
+    const auto shapes = shapes_to_try(*wanted, static_cast<std::int64_t>(gpu.threads->warps_a_core.value));
     std::optional<BlockShape> best;
     std::optional<Result<Plan>> refused;
     double least = std::numeric_limits<double>::infinity();
-    for (BlockShape shape : shapes) {
-        if (*wanted) {
-            const auto warps = static_cast<int>(**wanted);
-            shape = {warps, std::min(shape.blocks_a_core, most / warps)};
-        }
+    for (const BlockShape& shape : shapes) {
         const auto plan = planned(shape, true, "");
         // Sizes by hand may fit where fewer blocks share an SM.
         if (!plan) refused = refused ? refused : plan;
         if (plan && (!best || plan->seconds() < least)) best = shape, least = plan->seconds();
     }
     if (!best) return *refused;
-    return planned(*best, false,
-                   fmt::format("{} block{} an SM; fastest of {} shapes", best->blocks_a_core,
-                               best->blocks_a_core == 1 ? "" : "s", std::size(shapes)));
+    return planned(*best, false, reason_of(*best, shapes.size()));
 }
 
 }  // namespace napkin

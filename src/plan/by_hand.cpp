@@ -52,7 +52,7 @@ private:
 
     void check(const ScheduleItem& item) {
         static const std::vector<std::string> own{"group", "stream", "split",   "subloop", "threads",
-                                                  "warps", "rows",   "vectors", "vector"},
+                                                  "warps", "rows",   "vectors", "vector",  "tensor"},
             others{"form", "role", "atom", "place", "slot", "prefetch"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
@@ -70,6 +70,8 @@ private:
             check_number(item, choices_.vectors, 1024);
         } else if (item.kind == "vector") {
             check_vector(item);
+        } else if (item.kind == "tensor") {
+            check_tensor(item);
         } else if (item.kind == "subloop") {
             check_subloop(item);
         } else if (!contains(others, item.kind)) {
@@ -173,6 +175,20 @@ private:
             choices_.vector_axis = *axis;
         }
         choices_.vector = item;
+    }
+
+    void check_tensor(const ScheduleItem& item) {
+        const std::string name = item.axis.empty() ? item.word : item.axis;
+        choices_.tensor_axis = -1;
+        if (name != "none") {
+            const auto axis = find_axis(item, name);
+            if (!axis) return;
+            if (!contains(groupable_, *axis))
+                return error("not-groupable", item, fmt::format("{} is no axis of groups: {}", name, obstacle(item, *axis)),
+                             "one of " + list(groupable_), "warps share the rows of a group's tile");
+            choices_.tensor_axis = *axis;
+        }
+        choices_.tensor = item;
     }
 
     const Derived& derived_;

@@ -14,8 +14,9 @@ namespace napkin {
 
 struct HandChoices {
     std::map<AxisId, ScheduleItem> group, stream, subloop, split;  ///< with a value
-    std::optional<ScheduleItem> threads, warps, rows, vectors, vector;
+    std::optional<ScheduleItem> threads, warps, rows, vectors, vector, tensor;
     AxisId vector_axis = -1;  ///< where `vector` is set; -1: scalar code
+    AxisId tensor_axis = -1;  ///< where `tensor` is set; -1: no statement uses a matrix unit
 };
 
 /// What the diagram itself says of its schedule.

@@ -63,10 +63,13 @@ public:
     Result<KernelPlan> run() {
         std::vector<VectorAxis> axes = vector_axes(model_);
         if (hand_.vector) axes = {{hand_.vector_axis, "by hand", true}};
+        const std::vector<AxisId> tensors = tensor_axes();
+        if (hand_.tensor && tensors.empty() && hand_.tensor_axis >= 0 && is_meant(*hand_.tensor)) return no_tensor();
         // Whether an axis is far slower shows on tiles of ordinary size.
         std::vector<Shape> shapes;
-        for (const VectorAxis& axis : axes) shapes.push_back(rated_on_ordinary_tiles(axis, 3));
-        for (const AxisId axis : tensor_axes()) shapes.push_back(rated_on_matrix_unit(axis));
+        for (const AxisId axis : tensors) shapes.push_back(rated_on_matrix_unit(axis));
+        if (!hand_.tensor || tensors.empty())
+            for (const VectorAxis& axis : axes) shapes.push_back(rated_on_ordinary_tiles(axis, 3));
         std::stable_sort(shapes.begin(), shapes.end(), [](const Shape& a, const Shape& b) {
             return a.seconds * (a.axis.vertical ? worth_crossing : 1) < b.seconds * (b.axis.vertical ? worth_crossing : 1);
         });
@@ -138,7 +141,7 @@ private:
         s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches;
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
-        s.tensor_axis = shape.tensor;
+        s.tensor_axis = shape.tensor, s.tensor_axis_by_hand = hand_.tensor.has_value();
         if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
         s.threads = {threads_, "", hand_.threads.has_value()};
         s.warps = options_.warps;
@@ -215,8 +218,10 @@ private:
     /// Grouped axes of which a product of the matrix unit may take its rows.
     [[nodiscard]] std::vector<AxisId> tensor_axes() const {
         std::vector<AxisId> axes;
-        if (options_.warps.value == 0 || unit_.matrix.empty() || hand_.vector || hand_.vectors) return axes;
+        if (options_.warps.value == 0 || unit_.matrix.empty()) return axes;
+        if (hand_.tensor ? hand_.tensor_axis < 0 : hand_.vector || hand_.vectors) return axes;
         for (const AxisId axis : model_.kernel().group_axes) {
+            if (hand_.tensor && axis != hand_.tensor_axis) continue;
             const auto by_hand = hand_.group.find(axis);
             if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
             Shape shape;
@@ -224,6 +229,28 @@ private:
             if (completed(ordinary(shape)).on_matrix_unit()) axes.push_back(axis);
         }
         return axes;
+    }
+
+    /// Said of this kernel alone, or of a program that has no other.
+    [[nodiscard]] bool is_meant(const ScheduleItem& item) const { return !item.kernel.empty() || program_->kernels.size() == 1; }
+
+    [[nodiscard]] Diagnostic no_tensor() const {
+        Shape shape;
+        shape.tensor = hand_.tensor_axis;
+        KernelSchedule wanted = ordinary(shape);
+        std::string why = fmt::format("{} has none", model_.machine().name);
+        if (options_.warps.value > 0 && !unit_.matrix.empty()) {
+            ScheduledKernel k = flattened(program_, index_, model_.extents(), std::move(wanted), unit_);
+            choose_orders(k);
+            why = matrix_roles(k).refusal;
+        }
+        return {"no-tensor",
+                hand_.tensor->range,
+                fmt::format("kernel {} does not run on a matrix unit: {}", model_.kernel().name, why),
+                "a kernel with a product of 16-bit or 8-bit tiles that the machine's instructions take",
+                "leave 'tensor' out",
+                {},
+                ExitCode::bad_input};
     }
 
     Shape rated_on_matrix_unit(AxisId axis) {

@@ -12,6 +12,7 @@
 #include "machine/processor.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "run/gpu/device_machine.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "syntax/parse.hpp"
@@ -118,11 +119,6 @@ Result<Plan> plan_for(const Compilation& c, const PipelineOptions& options) {
     return choose_plan(c.derived, c.extents, c.machine, {}, plan);
 }
 
-/// The machine's description begins with the name that the driver has for the device.
-bool is_described_by(const gpu::DeviceInfo& device, const Machine& machine) {
-    return machine.description.starts_with(device.name + " ");
-}
-
 KernelSource emitted(const Compilation& c) {
     if (c.machine.kind == MachineKind::gpu) return cuda::emit(c.plan.program());
     return cpu::emit(c.plan.program());
@@ -133,34 +129,18 @@ Result<Machine> machine_named(const std::string& name) {
     if (name != "gpu") return load_machine(name.empty() ? "host" : name);
     const auto device = gpu::device();
     if (!device) return device.errors();
-    std::string known;
-    for (const std::string& candidate : machine_names()) {
-        auto machine = load_machine(candidate);
-        if (!machine || machine->kind != MachineKind::gpu) continue;
-        if (is_described_by(*device, *machine)) return machine;
-        known += (known.empty() ? "" : ", ") + candidate;
-    }
-    Diagnostic d;
-    d.code = "unknown-machine";
-    d.message = fmt::format("the GPU at hand is {}, which no machine's file describes", device->name);
-    d.expected = "a GPU that one of these describes: " + known;
-    d.hint = "--machine FILE.toml takes a description of your own";
-    d.exit_code = ExitCode::machine_lacks;
-    return d;
+    std::vector<Machine> machines;
+    for (const std::string& candidate : machine_names())
+        if (auto machine = load_machine(candidate)) machines.push_back(std::move(*machine));
+    return gpu::machine_of(*device, machines);
 }
 
-Result<std::shared_ptr<gpu::GpuKernel>> loaded_on_gpu(const Compilation& c) {
+Result<std::shared_ptr<gpu::GpuKernel>> loaded_on_gpu(Compilation& c) {
     const auto device = gpu::device();
     if (!device) return device.errors();
-    if (!is_described_by(*device, c.machine)) {
-        Diagnostic d;
-        d.code = "other-gpu";
-        d.message = fmt::format("the kernel is planned for {}, and the GPU at hand is {}", c.machine.description,
-                                device->name);
-        d.expected = "--machine gpu, which is the one at hand";
-        d.exit_code = ExitCode::machine_lacks;
-        return d;
-    }
+    const auto note = gpu::note_on_device(*device, c.machine);
+    if (!note) return note.errors();
+    if (!note->empty()) c.notes.push_back(*note);
     return gpu::GpuKernel::load(c.program, std::get<cuda::CudaSource>(c.code));
 }
 

@@ -229,6 +229,10 @@ Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& ex
     return inputs;
 }
 
+std::string why_no_baseline(const RunOptions& options, bool on_gpu) {
+    return options.baseline && on_gpu ? "there is none for GPUs" : "";
+}
+
 namespace {
 
 /// Whoever ran before leaves its data in the GPU's cache: this much is written in between, more than any has.
@@ -241,7 +245,7 @@ Status run_on_gpu(const Compilation& c, const std::vector<Tensor>& inputs, std::
     report.compile_seconds = kernel.cubin().compile_seconds;
     report.from_cache = kernel.cubin().from_cache;
     report.warnings = kernel.cubin().remarks;
-    report.baseline_left_out = "there is none for GPUs";
+    report.baseline_left_out = why_no_baseline(options, true);
     report.device = kernel.device().name;
     report.baseline_extra_bytes = baseline_extra_bytes(c.diagram, c.extents);
     internal_check(inputs.size() == views.size(), "report: an input has no view");

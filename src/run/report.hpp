@@ -59,6 +59,9 @@ Result<std::map<std::string, std::int64_t>> sizes_of_inputs(const Diagram& diagr
 Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& extents,
                                        const std::map<std::string, Tensor>& given, std::uint64_t seed);
 
+/// Why a run leaves out the evaluation equation by equation that is asked for; empty where it is tried, or not asked for.
+std::string why_no_baseline(const RunOptions& options, bool on_gpu);
+
 /// Runs and measures. `outputs` receives the results in the diagram's order. Errors: too-little-memory.
 Result<RunReport> run_and_report(const Compilation& compilation, const std::vector<Tensor>& inputs,
                                  const RunOptions& options, std::vector<Tensor>& outputs);

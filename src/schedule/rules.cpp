@@ -313,6 +313,7 @@ private:
     void report(fmt::format_string<Args...> format, Args&&... args) {
         messages_.push_back(fmt::format("kernel {}: ", k_.kernel->name) + fmt::format(format, std::forward<Args>(args)...));
     }
+    [[nodiscard]] const char* on_either(const char* cpu, const char* gpu) const { return k_.in_blocks() ? gpu : cpu; }
     [[nodiscard]] const std::string& axis_name(AxisId axis) const { return k_.program->diagram.axis(axis).name; }
 
     void check_atom(const Step& step) {
@@ -392,7 +393,9 @@ private:
             if (k_.is_panel(id) && !local[v])
                 report("{} does not live within one run, and one panel of it is held", name);
             if (k_.place(id).stages != 1 && !k_.is_operand(id))
-                report("{} has {} stages: only operands of a matrix unit are copied ahead", name, k_.place(id).stages);
+                report("{} has {} stages: {}", name, k_.place(id).stages,
+                       on_either("a CPU's loads are done when they return",
+                                 "a block's loads are done before its warps go on, but those of operands"));
             if (!k_.is_held(id)) continue;
             if (l.offset < 0 || l.offset + l.count * k_.cell_values(k_.is_whole(id)) > k_.arena_values)
                 report("{} lies outside of the arena", name);
@@ -443,15 +446,17 @@ private:
                    axis_name(parts.axis), chunks, chunks == 1 ? "" : "s", size, chunks, chunks == 1 ? "" : "s");
     }
 
-    /// A core runs one statement after the other, as they stand.
+    /// A core, or a block of warps, runs one statement after the other, as they stand.
     void check_slots() {
         if (!k_.schedule.roles.empty())
-            report("it has role {}: a CPU's threads each run whole groups, and have no roles", k_.schedule.roles[0].name);
+            report("it has role {}: {}, and have no roles", k_.schedule.roles[0].name,
+                   on_either("a CPU's threads each run whole groups", "a block's warps all run every statement"));
         const std::vector<std::string> names = statement_names(*k_.kernel);
         for (const auto& [statement, slot] : k_.schedule.slots)
             if (!(slot == Slot{}))
-                report("{} has position {}, {} ahead: a CPU's core runs statements one after the other, as they stand",
-                       names[static_cast<std::size_t>(statement)], slot.position, slot.ahead);
+                report("{} has position {}, {} ahead: {} runs statements one after the other, as they stand",
+                       names[static_cast<std::size_t>(statement)], slot.position, slot.ahead,
+                       on_either("a CPU's core", "a GPU's block"));
     }
 
     void check_prefetches() {

@@ -34,7 +34,7 @@ constexpr std::array kinds{
     ScheduleKind{"vectors", Operand::number},    ScheduleKind{"rows", Operand::number},
     ScheduleKind{"form", Operand::word},         ScheduleKind{"atom", Operand::clauses},
     ScheduleKind{"place", Operand::clauses},     ScheduleKind{"slot", Operand::clauses},
-    ScheduleKind{"prefetch", Operand::clauses},
+    ScheduleKind{"prefetch", Operand::clauses},  ScheduleKind{"tensor", Operand::word},
 };
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 5> figures{"plan", "transfers", "memory", "arena", "predicted"};
@@ -67,10 +67,11 @@ void number(LineParser& parser, ScheduleItem& item, bool optional, Diagnostics& 
 }
 
 void word(LineParser& parser, ScheduleItem& item) {
-    if (item.kind == "vector" && parser.is_word("axis") && (parser.is("-", 1) || parser.peek(1).kind == TokenKind::name))
+    const bool is_axis = item.kind == "vector" || item.kind == "tensor";
+    if (is_axis && parser.is_word("axis") && (parser.is("-", 1) || parser.peek(1).kind == TokenKind::name))
         parser.next();
     parser.accept("=");
-    if (item.kind == "vector" && parser.accept("-"))
+    if (is_axis && parser.accept("-"))
         item.word = "none";
     else
         item.word = parser.name("a word").text;

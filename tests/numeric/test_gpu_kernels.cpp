@@ -12,6 +12,7 @@
 #include "check/small_sizes.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "run/gpu/kernel.hpp"
+#include "run/report.hpp"
 #include "support/examples.hpp"
 #include "support/random_diagram.hpp"
 
@@ -60,6 +61,14 @@ TEST_P(GpuKernels, ComputeTheirDefinition) {
     check(cases);
 }
 INSTANTIATE_TEST_SUITE_P(Batches, GpuKernels, testing::Range(0, 25));
+
+TEST(GpuReport, SaysWhyABaselineIsLeftOutWhereOneIsAskedFor) {
+    RunOptions options;
+    EXPECT_EQ(why_no_baseline(options, true), "there is none for GPUs");
+    EXPECT_EQ(why_no_baseline(options, false), "");
+    options.baseline = false;
+    EXPECT_EQ(why_no_baseline(options, true), "");
+}
 
 // ---- barriers: an order of steps is right when two that touch the same memory, one of them writing, have a barrier between them -----
 

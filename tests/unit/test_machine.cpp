@@ -114,6 +114,16 @@ TEST(Machine, GpusHaveNominalRatesAndTheShareThatIsSustained) {
         EXPECT_EQ(h100.levels[l].sustained.value, h200.levels[l].sustained.value) << h100.levels[l].name;
 }
 
+TEST(Machine, GpusSayTheirArchitecture) {
+    EXPECT_EQ(built_in("h200").architecture, "sm_90a");
+    EXPECT_EQ(built_in("mi300x").architecture, "gfx942");
+    EXPECT_EQ(built_in("generic-cpu").architecture, "");
+    const Diagnostic of_a_cpu = error_of("description = ", "architecture = \"sm_90a\"\ndescription = ");
+    EXPECT_EQ(of_a_cpu.code, "unknown-key");
+    EXPECT_EQ(of_a_cpu.message, "a CPU has no 'architecture'");
+    EXPECT_EQ(gpu_error("architecture = \"sm_90a\"", "architecture = 90").code, "bad-value");
+}
+
 TEST(Machine, GenericCpu) {
     const auto machine = load_machine("generic-cpu");
     ASSERT_TRUE(machine.ok());

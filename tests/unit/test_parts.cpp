@@ -267,9 +267,31 @@ TEST(Parts, ScheduledKernelsKeepTheRules) {
     EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {0, 1, 1}; }),
                 HasSubstr("has position 1, 1 ahead: a CPU's core runs statements one after the other, as they stand"));
     EXPECT_EQ(broken([](KernelSchedule& s) { s.slots[2] = {}; }), "") << "the default, written out";
+    EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
+                HasSubstr("has 2 stages: a CPU's loads are done when they return"));
     SizedProgram tiles = plan->tiles();
     tiles.sizes[0].stream[static_cast<std::size_t>(*d.diagram.find_axis("c"))] = 500;
     EXPECT_THAT(verify(tiles), ElementsAre(HasSubstr("4 parts of c cannot each have one of 2 chunks")));
+}
+
+TEST(Parts, WhatBreaksTheRulesOfABlockIsSaidOfABlock) {
+    const Derived d = derived_of(row_maximum);
+    const auto plan = choose_plan(d, sizes_of(d, 1024, 1000), load_machine("h200").value());
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const ScheduledKernel& k = plan->kernels[0].scheduled;
+    const auto broken = [&](const auto& change) {
+        KernelSchedule s = k.schedule;
+        change(s);
+        const auto messages = verify(scheduled(k.program, 0, k.extents, s, k.unit));
+        return messages.empty() ? std::string() : messages.front();
+    };
+    EXPECT_THAT(verify(k), IsEmpty());
+    EXPECT_THAT(broken([](KernelSchedule& s) { s.roles.push_back({"producer", 4}); }),
+                HasSubstr("it has role producer: a block's warps all run every statement, and have no roles"));
+    EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {0, 1, 1}; }),
+                HasSubstr("1 ahead: a GPU's block runs statements one after the other, as they stand"));
+    EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
+                HasSubstr("has 2 stages: a block's loads are done before its warps go on"));
 }
 
 TEST(Parts, RolesAndSlotsPrintAndParse) {

@@ -83,33 +83,6 @@ Result<const Nvrtc*> nvrtc() {
     return d;
 }
 
-std::vector<AssemblerReport> reports_in(const std::string& log) {
-    static const std::regex entry("Compiling entry function '([^']+)'"), registers("Used ([0-9]+) registers"),
-        stack("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads");
-    std::vector<AssemblerReport> out;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-        std::smatch found;
-        if (std::regex_search(line, found, entry)) out.push_back({found[1], 0, 0, 0, 0});
-        if (out.empty()) continue;
-        if (std::regex_search(line, found, registers)) out.back().registers = std::stoi(found[1]);
-        if (std::regex_search(line, found, stack))
-            out.back().stack_bytes = std::stoll(found[1]), out.back().spill_store_bytes = std::stoll(found[2]),
-            out.back().spill_load_bytes = std::stoll(found[3]);
-    }
-    return out;
-}
-
-/// C7508: setmaxnreg ignored; C7510 to C7520: wgmma serialised, and why.
-std::vector<std::string> remarks_in(const std::string& log) {
-    static const std::regex code("C75[0-2][0-9]");
-    std::vector<std::string> out;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);)
-        if (std::regex_search(line, code)) out.push_back(line);
-    return out;
-}
-
 Cubin from(std::string code, const std::string& log) {
     Cubin out;
     out.code = std::move(code);
@@ -144,6 +117,32 @@ Result<Cubin> compile_anew(const Nvrtc& n, const std::string& source, const std:
 constexpr const char *cubin_name = "kernel.cubin", *log_name = "kernel.log";
 
 }  // namespace
+
+std::vector<AssemblerReport> reports_in(const std::string& log) {
+    static const std::regex entry("Compiling entry function '([^']+)'"), registers("Used ([0-9]+) registers"),
+        stack("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads");
+    std::vector<AssemblerReport> out;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch found;
+        if (std::regex_search(line, found, entry)) out.push_back({found[1], 0, 0, 0, 0});
+        if (out.empty()) continue;
+        if (std::regex_search(line, found, registers)) out.back().registers = std::stoi(found[1]);
+        if (std::regex_search(line, found, stack))
+            out.back().stack_bytes = std::stoll(found[1]), out.back().spill_store_bytes = std::stoll(found[2]),
+            out.back().spill_load_bytes = std::stoll(found[3]);
+    }
+    return out;
+}
+
+std::vector<std::string> remarks_in(const std::string& log) {
+    static const std::regex code("C75[0-2][0-9]");
+    std::vector<std::string> out;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);)
+        if (std::regex_search(line, code)) out.push_back(line);
+    return out;
+}
 
 Result<std::string> cuda_compiler() {
     const auto n = nvrtc();

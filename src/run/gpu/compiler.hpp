@@ -27,6 +27,11 @@ struct Cubin {
 /// Errors (machine_lacks): no-cuda-compiler, where NVRTC was looked for. A refusal of emitted code is an InternalError.
 Result<Cubin> compile_cuda(const std::string& source, const std::string& architecture, bool use_cache = true);
 
+/// What the assembler's log (ptxas -v) says: a report for each kernel in it.
+std::vector<AssemblerReport> reports_in(const std::string& log);
+/// Its lines that are remarks. C7508: setmaxnreg ignored; C7510 to C7520: wgmma serialised, and why.
+std::vector<std::string> remarks_in(const std::string& log);
+
 /// "NVRTC 13.0 (path)", or the error of compile_cuda.
 Result<std::string> cuda_compiler();
 
