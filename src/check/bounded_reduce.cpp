@@ -26,11 +26,11 @@ BinaryOp pairwise(ReduceOp op) {
 
 }  // namespace
 
-BoundedReducer::BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole, const Rounding& rounding)
+BoundedReducer::BoundedReducer(ReduceOp op, std::int64_t depth, double factor_unit, std::int64_t terms, bool whole, const Rounding& rounding)
     : op_(op), whole_(whole), rounding_(rounding), each_{identity(op), 0, 0} {
     const double of_reference = static_cast<double>(terms / static_cast<std::int64_t>(num_lanes) + 8) *
                                 epsilon(DType::f64) / 2;
-    const double roundings = static_cast<double>(depth) * rounding.unit + of_reference;
+    const double roundings = static_cast<double>(depth) * rounding.unit + factor_unit + of_reference;
     gamma_ = roundings < 1 ? roundings / (1 - roundings) : infinity;
     value_.fill(identity(op));
     low_ = high_ = value_;

@@ -55,6 +55,18 @@ std::int64_t depth_over(const std::map<std::string, ReductionTree>& terms, const
     return saturating_mul(with_all, std::max<std::int64_t>(in_turn, 1));
 }
 
+/// A sum whose terms have factors that a matrix unit could multiply.
+bool multiplies(const Equation& equation) { return equation.reduce == ReduceOp::sum && read_arrays(equation.body).size() > 1; }
+
+/// The coarsest rounding of factors in a reduction over one of the axes.
+double factor_unit_over(const std::map<std::string, ReductionTree>& terms, const std::vector<Reduction>& reductions) {
+    double most = 0;
+    for (const Reduction& reduction : reductions)
+        if (std::any_of(terms.begin(), terms.end(), [&](const auto& term) { return reduction.axes.contains(term.first); }))
+            most = std::max(most, reduction.tree.factor_unit);
+    return most;
+}
+
 }  // namespace
 
 Execution plain_execution(const Diagram& diagram, const Extents& extents) {
@@ -66,6 +78,7 @@ Execution plain_execution(const Diagram& diagram, const Extents& extents) {
     }
     for (const Equation& equation : diagram.equations)
         e.depth.push_back(equation.reduce ? terms_of(equation, extents) : 0);
+    e.factor_unit.assign(diagram.equations.size(), 0);
     return e;
 }
 
@@ -107,6 +120,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
         for (const AxisId axis : equation.reduce_axes)
             terms[diagram.axis(axis).name] = {.chain = extents[at(axis)], .chunks = chunks[extents[at(axis)]]};
         e.depth.push_back(equation.reduce ? depth_over(terms, reductions) : 0);
+        e.factor_unit.push_back(multiplies(equation) ? factor_unit_over(terms, reductions) : 0);
     }
     return e;
 }

@@ -28,12 +28,13 @@ struct Target {
 class BoundedEquation {
 public:
     BoundedEquation(const Diagram& diagram, const Extents& extents, const Equation& equation, std::int64_t depth,
-                    std::optional<DType> kept, const Rounding& rounding, Target& target)
+                    double factor_unit, std::optional<DType> kept, const Rounding& rounding, Target& target)
         : extents_(extents),
           equation_(equation),
           type_(diagram.array(equation.target).type),
           kept_(kept),
           depth_(depth),
+          factor_unit_(factor_unit),
           rounding_(rounding),
           outer_(diagram.array(equation.target).axes),
           inner_(equation.reduce_axes),
@@ -80,7 +81,7 @@ private:
         const std::int64_t terms = product(equation_.reduce_axes, extents_);
         for (std::int64_t i = begin; i < end; ++i) {
             if (equation_.reduce) {
-                BoundedReducer reducer(*equation_.reduce, depth_, terms, program.whole(), rounding_);
+                BoundedReducer reducer(*equation_.reduce, depth_, factor_unit_, terms, program.whole(), rounding_);
                 do {
                     for_row([&](const BoundedRow& row, std::int64_t, std::int64_t n) { reducer.add(row, n); });
                 } while (next_point(inner_, extents_, point));
@@ -123,6 +124,7 @@ private:
     DType type_;
     std::optional<DType> kept_;
     std::int64_t depth_;
+    double factor_unit_;
     const Rounding& rounding_;
     std::vector<AxisId> outer_, inner_;  ///< inner: reduced axes but the row's
     AxisId row_axis_ = -1;
@@ -179,7 +181,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             const std::vector<double> none(static_cast<std::size_t>(count_values(diagram, id, extents)), 0);
             Target target{none, none, none};
             const std::optional<DType> kept = at(id) < execution.kept.size() ? execution.kept[at(id)] : std::nullopt;
-            BoundedEquation run(diagram, extents, equation, execution.depth[i], kept, rounding, target);
+            BoundedEquation run(diagram, extents, equation, execution.depth[i], execution.factor_unit[i], kept, rounding, target);
             run.run(BoundedRows(equation.body, run.row_axis(), diagram, extents, result, rounding));
             result.value[at(id)] = Column(std::move(target.value)).in(diagram.array(id).type);
             result.error[at(id)] = std::move(target.error);

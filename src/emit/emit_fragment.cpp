@@ -90,9 +90,23 @@ AxisId columns_of_statement(const Frame& frame, const Step& step) {
     return -1;
 }
 
-void give_registers(const Frame& frame, const Step& step, BodyWriter& body) {
-    for (const Read* r : step.reads)
+std::string stage_name(const Frame& frame, VariableId id) { return frame.name(id) + "_stage"; }
+
+/// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
+void give_values(const Frame& frame, const Step& step, BodyWriter& body) {
+    for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->array)) body.give(r->array, element(frame, r->array));
+        if (!frame.is_operand(r->array)) continue;
+        const Variable& v = frame.variable(r->array);
+        const OperandTile tile = *operand_tile(frame, r->array);
+        const auto at_dimension = [&](int d) {
+            const AxisId axis = v.dims[at(d)].single_axis();
+            return frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
+        };
+        body.give(r->array, fmt::format("operand_value<{}, {}>({}, {}, {}, {})", memory_type(v.memory_type), tile.rows,
+                                        frame.name(r->array), stage_name(frame, r->array), at_dimension(tile.outer),
+                                        at_dimension(tile.inner)));
+    }
 }
 
 bool reads_elsewhere(const Frame& frame, const Step& step) {
@@ -113,8 +127,6 @@ std::int64_t first_barrier(const Frame& frame, VariableId id) {
     }
     return n;
 }
-
-std::string stage_name(const Frame& frame, VariableId id) { return frame.name(id) + "_stage"; }
 
 /// The instruction as a function: acc += A·B, or acc = A·B where `adds` is 0.
 std::string instruction_name(const MatrixProduct& p, std::int64_t n, bool a_transposed, bool b_transposed) {
@@ -189,7 +201,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
     // A single term needs no loop: the value itself is the reduction.
     const int target_level = is_row ? 1 : 2, last = columns >= 0 ? 2 : 1;
     BodyWriter body(frame, step, loops_of(frame, columns), target_level, names);
-    give_registers(frame, step, body);
+    give_values(frame, step, body);
     const ValueId root = body.add_root(compute.body, last, false, false, false);
     const ValueId carry = compute.carry ? body.add_root(compute.carry, target_level, false, false, false) : -1;
     body.decide();
@@ -250,7 +262,7 @@ void write_product(const Frame& frame, Lines& out, const Step& step, std::set<st
     if (compute.carry && !(kept && kept->array == compute.variable)) {
         Names names = frame.names;
         BodyWriter body(frame, step, loops_of(frame, p.n), 2, names);
-        give_registers(frame, step, body);
+        give_values(frame, step, body);
         const ValueId carry = body.add_root(compute.carry, 2, false, false, false);
         body.decide();
         ValueLoops loops(frame, out, step.scope, p.n, reads_elsewhere(frame, step));
@@ -370,13 +382,18 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, 
     out.close();
 }
 
+void write_stage(const Frame& frame, Lines& out, VariableId variable, const std::string& turn) {
+    out(fmt::format("const unsigned {} = {};", stage_name(frame, variable),
+                    frame.place(variable).stages == 1
+                        ? "0"
+                        : fmt::format("unsigned({}) * {}", stage_of_turn(frame, variable, turn), operand_tile(frame, variable)->bytes)));
+}
+
 void write_wait(const Frame& frame, Lines& out, VariableId variable, const std::string& turn) {
     const int stages = frame.place(variable).stages;
     const std::string parity = stages == 1 ? fmt::format("{} & 1", turn) : fmt::format("{} / {} & 1", turn, stages);
-    const std::string stage = stage_of_turn(frame, variable, turn);
-    out(fmt::format("const unsigned {} = {};", stage_name(frame, variable),
-                    stages == 1 ? "0" : fmt::format("unsigned({}) * {}", stage, operand_tile(frame, variable)->bytes)));
-    out(fmt::format("wait_full(barriers + 8 * ({} + {}), {});", first_barrier(frame, variable), stage, parity));
+    out(fmt::format("wait_full(barriers + 8 * ({} + {}), {});", first_barrier(frame, variable),
+                    stage_of_turn(frame, variable, turn), parity));
 }
 
 }  // namespace napkin::writers

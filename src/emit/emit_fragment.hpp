@@ -19,6 +19,8 @@ void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variabl
 
 /// One thread asks for the copy of an operand's tile into the stage; `stage` is a text.
 void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, const std::string& stage);
+/// Where the operand's stage of this turn begins.
+void write_stage(const Frame& frame, Lines& out, VariableId variable, const std::string& turn);
 /// All wait until the stage is full for the turn of this number.
 void write_wait(const Frame& frame, Lines& out, VariableId variable, const std::string& turn);
 /// The text of an operand's stage in the turn of a loop, or of the groups.

@@ -218,7 +218,7 @@ private:
         out_("sync();");
         out_(fmt::format("Index {} = 0;", group_turn_));
         for (const ScheduledLoop& l : frame_.loops)
-            if (l.synchronizes) out_(fmt::format("Index {} = 0;", turn_of(l)));
+            if (!operands_in(l).empty()) out_(fmt::format("Index {} = 0;", turn_of(l)));
     }
     /// Counts the turns of a loop that loads operands, over all groups.
     [[nodiscard]] std::string turn_of(const ScheduledLoop& l) const { return frame_.axis(l.loop->axis).begin + "_turn_" + std::to_string(l.scope); }
@@ -285,14 +285,14 @@ private:
             return to_string(read(v, variable.gathers.empty() ? variable.dims : variable.gathers), expression_names(frame_));
         };
         if (const auto* load = std::get_if<Load>(s.statement); load && frame_.is_operand(load->variable)) {
-            out_(fmt::format("// {} {}", s.fills_alone ? "load" : "wait for", tile(load->variable)));
-            if (s.fills_alone) {
-                out_("sync();");
+            out_(fmt::format("// {} {}", s.scope == 0 ? "load" : "wait for", tile(load->variable)));
+            if (s.scope == 0) {
                 out_.open("if (threadIdx.x == 0)");
                 write_fill(frame_, out_, load->variable, s.scope, "0");
                 out_.close();
             }
-            write_wait(frame_, out_, load->variable, turn_);
+            write_stage(frame_, out_, load->variable, turn_);
+            if (s.waits) write_wait(frame_, out_, load->variable, turn_);
         } else if (load) {
             out_(fmt::format("// load {}", tile(load->variable)));
             write_load(frame_, out_, s);
@@ -406,7 +406,8 @@ private:
             bounds(node, names.begin + "_first_", begin, names.begin + "_last_", end);
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
-        if (node.synchronizes && !is_bounded) out_.open("");
+        const bool fills = !operands_in(node).empty();
+        if (fills && !is_bounded) out_.open("");
         const Ahead ahead = fill_ahead(node, begin, end, true);
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
@@ -415,7 +416,7 @@ private:
         nodes(node.body);
         end_turn(node, ahead);
         out_.close();
-        if (is_bounded || node.synchronizes) out_.close();
+        if (is_bounded || fills) out_.close();
     }
 
     /// Names of what a loop's copies ahead count, while its body is written.
@@ -426,11 +427,11 @@ private:
     /// Before a loop: the first turns' operands are asked for, one turn fewer than there are stages; without a loop those of the only turn.
     Ahead fill_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
         Ahead ahead;
-        if (!node.synchronizes) return ahead;
+        const std::vector<VariableId> operands = operands_in(node);
+        if (operands.empty()) return ahead;
         const std::string& axis = frame_.axis(node.loop->axis).begin;
         const std::string turn = turn_of(node);
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
-        const std::vector<VariableId> operands = operands_in(node);
         ahead.next = axis + "_next_", ahead.fill = "fill_" + axis + "_", ahead.outer_turn = std::exchange(turn_, turn);
         ahead.stages = frame_.place(operands.front()).stages;
         out_("// one thread asks for the tiles of a turn to come");
@@ -438,8 +439,9 @@ private:
         out_("if (threadIdx.x != 0) return;");
         for (const VariableId v : operands) write_fill(frame_, out_, v, node.scope, stage_of_turn(frame_, v, "turn"));
         out_.close(";");
-        out_("sync();");
+        if (node.synchronizes_before) out_("sync();");
         if (!is_loop) {
+            if (node.synchronizes) out_("sync();");
             out_(fmt::format("{}({}, {});", ahead.fill, begin, turn));
             return ahead;
         }
@@ -451,13 +453,13 @@ private:
     }
     /// As a turn begins all are done with the one before it, whose stage is filled anew.
     void fill_next(const ScheduledLoop& node, const Ahead& ahead, const std::string& end) {
-        if (!node.synchronizes) return;
-        out_("sync();");
+        if (node.synchronizes) out_("sync();");
+        if (ahead.fill.empty()) return;
         out_(fmt::format("if ({} < {}) {}({}, {} + {});", ahead.next, end, ahead.fill, ahead.next, turn_of(node), ahead.stages - 1));
         out_(fmt::format("{} += {};", ahead.next, frame_.span(node.loop->axis, node.scope).tile));
     }
     void end_turn(const ScheduledLoop& node, const Ahead& ahead) {
-        if (!node.synchronizes) return;
+        if (ahead.fill.empty()) return;
         out_(fmt::format("++{};", turn_of(node)));
         turn_ = ahead.outer_turn;
     }

@@ -19,6 +19,7 @@ void measure(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[at(id)];
     const Variable& variable = kernel.variable(id);
     const AxisId vector_axis = kernel.schedule.vector_axis;
+    const bool is_loaded_wide = !variable.gathers.empty() || is_cut(kernel, variable);
     layout.sizes.assign(variable.dims.size(), 1);
     layout.tile = 1;
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
@@ -31,10 +32,9 @@ void measure(ScheduledKernel& kernel, VariableId id) {
         for (const auto& [axis, c] : variable.dims[d].affine()->terms) {
             const Span& span = kernel.span(axis, layout.scope);
             const bool panel = kernel.is_panel(id) && axis == vector_axis;
-            layout.sizes[d] += std::abs(c) * ((panel   ? kernel.panel()
-                                               : c < 0 ? span.padded
-                                                       : kernel.reach(id, axis, span.tile)) -
-                                              1);
+            // What is loaded by its indices' values, or cut at the array's end, is loaded with all that any statement may reach.
+            const std::int64_t reach = c < 0 || is_loaded_wide ? span.padded : kernel.reach(id, axis, span.tile);
+            layout.sizes[d] += std::abs(c) * ((panel ? kernel.panel() : reach) - 1);
             tile += std::abs(c) * ((panel ? std::min(kernel.panel(), span.tile) : span.tile) - 1);
         }
         layout.tile *= tile;

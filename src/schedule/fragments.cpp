@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "support/ids.hpp"
@@ -42,6 +43,61 @@ bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
         return load && load->variable == id;
     });
 }
+
+/// Sees that what a statement computes is at most 1 in size, so that it may be rounded to a type of a narrow range: factors of a product
+/// are, and exponentials of a value less a maximum over all such values.
+class AtMostOne {
+public:
+    explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel) {}
+
+    [[nodiscard]] bool variable(VariableId id) const {
+        const Compute* compute = definition(id);
+        return compute && !compute->reduce && expression(compute->body);
+    }
+
+private:
+    /// The one statement that computes the variable; null: none or several do.
+    [[nodiscard]] const Compute* definition(VariableId id) const {
+        const Compute* found = nullptr;
+        for (const Step& step : kernel_.steps) {
+            const auto* compute = std::get_if<Compute>(step.statement);
+            if (!compute || compute->variable != id) continue;
+            if (found) return nullptr;
+            found = compute;
+        }
+        return found;
+    }
+
+    [[nodiscard]] bool expression(const Expr& e) const {
+        if (const auto* c = as<Constant>(e)) return std::abs(c->value) <= 1;
+        if (const auto* s = as<Select>(e)) return expression(s->a) && expression(s->b);
+        if (const auto* u = as<Unary>(e)) {
+            const auto* difference = u->op == UnaryOp::exp ? as<Binary>(u->a) : nullptr;
+            return difference && difference->op == BinaryOp::sub && dominates(difference->b, difference->a);
+        }
+        const auto* b = as<Binary>(e);
+        if (!b) return false;
+        if (b->op == BinaryOp::mul) return expression(b->a) && expression(b->b);
+        // 1 / size.
+        const auto* exponent = b->op == BinaryOp::pow ? as<Constant>(b->b) : nullptr;
+        return exponent && exponent->value <= 0 && as<AxisSize>(b->a);
+    }
+
+    /// `m` is a maximum of such values, or 0 where that is infinite.
+    [[nodiscard]] bool dominates(const Expr& m, const Expr& value) const {
+        if (const auto* s = as<Select>(m)) {
+            const auto* zero = as<Constant>(s->a);
+            return zero && zero->value == 0 && dominates(s->b, value);
+        }
+        const auto* r = as<Read>(m);
+        const Compute* compute = r ? definition(r->array) : nullptr;
+        if (!compute) return false;
+        if (!compute->reduce) return dominates(compute->body, value);
+        return *compute->reduce == ReduceOp::max && equal(compute->body, value);
+    }
+
+    const ScheduledKernel& kernel_;
+};
 
 class RoleChoice {
 public:
@@ -151,13 +207,18 @@ private:
             add(axis);
         }
         for (const Read* r : step.reads) {
-            if (operands_.contains(r->array)) return false;
+            if (operands_.contains(r->array) && !reads_operand(*r, step.scope)) return false;
             for (const Index& index : r->indices) {
                 if (!index.affine()) return false;
                 for (const AxisId axis : index.axes()) add(axis);
             }
         }
         return columns.size() <= 1;
+    }
+
+    /// Rows and columns are the tile's, whichever lie beside each other.
+    [[nodiscard]] bool reads_operand(const Read& r, int scope) const {
+        return r.indices == kernel_.variable(r.array).dims && has_axis(r, row_) && kernel_.layout(r.array).scope <= scope;
     }
 
     const ScheduledKernel& kernel_;
@@ -230,6 +291,9 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
         out.outer = static_cast<int>(d);
     }
     if (out.outer < 0) out.outer = 0;
+    // A copy begins at a multiple of 16 bytes in memory.
+    const Span& contiguous = kernel.span(variable.dims[at(out.inner)].single_axis(), scope);
+    if (contiguous.begins && contiguous.tile * value % stride_bytes != 0) return std::nullopt;
     out.width = operand_row_bytes / value;
     out.rows = columns_of(kernel, variable.dims[at(out.outer)].single_axis(), scope);
     out.panels = (kernel.span(variable.dims[at(out.inner)].single_axis(), scope).tile + out.width - 1) / out.width;
@@ -273,6 +337,9 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
     const auto is_along_k = [&](const Read& r) { return r.indices.back().is_axis(out.k); };
     const bool is_16_bit = bytes(out.type) == 2;
     if (!is_16_bit && (out.a_in_registers || !is_along_k(*out.a) || !is_along_k(*out.b))) return std::nullopt;
+
+    // bf16 has the range of what is computed, f16 has not.
+    if (out.a_in_registers && out.type == DType::f16 && !AtMostOne(kernel).variable(out.a->array)) return std::nullopt;
 
     const Span& span = kernel.span(out.k, step.scope);
     const std::int64_t columns = columns_of(kernel, out.n, step.scope);

@@ -53,7 +53,7 @@ struct OperandTile {
     [[nodiscard]] std::int64_t panel_bytes() const { return rows * operand_row_bytes; }
 };
 /// None where the tile cannot be copied so: more than two dimensions are wide, indices are no plain axes, rows in memory do not begin at
-/// multiples of 16 bytes, or there are more rows than one copy takes.
+/// multiples of 16 bytes, tiles neither, or there are more rows than one copy takes.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
 
 /// Barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables: one for each stage of each operand, which

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/fragments.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -13,7 +14,9 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         const Atom& atom = kernel.atom(step);
         ReductionTree& tree = trees[static_cast<std::size_t>(step.atom)];
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
-        if (atom.across) {
+        if (const auto product = atom.kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt) {
+            if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;
+        } else if (atom.across) {
             tree.lanes = kernel.lanes, tree.blocks = atom.vectors;
             tree.chain = ceil_div(terms(atom.vector_axis), kernel.block_size(atom, atom.vector_axis));
             for (const AxisId axis : atom.reduced) tree.chain = saturating_mul(tree.chain, terms(axis));

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "schedule/clocks.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
@@ -429,6 +430,8 @@ private:
         }
         if (k_.on_matrix_unit() && most_registers(k_) > k_.unit.registers)
             report("its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
+        if (k_.on_matrix_unit())
+            if (const std::string fault = operands_out_of_order(k_); !fault.empty()) report("{}", fault);
         if (k_.on_matrix_unit() && !k_.arena_in_core()) report("its operands take more than a block's shared memory");
     }
 

@@ -22,7 +22,7 @@ struct VectorUnit {
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
     std::int64_t share_bytes = 0;  ///< of it that one has where several share a core
-    std::vector<Instruction> matrix;  ///< instructions that multiply tiles
+    std::vector<Instruction> matrix = {};  ///< instructions that multiply tiles
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
 
@@ -46,7 +46,7 @@ struct Step {
     bool is_whole = false;             ///< it computes integers that real numbers may not hold: scalar code
     bool synchronizes = false;         ///< of a block of warps: all wait for each other before it
     bool synchronizes_inside = false;  ///< of a load: and once more between the zeros of its tile and what is copied over them
-    bool fills_alone = false;          ///< of a load of an operand outside of loops: all wait for each other before it
+    bool waits = false;                ///< of a load of an operand: all wait for its copy
     int position = -1;                 ///< in order of execution; a follower has that of its leader
 };
 
@@ -62,7 +62,8 @@ using Node = std::variant<int, Run, LoopRef>;  ///< int: one step
 struct ScheduledLoop {
     const TileLoop* loop = nullptr;
     int scope = 0;
-    bool synchronizes = false;  ///< of a loop that loads operands ahead: all warps wait for each other before a stage is filled anew
+    /// Of a loop that copies operands ahead: all warps wait for each other before its first copies, and before each turn's.
+    bool synchronizes_before = false, synchronizes = false;
     std::vector<Node> body;
 };
 

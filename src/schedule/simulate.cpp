@@ -293,6 +293,7 @@ struct Simulator::Moved {
     std::size_t step;  ///< in which the core waits for them
     bool is_store, is_non_temporal;
     double bytes, unique;
+    double together = 1;    ///< of its bytes, the part that blocks which run at the same time do not have in common
     bool is_ahead = false;  ///< it is copied while the core computes on earlier tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
 };
@@ -326,8 +327,21 @@ std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t tr
     return transfer;
 }
 
+/// Of the tiles that so many groups in a row load, the part that are different ones. Blocks of a GPU start together and go through their
+/// streams at one pace, so that what several of them load comes from memory once.
+double Simulator::different_tiles(const ScheduledKernel& k, VariableId id, double workers) const {
+    double below = 1, tiles = 1;
+    const auto groups = groups_of(*k.kernel, k.sizes);
+    for (auto g = groups.rbegin(); g != groups.rend(); ++g) {
+        const double n = ceil_of(static_cast<double>(k.extent(g->first)), static_cast<double>(k.span(g->first, 0).tile));
+        if (carries(k.variable(id), g->first)) tiles *= std::min(n, std::ceil(workers / below));
+        below *= n;
+    }
+    return std::min(1.0, tiles / std::min(workers, below));
+}
+
 std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter,
-                                                   double& values_moved) const {
+                                                   double workers, double& values_moved) const {
     std::vector<Moved> out;
     std::vector<ArrayId> counted;
     for (std::size_t i = 0; i < k.steps.size(); ++i) {
@@ -344,6 +358,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
+        if (load && k.in_blocks()) moved.together = different_tiles(k, id, workers);
         moved.is_ahead = load && k.is_operand(id) && k.place(id).stages > 1;
         if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
         counted.push_back(variable.array);
@@ -430,7 +445,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     if (machine_.levels.size() > core_level_ + 1) out.busy.push_back({pipe_names_.back(), seconds(sum.cache)});
 
     // ---- the levels above: a level that holds what all cores work on at once is filled once, a smaller one again and again
-    const std::vector<Moved> moved = transfers(k, counter, out.transfers);
+    const std::vector<Moved> moved = transfers(k, counter, workers, out.transfers);
     double bytes_moved = 0;
     for (const Moved& m : moved) bytes_moved += m.bytes;
     std::vector<double> waited(k.steps.size());  // seconds, by step
@@ -443,7 +458,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             const Level& level = machine_.levels[l];
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
-            const double time = (keeps ? m.unique : m.bytes) * seconds_a_byte(l, workers, m);
+            const double from_above = l < core_level_ ? std::max(m.unique, m.bytes * m.together) : m.bytes;
+            const double time = (keeps ? m.unique : from_above) * seconds_a_byte(l, workers, m);
             into[l] += time;
             if (keeps) later = level.latency_s.value;
             longest = beside({longest, time});

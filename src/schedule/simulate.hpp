@@ -72,7 +72,8 @@ private:
     [[nodiscard]] double cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
-    [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter,
+    [[nodiscard]] double different_tiles(const ScheduledKernel& k, VariableId id, double workers) const;
+    [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                double& values_moved) const;
     [[nodiscard]] double waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const;
     [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;

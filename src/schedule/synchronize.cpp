@@ -2,6 +2,7 @@
 // memory, what other warps have written or read since the last barrier.
 #include <algorithm>
 
+#include "schedule/clocks.hpp"
 #include "schedule/scheduled.hpp"
 #include "support/ids.hpp"
 
@@ -30,30 +31,47 @@ public:
             // Zeros first, then what lies inside of the array: by other threads.
             step.synchronizes_inside = load && is_cut(kernel_, kernel_.variable(load->variable));
         }
-        fill_operands();
+        order_operands();
         adds_ = true;
         while (!is_right()) continue;
         // A barrier that was found in a loop's second turn may have made one needless that was found before.
         adds_ = false;
         for (Step& step : kernel_.steps) {
-            if (!step.synchronizes) continue;
+            if (!step.synchronizes || is_operand_load(step)) continue;
             step.synchronizes = false;
             step.synchronizes = !is_right();
         }
+        if (kernel_.on_matrix_unit()) take_out_needless();
     }
 
 private:
-    /// Operands are not copied by warps but for them, and a barrier of its own says that a stage is full. Before it is filled anew all warps
-    /// are done with it: those of a stream wait for each other as a turn of its loop begins, those of a group as it is loaded.
-    void fill_operands() {
-        for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes = false;
+    /// Operands are copied by none of the warps: a barrier of its own says that a copy is done. All barriers and waits there may be; those
+    /// without which everything is in order still are taken out when the others are there.
+    void order_operands() {
+        for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         for (Step& step : kernel_.steps) {
-            const auto* load = std::get_if<Load>(step.statement);
-            if (!load || !kernel_.is_operand(load->variable)) continue;
-            const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
-                                           [&](const ScheduledLoop& l) { return l.scope == step.scope; });
-            (loop == kernel_.loops.end() ? step.fills_alone : loop->synchronizes) = true;
+            step.waits = is_operand_load(step);
+            if (!step.waits) continue;
+            if (step.scope == 0) step.synchronizes = true;
+            for (ScheduledLoop& loop : kernel_.loops)
+                if (loop.scope == step.scope) loop.synchronizes_before = loop.synchronizes = true;
         }
+    }
+    void take_out_needless() {
+        const auto try_without = [&](bool& flag) {
+            if (!flag) return;
+            flag = false;
+            flag = !operands_out_of_order(kernel_).empty() || !is_right();
+        };
+        for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes_before);
+        for (Step& step : kernel_.steps)
+            if (is_operand_load(step)) try_without(step.synchronizes);
+        for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes);
+        for (Step& step : kernel_.steps) try_without(step.waits);
+    }
+    [[nodiscard]] bool is_operand_load(const Step& step) const {
+        const auto* load = std::get_if<Load>(step.statement);
+        return load && kernel_.is_operand(load->variable);
     }
 
     /// Whether nothing meets what is open, from the first group to the next. A barrier is put before what does, where it may be.
@@ -89,7 +107,8 @@ private:
         // What is written where it goes is stored by the statement that computes it.
         if (const auto* store = std::get_if<Store>(step.statement); store && !kernel_.is_view(store->variable)) {
             in_arena(out, store->variable, false);
-            out.push_back({true, kernel_.variable(store->variable).array, 0, 0});
+            // A thread stores what it has in registers where no other one does.
+            if (!kernel_.is_in_registers(store->variable)) out.push_back({true, kernel_.variable(store->variable).array, 0, 0});
         }
         if (const auto* init = std::get_if<Init>(step.statement)) in_arena(out, init->variable, true);
         if (const auto* compute = std::get_if<Compute>(step.statement)) {
@@ -117,8 +136,15 @@ private:
             if (const auto* run = std::get_if<Run>(&node))
                 for (const int s : run->steps) visit(kernel_.steps[at(s)]);
             if (const auto* loop = std::get_if<LoopRef>(&node))
-                repeat(turns_of(kernel_, kernel_.loop(*loop)), [&] { walk(kernel_.loop(*loop).body); });
+                turn(kernel_.loop(*loop));
         }
+    }
+    void turn(const ScheduledLoop& loop) {
+        if (loop.synchronizes_before) open_.clear();
+        repeat(turns_of(kernel_, loop), [&] {
+            if (loop.synchronizes) open_.clear();
+            walk(loop.body);
+        });
     }
     /// What a turn leaves open meets the next one.
     template <class F>

@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <stdexcept>
 
 #include "check/verdict.hpp"
 #include "derive/parts.hpp"
 #include "diagram/evaluate.hpp"
+#include "machine/machine.hpp"
 #include "machine/processor.hpp"
 #include "numeric/group_order.hpp"
 #include "plan/complete.hpp"
 #include "run/gpu/kernel.hpp"
 #include "run/kernel.hpp"
 #include "run/tensor.hpp"
+#include "schedule/fragments.hpp"
 #include "schedule/reduction_trees.hpp"
 #include "schedule/rules.hpp"
 #include "support/random_diagram.hpp"
@@ -256,6 +259,43 @@ const Width& warps() {
     return it;
 }
 
+const Width& warps_with_matrix_unit() {
+    static const Width it{"warps with a matrix unit", 128, 191, {}, false, true, true};
+    return it;
+}
+
+namespace {
+
+/// The kernel on the matrix unit, along any of its grouped axes, if it can be there with tiles of any size.
+std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TileProgram>& tiles, std::size_t k, const Extents& extents,
+                                              const KernelSchedule& drawn, const VectorUnit& unit, std::uint64_t seed) {
+    constexpr std::int64_t step = 16, most_columns = 128;
+    const std::vector<AxisId>& axes = tiles->kernels[k].group_axes;
+    const auto extent = [&](AxisId axis) { return extents[static_cast<std::size_t>(axis)]; };
+    for (const AxisId axis : axes)
+        // Of every other axis one value, as of a batch, or several, as of columns.
+        for (std::size_t wide = 0; wide < std::size_t{1} << axes.size(); ++wide) {
+            KernelSchedule s = drawn;
+            s.tensor_axis = axis, s.vector_axis = -1;
+            s.warps = {seed % 2 == 0 ? 4 : 8, "", false};
+            for (std::size_t a = 0; a < axes.size(); ++a) {
+                const auto found = drawn.group.find(axes[a]);
+                const std::int64_t size = found == drawn.group.end() ? extent(axes[a]) : std::max(found->second.value, step);
+                s.group[axes[a]] = {std::min(extent(axes[a]), axes[a] == axis    ? fragment_rows * s.warps.value
+                                                              : wide >> a & 1 ? std::min(size, most_columns)
+                                                                              : 1),
+                                    "", false};
+            }
+            for (auto& [stream, choice] : s.stream)
+                choice.value = std::min({extent(stream), round_up(choice.value, step), most_columns});
+            ScheduledKernel out = complete(tiles, k, extents, s, unit);
+            if (out.on_matrix_unit() && verify(out).empty()) return out;
+        }
+    return std::nullopt;
+}
+
+}  // namespace
+
 Derived with_random_parts(const Derived& derived, const Extents& extents, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     Derived form = derived;
@@ -299,12 +339,20 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     const auto tiles = std::make_shared<const TileProgram>(std::move(whole));
     std::vector<TileSizes> sizes;
     for (std::size_t k = 0; k < chosen.size(); ++k) {
-        VectorUnit unit{.bytes = width.vector_bytes, .registers = width.vector_registers};
+        VectorUnit unit;
+        unit.bytes = width.vector_bytes, unit.registers = width.vector_registers;
         if (width.is_gpu) {
             unit.warp_threads = 32, unit.block_bytes = 48 << 10;  // what every GPU gives, so that some arenas lie in memory
-            chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
+            if (chosen[k].warps.value == 0) chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
         }
-        c.scheduled.kernels.push_back(varied(complete(tiles, k, extents, chosen[k], unit), seed));
+        std::optional<ScheduledKernel> multiplied;
+        if (width.has_matrix_unit) {
+            static const Machine hopper = load_machine("h200").value();
+            unit.matrix = hopper.instructions, unit.block_bytes = unit.share_bytes = 227 << 10;
+            multiplied = on_matrix_unit(tiles, k, extents, chosen[k], unit, seed);
+            c.num_on_matrix_unit += multiplied ? 1 : 0;
+        }
+        c.scheduled.kernels.push_back(multiplied ? *multiplied : varied(complete(tiles, k, extents, chosen[k], unit), seed));
         for (const bool dense : c.scheduled.kernels.back().dense) c.num_in_place += dense ? 1 : 0;
         for (const Place& place : c.scheduled.kernels.back().schedule.places)
             c.num_non_temporal += place.non_temporal ? 1 : 0;

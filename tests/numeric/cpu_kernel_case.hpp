@@ -32,6 +32,7 @@ struct Case {
     int num_in_place = 0;                          ///< results that are written where they go in memory
     int num_non_temporal = 0;                      ///< of these, past the caches
     int num_groups_ahead = 0, num_rows_ahead = 0;  ///< prefetches of tiles, and of blocks' rows
+    int num_on_matrix_unit = 0;                    ///< kernels that run products there
     int num_subloops = 0;                          ///< axes of kernels over which reductions are cut once more
 };
 
@@ -52,12 +53,15 @@ struct Width {
     std::vector<std::string> flags;  ///< of the compiler, to have them whatever the processor is
     bool runs_here;
     bool is_gpu = false;  ///< vectors are warps, and several of them run a group
+    bool has_matrix_unit = false;  ///< with the instructions of Hopper's: what may run there does
 };
 /// The processor's own, and all the others of its kind.
 const std::vector<Width>& widths();
 
 /// A GPU's warps, with as much shared memory as any has had since 2020.
 const Width& warps();
+/// The same, with all of an SM's shared memory and its matrix unit.
+const Width& warps_with_matrix_unit();
 
 /// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the diagram.
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name);

@@ -49,7 +49,7 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
         if (fetches_ahead) fetch_rows_ahead(scheduled);
         program.kernels.push_back(std::move(scheduled));
         k.warps = {4, "chosen by hand", true};
-        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k, {128, 96, 64, 32, 48 << 10}));
+        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k, {.bytes = 128, .registers = 96, .warp_threads = 32, .block_bytes = 48 << 10}));
     }
     const std::string text = cpu::emit(program).text;
     EXPECT_EQ(text, cpu::emit(program).text) << "the same program gives the same text";

@@ -1,0 +1,146 @@
+// Kernels on the matrix unit: compiled where NVRTC is found, and run against their definition where there is a GPU.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "check/probe.hpp"
+#include "numeric/cpu_kernel_case.hpp"
+#include "run/gpu/kernel.hpp"
+#include "schedule/clocks.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin {
+namespace {
+
+struct ProductSubject {
+    const char *name, *text;
+};
+
+/// Products in every order of their operands' dimensions, and what surrounds them in the layers that use them.
+const ProductSubject products_and_layers[] = {
+    {"nt", "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"},
+    {"nn", "f(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"},
+    {"tn", "f(A[k, m]: f16, B[k, n]: f16) -> C[m, n]\n    C[m, n] = sum(k) A[k, m] * B[k, n]\n"},
+    {"tt", "f(A[k, m]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[k, m] * B[n, k]\n"},
+    {"batched", "f(A[b, h, m, k]: bf16, B[b, h, k, n]: bf16) -> C[b, h, m, n]: bf16\n"
+                "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\n"},
+    {"fp8", "f(A[m, k]: e4m3, B[n, k]: e4m3) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"},
+    {"transposed result", "f(A[m, k]: bf16, B[n, k]: bf16) -> C[n, m]\n    C[n, m] = sum(k) A[m, k] * B[n, k]\n"},
+    {"epilogue", "f(A[m, k]: bf16, B[n, k]: bf16, b[n], R[m, n]: bf16) -> C[m, n]: bf16\n"
+                 "    H[m, n] = sum(k) A[m, k] * B[n, k]\n    C[m, n] = max(H[m, n] * 0.5 + b[n], 0) + R[m, n]\n"},
+    {"rows of a product", "f(A[m, k]: bf16, B[n, k]: bf16) -> L[m]\n    H[m, n] = sum(k) A[m, k] * B[n, k]\n"
+                          "    L[m] = logsumexp(n) H[m, n]\n"},
+    {"attention", "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]\n"
+                  "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+                  "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"},
+    {"attention in f16", "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16\n"
+                         "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"
+                         "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"causal", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]: bf16\n"
+               "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = where(x <= q, S[q, x] * k^-0.5, -inf)\n"
+               "    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"biased", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16, B[q, x]) -> O[q, d]\n"
+               "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5 + B[q, x]\n"
+               "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"no maximum", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]\n"
+                   "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = max(S[q, x], 0) * x\n"
+                   "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"values transposed", "f(Q[q, k]: bf16, K[k, x]: bf16, V[d, x]: bf16) -> O[q, d]\n"
+                          "    S[q, x] = sum(k) Q[q, k] * K[k, x]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"
+                          "    O[q, d] = sum(x) P[q, x] * V[d, x]\n"},
+    {"entropy beside", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d], E[q]\n"
+                       "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x]\n"
+                       "    O[q, d] = sum(x) P[q, x] * V[x, d]\n    L[q] = logsumexp(x) S[q, x]\n"
+                       "    A[q] = sum(x) P[q, x] * S[q, x]\n    E[q] = L[q] - A[q]\n"},
+};
+
+/// Sizes of every axis that a subject may have: whole tiles, remainders, fewer rows than a warp has, more chunks than stages.
+const std::map<std::string, std::int64_t> product_sizes[] = {
+    {{"b", 2}, {"h", 2}, {"m", 128}, {"n", 128}, {"k", 64}, {"q", 128}, {"x", 256}, {"d", 64}},
+    {{"b", 1}, {"h", 3}, {"m", 200}, {"n", 104}, {"k", 144}, {"q", 72}, {"x", 328}, {"d", 40}},
+    {{"b", 3}, {"h", 1}, {"m", 8}, {"n", 24}, {"k", 1040}, {"q", 8}, {"x", 16}, {"d", 128}},
+};
+
+Extents extents_with(const Diagram& diagram, const std::map<std::string, std::int64_t>& all) {
+    std::map<std::string, std::int64_t> own;
+    for (const Axis& a : diagram.axes)
+        if (!a.size && all.contains(a.name)) own[a.name] = all.at(a.name);
+    return bind_sizes(diagram, own).value();
+}
+
+/// All products_and_layers at all sizes, with tiles drawn from the seed.
+std::vector<cpu_case::Case> drawn_cases(std::uint64_t seed) {
+    std::vector<cpu_case::Case> cases;
+    for (const ProductSubject& subject : products_and_layers) {
+        const Diagram diagram = parsed(subject.text);
+        const auto form = derive(diagram);
+        if (!form) throw std::runtime_error(render(form.errors()));
+        for (const auto& sizes : product_sizes) {
+            ++seed;
+            const Extents extents = extents_with(diagram, sizes);
+            std::vector<KernelSchedule> schedules = cpu_case::random_schedules(*form, extents, seed);
+            for (KernelSchedule& s : schedules) s.subloop.clear();
+            cases.push_back(cpu_case::make_case(diagram, extents, seed, fmt::format("m{}_", seed), *form, schedules,
+                                                cpu_case::warps_with_matrix_unit()));
+        }
+    }
+    return cases;
+}
+
+std::uint64_t first_matrix_seed() {
+    const char* given = std::getenv("NAPKIN_SEED");
+    return given ? std::strtoull(given, nullptr, 10) : 1;
+}
+
+TEST(MatrixUnit, RunsWhatItIsFor) {
+    std::size_t there = 0;
+    const auto cases = drawn_cases(first_matrix_seed());
+    for (const cpu_case::Case& c : cases) there += c.num_on_matrix_unit > 0 ? 1 : 0;
+    EXPECT_GE(there, cases.size() * 9 / 10);
+}
+
+TEST(MatrixUnit, ComputesTheDefinition) {
+    if (!gpu::cuda_compiler()) GTEST_SKIP() << "NVRTC is not found";
+    const std::size_t rounds = gpu::device() ? 4 : 1;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        auto cases = drawn_cases(first_matrix_seed() + 1000 * round);
+        if (gpu::device()) {
+            if (round == 0)
+                for (cpu_case::Case& c : cases) c.probes.assign(std::begin(all_probes), std::end(all_probes)), c.nan_is_open = false;
+            const auto failures = cpu_case::failures_on_gpu(cases);
+            for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
+            continue;
+        }
+        const auto cubin = gpu::compile_cuda(cuda::complete(cpu_case::in_one_source(cases)), "sm_90a");
+        ASSERT_TRUE(cubin.ok()) << render(cubin.errors());
+        EXPECT_TRUE(cubin->remarks.empty()) << cubin->remarks.front();
+    }
+}
+
+/// Every barrier and every wait of the operands is needed: without it something is out of order, and the clocks see it.
+TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
+    int waits = 0;
+    for (std::uint64_t round = 0; round < 4; ++round)
+        for (const cpu_case::Case& c : drawn_cases(first_matrix_seed() + 1000 * round))
+            for (const ScheduledKernel& kernel : c.scheduled.kernels) {
+                if (!kernel.on_matrix_unit()) continue;
+                EXPECT_EQ(operands_out_of_order(kernel), "");
+                const auto without = [&](auto&& take_out) {
+                    ScheduledKernel changed = kernel;
+                    if (!take_out(changed)) return;
+                    ++waits;
+                    EXPECT_NE(operands_out_of_order(changed), "") << cpu_case::describe(c);
+                };
+                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+                    without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].waits, false); });
+                for (std::size_t l = 0; l < kernel.loops.size(); ++l)
+                    without([&](ScheduledKernel& k) { return std::exchange(k.loops[l].synchronizes_before, false); });
+            }
+    EXPECT_GE(waits, 200);
+}
+
+}  // namespace
+}  // namespace napkin
