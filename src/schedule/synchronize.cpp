@@ -43,8 +43,9 @@ public:
     }
 
 private:
-    /// Operands are not copied by warps but for them, and a barrier of its own says that a stage is full. Before it is filled anew all warps
-    /// are done with it: those of a stream wait for each other as a turn of its loop begins, those of a group as it is loaded.
+    /// Operands are not copied by warps but for them, and a barrier of its own says that a stage is full; without bulk copies every thread
+    /// waits for its own copies, and all for each other. Before a stage is filled anew all warps are done with it: those of a stream wait
+    /// for each other as a turn of its loop begins, those of a group as it is loaded.
     void fill_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes = false;
         for (Step& step : kernel_.steps) {
@@ -53,7 +54,26 @@ private:
             const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
                                            [&](const ScheduledLoop& l) { return l.scope == step.scope; });
             (loop == kernel_.loops.end() ? step.fills_alone : loop->synchronizes) = true;
+            step.copies_behind = kernel_.has_bulk_copies()
+                                     ? -1
+                                     : copies_behind(step, loop == kernel_.loops.end() ? nullptr : &*loop);
         }
+    }
+    /// A loop copies all of its operands in their order, so many turns ahead as there are stages but one. A thread's copies are done in the
+    /// order in which it asked for them: of loads that follow each other the last one waits for all.
+    [[nodiscard]] int copies_behind(const Step& step, const ScheduledLoop* loop) const {
+        if (!loop) return 0;
+        const auto is_beside = [&](const Step& other) {
+            const auto* load = std::get_if<Load>(other.statement);
+            return load && other.scope == step.scope && kernel_.is_operand(load->variable);
+        };
+        const auto here = kernel_.steps.begin() + (&step - kernel_.steps.data());
+        if (here + 1 != kernel_.steps.end() && is_beside(*(here + 1))) return -1;
+        const auto all = std::count_if(kernel_.steps.begin(), kernel_.steps.end(), is_beside),
+                   later = std::count_if(here + 1, kernel_.steps.end(), is_beside);
+        const int ahead = is_repeated(kernel_, *loop) ? kernel_.place(std::get<Load>(*step.statement).variable).stages - 1
+                                                      : 0;
+        return static_cast<int>(later + ahead * all);
     }
 
     /// Whether nothing meets what is open, from the first group to the next. A barrier is put before what does, where it may be.
@@ -139,6 +159,12 @@ private:
 Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
     return {loop.loop->support.empty() ? 1 : 0, (extent + tile - 1) / tile};
+}
+
+bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const AxisId axis = loop.loop->axis;
+    const bool in_part = !loop.loop->is_sub && kernel.kernel->parts.cut(axis);
+    return !loop.loop->support.empty() || kernel.span(axis, loop.scope).begins || in_part;
 }
 
 void synchronize(ScheduledKernel& kernel) {
