@@ -110,9 +110,9 @@ private:
                         "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
                         frame_.schedule.warps.value * frame_.unit.warp_threads, entry_, count(frame_.inputs.size()),
                         count(frame_.outputs.size()), count(strides),
-                        frame_.on_matrix_unit() ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
-                                                              operands_of(frame_).size())
-                                                : ""));
+                        frame_.on_matrix_unit() && frame_.has_bulk_copies()
+                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
+                            : ""));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");
         out_("const int64_t* const strides = arguments.strides;");
@@ -200,7 +200,7 @@ private:
                              : frame_.is_packed(id) ? fmt::format(", panels of {}", frame_.panel())
                              : frame_.is_operand(id) ? fmt::format(" {}, stages: {}", name(frame_.variable(id).memory_type),
                                                                    frame_.place(id).stages)
-                                                    : ""));
+                                                     : ""));
         }
     }
 
@@ -209,24 +209,29 @@ private:
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
             if (const auto id = static_cast<VariableId>(v); frame_.is_in_registers(id) && !frame_.layouts[v].lives.empty())
                 out_(fragment_declaration(frame_, id));
-        const std::int64_t count = num_barriers(frame_);
-        out_(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};", frame_.arena_bytes() - 8 * count));
-        out_.open("if (threadIdx.x == 0)");
-        out_(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i);", count));
-        out_("fence_barriers();");
-        out_.close();
-        out_("sync();");
+        if (const std::int64_t count = num_barriers(frame_); count > 0) {
+            out_(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};",
+                             frame_.arena_bytes() - 8 * count));
+            out_.open("if (threadIdx.x == 0)");
+            out_(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i);", count));
+            out_("fence_barriers();");
+            out_.close();
+            out_("sync();");
+        }
         out_(fmt::format("Index {} = 0;", group_turn_));
         for (const ScheduledLoop& l : frame_.loops)
             if (!operands_in(l).empty()) out_(fmt::format("Index {} = 0;", turn_of(l)));
     }
     /// Counts the turns of a loop that loads operands, over all groups.
-    [[nodiscard]] std::string turn_of(const ScheduledLoop& l) const { return frame_.axis(l.loop->axis).begin + "_turn_" + std::to_string(l.scope); }
+    [[nodiscard]] std::string turn_of(const ScheduledLoop& l) const {
+        return frame_.axis(l.loop->axis).begin + "_turn_" + std::to_string(l.scope);
+    }
     /// The operands that a loop loads.
     [[nodiscard]] std::vector<VariableId> operands_in(const ScheduledLoop& l) const {
         std::vector<VariableId> out;
         for (const Step& s : frame_.steps)
-            if (const auto* load = std::get_if<Load>(s.statement); load && s.scope == l.scope && frame_.is_operand(load->variable))
+            if (const auto* load = std::get_if<Load>(s.statement);
+                load && s.scope == l.scope && frame_.is_operand(load->variable))
                 out.push_back(load->variable);
         return out;
     }
@@ -287,23 +292,22 @@ private:
         if (const auto* load = std::get_if<Load>(s.statement); load && frame_.is_operand(load->variable)) {
             out_(fmt::format("// {} {}", s.scope == 0 ? "load" : "wait for", tile(load->variable)));
             if (s.scope == 0) {
-                out_.open("if (threadIdx.x == 0)");
+                if (frame_.has_bulk_copies()) out_.open("if (threadIdx.x == 0)");
                 write_fill(frame_, out_, load->variable, s.scope, "0");
-                out_.close();
+                if (frame_.has_bulk_copies()) out_.close();
             }
-            write_stage(frame_, out_, load->variable, turn_);
-            if (s.waits) write_wait(frame_, out_, load->variable, turn_);
+            write_wait(frame_, out_, s, turn_);
         } else if (load) {
             out_(fmt::format("// load {}", tile(load->variable)));
             write_load(frame_, out_, s);
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
             if (frame_.is_view(store->variable)) return;  // its statement wrote it where it goes
             out_(fmt::format("// store {}", tile(store->variable)));
-            frame_.is_in_registers(store->variable) ? write_store_of_fragments(frame_, out_, store->variable, s.scope) :
-            write_store(frame_, out_, store->variable, s.scope);
+            frame_.is_in_registers(store->variable) ? write_store_of_fragments(frame_, out_, store->variable, s.scope)
+                                                    : write_store(frame_, out_, store->variable, s.scope);
         } else if (const auto* init = std::get_if<Init>(s.statement)) {
-            frame_.is_in_registers(init->variable) ? write_init_of_fragments(frame_, out_, *init) :
-            write_init(frame_, out_, *init);
+            frame_.is_in_registers(init->variable) ? write_init_of_fragments(frame_, out_, *init)
+                                                   : write_init(frame_, out_, *init);
         } else {
             compute(s);
         }
@@ -381,9 +385,9 @@ private:
         const AxisNames& names = frame_.axis(l.axis);
         const StreamParts& parts = frame_.kernel->parts;
         const bool in_part = !l.is_sub && parts.cut(l.axis);
-        if (l.support.empty() && !span.begins && !in_part) {
+        if (!is_repeated(frame_, node)) {
             out_.open("");
-            const Ahead ahead = fill_ahead(node, "0", "1", false);
+            const Ahead ahead = fill_ahead(node, "0", "", false);
             nodes(node.body);
             end_turn(node, ahead);
             out_.close();
@@ -434,10 +438,14 @@ private:
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
         ahead.next = axis + "_next_", ahead.fill = "fill_" + axis + "_", ahead.outer_turn = std::exchange(turn_, turn);
         ahead.stages = frame_.place(operands.front()).stages;
-        out_("// one thread asks for the tiles of a turn to come");
-        out_.open(fmt::format("const auto {} = [&]([[maybe_unused]] Index {}, Index turn)", ahead.fill, axis));
-        out_("if (threadIdx.x != 0) return;");
-        for (const VariableId v : operands) write_fill(frame_, out_, v, node.scope, stage_of_turn(frame_, v, "turn"));
+        const bool by_one = frame_.has_bulk_copies();
+        out_(fmt::format("// {} for the tiles of a turn to come", by_one ? "one thread asks" : "all threads ask"));
+        out_.open(fmt::format("const auto {} = [&]([[maybe_unused]] Index {}, [[maybe_unused]] Index turn)", ahead.fill,
+                              axis));
+        if (by_one) out_("if (threadIdx.x != 0) return;");
+        for (const VariableId v : operands)
+            write_fill(frame_, out_, v, node.scope, stage_of_turn(frame_, v, "turn"),
+                       is_loop ? fmt::format("{} < {}", axis, end) : "");
         out_.close(";");
         if (node.synchronizes_before) out_("sync();");
         if (!is_loop) {
@@ -446,16 +454,19 @@ private:
             return ahead;
         }
         out_(fmt::format("Index {} = {};", ahead.next, begin));
+        // Threads count their own copies, and ask for none past the end.
+        const std::string more = by_one ? fmt::format(" && {} < {}", ahead.next, end) : "";
         if (ahead.stages > 1)
-            out_(fmt::format("for (Index t_ = 0; t_ < {0} && {1} < {2}; ++t_, {1} += {3}) {4}({1}, {5} + t_);", ahead.stages - 1,
-                             ahead.next, end, tile, ahead.fill, turn));
+            out_(fmt::format("for (Index t_ = 0; t_ < {0}{2}; ++t_, {1} += {3}) {4}({1}, {5} + t_);", ahead.stages - 1,
+                             ahead.next, more, tile, ahead.fill, turn));
         return ahead;
     }
     /// As a turn begins all are done with the one before it, whose stage is filled anew.
     void fill_next(const ScheduledLoop& node, const Ahead& ahead, const std::string& end) {
         if (node.synchronizes) out_("sync();");
         if (ahead.fill.empty()) return;
-        out_(fmt::format("if ({} < {}) {}({}, {} + {});", ahead.next, end, ahead.fill, ahead.next, turn_of(node), ahead.stages - 1));
+        const std::string more = frame_.has_bulk_copies() ? fmt::format("if ({} < {}) ", ahead.next, end) : "";
+        out_(fmt::format("{}{}({}, {} + {});", more, ahead.fill, ahead.next, turn_of(node), ahead.stages - 1));
         out_(fmt::format("{} += {};", ahead.next, frame_.span(node.loop->axis, node.scope).tile));
     }
     void end_turn(const ScheduledLoop& node, const Ahead& ahead) {

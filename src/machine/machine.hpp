@@ -62,6 +62,7 @@ struct Instruction {
     IntegerRange m, n;                ///< the sizes it takes
     std::map<DType, std::int64_t> k;  ///< by the operands' type
     Figure overhead_clocks;           ///< on top of its work, when waited for at once; 0 where it is not known
+    Figure sustained;                 ///< the share of what its unit sustains that it reaches; unknown: all
     std::string source;
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
@@ -78,6 +79,8 @@ struct ThreadLimits {
     Figure accumulators_a_core;  ///< of 32 bits: registers, where the others hold addresses and operands on their way, or a memory for them
     Figure block_bytes;     ///< of the core's memory that one block may use
     Figure reserved_bytes;  ///< of the core's memory, for every block, on top of what it asks for
+    /// Of a tensor of which one instruction copies a box into the core's memory, beside the threads; unknown: there is no such instruction.
+    Figure bulk_copy_dimensions;
     friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
 };
 

@@ -120,7 +120,8 @@ void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine
 
 void read_instructions(FigureReader& reader, const toml::table& root, Machine& machine) {
     for (const toml::table* table : reader.tables(root, "instruction", false)) {
-        reader.check_keys(*table, {"name", "unit", "threads", "m", "n", "k", "overhead", "source"}, "an instruction");
+        reader.check_keys(*table, {"name", "unit", "threads", "m", "n", "k", "overhead", "sustained", "source"},
+                          "an instruction");
         Instruction instruction;
         instruction.name = reader.text(*table, "name", "an instruction");
         const TableName where{"instruction '" + instruction.name + "'",
@@ -133,6 +134,7 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
         instruction.k = read_k(reader, *table, machine, instruction.unit, where.shown);
         instruction.overhead_clocks =
             reader.optional_figure(*table, "overhead", where, Dimension::number, Zero::possible).value_or(Figure{});
+        instruction.sustained = reader.optional_figure(*table, "sustained", where, Dimension::number).value_or(Figure{});
         instruction.source = reader.text(*table, "source", where.shown);
         machine.instructions.push_back(std::move(instruction));
     }

@@ -140,11 +140,14 @@ std::string instruction_toml(const Instruction& i) {
     std::string out = fmt::format(
         "\n[[instruction]]\nname = {}\nunit = {}\nthreads = {}\nm = {}\nn = {}\nk = {{ {} }}\n", quoted(i.name),
         quoted(i.unit), i.threads, range_text(i.m), range_text(i.n), join(k, ", "));
-    if (i.overhead_clocks.value != 0 || !i.overhead_clocks.source.empty())
-        out += i.overhead_clocks.source == i.source
-                   ? fmt::format("overhead = {}\n", value_text(i.overhead_clocks.value, Dimension::number))
-                   : fmt::format("overhead = {{ value = {}, source = {} }}\n",
-                                 value_text(i.overhead_clocks.value, Dimension::number), quoted(i.overhead_clocks.source));
+    const auto figure = [&](const char* key, const Figure& f) {
+        if (f.value == 0 && f.source.empty()) return;
+        const std::string value = value_text(f.value, Dimension::number);
+        out += f.source == i.source ? fmt::format("{} = {}\n", key, value)
+                                    : fmt::format("{} = {{ value = {}, source = {} }}\n", key, value, quoted(f.source));
+    };
+    figure("overhead", i.overhead_clocks);
+    figure("sustained", i.sustained);
     return out + fmt::format("source = {}\n", quoted(i.source));
 }
 

@@ -55,6 +55,7 @@ public:
             unit_.block_bytes = static_cast<std::int64_t>(model.machine().threads->block_bytes.value);
             unit_.share_bytes = static_cast<std::int64_t>(model.usable_bytes());
             unit_.matrix = model.machine().instructions;
+            unit_.bulk_dimensions = static_cast<int>(model.machine().threads->bulk_copy_dimensions.value);
         }
         budget_ = options.quick ? most_simulated / 4 : most_simulated;
         threads_ = hand.threads ? *hand.threads->value : model.machine().num_cores();

@@ -302,6 +302,7 @@ std::int64_t barrier_values(const ScheduledKernel& kernel) {
 
 std::int64_t num_barriers(const ScheduledKernel& kernel) {
     std::int64_t barriers = 0;
+    if (!kernel.has_bulk_copies()) return 0;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (kernel.is_operand(static_cast<VariableId>(v))) barriers += kernel.schedule.places[v].stages;
     return barriers;
@@ -327,7 +328,8 @@ void apply_places(ScheduledKernel& kernel) {
         std::vector<bool> found(arrays.size(), false);
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-                if (kernel.is_view(static_cast<VariableId>(v)) && kernel.kernel->variables[v].array == arrays[i])
+                if (const auto id = static_cast<VariableId>(v);
+                    (kernel.is_view(id) || kernel.is_operand(id)) && kernel.kernel->variables[v].array == arrays[i])
                     found[i] = true;
         return found;
     };

@@ -58,8 +58,10 @@ private:
     }
     void fill(VariableId id, std::int64_t turn) {
         Stage& s = stage(id, turn);
-        for (std::size_t w = 0; w < num_warps; ++w)
-            if (s.read[w] > warps_[0][w]) fail(fmt::format("{} is copied over while a warp may still read it", name(id)));
+        // One thread asks for a bulk copy, every warp for its own part of another one.
+        const std::size_t issuers = kernel_.has_bulk_copies() ? 1 : num_warps;
+        for (std::size_t w = 0; w < num_warps * issuers; ++w)
+            if (s.read[w % num_warps] > warps_[w / num_warps][w % num_warps]) fail(fmt::format("{} is copied over while a warp may still read it", name(id)));
         if (s.fills > s.seen[0]) fail(fmt::format("{} is copied over before the copy before it is waited for", name(id)));
         ++s.fills;
         s.issued = warps_[0], s.turn = turn, s.read = {};
@@ -68,6 +70,16 @@ private:
         Stage& s = stage(id, turn);
         if (s.turn != turn) return fail(fmt::format("{} is waited for and was not asked for", name(id)));
         for (std::size_t w = 0; w < num_warps; ++w) take_in(warps_[w], s.issued), s.seen[w] = s.fills;
+    }
+    /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to this one, and all meet.
+    void wait_for(const Step& s) {
+        if (kernel_.has_bulk_copies()) return wait(std::get<Load>(*s.statement).variable, turn_of(std::get<Load>(*s.statement).variable));
+        for (const Step& before : kernel_.steps) {
+            const auto* load = std::get_if<Load>(before.statement);
+            if (load && before.scope == s.scope && kernel_.is_operand(load->variable)) wait(load->variable, turn_of(load->variable));
+            if (&before == &s) break;
+        }
+        synchronize();
     }
     void read(VariableId id, std::int64_t turn) {
         Stage& s = stage(id, turn);
@@ -95,7 +107,7 @@ private:
         const auto* load = std::get_if<Load>(s.statement);
         if (load && kernel_.is_operand(load->variable)) {
             if (s.scope == 0) fill(load->variable, group_turn_);
-            if (s.waits) wait(load->variable, turn_of(load->variable));
+            if (s.waits) wait_for(s);
         }
         if (std::holds_alternative<Compute>(*s.statement))
             for (const Read* r : s.reads)

@@ -13,9 +13,7 @@ namespace {
 
 /// Rows that one bulk copy brings, at most (CUDA driver API, cuTensorMapEncodeTiled: boxDim).
 constexpr std::int64_t most_copied_rows = 256;
-/// Dimensions of a tensor map, at most and at least.
-constexpr std::size_t most_dimensions = 5;
-/// Strides of a tensor map are multiples of so many bytes.
+/// Rows in memory begin at multiples of so many bytes: strides of tensor maps, and what a thread copies at a time (PTX ISA: cp.async.cg).
 constexpr std::int64_t stride_bytes = 16;
 
 bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return kernel.span(axis, scope).tile > 1; }
@@ -98,6 +96,17 @@ private:
 
     const ScheduledKernel& kernel_;
 };
+/// Of the instructions that emit/emit_product.cpp writes. One that reads operands from shared memory sees what bulk copies bring; a warp's
+/// own one stands beside itself for more columns than it takes.
+bool takes_tiles(const ScheduledKernel& kernel, const Instruction& i, std::int64_t columns) {
+    const VectorUnit& unit = kernel.unit;
+    if (i.name == "mma")
+        return i.threads == unit.warp_threads && i.m.to == fragment_rows && i.n.to == fragment_columns &&
+               columns % i.n.to == 0;
+    if (i.name != "wgmma" || !kernel.has_bulk_copies()) return false;
+    return kernel.schedule.warps.value * unit.warp_threads % i.threads == 0 && columns >= i.n.from &&
+           columns <= i.n.to && columns % i.n.step == 0;
+}
 
 class RoleChoice {
 public:
@@ -123,7 +132,8 @@ private:
         const std::int64_t held = kernel_.schedule.warps.value * fragment_rows;
         const std::string& axis = kernel_.program->diagram.axis(row_).name;
         if (rows.tile > held || (rows.tile < held && rows.begins))
-            return fmt::format("{} warps have {} rows, and a group has {} of {}", kernel_.schedule.warps.value, held, rows.tile, axis);
+            return fmt::format("{} warps have {} rows, and a group has {} of {}", kernel_.schedule.warps.value, held,
+                               rows.tile, axis);
         find_loops();
         computed_.assign(kernel_.layouts.size(), false);
         for (const Step& step : kernel_.steps) {
@@ -142,7 +152,8 @@ private:
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
         for (const Step& step : kernel_.steps) {
             if (step.atom >= 0) {
-                const bool fits = out_.atoms[at(step.atom)] == AtomKind::matrix ? reads_fragments(step) : runs_on_fragments(step);
+                const bool fits = out_.atoms[at(step.atom)] == AtomKind::matrix ? reads_fragments(step)
+                                                                                : runs_on_fragments(step);
                 if (!fits)
                     return fmt::format("{} is neither a product nor a map or reduction of rows and one axis of columns",
                                        name(std::get<Compute>(*step.statement).variable));
@@ -196,7 +207,8 @@ private:
     /// A map, or a reduction along the columns; there is one axis of columns.
     [[nodiscard]] bool runs_on_fragments(const Step& step) const {
         const auto& compute = std::get<Compute>(*step.statement);
-        if (step.is_whole || kernel_.is_double || !has_fragments(compute.variable) || !reads_fragments(step)) return false;
+        if (step.is_whole || kernel_.is_double || !has_fragments(compute.variable) || !reads_fragments(step))
+            return false;
         std::set<AxisId> columns;
         const auto add = [&](AxisId axis) {
             if (axis >= 0 && axis != row_ && is_wide(axis, step.scope)) columns.insert(axis);
@@ -239,7 +251,8 @@ std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope) {
 
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id) {
     for (const Index& dim : kernel.variable(id).dims)
-        if (const AxisId a = dim.single_axis(); a != kernel.schedule.tensor_axis && a >= 0 && is_wide(kernel, a, kernel.layout(id).scope))
+        if (const AxisId a = dim.single_axis();
+            a != kernel.schedule.tensor_axis && a >= 0 && is_wide(kernel, a, kernel.layout(id).scope))
             return a;
     return -1;
 }
@@ -259,8 +272,8 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
             // What dies here gives its registers to what is made of it, value by value.
             const auto& lives = kernel.layouts[v].lives;
             if (std::any_of(lives.begin(), lives.end(), [&](const Life& l) {
-                    return l.has(step.position) && !(l.first == step.position && step.atom >= 0 &&
-                                                     kernel.atom(step).kind == AtomKind::fragment);
+                    return l.has(step.position) &&
+                           !(l.first == step.position && step.atom >= 0 && kernel.atom(step).kind == AtomKind::fragment);
                 }))
                 held += fragment_registers(kernel, id);
         }
@@ -277,7 +290,8 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     const int scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
     const std::size_t rank = variable.dims.size();
-    if (!variable.gathers.empty() || rank < 2 || rank > most_dimensions) return std::nullopt;
+    if (!variable.gathers.empty() || rank < 2) return std::nullopt;
+    if (kernel.has_bulk_copies() && rank > static_cast<std::size_t>(kernel.unit.bulk_dimensions)) return std::nullopt;
     OperandTile out;
     out.outer = -1, out.inner = static_cast<int>(rank) - 1;
     std::int64_t stride = value;
@@ -298,7 +312,12 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     out.rows = columns_of(kernel, variable.dims[at(out.outer)].single_axis(), scope);
     out.panels = (kernel.span(variable.dims[at(out.inner)].single_axis(), scope).tile + out.width - 1) / out.width;
     out.bytes = out.panels * out.panel_bytes();
-    if (out.rows > most_copied_rows) return std::nullopt;
+    if (kernel.has_bulk_copies()) {
+        if (out.rows > most_copied_rows) return std::nullopt;
+    } else if (const Span& along = kernel.span(variable.dims[at(out.inner)].single_axis(), scope);
+               along.begins && along.tile * value % stride_bytes != 0) {
+        return std::nullopt;
+    }
     return out;
 }
 
@@ -318,20 +337,24 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
     const Read *x = as<Read>(product->a), *y = as<Read>(product->b);
     if (out.k < 0 || !x || !y || x->array == y->array) return std::nullopt;
     out.a = has_axis(*x, m) ? x : y, out.b = has_axis(*x, m) ? y : x;
-    if (!has_axis(*out.a, m) || has_axis(*out.b, m) || !has_axis(*out.a, out.k) || !has_axis(*out.b, out.k)) return std::nullopt;
+    if (!has_axis(*out.a, m) || has_axis(*out.b, m) || !has_axis(*out.a, out.k) || !has_axis(*out.b, out.k))
+        return std::nullopt;
     out.n = other_axis(kernel, *out.b, out.k, step.scope);
     if (out.n < 0 || other_axis(kernel, *out.b, out.n, step.scope) != out.k) return std::nullopt;
     if (is_wide(kernel, m, step.scope) && other_axis(kernel, *out.a, out.k, step.scope) != m) return std::nullopt;
     for (const Index& dim : kernel.variable(compute->variable).dims)
-        if (const AxisId axis = dim.single_axis(); axis < 0 || (axis != m && axis != out.n && is_wide(kernel, axis, step.scope)))
+        if (const AxisId axis = dim.single_axis();
+            axis < 0 || (axis != m && axis != out.n && is_wide(kernel, axis, step.scope)))
             return std::nullopt;
-    if (!carries(kernel.variable(compute->variable), m) || !carries(kernel.variable(compute->variable), out.n)) return std::nullopt;
+    if (!carries(kernel.variable(compute->variable), m) || !carries(kernel.variable(compute->variable), out.n))
+        return std::nullopt;
 
     out.adds = compute->carry != nullptr;
     out.type = kernel.variable(out.b->array).memory_type;
     if (!is_loaded(kernel, out.b->array) || !operand_tile(kernel, out.b->array)) return std::nullopt;
     out.a_in_registers = !is_loaded(kernel, out.a->array);
-    if (!out.a_in_registers && (kernel.variable(out.a->array).memory_type != out.type || !operand_tile(kernel, out.a->array)))
+    if (!out.a_in_registers &&
+        (kernel.variable(out.a->array).memory_type != out.type || !operand_tile(kernel, out.a->array)))
         return std::nullopt;
     // Only rows of 16-bit values are read along either dimension, and fragments become operands as they are.
     const auto is_along_k = [&](const Read& r) { return r.indices.back().is_axis(out.k); };
@@ -345,15 +368,15 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
     const std::int64_t columns = columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
         const auto k = i.k.find(out.type);
-        if (k == i.k.end() || columns < i.n.from || columns > i.n.to || columns % i.n.step != 0) continue;
-        if (kernel.schedule.warps.value * kernel.unit.warp_threads % i.threads != 0) continue;
+        if (k == i.k.end() || !takes_tiles(kernel, i, columns)) continue;
+        if (out.instruction && i.threads <= out.instruction->threads) continue;
         // A part of the axis must not take in values of the next one; past the end of the array there are zeros.
         if (span.begins && span.tile % k->second != 0) continue;
         if (!is_16_bit && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
         out.instruction = &i;
-        return out;
     }
-    return std::nullopt;
+    if (!out.instruction) return std::nullopt;
+    return out;
 }
 
 }  // namespace napkin

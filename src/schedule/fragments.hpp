@@ -1,8 +1,8 @@
 #pragma once
 // Statements on a matrix unit: what its instruction multiplies, and how tiles lie for it.
 //
-// A block's warps share the rows of the tensor axis, 16 each; four warps with their 64 rows run one wgmma together. The instruction leaves
-// its result in fragments: thread t of a warp has, of every 8 columns, two neighbours (2·(t mod 4) and the next one) in each of the rows
+// A block's warps share the rows of the tensor axis, 16 each; four warps with their 64 rows run one wgmma together, or every warp runs one
+// mma for each 8 columns. Either instruction leaves its result in fragments: thread t of a warp has, of every 8 columns, two neighbours (2·(t mod 4) and the next one) in each of the rows
 // t/4 and t/4 + 8 (PTX ISA, wgmma.mma_async and mma.sync: accumulator D). All statements over [rows, columns] and [rows] follow that
 // layout, so that what one computes the next one finds in the registers of the same thread; a reduction along the columns ends with two
 // shuffles among the four threads that share a row. The fragments of a result, rounded to 16 bits, are the fragments of the first operand
@@ -28,16 +28,19 @@ struct MatrixProduct {
     DType type = DType::bf16;     ///< in which both are multiplied
     bool a_in_registers = false;  ///< a is computed: its fragments are rounded to the type
     bool adds = false;            ///< to what the target holds, corrected by the statement's carry
+    /// Every warp runs it by itself (mma), once for each group of its columns, with operands that it loads into registers. Else several warps
+    /// run it together (wgmma), for all columns at once, with operands in shared memory.
+    [[nodiscard]] bool by_warp(const VectorUnit& unit) const { return instruction->threads == unit.warp_threads; }
 };
 
 /// What the statement multiplies on the machine's matrix unit; none where it does not: the reduction is no such sum, operands are not of a
-/// type that an instruction takes, tiles are not of its sizes.
+/// type that an instruction takes, tiles are not of its sizes. Of several instructions, that of the most threads.
 std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step);
 
 /// Who does what in a kernel on the matrix unit.
 struct MatrixRoles {
-    std::string refusal;          ///< why it cannot run there; empty: it can
-    std::vector<AtomKind> atoms;  ///< by atom
+    std::string refusal;                         ///< why it cannot run there; empty: it can
+    std::vector<AtomKind> atoms;                 ///< by atom
     std::vector<std::optional<Holding>> places;  ///< by variable: registers or operand; none: as the schedule says
 };
 /// Pre: KernelSchedule::tensor_axis is set.
@@ -49,15 +52,16 @@ struct OperandTile {
     std::int64_t rows = 0;     ///< of the tile, up to a multiple of 16
     std::int64_t width = 0;    ///< values in 128 bytes
     std::int64_t panels = 0;
-    std::int64_t bytes = 0;    ///< of one stage
+    std::int64_t bytes = 0;  ///< of one stage
     [[nodiscard]] std::int64_t panel_bytes() const { return rows * operand_row_bytes; }
 };
 /// None where the tile cannot be copied so: more than two dimensions are wide, indices are no plain axes, rows in memory do not begin at
-/// multiples of 16 bytes, tiles neither, or there are more rows than one copy takes.
+/// multiples of 16 bytes, or tiles do not; by a bulk copy, more rows or dimensions than one takes; by threads, the tile's own rows begin
+/// elsewhere.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
 
 /// Barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables: one for each stage of each operand, which
-/// says that the stage is full.
+/// says that the stage is full. Without bulk copies there are none.
 std::int64_t num_barriers(const ScheduledKernel& kernel);
 
 /// The columns of a tile along the axis with those that fill the last 16, which both sides of a product need.

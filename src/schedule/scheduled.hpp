@@ -21,8 +21,10 @@ struct VectorUnit {
     int bytes = 64, registers = 32, line_bytes = 64;
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
-    std::int64_t share_bytes = 0;  ///< of it that one has where several share a core
+    std::int64_t share_bytes = 0;          ///< of it that one has where several share a core
     std::vector<Instruction> matrix = {};  ///< instructions that multiply tiles
+    /// Of a tensor of which one instruction copies a box into the core's memory; 0: there is none, and threads copy 16 bytes at a time.
+    int bulk_dimensions = 0;
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
 
@@ -47,7 +49,10 @@ struct Step {
     bool synchronizes = false;         ///< of a block of warps: all wait for each other before it
     bool synchronizes_inside = false;  ///< of a load: and once more between the zeros of its tile and what is copied over them
     bool waits = false;                ///< of a load of an operand: all wait for its copy
-    int position = -1;                 ///< in order of execution; a follower has that of its leader
+    /// Of a load of an operand that threads copy themselves: each waits until at most so many of its later copies are under way, then all
+    /// wait for each other; -1: a bulk copy says itself what it has filled, or the next step waits for both.
+    int copies_behind = -1;
+    int position = -1;  ///< in order of execution; a follower has that of its leader
 };
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.
@@ -106,7 +111,7 @@ struct ScheduledKernel {
     std::vector<Layout> layouts;  ///< by VariableId
     std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
     std::vector<ArrayId> inputs, outputs;
-    std::vector<bool> packed;        ///< inputs that must have row-major strides, because a view reads them
+    std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view or an operand's copy reads them
     std::vector<bool> dense;         ///< outputs that must have row-major strides, because a view writes them
     std::int64_t arena_values = 0;   ///< of the compute type
     std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
@@ -130,6 +135,8 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == Holding::registers; }
     [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == Holding::operand; }
     [[nodiscard]] bool on_matrix_unit() const { return schedule.tensor_axis >= 0; }
+    /// Operands come by bulk copies, of which one thread asks for each; else all threads copy them.
+    [[nodiscard]] bool has_bulk_copies() const { return unit.bulk_dimensions > 0; }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
         return !layout(id).lives.empty() && !is_in_registers(id) && (!is_view(id) || layout(id).may_overrun);
@@ -207,6 +214,8 @@ struct Turns {
     std::int64_t least = 1, most = 1;
 };
 Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+/// Its chunks run in a loop; else it has one, which always runs.
+bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Of a kernel in blocks, else nothing: which steps all warps wait for each other before, since they read or write what others wrote or
 /// read after the last time (Step::synchronizes). The one place that decides it. Pre: the places are applied.
 void synchronize(ScheduledKernel& kernel);

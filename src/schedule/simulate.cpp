@@ -113,8 +113,17 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
                      columns = static_cast<double>(columns_of(k, product->n, step.scope)),
                      depth = static_cast<double>(round_up(tile[at(product->k)], product->instruction->k.at(product->type)));
-        add(OpKind::fma, rows * columns * depth / per_clock(machine_, product->instruction->unit, product->type));
-        pipes.overhead += product->instruction->overhead_clocks.value;
+        const Instruction& instruction = *product->instruction;
+        const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
+        add(OpKind::fma, rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type)));
+        pipes.overhead += instruction.overhead_clocks.value;
+        // What a warp runs by itself it has in registers: its own rows of A, and all of B.
+        if (product->by_warp(k.unit)) {
+            const auto warps = static_cast<double>(k.schedule.warps.value),
+                       value = static_cast<double>(bytes(product->type));
+            const double loaded = (product->a_in_registers ? 0 : rows) * depth * value + warps * columns * depth * value;
+            pipes.load += loaded / (lanes * static_cast<double>(k.value_bytes())) * load_clocks_;
+        }
         if (product->a_in_registers)
             add(OpKind::simple, rows * depth / lanes * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
         return pipes;

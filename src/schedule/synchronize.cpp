@@ -45,16 +45,22 @@ public:
     }
 
 private:
-    /// Operands are copied by none of the warps: a barrier of its own says that a copy is done. All barriers and waits there may be; those
+    /// Bulk copies of operands are done by none of the warps: a barrier of its own says that a copy is done; without them every thread waits
+    /// for its own copies, and all for each other. All barriers and waits there may be; those
     /// without which everything is in order still are taken out when the others are there.
     void order_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         for (Step& step : kernel_.steps) {
             step.waits = is_operand_load(step);
+            step.copies_behind = -1;
             if (!step.waits) continue;
+            const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
+                                           [&](const ScheduledLoop& l) { return l.scope == step.scope; });
             if (step.scope == 0) step.synchronizes = true;
-            for (ScheduledLoop& loop : kernel_.loops)
-                if (loop.scope == step.scope) loop.synchronizes_before = loop.synchronizes = true;
+            if (loop != kernel_.loops.end()) loop->synchronizes_before = loop->synchronizes = true;
+            if (kernel_.has_bulk_copies()) continue;
+            step.copies_behind = copies_behind(step, loop == kernel_.loops.end() ? nullptr : &*loop);
+            step.waits = step.copies_behind >= 0;
         }
     }
     void take_out_needless() {
@@ -72,6 +78,22 @@ private:
     [[nodiscard]] bool is_operand_load(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);
         return load && kernel_.is_operand(load->variable);
+    }
+    /// A loop copies all of its operands in their order, so many turns ahead as there are stages but one. A thread's copies are done in the
+    /// order in which it asked for them: of loads that follow each other the last one waits for all.
+    [[nodiscard]] int copies_behind(const Step& step, const ScheduledLoop* loop) const {
+        if (!loop) return 0;
+        const auto is_beside = [&](const Step& other) {
+            const auto* load = std::get_if<Load>(other.statement);
+            return load && other.scope == step.scope && kernel_.is_operand(load->variable);
+        };
+        const auto here = kernel_.steps.begin() + (&step - kernel_.steps.data());
+        if (here + 1 != kernel_.steps.end() && is_beside(*(here + 1))) return -1;
+        const auto all = std::count_if(kernel_.steps.begin(), kernel_.steps.end(), is_beside),
+                   later = std::count_if(here + 1, kernel_.steps.end(), is_beside);
+        const int ahead = is_repeated(kernel_, *loop) ? kernel_.place(std::get<Load>(*step.statement).variable).stages - 1
+                                                      : 0;
+        return static_cast<int>(later + ahead * all);
     }
 
     /// Whether nothing meets what is open, from the first group to the next. A barrier is put before what does, where it may be.
@@ -165,6 +187,12 @@ private:
 Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
     return {loop.loop->support.empty() ? 1 : 0, (extent + tile - 1) / tile};
+}
+
+bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const AxisId axis = loop.loop->axis;
+    const bool in_part = !loop.loop->is_sub && kernel.kernel->parts.cut(axis);
+    return !loop.loop->support.empty() || kernel.span(axis, loop.scope).begins || in_part;
 }
 
 void synchronize(ScheduledKernel& kernel) {

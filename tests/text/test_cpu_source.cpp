@@ -6,10 +6,14 @@
 #include <fstream>
 #include <iterator>
 
+#include "diagram/sizes.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
+#include "machine/machine.hpp"
+#include "plan/blocks.hpp"
 #include "plan/complete.hpp"
 #include "support/ids.hpp"
+#include "support/parsed.hpp"
 #include "unit/tile_examples.hpp"
 
 namespace napkin {
@@ -79,6 +83,20 @@ TEST(CpuSource, ConvolutionReadsAHalo) {
 
 TEST(CpuSource, ScalarCodeAndSeveralKernels) {
     expect_source("two_kernels", tile_examples::two_kernels(), {{"i", 1}}, {}, "", 1, 1);
+}
+
+// Every warp multiplies by itself, and threads copy the operands.
+TEST(CudaSource, ProductOnAMatrixUnitWithoutBulkCopies) {
+    const Derived derived = derived_from(
+        "matmul(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"
+        "sizes m = 200, n = 120, k = 512\n");
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(
+        Source{"by_hand.schedule", "tensor m\nwarps 4\ngroup n = 80\nstream k = 64\n"});
+    const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(),
+                                    load_machine("a100-sxm-80gb").value(), {}, options);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    expect_text(cuda::emit(plan->program()).text, "cuda/warp_product.txt");
 }
 
 }  // namespace

@@ -124,6 +124,26 @@ TEST(Machine, GpusSayTheirArchitecture) {
     EXPECT_EQ(gpu_error("architecture = \"sm_90a\"", "architecture = 90").code, "bad-value");
 }
 
+TEST(Machine, GpusSayWhetherTheyHaveBulkCopies) {
+    for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"})
+        EXPECT_EQ(built_in(name).threads->bulk_copy_dimensions.value, 5) << name;
+    for (const char* name : {"a100-sxm-40gb", "a100-sxm-80gb", "rtx-4090", "mi300x"})
+        EXPECT_FALSE(built_in(name).threads->bulk_copy_dimensions.known()) << name;
+    const std::string key = "bulk_copy_dimensions = { value = 5";
+    EXPECT_EQ(gpu_error(key, "bulk_copy_dimension = { value = 5").code, "unknown-key");
+    EXPECT_NE(gpu_error(key, "bulk_copy_dimensions = { value = 0").code, "");
+    EXPECT_NE(gpu_error(key, "bulk_copy_dimensions = { value = 17").code, "");
+}
+
+// A product's instruction may be slower than the unit that runs it, as mma is beside wgmma.
+TEST(Machine, InstructionsSayWhatShareOfTheirUnitTheyReach) {
+    for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800"})
+        for (const Instruction& i : built_in(name).instructions)
+            EXPECT_EQ(i.sustained.known(), i.name == "mma") << name << i.name;
+    EXPECT_EQ(gpu_error("sustained = { value = 0.68", "sustained = { value = -1").code, "impossible-figure");
+    EXPECT_EQ(gpu_error("sustained = { value = 0.68", "sustaned = { value = 0.68").code, "unknown-key");
+}
+
 TEST(Machine, GenericCpu) {
     const auto machine = load_machine("generic-cpu");
     ASSERT_TRUE(machine.ok());

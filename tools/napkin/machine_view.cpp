@@ -158,11 +158,14 @@ private:
         for (const Instruction& i : m_.instructions) {
             std::vector<std::string> k;
             for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} {}", name(type), size));
-            rows.push_back({i.name, i.unit, fmt::format("{} thread{}", i.threads, i.threads == 1 ? "" : "s"),
-                            "m " + range_text(i.m), "n " + range_text(i.n), "k " + join(k, ", ") + mark(i.source),
-                            i.overhead_clocks.value > 0 ? fmt::format("{} clocks more when waited for{}",
-                                                                      i.overhead_clocks.value, mark(i.overhead_clocks.source))
-                                                        : ""});
+            rows.push_back(
+                {i.name, i.unit, fmt::format("{} thread{}", i.threads, i.threads == 1 ? "" : "s"),
+                 "m " + range_text(i.m), "n " + range_text(i.n), "k " + join(k, ", ") + mark(i.source),
+                 i.overhead_clocks.value > 0 ? fmt::format("{} clocks more when waited for{}", i.overhead_clocks.value,
+                                                           mark(i.overhead_clocks.source))
+                 : i.sustained.known()
+                     ? fmt::format("{:.3g}% of the unit's rate{}", 100 * i.sustained.value, mark(i.sustained.source))
+                     : ""});
         }
         return rows;
     }
@@ -191,7 +194,12 @@ private:
                 limit("a thread",
                       fmt::format("{} registers, handed to its warp in units of {}", t.registers_a_thread.value,
                                   t.register_unit.value),
-                      {t.registers_a_thread, t.register_unit})};
+                      {t.registers_a_thread, t.register_unit}),
+                limit("bulk copies",
+                      t.bulk_copy_dimensions.known()
+                          ? fmt::format("of boxes of up to {} dimensions", t.bulk_copy_dimensions.value)
+                          : "none",
+                      {t.bulk_copy_dimensions})};
     }
 
     const Machine& m_;
@@ -290,6 +298,9 @@ Json machine_json(const Machine& m) {
                                        {"overhead_clocks", i.overhead_clocks.value},
                                        {"source", i.source}});
         if (i.overhead_clocks.value > 0) out["instructions"].back()["overhead_source"] = i.overhead_clocks.source;
+        if (i.sustained.known())
+            out["instructions"].back()["sustained_share"] = i.sustained.value,
+            out["instructions"].back()["sustained_source"] = i.sustained.source;
     }
     if (m.threads) put_all(out["threads"] = Json::object(), thread_figures(), *m.threads);
     return out;

@@ -31,6 +31,7 @@ bool needs_wide_index(const ScheduledKernel& kernel) {
 
 std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
     std::vector<TensorMap> maps;
+    if (!kernel.has_bulk_copies()) return maps;
     for (const VariableId v : writers::operands_of(kernel)) {
         const OperandTile tile = *operand_tile(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};

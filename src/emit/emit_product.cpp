@@ -1,0 +1,173 @@
+// Products on the machine's matrix unit, by the instruction that several warps run together with operands in shared memory, or by the one
+// that every warp runs by itself with operands that it loads into registers.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/emit_fragment.hpp"
+#include "schedule/fragments.hpp"
+#include "support/ids.hpp"
+
+namespace napkin::writers {
+namespace {
+
+/// A product as it is written.
+struct Product : MatrixProduct {
+    Product(const Frame& frame, const Step& step)
+        : MatrixProduct(*matrix_product(frame, step)),
+          target(frame.name(std::get<Compute>(*step.statement).variable)),
+          columns(columns_of(frame, n, step.scope)),
+          deep(instruction->k.at(type)),
+          steps((frame.span(k, step.scope).tile + deep - 1) / deep),
+          a_along_k(a_in_registers || a->indices.back().is_axis(k)),
+          b_along_k(b->indices.back().is_axis(k)) {}
+
+    std::string target;
+    std::int64_t columns, deep, steps;  ///< along n; along k, of one instruction; instructions along k
+    bool a_along_k, b_along_k;          ///< what is contiguous in memory
+};
+
+/// The instruction as a function: acc += A·B, or acc = A·B where `adds` is 0.
+std::string instruction_name(const Product& p) {
+    return fmt::format("{}_m{}n{}k{}_{}_{}{}{}", p.instruction->name, p.instruction->m.to, p.columns, p.deep,
+                       name(p.type), p.a_in_registers ? "r" : "s", p.a_along_k ? "" : "t", p.b_along_k ? "" : "_t");
+}
+std::string instruction_text(const Product& p) {
+    const std::int64_t registers = p.columns / 2;
+    std::string list, bound;
+    for (std::int64_t i = 0; i < registers; ++i) {
+        list += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+        bound += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
+    }
+    const std::int64_t a = registers, b = a + (p.a_in_registers ? 4 : 1), adds = b + 1;
+    const std::string a_text = p.a_in_registers ? fmt::format("{{%{}, %{}, %{}, %{}}}", a, a + 1, a + 2, a + 3)
+                                                : fmt::format("%{}", a);
+    std::string flags = ", 1, 1";
+    if (bytes(p.type) == 2)
+        flags += (p.a_in_registers ? "" : p.a_along_k ? ", 0" : ", 1") + std::string(p.b_along_k ? ", 0" : ", 1");
+    const std::string type(name(p.type));
+    return fmt::format(
+        "NAPKIN_INLINE void {}(float (&d)[{}], {}, unsigned long long b, int adds) {{\n"
+        "    asm volatile(\"{{.reg .pred p; setp.ne.b32 p, %{}, 0; wgmma.mma_async.sync.aligned.m{}n{}k{}.f32.{}.{} "
+        "\"\n"
+        "                 \"{{{}}}, {}, %{}, p{};}}\"\n"
+        "                 : {}\n"
+        "                 : {}, \"l\"(b), \"r\"(adds));\n"
+        "}}\n",
+        instruction_name(p), registers, p.a_in_registers ? "const unsigned* a" : "unsigned long long a", adds,
+        p.instruction->m.to, p.columns, p.deep, type, type, list, a_text, b, flags, bound,
+        p.a_in_registers ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])" : "\"l\"(a)");
+}
+
+/// The descriptor of an operand for step k_ of the product (PTX ISA, wgmma matrix descriptor). Rows of 128 bytes along k: a step goes
+/// along the row, and from panel to panel. Along m or n: a step goes down by as many rows as the instruction is deep.
+std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool is_a) {
+    const OperandTile tile = *operand_tile(frame, r.array);
+    const bool along_k = is_a ? p.a_along_k : p.b_along_k;
+    const std::int64_t deep = p.deep * bytes(p.type), steps = operand_row_bytes / deep;
+    std::string address = fmt::format("{}_at", frame.name(r.array));
+    if (is_a) {
+        // Each group of warps that runs the instruction has its own rows.
+        const std::int64_t warps = p.instruction->threads / frame.unit.warp_threads;
+        const std::int64_t own = along_k ? p.instruction->m.to * operand_row_bytes : tile.panel_bytes();
+        if (frame.schedule.warps.value > warps) address += fmt::format(" + warp_of_thread() / {} * {}", warps, own);
+    }
+    if (!along_k)
+        address += fmt::format(" + k_ * {}", p.deep * operand_row_bytes);
+    else if (tile.panels == 1)
+        address += fmt::format(" + k_ * {}", deep);
+    else
+        address += fmt::format(" + k_ / {0} * {1} + k_ % {0} * {2}", steps, tile.panel_bytes(), deep);
+    return fmt::format("matrix_descriptor({}, {}, {})", address, along_k ? 16 : tile.panel_bytes(), operand_alignment);
+}
+
+/// The fragments of A in registers, rounded, two neighbours in each: those of step k_ at i_.
+std::string packed(const Frame& frame, const Product& p, int scope) {
+    const std::string from = frame.name(p.a->array);
+    // Past the tile's end the other operand has zeros, which infinities must not meet.
+    const bool padded = frame.span(p.k, scope).ragged || frame.span(p.k, scope).tile != columns_of(frame, p.k, scope);
+    const auto value = [&](int c) {
+        const std::string text = fmt::format("{}[8 * k_ + 2 * i_ + {}]", from, c);
+        return padded ? fmt::format("(fragment_column(2 * k_ + i_ / 2, {}) < {} ? {} : 0.0f)", c,
+                                    frame.count(p.k, scope), text)
+                      : text;
+    };
+    return fmt::format("pack_{}({}, {})", name(p.type), value(0), value(1));
+}
+
+void declare_address(const Frame& frame, Lines& out, const Read& r) {
+    out(fmt::format("const unsigned {0}_at = shared_address({0}) + {1};", frame.name(r.array), stage_name(frame, r.array)));
+}
+
+/// One asynchronous group of instructions, which is waited for at once.
+void write_together(const Frame& frame, Lines& out, const Product& p, int scope) {
+    std::string a;
+    if (p.a_in_registers) {
+        out(fmt::format("unsigned a_[{}];", 4 * p.steps));
+        out(fmt::format("EACH(k_, {}) EACH(i_, 4) a_[4 * k_ + i_] = {};", p.steps, packed(frame, p, scope)));
+        a = "&a_[4 * k_]";
+    } else {
+        declare_address(frame, out, *p.a);
+        a = descriptor(frame, p, *p.a, true);
+    }
+    declare_address(frame, out, *p.b);
+    out(fmt::format("pin({});", p.target));
+    if (p.a_in_registers) out("pin(a_);");
+    out("wgmma_fence();");
+    out(fmt::format("EACH(k_, {}) {}({}, {}, {}, {});", p.steps, instruction_name(p), p.target, a,
+                    descriptor(frame, p, *p.b, false), p.adds ? "1" : "k_ > 0"));
+    out("wgmma_commit();");
+    out("wgmma_wait<0>();");
+    out(fmt::format("pin({});", p.target));
+}
+
+/// The call that loads four matrices, from a row and a part of 16 bytes along k and those across it. A's two matrices below each other
+/// stand in neighbouring registers, B's two beside each other, as both lie when k is contiguous.
+std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across) {
+    const OperandTile tile = *operand_tile(frame, r.array);
+    const bool along_k = is_a ? p.a_along_k : p.b_along_k;
+    return fmt::format("load_matrices<{}, {}>({}, {}_at, {}, {}, {});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
+                       frame.name(r.array), tile.panel_bytes(),
+                       along_k ? "16 * " + across : fmt::format("{} * k_", p.deep), along_k ? "2 * k_" : "2 * " + across);
+}
+
+/// Every warp goes through k, and for each step through its columns, 16 of which it loads at once.
+void write_by_warp(const Frame& frame, Lines& out, const Product& p, int scope) {
+    if (!p.a_in_registers) {
+        declare_address(frame, out, *p.a);
+        // A warp whose rows all lie past the tile's end multiplies those of the last one.
+        const std::int64_t warps = columns_of(frame, p.m, scope) / fragment_rows;
+        out(warps < frame.schedule.warps.value ? fmt::format("const int warp_ = min(warp_of_thread(), {});", warps - 1)
+                                               : "const int warp_ = warp_of_thread();");
+    }
+    declare_address(frame, out, *p.b);
+    if (!p.adds) out(fmt::format("EACH(i_, {}) {}[i_] = 0.0f;", p.columns / 2, p.target));
+    out.open(fmt::format("EACH(k_, {})", p.steps));
+    out("unsigned a_[4];");
+    out(p.a_in_registers ? fmt::format("EACH(i_, 4) a_[i_] = {};", packed(frame, p, scope))
+                         : matrices(frame, p, *p.a, true, "warp_"));
+    out.open(fmt::format("EACH(j_, {})", p.columns / (2 * fragment_columns)));
+    out("unsigned b_[4];");
+    out(matrices(frame, p, *p.b, false, "j_"));
+    out(fmt::format("EACH(i_, 2) {}_m{}n{}k{}_{}(&{}[8 * j_ + 4 * i_], a_, &b_[2 * i_]);", p.instruction->name,
+                    p.instruction->m.to, p.instruction->n.to, p.deep, name(p.type), p.target));
+    out.close();
+    out.close();
+}
+
+}  // namespace
+
+void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions) {
+    const Product p(frame, step);
+    write_correction(frame, out, step, p.n);
+    out.open("");
+    if (p.by_warp(frame.unit)) {
+        write_by_warp(frame, out, p, step.scope);
+    } else {
+        functions.insert(instruction_text(p));
+        write_together(frame, out, p, step.scope);
+    }
+    out.close();
+}
+
+}  // namespace napkin::writers

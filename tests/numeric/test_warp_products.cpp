@@ -1,0 +1,303 @@
+// Products that every warp runs by itself, with operands that threads copy: emitted for a GPU without wgmma and without bulk copies, and run
+// thread by thread on the CPU against their definition; compiled where NVRTC is found.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "algebra/fragment.hpp"
+#include "algebra/shared_operand.hpp"
+#include "check/execution.hpp"
+#include "check/probe.hpp"
+#include "check/verdict.hpp"
+#include "diagram/array_sizes.hpp"
+#include "diagram/sizes.hpp"
+#include "machine/machine.hpp"
+#include "numeric/block_on_cpu.hpp"
+#include "plan/blocks.hpp"
+#include "run/gpu/compiler.hpp"
+#include "run/tensor.hpp"
+#include "schedule/fragments.hpp"
+#include "schedule/reduction_trees.hpp"
+#include "schedule/rules.hpp"
+#include "support/ids.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Planned {
+    Diagram diagram;
+    Extents extents;
+    Plan plan;
+    cuda::CudaSource source;
+};
+
+Planned planned(const std::string& text, const std::string& schedule, const Machine& machine) {
+    const Derived derived = derived_from(text);
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
+    Planned out{parsed(text), bind_sizes(derived.diagram, {}).value(), {}, {}};
+    auto plan = choose_blocks(derived, out.extents, machine, {}, options);
+    if (!plan) throw std::runtime_error(render(plan.errors()));
+    out.plan = std::move(*plan);
+    for (const KernelPlan& k : out.plan.kernels) EXPECT_THAT(verify(k.scheduled), IsEmpty());
+    out.source = cuda::emit(out.plan.program(), "k");
+    return out;
+}
+
+/// What is wrong with the values that the kernels make; "" where nothing is.
+std::string fault_of(const Planned& p, const JitModule& module, cpu_case::Timing timing) {
+    const SizedProgram program = p.plan.tiles();
+    const Diagram& diagram = program.diagram;
+    const Values given = probe_inputs(p.diagram, p.extents, Probe::normal, 1);
+    std::vector<Tensor> arrays;
+    for (std::size_t a = 0; a < diagram.arrays.size(); ++a) {
+        const auto id = static_cast<ArrayId>(a);
+        arrays.push_back(Tensor::make(diagram.array(id).type, array_sizes(diagram, id, program.extents)).value());
+        const auto known = p.diagram.find_array(diagram.array(id).name);
+        const bool is_input = std::find(diagram.inputs.begin(), diagram.inputs.end(), id) != diagram.inputs.end();
+        for (std::int64_t i = 0; i < arrays.back().count(); ++i)
+            arrays.back().set(i, is_input ? given[at(*known)][static_cast<std::size_t>(i)] : 777);
+    }
+    for (const cuda::KernelEntry& entry : p.source.entries) {
+        std::vector<std::uint64_t> arguments;
+        for (const auto* list : {&entry.inputs, &entry.outputs})
+            for (const ArrayId a : *list) arguments.push_back(reinterpret_cast<std::uint64_t>(arrays[at(a)].data()));
+        for (const auto* list : {&entry.inputs, &entry.outputs})
+            for (const ArrayId a : *list)
+                for (const std::int64_t stride : row_major_strides(arrays[at(a)].sizes()))
+                    arguments.push_back(static_cast<std::uint64_t>(stride));
+        if (!cpu_case::run_on_cpu(module, entry, arguments, timing)) return "threads wait for each other for ever";
+    }
+    std::vector<std::vector<ReductionTree>> trees;
+    for (const KernelPlan& k : p.plan.kernels) trees.push_back(reduction_trees(k.scheduled));
+    const BoundedValues reference = evaluate_bounded(p.diagram, p.extents, given,
+                                                     execution_of(p.diagram, p.extents, program, std::move(trees)));
+    for (const ArrayId output : diagram.outputs) {
+        const Tensor& made = arrays[at(output)];
+        const ArrayId id = *p.diagram.find_array(diagram.array(output).name);
+        const ArrayVerdict verdict = judge(p.diagram, id, p.extents, reference, made.to_column());
+        if (verdict.judgement == Judgement::bad) return describe(verdict);
+    }
+    return "";
+}
+
+void expect_right(const std::string& text, const std::string& schedule, const Machine& machine) {
+    const Planned p = planned(text, schedule, machine);
+    for (const KernelPlan& k : p.plan.kernels) ASSERT_TRUE(k.scheduled.on_matrix_unit()) << to_string(p.plan);
+    EXPECT_THAT(p.source.text, HasSubstr("load_matrices"));
+    const auto module = cpu_case::compiled_for_cpu(p.source);
+    for (const bool late : {false, true})
+        for (const bool backwards : {false, true})
+            EXPECT_EQ(fault_of(p, *module, {late, backwards}), "") << (late ? "late " : "early ") << backwards << "\n"
+                                                                   << p.source.text;
+    if (!gpu::cuda_compiler()) return;
+    const auto cubin = gpu::compile_cuda(cuda::complete(p.source), machine.architecture);
+    ASSERT_TRUE(cubin.ok()) << render(cubin.errors());
+    for (const gpu::AssemblerReport& report : cubin->kernels) {
+        EXPECT_EQ(report.spill_store_bytes, 0) << p.source.text;
+        EXPECT_EQ(report.stack_bytes, 0) << p.source.text;
+    }
+}
+
+Machine a100() { return load_machine("a100-sxm-80gb").value(); }
+
+std::string product(const std::string& a, const std::string& b, const std::string& type, const std::string& sizes) {
+    return fmt::format(
+        "product(A[{0}]: {2}, B[{1}]: {2}) -> C[m, n]: f32\n    C[m, n] = sum(k) A[{0}] * B[{1}]\nsizes {3}\n", a, b,
+        type, sizes);
+}
+
+// What a thread gets is what the layouts of the instruction's operands say, from where the layout of the tile in shared memory has it.
+TEST(WarpProducts, MatricesAreLoadedAsTheLayoutsSay) {
+    constexpr std::int64_t rows = 64, columns = 128, rows_left = 60, columns_left = 120, values = 8;
+    cuda::CudaSource source;
+    cuda::KernelEntry& probe = source.entries.emplace_back();
+    probe.name = "probe", probe.threads = 64;
+    source.text = R"(
+namespace napkin_gpu::probe_code {
+template <bool down, bool transposed> NAPKIN_INLINE unsigned short* load_all(unsigned short* to, unsigned tile) {
+    for (int row = 0; row < 64; row += 16)
+        for (int part = 0; part < 16; part += 2) {
+            unsigned x[4];
+            load_matrices<down, transposed>(x, tile, 64 * 128, row, part);
+            for (int i = 0; i < 8; ++i)
+                if (warp_of_thread() == 0) to[lane_of_thread() * 8 + i] = (unsigned short)(x[i / 2] >> i % 2 * 16);
+            to += 32 * 8;
+        }
+    return to;
+}
+extern "C" __global__ void __launch_bounds__(64) probe(const __grid_constant__ Arguments<1, 2, 1> arguments, char* scratch) {
+    extern __shared__ __align__(1024) char shared_memory[];
+    const unsigned tile = shared_address(shared_memory);
+    copy_operand<64, 2, 64>(tile, static_cast<const f16*>(arguments.inputs[0]), 128, 60, 120);
+    commit_copies();
+    wait_copies<0>();
+    sync();
+    unsigned short *loaded = static_cast<unsigned short*>(arguments.outputs[0]), *held = static_cast<unsigned short*>(arguments.outputs[1]);
+    for (int i = threadIdx.x; i < 64 * 128; i += 64) held[i] = reinterpret_cast<const unsigned short*>(shared_memory)[i];
+    loaded = load_all<true, false>(loaded, tile), loaded = load_all<false, true>(loaded, tile);
+    loaded = load_all<false, false>(loaded, tile), loaded = load_all<true, true>(loaded, tile);
+}
+}
+)";
+    std::vector<std::uint16_t> given(rows * columns), held(given.size()), loaded(4 * 4 * 8 * 32 * values);
+    for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<std::uint16_t>(i + 1);
+    const auto address = [](auto& of) { return reinterpret_cast<std::uint64_t>(of.data()); };
+    const auto module = cpu_case::compiled_for_cpu(source);
+    ASSERT_TRUE(cpu_case::run_on_cpu(*module, source.entries[0], {address(given), address(loaded), address(held), 0}, {}));
+
+    const auto expected = [&](std::int64_t row, std::int64_t column) {
+        return row < rows_left && column < columns_left ? row * columns + column + 1 : 0;
+    };
+    const layouts::Swizzled tile = layouts::shared_operand(rows, columns, 2, layouts::Major::k, operand_row_bytes).value();
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c)
+            ASSERT_EQ(held[static_cast<std::size_t>(tile({r, c}))], expected(r, c)) << r << " " << c;
+
+    const layouts::Fragment a = layouts::mma_operand_a(2, 16).value(),
+                            b = layouts::tiled(*layouts::mma_operand_b(2, 16), 16, 16).value();
+    std::size_t at_loaded = 0;
+    for (const auto& [fragment, transposed] : {std::pair{a, false}, {a, true}, {b, false}, {b, true}})
+        for (std::int64_t row = 0; row < rows; row += 16)
+            for (std::int64_t part = 0; part < 16; part += 2)
+                for (std::int64_t lane = 0; lane < 32; ++lane)
+                    for (std::int64_t v = 0; v < values; ++v) {
+                        const std::int64_t place = fragment.map({lane, v}), mn = place % 16, k = place / 16;
+                        ASSERT_EQ(loaded[at_loaded++],
+                                  transposed ? expected(row + k, 8 * part + mn) : expected(row + mn, 8 * part + k))
+                            << transposed << " " << row << " " << part << " " << lane << " " << v;
+                    }
+}
+
+TEST(WarpProducts, ReadOperandsAlongEitherDimension) {
+    for (const char* a : {"m, k", "k, m"})
+        for (const char* b : {"n, k", "k, n"}) {
+            const std::string type = std::string(a) == "m, k" ? "f16" : "bf16";
+            SCOPED_TRACE(fmt::format("{} {} {}", a, b, type));
+            expect_right(product(a, b, type, "m = 64, n = 80, k = 96"),
+                         "tensor m\nwarps 2\ngroup n = 80\nstream k = 32\n", a100());
+        }
+}
+
+TEST(WarpProducts, TakeRaggedTilesOfAnyNumberOfWarps) {
+    int number = 0;
+    for (const int warps : {1, 2, 3, 4, 8}) {
+        const char* const sizes[] = {"m = 200, n = 56, k = 40", "m = 24, n = 200, k = 72", "m = 136, n = 264, k = 16"};
+        const char* const these = sizes[number++ % 3];
+        SCOPED_TRACE(fmt::format("{} {}", warps, these));
+        const bool is_odd = warps % 2 == 1;
+        expect_right(product(is_odd ? "m, k" : "k, m", is_odd ? "k, n" : "n, k", "bf16", these),
+                     fmt::format("tensor m\nwarps {}\n", warps), a100());
+    }
+}
+
+TEST(WarpProducts, TakeEightBits) {
+    for (const char* type : {"e4m3", "e5m2"})
+        expect_right(product("m, k", "n, k", type, "m = 96, n = 80, k = 160"),
+                     "tensor m\nwarps 2\ngroup n = 48\nstream k = 64\n", load_machine("rtx-4090").value());
+}
+
+TEST(WarpProducts, GoIntoEachOther) {
+    const std::string attention = R"(
+attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: f32
+    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
+    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5
+    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
+sizes h = 2, q = 72, x = 104, k = 64, d = 48
+)";
+    expect_right(attention, "tensor q\nwarps 2\nstream x = 16\n", a100());
+    expect_right(attention, "tensor q\nwarps 4\nstream x = 32\n", a100());
+    expect_right(attention, "tensor q\nwarps 4\n", a100());
+}
+
+// ---- which instruction, and which copies
+
+const ScheduledKernel& only(const Planned& p) { return p.plan.kernels.at(0).scheduled; }
+std::string instruction_of(const Planned& p) {
+    for (const Step& step : only(p).steps)
+        if (const auto product = matrix_product(only(p), step)) return product->instruction->name;
+    return "none";
+}
+
+TEST(WarpProducts, AreForTilesThatSeveralWarpsDoNotTakeTogether) {
+    const std::string text = product("m, k", "n, k", "bf16", "m = 512, n = 512, k = 512");
+    const Machine h200 = load_machine("h200").value();
+    const auto of = [&](const Machine& machine, const std::string& schedule) {
+        return instruction_of(planned(text, "tensor m\n" + schedule, machine));
+    };
+    EXPECT_EQ(of(h200, "warps 4\n"), "wgmma");
+    EXPECT_EQ(of(h200, "warps 2\n"), "mma");
+    EXPECT_EQ(of(a100(), "warps 4\n"), "mma");
+    Machine without_copies = h200;
+    without_copies.threads->bulk_copy_dimensions = {};
+    EXPECT_EQ(of(without_copies, "warps 4\n"), "mma") << "wgmma does not see what threads copy";
+    Machine without_mma = a100();
+    std::erase_if(without_mma.instructions, [](const Instruction& i) { return i.name == "mma"; });
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", "tensor m\n"});
+    const Derived derived = derived_from(text);
+    const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), without_mma, {}, options);
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.errors().front().code, "no-tensor");
+}
+
+TEST(WarpProducts, AreFilledByBulkCopiesWhereThereAreSome) {
+    const std::string text = product("m, k", "n, k", "bf16", "m = 512, n = 512, k = 512");
+    const Machine h200 = load_machine("h200").value();
+    const Planned bulk = planned(text, "tensor m\nwarps 2\n", h200), own = planned(text, "tensor m\nwarps 2\n", a100());
+    EXPECT_EQ(bulk.source.entries[0].maps.size(), 2U);
+    EXPECT_THAT(bulk.source.text, HasSubstr("wait_full"));
+    EXPECT_GT(num_barriers(only(bulk)), 0);
+    EXPECT_TRUE(own.source.entries[0].maps.empty());
+    EXPECT_THAT(own.source.text, HasSubstr("wait_copies"));
+    EXPECT_EQ(num_barriers(only(own)), 0);
+    EXPECT_EQ(own.source.entries[0].packed, (std::vector<bool>{true, true}));
+    if (!gpu::cuda_compiler()) GTEST_SKIP() << "NVRTC is not found";
+    const auto cubin = gpu::compile_cuda(cuda::complete(bulk.source), "sm_90a");
+    ASSERT_TRUE(cubin.ok()) << render(cubin.errors());
+    EXPECT_EQ(cubin->kernels.at(0).spill_store_bytes, 0);
+}
+
+// A thread copies 16 bytes at a time: a tile that begins elsewhere has to come by a bulk copy.
+TEST(WarpProducts, TilesBeginWhereThreadsMayCopyFrom) {
+    const auto is_operand = [&](const std::string& columns, const Machine& machine) {
+        const std::string text = product("m, k", "k, n", "bf16", "m = 64, n = 80, k = 64");
+        const Derived derived = derived_from(text);
+        PlanOptions options;
+        options.file = std::make_shared<const Source>(
+            Source{"by_hand.schedule", "tensor m\nwarps 2\ngroup n = " + columns + "\n"});
+        return choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), machine, {}, options).ok();
+    };
+    EXPECT_TRUE(is_operand("40", a100()));
+    EXPECT_FALSE(is_operand("36", a100()));
+    EXPECT_TRUE(is_operand("36", load_machine("h200").value()));
+}
+
+// ---- waits
+
+TEST(WarpProducts, WaitForTheCopiesOfTheirTurnAndForNoLaterOnes) {
+    const auto waits = [](const Planned& p) {
+        std::map<std::string, int> out;
+        for (const Step& step : only(p).steps)
+            if (const auto* load = std::get_if<Load>(step.statement); load && only(p).is_operand(load->variable))
+                out[only(p).variable(load->variable).name] = step.copies_behind;
+        return out;
+    };
+    using Waits = std::map<std::string, int>;
+    const Planned p = planned(product("m, k", "n, k", "bf16", "m = 64, n = 64, k = 512"),
+                              "tensor m\nwarps 4\ngroup n = 64\nstream k = 64\n", a100());
+    EXPECT_THAT(to_string(p.plan), HasSubstr("place A        operand, inner k, stages 4"));
+    EXPECT_EQ(waits(p), (Waits{{"A", -1}, {"B", 2 * 3}})) << "B comes after A, and both have to be there";
+    const Planned once = planned(product("m, k", "n, k", "bf16", "m = 64, n = 64, k = 64"),
+                                 "tensor m\nwarps 4\nstream k = 64\n", a100());
+    EXPECT_EQ(waits(once), (Waits{{"A", -1}, {"B", 0}}));
+}
+
+}  // namespace
+}  // namespace napkin
