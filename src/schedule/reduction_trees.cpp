@@ -14,8 +14,9 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         ReductionTree& tree = trees[static_cast<std::size_t>(step.atom)];
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
         if (atom.across) {
-            tree.lanes = kernel.lanes, tree.blocks = atom.vectors;
-            tree.chain = ceil_div(terms(atom.vector_axis), kernel.block_size(atom, atom.vector_axis));
+            const std::int64_t warps = atom.shared ? kernel.schedule.warps.value : 1;
+            tree.lanes = kernel.lanes, tree.blocks = atom.vectors * warps;
+            tree.chain = ceil_div(terms(atom.vector_axis), kernel.block_size(atom, atom.vector_axis) * warps);
             for (const AxisId axis : atom.reduced) tree.chain = saturating_mul(tree.chain, terms(axis));
         } else if (atom.cut_axis >= 0) {
             tree.chain = atom.cut;
