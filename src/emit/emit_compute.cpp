@@ -68,12 +68,16 @@ public:
         if (atom_.vector_inner) add_loop(atom_.vector_axis);
         target_level_ = static_cast<int>(loops_.size());
         for (const AxisId a : atom_.reduced) add_loop(a);
-        if (atom_.across) add_loop(atom_.vector_axis);
+        if (atom_.across && atom_.shared)
+            loops_.push_back(atom_.vector_axis);
+        else if (atom_.across)
+            add_loop(atom_.vector_axis);
         for (std::size_t l = 0; l < loops_.size(); ++l)
             if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
     }
 
     void run() {
+        if (frame_.partials(step_) > 0) return run_shared();
         BodyWriter body(frame_, step_, loops_, target_level_, names_);
         body_ = &body;
         const int last = static_cast<int>(loops_.size());
@@ -119,6 +123,47 @@ private:
         return is_whole() && frame_.variable(compute_.variable).memory_type == DType::i32
                    ? fmt::format("wrap<32>({})", text)
                    : text;
+    }
+
+    /// Each warp takes vectors of every row in turn and leaves what it found in a copy of the target that is its own; then the warps take the
+    /// rows in turn and combine these.
+    void run_shared() {
+        const int last = static_cast<int>(loops_.size());
+        BodyWriter shares(frame_, step_, loops_, target_level_, names_);
+        body_ = &shares;
+        const ValueId root = shares.add_root(compute_.body, last, true);
+        shares.decide();
+        hoist(0);
+        for (int level = 1; level <= target_level_; ++level) open_loop(level);
+        declare("acc");
+        for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
+        prefetches();
+        shares.statement(out_, root, [&](const std::string& text) { return accumulate(text, shares.is_vector(root)); });
+        for (int level = target_level_ + 1; level <= last; ++level) out_.close();
+        out_(rows() + fmt::format("put(&{}, real({}));", partial("warp_of_thread() * " + partials_of_warp() + " + "),
+                                  over_lanes()));
+        for (int level = 1; level <= target_level_; ++level) out_.close();
+        if (step_.synchronizes_inside) out_("sync();");
+
+        BodyWriter totals(frame_, step_, {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
+        body_ = &totals;
+        const ValueId carry = compute_.carry ? totals.add_root(compute_.carry, target_level_, false) : -1;
+        totals.decide();
+        hoist(0);
+        share_points();
+        for (int level = 1; level <= target_level_; ++level) hoist(level);
+        const ReduceOp op = *compute_.reduce;
+        write_back(carry, fmt::format("{}(of_warps(&{}, {}, {}))", horizontal(op), partial(""), partials_of_warp(),
+                                      literal(identity(op), frame_.is_double)));
+        out_.close();
+    }
+    [[nodiscard]] std::string partials_of_warp() const {
+        return std::to_string(frame_.layout(compute_.variable).count);
+    }
+    /// Where a warp's own result for the target's point lies.
+    [[nodiscard]] std::string partial(const std::string& of_warp) const {
+        const Address address = frame_.address(compute_.variable, frame_.variable(compute_.variable).dims, scope_);
+        return fmt::format("{}[{}{}]", frame_.partials_name, of_warp, body_->position(compute_.variable, address, false));
     }
 
     // ---- the loops ---------------------------------------------------------------------------------------------------------------
@@ -220,8 +265,12 @@ private:
                                   whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
         } else {
             const std::int64_t by = frame_.block_size(atom_, axis);
-            out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
-                                  by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
+            if (atom_.shared && axis == atom_.vector_axis)
+                out_.open(fmt::format("for (Index {0} = warp_of_thread() * {2}; {0} < {1}; {0} += num_warps() * {2})",
+                                      name, frame_.count(axis, scope_), by));
+            else
+                out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
+                                      by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
         }
         hoist(level);
     }
@@ -331,17 +380,20 @@ private:
         return accumulated(op, "acc" + index(), value);
     }
 
+    /// The vectors of a row and their lanes as one number.
+    [[nodiscard]] std::string over_lanes() const {
+        const std::string row = atom_.rows > 1 ? "acc[i]" : "acc";
+        std::string total = atom_.vectors > 1 ? row + "[0]" : row;
+        for (int j = 1; j < atom_.vectors; ++j)
+            total = combined(*compute_.reduce, total, fmt::format("{}[{}]", row, j));
+        return fmt::format("{}({})", horizontal(*compute_.reduce), total);
+    }
+
     /// The carry joins at the end: what accumulates over many chunks is then added to once a chunk, which keeps rounding errors small.
-    void write_back(ValueId carry) {
+    void write_back(ValueId carry) { write_back(carry, atom_.across ? over_lanes() : result() + index()); }
+    void write_back(ValueId carry, const std::string& total) {
         const ReduceOp op = *compute_.reduce;
         const std::string block = result() + index();
-        std::string total = block;
-        if (atom_.across) {
-            const std::string row = atom_.rows > 1 ? "acc[i]" : "acc";
-            total = atom_.vectors > 1 ? row + "[0]" : row;
-            for (int j = 1; j < atom_.vectors; ++j) total = combined(op, total, fmt::format("{}[{}]", row, j));
-            total = fmt::format("{}({})", horizontal(op), total);
-        }
         const bool is_vector = atom_.vector_axis >= 0;
         if (carry < 0) {
             if (!follower_) out_(rows() + (atom_.across ? "" : vectors()) + store(total, is_vector));
@@ -446,11 +498,12 @@ std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& 
 
 void write_compute(const Frame& frame, Lines& out, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
-    if (const auto text = extremum_of_place(frame, compute, step.scope); text && frame.in_blocks()) {
+    if (const auto text = extremum_of_place(frame, compute, step.scope);
+        text && frame.in_blocks() && frame.partials(step) == 0) {
         out(fmt::format("if (warp_of_thread() == 0) put({}, {}({}));", frame.name(compute.variable),
                         frame.cell_type(compute.variable), *text));
         return;
-    } else if (text) {
+    } else if (text && !frame.in_blocks()) {
         out(fmt::format("{}[0] = {};", frame.name(compute.variable),
                         frame.is_whole(compute.variable) ? *text : fmt::format("real({})", *text)));
         return;

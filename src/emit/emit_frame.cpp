@@ -1,5 +1,6 @@
 #include "emit/emit_frame.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -41,6 +42,8 @@ void add_names(Frame& frame) {
     }
     for (const Prefetch& p : frame.schedule.prefetches)
         frame.ahead[p.variable] = frame.names.add(frame.name(p.variable) + "_ahead");
+    if (std::any_of(frame.steps.begin(), frame.steps.end(), [&](const Step& s) { return frame.partials(s) > 0; }))
+        frame.partials_name = frame.names.add("partials");
     for (const ArrayId a : frame.inputs) frame.memory[a] = frame.names.add(diagram.array(a).name + "_in");
     for (const ArrayId a : frame.outputs)
         if (!frame.memory.contains(a)) frame.memory[a] = frame.names.add(diagram.array(a).name + "_out");

@@ -34,6 +34,7 @@ struct Frame : ScheduledKernel {
     std::vector<std::string> variables;  ///< buffers' names, by VariableId
     std::vector<std::string> copies;  ///< of views, by VariableId: where tiles are copied to that may not be read in place
     std::map<VariableId, std::string> ahead;  ///< of views that are fetched ahead: where the tile of a group to come lies
+    std::string partials_name;                ///< of what warps that share a reduction leave behind
     std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
 
     [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[static_cast<std::size_t>(id)]; }

@@ -113,6 +113,7 @@ private:
                         frame_.on_matrix_unit() && frame_.has_bulk_copies()
                             ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
                             : ""));
+        out_(fmt::format("block_has({});", frame_.schedule.warps.value * frame_.unit.warp_threads));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");
         out_("const int64_t* const strides = arguments.strides;");
@@ -183,6 +184,9 @@ private:
 
     void variable_pointers() {
         out_("real* const base = static_cast<real*>(arena);");
+        if (!frame_.partials_name.empty())
+            out_(fmt::format("real* const {} = base + {};  // of {} warps", frame_.partials_name, frame_.partials_offset,
+                             frame_.schedule.warps.value));
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v) {
             const auto id = static_cast<VariableId>(v);
             const Layout& l = frame_.layouts[v];
@@ -298,6 +302,7 @@ private:
             }
             write_wait(frame_, out_, s, turn_);
         } else if (load) {
+            if (s.stays) return;
             out_(fmt::format("// load {}", tile(load->variable)));
             write_load(frame_, out_, s);
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
@@ -351,6 +356,7 @@ private:
             pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
                  frame_.name(v));
         }
+        if (frame_.partials(s) > 0) pass("real* ", frame_.partials_name);
         for (const auto& [id, ahead] : frame_.ahead)
             if (mentions_name(body.text(), ahead)) pass("const real* ", ahead);
         for (const AxisNames& a : frame_.axes) {

@@ -11,6 +11,10 @@ namespace {
 /// cut the summed axis into parts of 256 to 384.
 constexpr std::int64_t longest_chain = 512;
 
+/// Vectors less for a warp to go through that are worth it to wait for the others at the end. Estimated: a barrier and five more shuffles take
+/// as long as loading and adding up so many vectors.
+constexpr std::int64_t worth_meeting = 8;
+
 bool mentions(const Read& r, AxisId axis) {
     return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.depends_on(axis); });
 }
@@ -44,6 +48,7 @@ public:
             atom.vectors = fitting_block(vectors, std::max(kernel_.schedule.panel_vectors, least_chains(atom)));
         while (atom.vector_axis >= 0 && !takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
         choose_rows(atom);
+        share_among_warps(atom);
         for (const AxisId a : targets_)
             if (a != atom.row_axis && (atom.across || a != atom.vector_axis)) atom.points.push_back(a);
         for (const AxisId a : compute_.reduce_axes)
@@ -157,6 +162,22 @@ private:
         while (!takes_blocks(atom.row_axis, rows)) --rows;
         atom.rows = static_cast<int>(rows);
         if (atom.rows == 1) atom.row_axis = -1;
+    }
+
+    /// Warps that would have no register block of the target take a part of each one's vectors instead, where that spares them enough.
+    void share_among_warps(Atom& atom) const {
+        const Place& place = kernel_.place(compute_.variable);
+        if (!kernel_.in_blocks() || !atom.across || reads_.empty() || (place.by_hand && place.holding != Holding::buffer))
+            return;
+        std::int64_t blocks = 1;
+        for (const AxisId a : targets_) blocks *= a == atom.row_axis ? (tile(a) + atom.rows - 1) / atom.rows : tile(a);
+        const std::int64_t warps = kernel_.schedule.warps.value,
+                           vectors = (tile(atom.vector_axis) + kernel_.lanes - 1) / kernel_.lanes,
+                           of_warp = (vectors + warps - 1) / warps;
+        if (blocks >= warps || vectors - blocks * of_warp < worth_meeting) return;
+        atom.shared = true;
+        atom.vectors = fitting_block(of_warp, atom.vectors);
+        while (!takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
     }
 
     /// The outermost loop within which a chain would get too long is cut into even parts.

@@ -300,7 +300,12 @@ private:
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
             const Point ordinary = search(start()), low = search(best);
-            best = shrink(rate(low).seconds < rate(ordinary).seconds ? low : ordinary);
+            best = rate(low).seconds < rate(ordinary).seconds ? low : ordinary;
+            // A block that has a whole stream at a time loads once what chunks would load again in every pass over it.
+            if (options_.warps.value > 0)
+                if (const Point whole = with_whole_streams(); fits(whole))
+                    if (const Point found_whole = search(whole); rate(found_whole).seconds < rate(best).seconds) best = found_whole;
+            best = shrink(best);
         }
         found = {shape_, dimensions_, fits_, cut_recompute_, rated_, best};
         return std::nullopt;
@@ -350,6 +355,14 @@ private:
         return static_cast<double>(k.memory_bytes()) <= model_.usable_bytes() && most_registers(k) <= unit_.registers;
     }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
+
+    /// The smallest groups that have all of their streams at once.
+    [[nodiscard]] Point with_whole_streams() const {
+        Point point = smallest();
+        for (std::size_t i = 0; i < dimensions_.size(); ++i)
+            if (dimensions_[i].stream) point[i] = dimensions_[i].sizes.size() - 1;
+        return point;
+    }
 
     /// Tiles of ordinary size, or the largest below that fit.
     [[nodiscard]] Point start() const {

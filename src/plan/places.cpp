@@ -47,6 +47,8 @@ bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
 /// whose rows lie on many pages, and one whose last part lies past the array's end, where the buffer that
 /// stands in for it, with the memory's strides, would be much larger.
 bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
+    for (const Step& step : kernel.steps)
+        if (kernel.partials(step) > 0 && std::get<Compute>(*step.statement).variable == id) return false;
     // What a warp of a block reads another may read as well: then it is copied once for all of them, neighbours by neighbours.
     const std::int64_t often = kernel.in_blocks() ? 2 : 4;
     const AxisId axis = kernel.schedule.vector_axis;

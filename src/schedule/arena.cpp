@@ -80,6 +80,62 @@ void shape_operand(ScheduledKernel& kernel, VariableId id) {
     layout.tile = stages * (layout.tile * value + kernel.value_bytes() - 1) / kernel.value_bytes();
 }
 
+/// Marks the loads of tiles that are there since an earlier load: each of the variable brings in the same values, those of the group, and
+/// nothing else writes to its buffer or to its array.
+class StayingTiles {
+public:
+    explicit StayingTiles(ScheduledKernel& kernel) : kernel_(kernel), is_there_(kernel.layouts.size(), false) {
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+            may_stay_.push_back(is_fixed(static_cast<VariableId>(v)));
+        walk(kernel.body, true);
+    }
+
+private:
+    /// Every load of the variable is of the group's whole tile.
+    [[nodiscard]] bool is_fixed(VariableId id) const {
+        const Variable& variable = kernel_.variable(id);
+        if (kernel_.place(id).holding != Holding::buffer || !variable.gathers.empty()) return false;
+        for (const Step& step : kernel_.steps) {
+            const auto* load = std::get_if<Load>(step.statement);
+            const auto* store = std::get_if<Store>(step.statement);
+            const auto* init = std::get_if<Init>(step.statement);
+            const auto* compute = std::get_if<Compute>(step.statement);
+            if (store && kernel_.variable(store->variable).array == variable.array) return false;
+            if ((init && init->variable == id) || (compute && compute->variable == id)) return false;
+            if (load && load->variable == id && !is_of_group(variable, step.scope)) return false;
+        }
+        return true;
+    }
+    /// No loop around the scope cuts the tile: its indices take the same values there as in the group.
+    [[nodiscard]] bool is_of_group(const Variable& variable, int scope) const {
+        return std::all_of(variable.dims.begin(), variable.dims.end(), [&](const Index& dim) {
+            const std::vector<AxisId> axes = dim.axes();
+            return dim.affine() && std::all_of(axes.begin(), axes.end(), [&](AxisId axis) {
+                       const Span &here = kernel_.span(axis, scope), &group = kernel_.span(axis, 0);
+                       return here.tile == group.tile && here.begins == group.begins;
+                   });
+        });
+    }
+    void walk(const std::vector<Node>& nodes, bool always) {
+        for (const Node& node : nodes) {
+            if (const auto* loop = std::get_if<LoopRef>(&node)) {
+                const ScheduledLoop& l = kernel_.loop(*loop);
+                walk(l.body, always && turns_of(kernel_, l).least > 0);
+            }
+            const int* s = std::get_if<int>(&node);
+            if (!s) continue;
+            Step& step = kernel_.steps[at(*s)];
+            const auto* load = std::get_if<Load>(step.statement);
+            if (!load) continue;
+            step.stays = is_there_[at(load->variable)];
+            if (always && may_stay_[at(load->variable)]) is_there_[at(load->variable)] = true;
+        }
+    }
+
+    ScheduledKernel& kernel_;
+    std::vector<bool> may_stay_, is_there_;  ///< by VariableId
+};
+
 /// Numbers the steps in order of execution and stretches lifetimes over the loops and runs that repeat them.
 class Lifetimes {
 public:
@@ -87,7 +143,8 @@ public:
         walk(kernel.body);
         // Operands are copied in ahead of the loop that reads them.
         for (std::size_t v = 0; v < kernel_.layouts.size(); ++v)
-            if (kernel_.is_operand(static_cast<VariableId>(v))) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
+            if (kernel_.is_operand(static_cast<VariableId>(v)))
+                kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
         // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
@@ -107,12 +164,18 @@ private:
         define(v);
     }
 
+    /// A load that finds its tile there is a use of it.
+    void keep(VariableId v) {
+        read(v);
+        touch(v);
+    }
+
     void step(int index, bool follows) {
         if (follows) --position_;
         Step& step = kernel_.steps[at(index)];
         step.position = position_;
         const TileStatement& s = *step.statement;
-        if (const auto* load = std::get_if<Load>(&s)) begin(load->variable);
+        if (const auto* load = std::get_if<Load>(&s)) step.stays ? keep(load->variable) : begin(load->variable);
         if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
         if (const auto* init = std::get_if<Init>(&s)) begin(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
@@ -257,14 +320,15 @@ void place(ScheduledKernel& kernel, bool whole) {
 std::int64_t most_held(const ScheduledKernel& kernel, bool in_place) {
     std::int64_t most = 0;
     for (const Step& step : kernel.steps) {
-        std::int64_t held = 0;
+        std::int64_t held = kernel.partials(step);
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
             const Layout& l = kernel.layouts[v];
             const auto id = static_cast<VariableId>(v);
             const bool lives = std::any_of(l.lives.begin(), l.lives.end(), [&](const Life& life) {
                 return life.has(step.position) && !(l.over >= 0 && life.first == step.position);
             });
-            if (lives && (kernel.is_held(id) || (in_place && !kernel.is_in_registers(id)))) held += l.tile * kernel.cell_values(kernel.is_whole(id));
+            if (lives && (kernel.is_held(id) || (in_place && !kernel.is_in_registers(id))))
+                held += l.tile * kernel.cell_values(kernel.is_whole(id));
         }
         most = std::max(most, held);
     }
@@ -291,6 +355,15 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
         }
     }
     return room;
+}
+
+/// Behind the tiles: room for the statement whose warps leave the most behind.
+void place_partials(ScheduledKernel& kernel) {
+    std::int64_t most = 0;
+    for (const Step& step : kernel.steps) most = std::max(most, kernel.partials(step));
+    const std::int64_t unit = alignment_bytes / kernel.value_bytes();
+    if (most > 0) kernel.partials_offset = round_up(kernel.arena_values, unit);
+    if (most > 0) kernel.arena_values = kernel.partials_offset + round_up(most, unit);
 }
 
 /// Behind everything: a barrier of 8 bytes for each stage of each operand.
@@ -334,6 +407,7 @@ void apply_places(ScheduledKernel& kernel) {
         return found;
     };
     kernel.packed = with_views(kernel.inputs), kernel.dense = with_views(kernel.outputs);
+    const StayingTiles staying(kernel);
     const Lifetimes lifetimes(kernel);
     place(kernel, false);
     kernel.arena_values += round_up(overshoot(kernel), kernel.lanes);
@@ -342,6 +416,7 @@ void apply_places(ScheduledKernel& kernel) {
         place(kernel, true);
         kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);
     }
+    place_partials(kernel);
     kernel.arena_values += barrier_values(kernel);
     kernel.held_values = most_held(kernel, false);
     kernel.memory_values = most_held(kernel, true);

@@ -69,6 +69,7 @@ private:
                           : a.vector_axis < 0       ? "scalar"
                                                     : fmt::format("vectors {} {}", name(a.vector_axis), a.vectors);
         if (a.across) out += " across";
+        if (a.shared) out += " shared";
         if (a.vector_inner) out += " inner";
         if (a.row_axis >= 0) out += fmt::format(", rows {} {}", name(a.row_axis), a.rows);
         const auto list = [&](const char* word, const std::vector<AxisId>& axes) {

@@ -162,8 +162,8 @@ private:
             };
             if (c.word == "vectors") {
                 a.vector_axis = axis_of(c), a.vectors = small_of(c);
-                a.across = has("across"), a.vector_inner = has("inner");
-                check_rest(c, 1, {"across", "inner"});
+                a.across = has("across"), a.shared = has("shared"), a.vector_inner = has("inner");
+                check_rest(c, 1, {"across", "shared", "inner"});
             } else if (c.word == "rows") {
                 a.row_axis = axis_of(c), a.rows = small_of(c);
                 check_rest(c, 1, {});

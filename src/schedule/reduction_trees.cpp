@@ -17,8 +17,9 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         if (const auto product = atom.kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt) {
             if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;
         } else if (atom.across) {
-            tree.lanes = kernel.lanes, tree.blocks = atom.vectors;
-            tree.chain = ceil_div(terms(atom.vector_axis), kernel.block_size(atom, atom.vector_axis));
+            const std::int64_t warps = atom.shared ? kernel.schedule.warps.value : 1;
+            tree.lanes = kernel.lanes, tree.blocks = atom.vectors * warps;
+            tree.chain = ceil_div(terms(atom.vector_axis), kernel.block_size(atom, atom.vector_axis) * warps);
             for (const AxisId axis : atom.reduced) tree.chain = saturating_mul(tree.chain, terms(axis));
         } else if (atom.cut_axis >= 0) {
             tree.chain = atom.cut;

@@ -329,6 +329,11 @@ private:
         if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[static_cast<std::size_t>(inner)] != a.vector_axis))
             report("{} fills vectors along {}, along which its values do not lie beside each other", name,
                    axis_name(a.vector_axis));
+        if (a.shared && !k_.in_blocks()) report("{} is shared by warps, and a CPU's thread computes alone", name);
+        if (a.shared && !a.across) report("{} is shared by warps, and only what is reduced across lanes can be", name);
+        if (a.shared && k_.place(compute.variable).holding != Holding::buffer)
+            report("{} is shared by warps, which meet in a buffer, and it is held as {}", name,
+                   napkin::name(k_.place(compute.variable).holding));
         std::vector<AxisId> points = a.points, reduced = a.reduced;
         for (const AxisId axis : {a.vector_axis, a.row_axis})
             if (axis >= 0 && !k_.takes_blocks(axis, step.scope, k_.block_size(a, axis)))

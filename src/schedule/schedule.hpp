@@ -40,6 +40,7 @@ struct Atom {
     AtomKind kind = AtomKind::block;
     AxisId vector_axis = -1;  ///< whose neighbours share a vector; -1: scalar code
     bool across = false;      ///< the vector axis is reduced: lanes are partial results, combined at the end
+    bool shared = false;  ///< and so are the warps of a block: each takes vectors of every row, in turn
     int vectors = 1;          ///< of the block, beside each other along the vector axis
     AxisId row_axis = -1;     ///< of the target, along which the block has rows; -1: one row
     int rows = 1;

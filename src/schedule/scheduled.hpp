@@ -47,8 +47,11 @@ struct Step {
     int follower = -1;                 ///< the step that rides in this one's loops; -1: none
     bool is_whole = false;             ///< it computes integers that real numbers may not hold: scalar code
     bool synchronizes = false;         ///< of a block of warps: all wait for each other before it
-    bool synchronizes_inside = false;  ///< of a load: and once more between the zeros of its tile and what is copied over them
-    bool waits = false;                ///< of a load of an operand: all wait for its copy
+    /// And once more inside: between the zeros of a load's tile and what is copied over them, or between what the warps that share a
+    /// reduction each find and its result.
+    bool synchronizes_inside = false;
+    bool stays = false;  ///< of a load: its buffer has had the group's tile since an earlier one
+    bool waits = false;  ///< of a load of an operand: all wait for its copy
     /// Of a load of an operand that threads copy themselves: each waits until at most so many of its later copies are under way, then all
     /// wait for each other; -1: a bulk copy says itself what it has filled, or the next step waits for both.
     int copies_behind = -1;
@@ -114,6 +117,7 @@ struct ScheduledKernel {
     std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view or an operand's copy reads them
     std::vector<bool> dense;         ///< outputs that must have row-major strides, because a view writes them
     std::int64_t arena_values = 0;   ///< of the compute type
+    std::int64_t partials_offset = 0;  ///< where in the arena the warps that share a reduction leave what each of them found
     std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
     std::int64_t memory_values = 0;  ///< the same with tiles that are read or written in place
 
@@ -153,6 +157,11 @@ struct ScheduledKernel {
     [[nodiscard]] const Atom& atom(const Step& step) const {
         return schedule.atoms[static_cast<std::size_t>(step.atom)];
     }
+    /// Warps that share a reduction leave a copy of its target each: so many values in all.
+    [[nodiscard]] std::int64_t partials(const Step& step) const {
+        if (step.atom < 0 || atom(step).kind != AtomKind::block || !atom(step).shared) return 0;
+        return layout(std::get<Compute>(*step.statement).variable).count * schedule.warps.value;
+    }
     /// How far the statements that touch the variable reach along one of its axes, of `count` values.
     [[nodiscard]] std::int64_t reach(VariableId id, AxisId axis, std::int64_t count) const;
     [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[static_cast<std::size_t>(id)]; }
@@ -164,9 +173,10 @@ struct ScheduledKernel {
     [[nodiscard]] std::int64_t cell_values(bool is_integer) const { return is_integer && !is_double ? 2 : 1; }
     [[nodiscard]] std::int64_t value_bytes() const { return is_double ? 8 : 4; }
     [[nodiscard]] std::int64_t arena_bytes() const { return arena_values * value_bytes(); }
-    /// What the core's memory holds: the arena, and tiles that are read or written in place.
+    /// What the core's memory holds: the arena, and where it is a cache the tiles that are read or written in place. What a block of warps
+    /// reads or writes in place passes by its shared memory.
     [[nodiscard]] std::int64_t memory_bytes() const {
-        return arena_bytes() + (memory_values - held_values) * value_bytes();
+        return arena_bytes() + (in_blocks() ? 0 : memory_values - held_values) * value_bytes();
     }
     [[nodiscard]] std::int64_t num_groups() const;
     /// Values of the axis that one pass of its loop in the atom covers.

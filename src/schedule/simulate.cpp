@@ -195,11 +195,16 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         const double wait = std::max(0.0, machine_.fma_latency_clocks.value - accumulators * clocks_a_vector_[0]);
         if (!atom.follows) pipes.overhead += blocks * (machine_.loop_exit_clocks.value + block.steps * wait);
         if (atom.across) pipes.overhead += targets * machine_.horizontal_clocks.value;
+        // What warps that share it found is combined like lanes, once all of them are there.
+        if (atom.shared) pipes.overhead += targets * machine_.horizontal_clocks.value + machine_.call_clocks.value;
     }
     pipes.cache = cache_clocks(k, step, block);
     if (k.in_blocks()) {
         // Warps take register blocks in turn: in the last turn some have none.
-        const double blocks = std::max(1.0, targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors)));
+        // Those that share a reduction take the vectors of each block so.
+        const double blocks = atom.shared
+                                  ? block.panels
+                                  : std::max(1.0, targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors)));
         const auto warps = static_cast<double>(k.schedule.warps.value);
         const double idle = ceil_of(blocks, warps) * warps / blocks;
         for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store}) *pipe *= idle;
@@ -358,6 +363,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const auto* store = std::get_if<Store>(k.steps[i].statement);
         if (!load && !store) continue;
         const VariableId id = load ? load->variable : store->variable;
+        if (k.steps[i].stays) continue;
         const Variable& variable = k.variable(id);
         const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
@@ -427,7 +433,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                     sum.cache += times * pipes.cache, sum.overhead += times * pipes.overhead;
                     for (std::size_t o = 0; o < num_op_kinds; ++o) sum.by_kind[o] += times * pipes.by_kind[o];
                 });
-        } else if (load || store) {
+        } else if ((load && !step.stays) || store) {
             const VariableId id = load ? load->variable : store->variable;
             counter.for_each_tile(axes_of(k.variable(id).dims), transferred(id, load != nullptr).loop,
                                   [&](const std::vector<std::int64_t>& tile, std::int64_t count) {

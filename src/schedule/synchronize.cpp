@@ -20,6 +20,13 @@ struct Touched {
     }
 };
 
+template <class F>
+void visit_reads(const Expr& e, F f) {
+    visit(e, [&](const Expr& node) {
+        if (const Read* r = as<Read>(node)) f(*r);
+    });
+}
+
 class Synchronization {
 public:
     explicit Synchronization(ScheduledKernel& kernel) : kernel_(kernel) {}
@@ -30,6 +37,8 @@ public:
             step.synchronizes = false;
             // Zeros first, then what lies inside of the array: by other threads.
             step.synchronizes_inside = load && is_cut(kernel_, kernel_.variable(load->variable));
+            // All warps have left what they found before one of them makes the result of it.
+            step.synchronizes_inside |= kernel_.partials(step) > 0;
         }
         order_operands();
         adds_ = true;
@@ -114,9 +123,29 @@ private:
         if (kernel_.is_view(v)) out.push_back({false, kernel_.variable(v).array, 0, 0});
     }
 
-    [[nodiscard]] std::vector<Touched> touched(const Step& step) const {
+    void in_partials(std::vector<Touched>& out, const Step& step, bool writes) const {
+        out.push_back({writes, -1, kernel_.partials_offset, kernel_.partials_offset + kernel_.partials(step)});
+    }
+    /// Of a reduction that warps share: before the barrier inside, and after it.
+    [[nodiscard]] std::vector<Touched> touched_by_shares(const Step& step) const {
         std::vector<Touched> out;
-        if (const auto* load = std::get_if<Load>(step.statement)) {
+        in_partials(out, step, true);
+        visit_reads(std::get<Compute>(*step.statement).body, [&](const Read& r) { read(out, r.array); });
+        return out;
+    }
+    [[nodiscard]] std::vector<Touched> touched_by_result(const Step& step) const {
+        const auto& compute = std::get<Compute>(*step.statement);
+        std::vector<Touched> out;
+        in_partials(out, step, false);
+        in_arena(out, compute.variable, true);
+        if (compute.carry) visit_reads(compute.carry, [&](const Read& r) { read(out, r.array); });
+        return out;
+    }
+
+    [[nodiscard]] std::vector<Touched> touched(const Step& step) const {
+        if (kernel_.partials(step) > 0) return touched_by_shares(step);
+        std::vector<Touched> out;
+        if (const auto* load = std::get_if<Load>(step.statement); load && !step.stays) {
             const Variable& v = kernel_.variable(load->variable);
             in_arena(out, load->variable, true);
             out.push_back({false, v.array, 0, 0});
@@ -150,6 +179,7 @@ private:
         if (meets && !step.synchronizes) step.synchronizes = adds_, meets_ = true;
         if (step.synchronizes) open_.clear();
         open_.insert(open_.end(), now.begin(), now.end());
+        if (kernel_.partials(step) > 0) open_ = touched_by_result(step);
     }
 
     void walk(const std::vector<Node>& nodes) {

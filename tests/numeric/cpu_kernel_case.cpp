@@ -201,13 +201,20 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
 }
 
 /// Changes at random what the rules of the plan chose and any choice may be made of: whether a result is written where it goes, and past
-/// the caches; what is fetched ahead.
+/// the caches; what is fetched ahead; which reductions the warps of a block share.
 ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     KernelSchedule schedule = kernel.schedule;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (why_not_in_place(kernel, static_cast<VariableId>(v)).empty())
             schedule.places[v].holding = random() % 3 == 0 ? Holding::buffer : Holding::view;
+    for (const Step& step : kernel.steps) {
+        if (!kernel.in_blocks() || step.atom < 0 || !kernel.atom(step).across) continue;
+        const auto target = static_cast<std::size_t>(std::get<Compute>(*step.statement).variable);
+        const bool is_shared = random() % 2 == 0;
+        schedule.atoms[static_cast<std::size_t>(step.atom)].shared = is_shared;
+        if (is_shared) schedule.places[target].holding = Holding::buffer;
+    }
     const auto with = [&] {
         return scheduled(kernel.program, static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data()),
                          kernel.extents, schedule, kernel.unit);

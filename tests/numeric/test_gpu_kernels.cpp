@@ -77,6 +77,20 @@ struct Touches {
     std::set<std::int64_t> reads, writes;
 };
 
+/// Of a reduction that warps share: what each of them does, and what is done once all have.
+using Phases = std::vector<Touches>;
+constexpr std::int64_t partial_cells = std::int64_t{1} << 40;  ///< behind all that lies in the arena, where it must not lie
+
+/// Where the variable's tile lies.
+std::set<std::int64_t> cells_of(const ScheduledKernel& k, VariableId v) {
+    std::set<std::int64_t> cells;
+    const Layout& l = k.layout(v);
+    for (std::int64_t i = 0; k.is_held(v) && i < l.count * k.cell_values(k.is_whole(v)); ++i)
+        cells.insert(l.offset + i);
+    if (k.is_view(v)) cells.insert(-1 - k.variable(v).array);
+    return cells;
+}
+
 Touches touches_of(const ScheduledKernel& k, const Step& step) {
     Touches out;
     const auto arena = [&](std::set<std::int64_t>& cells, VariableId v) {
@@ -85,7 +99,7 @@ Touches touches_of(const ScheduledKernel& k, const Step& step) {
         for (std::int64_t i = 0; i < l.count * k.cell_values(k.is_whole(v)); ++i) cells.insert(l.offset + i);
     };
     const auto memory = [&](std::set<std::int64_t>& cells, VariableId v) { cells.insert(-1 - k.variable(v).array); };
-    if (const auto* load = std::get_if<Load>(step.statement)) {
+    if (const auto* load = std::get_if<Load>(step.statement); load && !step.stays) {
         arena(out.writes, load->variable), memory(out.reads, load->variable);
         for (const Index& index : k.variable(load->variable).gathers)
             for (const VariableId v : read_arrays(index.value())) arena(out.reads, v), memory(out.reads, v);
@@ -104,6 +118,27 @@ Touches touches_of(const ScheduledKernel& k, const Step& step) {
     return out;
 }
 
+Phases phases_of(const ScheduledKernel& k, const Step& step) {
+    const Touches whole = touches_of(k, step);
+    if (step.atom < 0 || !k.atom(step).shared) return {whole};
+    // What the body reads is read by every warp, what the carry reads by whoever makes the result.
+    const auto reads = [&](const Expr& e) {
+        std::set<std::int64_t> cells;
+        if (!e) return cells;
+        visit(e, [&](const Expr& node) {
+            const Read* r = as<Read>(node);
+            if (!r) return;
+            const std::set<std::int64_t> own = cells_of(k, r->array);
+            cells.insert(own.begin(), own.end());
+        });
+        return cells;
+    };
+    const auto& compute = std::get<Compute>(*step.statement);
+    Touches shares{reads(compute.body), {partial_cells}}, result{reads(compute.carry), whole.writes};
+    result.reads.insert(partial_cells);
+    return {shares, result};
+}
+
 /// The steps in the order of one group; loop i turns turns[i] times.
 void trace(const ScheduledKernel& k, const std::vector<Node>& nodes, const std::vector<std::int64_t>& turns,
            std::vector<int>& out) {
@@ -115,25 +150,34 @@ void trace(const ScheduledKernel& k, const std::vector<Node>& nodes, const std::
     }
 }
 
-bool races_with(const ScheduledKernel& k, const std::vector<Touches>& touches, const std::vector<std::int64_t>& turns) {
+bool races_with(const ScheduledKernel& k, const std::vector<Phases>& touches, const std::vector<std::int64_t>& turns) {
     const auto meet = [](const std::set<std::int64_t>& a, const std::set<std::int64_t>& b) {
         return std::any_of(a.begin(), a.end(), [&](std::int64_t cell) { return b.contains(cell); });
     };
     std::vector<int> steps;
     for (std::int64_t group = 0; group < std::min<std::int64_t>(2, k.num_groups()); ++group)
         trace(k, k.body, turns, steps);
-    for (std::size_t j = 0; j < steps.size(); ++j)
+    struct Moment {
+        const Touches* touches;
+        bool synchronizes;  ///< before it
+    };
+    std::vector<Moment> moments;
+    for (const int s : steps) {
+        const Phases& phases = touches[static_cast<std::size_t>(s)];
+        for (std::size_t p = 0; p < phases.size(); ++p)
+            moments.push_back({&phases[p], p == 0 ? k.step(s).synchronizes : k.step(s).synchronizes_inside});
+    }
+    for (std::size_t j = 0; j < moments.size(); ++j)
         for (std::size_t i = j; i-- > 0;) {
-            if (k.step(steps[i + 1]).synchronizes) break;
-            const Touches &a = touches[static_cast<std::size_t>(steps[i])],
-                          &b = touches[static_cast<std::size_t>(steps[j])];
+            if (moments[i + 1].synchronizes) break;
+            const Touches &a = *moments[i].touches, &b = *moments[j].touches;
             if (meet(a.writes, b.reads) || meet(a.reads, b.writes) || meet(a.writes, b.writes)) return true;
         }
     return false;
 }
 
 /// Whether two steps meet without a barrier between them, over two groups whose loops turn as often as they may, at most two times.
-bool races(const ScheduledKernel& k, const std::vector<Touches>& touches) {
+bool races(const ScheduledKernel& k, const std::vector<Phases>& touches) {
     std::vector<std::int64_t> turns;
     for (const ScheduledLoop& loop : k.loops) turns.push_back(turns_of(k, loop).least);
     while (true) {
@@ -149,14 +193,14 @@ bool races(const ScheduledKernel& k, const std::vector<Touches>& touches) {
 }
 
 TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
-    int barriers = 0, kernels = 0;
+    int barriers = 0, kernels = 0, shared = 0;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         const Diagram diagram = random_diagram(seed, {});
         const cpu_case::Case c = cpu_case::make_case(diagram, cpu_case::some_extents(diagram, seed), seed, "k", {},
                                                      cpu_case::warps());
         for (const ScheduledKernel& kernel : c.scheduled.kernels) {
-            std::vector<Touches> touches;
-            for (const Step& step : kernel.steps) touches.push_back(touches_of(kernel, step));
+            std::vector<Phases> touches;
+            for (const Step& step : kernel.steps) touches.push_back(phases_of(kernel, step));
             EXPECT_FALSE(races(kernel, touches)) << cpu_case::describe(c);
             ++kernels;
             ScheduledKernel less = kernel;
@@ -168,11 +212,30 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
                                                   << cpu_case::describe(c);
                 step.synchronizes = true;
             }
+            for (Step& step : less.steps) {
+                if (step.atom < 0 || !kernel.atom(step).shared) continue;
+                ++shared;
+                step.synchronizes_inside = false;
+                EXPECT_TRUE(races(less, touches)) << "its warps need not meet in seed " << seed << "\n"
+                                                  << cpu_case::describe(c);
+                step.synchronizes_inside = true;
+                // What warps leave behind has room of its own: every variable lies before it.
+                for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+                    const auto id = static_cast<VariableId>(v);
+                    if (!kernel.is_held(id)) continue;
+                    const std::int64_t count = kernel.layouts[v].count * kernel.cell_values(kernel.is_whole(id));
+                    EXPECT_LE(kernel.layouts[v].offset + count, kernel.partials_offset) << cpu_case::describe(c);
+                }
+                const VariableId target = std::get<Compute>(*step.statement).variable;
+                EXPECT_LE(kernel.partials_offset + kernel.layout(target).count * kernel.schedule.warps.value,
+                          kernel.arena_values);
+            }
             if (testing::Test::HasFailure()) return;
         }
     }
     EXPECT_GE(kernels, 200);
     EXPECT_GE(barriers, 500);
+    EXPECT_GE(shared, 40);
 }
 
 TEST(GpuExamples, AreNeverBadAtRaggedSizes) {

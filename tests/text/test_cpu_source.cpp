@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
@@ -14,6 +15,8 @@
 #include "plan/complete.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
+#include "syntax/parse.hpp"
+#include "tile/expand.hpp"
 #include "unit/tile_examples.hpp"
 
 namespace napkin {
@@ -49,11 +52,12 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
         k.vector_axis_reason = "chosen by hand";
         k.rows = {rows, "", true};
         k.panel_vectors = vectors;
-        ScheduledKernel scheduled = complete(tiles, i, example.extents, k, {64, 32});
+        ScheduledKernel scheduled = complete(tiles, i, example.extents, k, {64, 32, 64, 0, 0, 0, {}});
         if (fetches_ahead) fetch_rows_ahead(scheduled);
         program.kernels.push_back(std::move(scheduled));
         k.warps = {4, "chosen by hand", true};
-        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k, {.bytes = 128, .registers = 96, .warp_threads = 32, .block_bytes = 48 << 10}));
+        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k,
+                                             {.bytes = 128, .registers = 96, .warp_threads = 32, .block_bytes = 48 << 10}));
     }
     const std::string text = cpu::emit(program).text;
     EXPECT_EQ(text, cpu::emit(program).text) << "the same program gives the same text";
@@ -75,6 +79,25 @@ TEST(CpuSource, PanelsOfTheVectorAxisGoThroughAllStatements) {
 
 TEST(CpuSource, RowsOfTheNextBlockAreFetchedAhead) {
     expect_source("rows_ahead", tile_examples::matmul(64, 96, 48), {{"a", 32}, {"c", 48}}, {{"b", 48}}, "c", 8, 3, true);
+}
+
+TEST(CudaSource, WarpsShareTheRowsOfATileThatStaysAtTheCore) {
+    const auto diagram = parse_diagram(std::make_shared<const Source>(
+        Source{"rows.nk", "rows(X[r, c]) -> Y[r, c]\n    Y[r, c] = softmax(c) X[r, c]\nsizes r = 64, c = 1000\n"}));
+    ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+    const Derived derived = derive(*diagram).value();
+    const Extents extents = bind_sizes(derived.diagram).value();
+    const auto tiles = std::make_shared<const TileProgram>(
+        sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
+    KernelSchedule k;
+    k.kernel = tiles->kernels[0].name;
+    k.group[derived.diagram.find_axis("r").value()] = {2, "", true};
+    k.stream[derived.diagram.find_axis("c").value()] = {1000, "", true};
+    k.vector_axis = derived.diagram.find_axis("c").value();
+    k.vector_axis_reason = "chosen by hand";
+    k.warps = {4, "chosen by hand", true};
+    expect_text(cuda::emit({{complete(tiles, 0, extents, k, {128, 96, 64, 32, 48 << 10, 0, {}})}}).text,
+                "cuda/rows_shared.txt");
 }
 
 TEST(CpuSource, ConvolutionReadsAHalo) {
