@@ -407,7 +407,8 @@ void apply_places(ScheduledKernel& kernel) {
         return found;
     };
     kernel.packed = with_views(kernel.inputs), kernel.dense = with_views(kernel.outputs);
-    const StayingTiles staying(kernel);
+    // What a CPU's core loads again comes from its caches, and other tiles may have its place until then.
+    if (kernel.in_blocks()) StayingTiles{kernel};
     const Lifetimes lifetimes(kernel);
     place(kernel, false);
     kernel.arena_values += round_up(overshoot(kernel), kernel.lanes);
