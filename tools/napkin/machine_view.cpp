@@ -158,14 +158,13 @@ private:
         for (const Instruction& i : m_.instructions) {
             std::vector<std::string> k;
             for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} {}", name(type), size));
-            rows.push_back(
-                {i.name, i.unit, fmt::format("{} thread{}", i.threads, i.threads == 1 ? "" : "s"),
-                 "m " + range_text(i.m), "n " + range_text(i.n), "k " + join(k, ", ") + mark(i.source),
-                 i.overhead_clocks.value > 0 ? fmt::format("{} clocks more when waited for{}", i.overhead_clocks.value,
-                                                           mark(i.overhead_clocks.source))
-                 : i.sustained.known()
-                     ? fmt::format("{:.3g}% of the unit's rate{}", 100 * i.sustained.value, mark(i.sustained.source))
-                     : ""});
+            rows.push_back({i.name, i.unit, fmt::format("{} thread{}", i.threads, i.threads == 1 ? "" : "s"),
+                            "m " + range_text(i.m), "n " + range_text(i.n), "k " + join(k, ", ") + mark(i.source),
+                            i.overhead_clocks.value > 0 ? fmt::format("{} clocks more when waited for{}",
+                                                                      i.overhead_clocks.value, mark(i.overhead_clocks.source))
+                            : i.sustained.known()       ? fmt::format("{:.3g}% of what its unit sustains{}",
+                                                                      100 * i.sustained.value, mark(i.sustained.source))
+                                                        : ""});
         }
         return rows;
     }
