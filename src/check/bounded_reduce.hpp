@@ -17,7 +17,8 @@ namespace napkin {
 /// extremum that is NaN. Of sums, reach.hpp tells where it is.
 class BoundedReducer {
 public:
-    BoundedReducer(ReduceOp op, std::int64_t depth, double factor_unit, std::int64_t terms, bool whole, const Rounding& rounding);
+    BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole, const Rounding& rounding,
+                   double factor_unit = 0);
     void add(const BoundedRow& row, std::int64_t n);
     [[nodiscard]] Bounded result() const;
 

@@ -81,7 +81,7 @@ private:
         const std::int64_t terms = product(equation_.reduce_axes, extents_);
         for (std::int64_t i = begin; i < end; ++i) {
             if (equation_.reduce) {
-                BoundedReducer reducer(*equation_.reduce, depth_, factor_unit_, terms, program.whole(), rounding_);
+                BoundedReducer reducer(*equation_.reduce, depth_, terms, program.whole(), rounding_, factor_unit_);
                 do {
                     for_row([&](const BoundedRow& row, std::int64_t, std::int64_t n) { reducer.add(row, n); });
                 } while (next_point(inner_, extents_, point));

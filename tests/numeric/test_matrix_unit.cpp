@@ -33,6 +33,8 @@ const ProductSubject products_and_layers[] = {
                  "    H[m, n] = sum(k) A[m, k] * B[n, k]\n    C[m, n] = max(H[m, n] * 0.5 + b[n], 0) + R[m, n]\n"},
     {"rows of a product", "f(A[m, k]: bf16, B[n, k]: bf16) -> L[m]\n    H[m, n] = sum(k) A[m, k] * B[n, k]\n"
                           "    L[m] = logsumexp(n) H[m, n]\n"},
+    {"normed rows", "f(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+                    "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\n"},
     {"attention", "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]\n"
                   "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
                   "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"},

@@ -264,7 +264,7 @@ TEST(WarpProducts, AreFilledByBulkCopiesWhereThereAreSome) {
     EXPECT_EQ(cubin->kernels.at(0).spill_store_bytes, 0);
 }
 
-// A thread copies 16 bytes at a time: a tile that begins elsewhere has to come by a bulk copy.
+// Threads copy 16 bytes at a time, and a bulk copy begins at a multiple of as many.
 TEST(WarpProducts, TilesBeginWhereThreadsMayCopyFrom) {
     const auto is_operand = [&](const std::string& columns, const Machine& machine) {
         const std::string text = product("m, k", "k, n", "bf16", "m = 64, n = 80, k = 64");
@@ -276,7 +276,8 @@ TEST(WarpProducts, TilesBeginWhereThreadsMayCopyFrom) {
     };
     EXPECT_TRUE(is_operand("40", a100()));
     EXPECT_FALSE(is_operand("36", a100()));
-    EXPECT_TRUE(is_operand("36", load_machine("h200").value()));
+    EXPECT_TRUE(is_operand("40", load_machine("h200").value()));
+    EXPECT_FALSE(is_operand("36", load_machine("h200").value()));
 }
 
 // ---- waits

@@ -108,18 +108,40 @@ TEST(CpuSource, ScalarCodeAndSeveralKernels) {
     expect_source("two_kernels", tile_examples::two_kernels(), {{"i", 1}}, {}, "", 1, 1);
 }
 
+/// A program that needs a matrix unit, with sizes and warps by hand.
+void expect_on_matrix_unit(const std::string& text, const std::string& machine, const std::string& schedule, const std::string& file) {
+    const Derived derived = derived_from(text);
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
+    const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine(machine).value(), {}, options);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    EXPECT_TRUE(plan->kernels.front().scheduled.on_matrix_unit());
+    expect_text(cuda::emit(plan->program()).text, file);
+}
+
 // Every warp multiplies by itself, and threads copy the operands.
 TEST(CudaSource, ProductOnAMatrixUnitWithoutBulkCopies) {
-    const Derived derived = derived_from(
+    expect_on_matrix_unit(
         "matmul(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"
-        "sizes m = 200, n = 120, k = 512\n");
-    PlanOptions options;
-    options.file = std::make_shared<const Source>(
-        Source{"by_hand.schedule", "tensor m\nwarps 4\ngroup n = 80\nstream k = 64\n"});
-    const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(),
-                                    load_machine("a100-sxm-80gb").value(), {}, options);
-    ASSERT_TRUE(plan.ok()) << render(plan.errors());
-    expect_text(cuda::emit(plan->program()).text, "cuda/warp_product.txt");
+        "sizes m = 200, n = 120, k = 512\n",
+        "a100-sxm-80gb", "tensor m\nwarps 4\ngroup n = 80\nstream k = 64\n", "cuda/warp_product.txt");
+}
+
+// Operands by bulk copies, scores and weights in registers, which are an operand themselves.
+TEST(CudaSource, AttentionOnAMatrixUnit) {
+    expect_on_matrix_unit(
+        "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 4, q = 300, x = 1000, k = d = 64\n",
+        "h200", "tensor q\nwarps 8\nstream x = 96\n", "cuda/attention.txt");
+}
+
+// What is multiplied is read elementwise, too.
+TEST(CudaSource, ProductOfNormedRowsOnAMatrixUnit) {
+    expect_on_matrix_unit(
+        "normed(X[m, k]: f16, W[n, k]: f16) -> Y[m, n]: f16\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+        "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes m = 256, n = 192, k = 512\n",
+        "h200", "tensor m\nwarps 8\n", "cuda/normed_rows.txt");
 }
 
 }  // namespace

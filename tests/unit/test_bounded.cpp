@@ -182,6 +182,17 @@ TEST(Bounded, a_sum_holds_in_every_order) {
     }
 }
 
+TEST(Bounded, a_factor_that_was_rounded_is_in_the_bound_of_a_sum) {
+    const std::vector<double> terms = {0.3, -0.2, 0.7};
+    const double unit = epsilon(DType::bf16) / 2;
+    BoundedReducer plain(ReduceOp::sum, 3, 3, false, single), rounded(ReduceOp::sum, 3, 3, false, single, unit);
+    plain.add(row_of(terms), 3), rounded.add(row_of(terms), 3);
+    const double off = unit * (0.3 + 0.2 + 0.7);
+    EXPECT_FALSE(holds(plain.result(), 0.8 + off));
+    EXPECT_TRUE(holds(rounded.result(), 0.8 + off));
+    EXPECT_FALSE(holds(rounded.result(), 0.8 + 1.1 * off));
+}
+
 TEST(Bounded, sums_of_whole_numbers_are_exact_and_large_ones_may_overflow) {
     const std::vector<double> whole = {1, 2, -3, 5}, large = {3e38, 3e38, -3e38};
     BoundedReducer exact(ReduceOp::sum, 4, 4, true, single);
