@@ -51,9 +51,9 @@ public:
     [[nodiscard]] bool rows_are_padded() const {
         return is_padded(frame_.schedule.tensor_axis, fragment_rows * frame_.schedule.warps.value);
     }
-    /// "x < nx", of the columns.
-    [[nodiscard]] std::string is_inside(AxisId axis) const {
-        return fmt::format("{} < {}", frame_.axis(axis).local, frame_.count(axis, scope_));
+    /// Whether a thread's column is one of the tile, and not what stands for one past its end.
+    [[nodiscard]] std::string is_inside() const {
+        return fmt::format("fragment_column(j_, c_) < {}", frame_.count(columns_, scope_));
     }
 
 private:
@@ -152,7 +152,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
         body.hoist(out, 2);
         body.statement(out, root, [&](const std::string& text) {
             const std::string value = loops.columns_are_padded()
-                                          ? fmt::format("({} ? {} : {})", loops.is_inside(columns), text, start)
+                                          ? fmt::format("({} ? {} : {})", loops.is_inside(), text, start)
                                           : text;
             return fmt::format("acc = {};", combined(op, "acc", value));
         });
@@ -239,7 +239,7 @@ void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variabl
                             frame.name(variable)));
         } else {
             loops.open_columns();
-            const std::string guard = loops.columns_are_padded() ? fmt::format("if ({}) ", loops.is_inside(columns)) : "";
+            const std::string guard = loops.columns_are_padded() ? fmt::format("if ({}) ", loops.is_inside()) : "";
             out(fmt::format("{}*({}) = convert<{}>({});", guard, place(true), type, element(frame, variable)));
             loops.close_columns();
         }

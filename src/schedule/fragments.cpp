@@ -311,6 +311,11 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     out.width = operand_row_bytes / value;
     out.rows = columns_of(kernel, variable.dims[at(out.outer)].single_axis(), scope);
     out.panels = (kernel.span(variable.dims[at(out.inner)].single_axis(), scope).tile + out.width - 1) / out.width;
+    // Of the axis that is dealt out to the warps each has its rows, past the tile's end too.
+    const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
+    if (variable.dims[at(out.outer)].is_axis(kernel.schedule.tensor_axis)) out.rows = std::max(out.rows, dealt);
+    if (variable.dims[at(out.inner)].is_axis(kernel.schedule.tensor_axis))
+        out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
     if (kernel.has_bulk_copies()) {
         if (out.rows > most_copied_rows) return std::nullopt;

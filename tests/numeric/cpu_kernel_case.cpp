@@ -356,6 +356,8 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
         if (width.has_matrix_unit) {
             static const Machine hopper = load_machine("h200").value();
             unit.matrix = hopper.instructions, unit.block_bytes = unit.share_bytes = 227 << 10;
+            // Some by mma.sync, with operands that threads copy.
+            if (seed % 4 != 0) unit.bulk_dimensions = static_cast<int>(hopper.threads->bulk_copy_dimensions.value);
             multiplied = on_matrix_unit(tiles, k, extents, chosen[k], unit, seed);
             c.num_on_matrix_unit += multiplied ? 1 : 0;
         }

@@ -280,6 +280,19 @@ TEST(WarpProducts, TilesBeginWhereThreadsMayCopyFrom) {
     EXPECT_FALSE(is_operand("36", load_machine("h200").value()));
 }
 
+// What is read elsewhere than in registers is not read past a ragged tile's end, and what stands for it there does not count.
+TEST(WarpProducts, StandBesideOtherLoads) {
+    expect_right(
+        "f(Q[q, k]: bf16, K[k, x]: bf16, V[d, x]: bf16) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[k, x]\n"
+        "    P[q, x] = softmax(x) S[q, x] * k^-0.5\n    O[q, d] = sum(x) P[q, x] * V[d, x]\n"
+        "sizes q = 128, k = 64, x = 496, d = 3\n",
+        "tensor q\nwarps 8\ngroup d = 1\nstream x = 80\nthreads 1\n", a100());
+    expect_right(
+        "f(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+        "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes m = 8, n = 24, k = 1040\n",
+        "tensor m\nwarps 8\ngroup n = 16\nstream k = 128\nthreads 1\n", a100());
+}
+
 // ---- waits
 
 TEST(WarpProducts, WaitForTheCopiesOfTheirTurnAndForNoLaterOnes) {
