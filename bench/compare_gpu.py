@@ -33,7 +33,7 @@ DIAGRAMS = {
     Y[r, c] = softmax(c) X[r, c]
 """,
     "layernorm": """rows(X[r, c], g[c], b[c]) -> Y[r, c]
-    Y[r, c] = layernorm(c) X[r, c], g[c], b[c], 1e-5
+    Y[r, c] = layernorm(c)(X[r, c], g[c], b[c])
 """,
 }
 
