@@ -131,6 +131,7 @@ private:
         const Span& rows = kernel_.span(row_, 0);
         const std::int64_t held = kernel_.schedule.warps.value * fragment_rows;
         const std::string& axis = kernel_.program->diagram.axis(row_).name;
+        if (rows.tile < 2) return fmt::format("a group has one row of {}", axis);
         if (rows.tile > held || (rows.tile < held && rows.begins))
             return fmt::format("{} warps have {} rows, and a group has {} of {}", kernel_.schedule.warps.value, held,
                                rows.tile, axis);

@@ -11,7 +11,7 @@ namespace napkin {
 /// loop cuts the reduction); and the splits of the stream at the end.
 struct ReductionTree {
     std::int64_t chain = 1, lanes = 1, blocks = 1, chunks = 0, splits = 1;
-    double factor_unit = 0;  ///< relative error with which a factor of every term is rounded for a matrix unit; 0: none is
+    double factor_unit = 0;  ///< relative error of every term that a matrix unit's rounding of factors and of accumulators adds
     bool is_corrected = true;  ///< what was summed before a chunk is corrected before the chunk's own sum is added
     friend bool operator==(const ReductionTree&, const ReductionTree&) = default;
 

@@ -104,6 +104,16 @@ TEST(MatrixUnit, RunsWhatItIsFor) {
     EXPECT_GE(there, cases.size() * 9 / 10);
 }
 
+/// One row leaves the unit to others, and what a group has of its axis is a loop of no turns.
+TEST(MatrixUnit, HasNothingToDoForOneRow) {
+    const Diagram diagram = parsed(products_and_layers[0].text);
+    const auto form = derive(diagram);
+    ASSERT_TRUE(form.ok());
+    const Extents extents = extents_with(diagram, {{"m", 1}, {"n", 1}, {"k", 64}});
+    const auto one = cpu_case::make_case(diagram, extents, 1, "one_", *form, {}, cpu_case::warps_with_matrix_unit());
+    EXPECT_EQ(one.num_on_matrix_unit, 0);
+}
+
 TEST(MatrixUnit, ComputesTheDefinition) {
     if (!gpu::cuda_compiler()) GTEST_SKIP() << "NVRTC is not found";
     const std::size_t rounds = gpu::device() ? 4 : 1;
