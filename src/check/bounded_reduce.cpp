@@ -26,8 +26,8 @@ BinaryOp pairwise(ReduceOp op) {
 
 }  // namespace
 
-BoundedReducer::BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole, const Rounding& rounding,
-                               double factor_unit)
+BoundedReducer::BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole,
+                               const Rounding& rounding, double factor_unit)
     : op_(op), whole_(whole), rounding_(rounding), each_{identity(op), 0, 0} {
     const double of_reference = static_cast<double>(terms / static_cast<std::int64_t>(num_lanes) + 8) *
                                 epsilon(DType::f64) / 2;

@@ -56,7 +56,9 @@ std::int64_t depth_over(const std::map<std::string, ReductionTree>& terms, const
 }
 
 /// A sum whose terms have factors that a matrix unit could multiply.
-bool multiplies(const Equation& equation) { return equation.reduce == ReduceOp::sum && read_arrays(equation.body).size() > 1; }
+bool multiplies(const Equation& equation) {
+    return equation.reduce == ReduceOp::sum && read_arrays(equation.body).size() > 1;
+}
 
 /// The coarsest rounding of factors in a reduction over one of the axes.
 double factor_unit_over(const std::map<std::string, ReductionTree>& terms, const std::vector<Reduction>& reductions) {

@@ -185,8 +185,8 @@ private:
     void variable_pointers() {
         out_("real* const base = static_cast<real*>(arena);");
         if (!frame_.partials_name.empty())
-            out_(fmt::format("real* const {} = base + {};  // of {} warps", frame_.partials_name, frame_.partials_offset,
-                             frame_.schedule.warps.value));
+            out_(fmt::format("real* const {} = base + {};  // of {} warps", frame_.partials_name,
+                             frame_.partials_offset, frame_.schedule.warps.value));
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v) {
             const auto id = static_cast<VariableId>(v);
             const Layout& l = frame_.layouts[v];

@@ -29,7 +29,7 @@ class Lines {
 public:
     explicit Lines(int depth = 0) : depth_(depth) {}
     void operator()(std::string_view line);
-    void open(std::string_view line);  ///< line and " {"
+    void open(std::string_view line);         ///< line and " {"
     void close(std::string_view after = "");  ///< what stands behind the bracket
     void append(std::string_view lines) { text_ += lines; }
     [[nodiscard]] const std::string& text() const { return text_; }

@@ -15,7 +15,7 @@ void join_reductions(ScheduledKernel& kernel);  ///< Atom::follows
 bool choose_fragments(ScheduledKernel& kernel);
 /// Place::stages of operands: as many as fit. Pre: places are chosen and shaped.
 void choose_stages(ScheduledKernel& kernel);
-void choose_places(ScheduledKernel& kernel);    ///< Place::holding: views, panels, packed tiles
+void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
 
 /// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold
 /// on to, and another kernel that reads the result would not find it there either.

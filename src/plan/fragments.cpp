@@ -34,7 +34,8 @@ bool choose_fragments(ScheduledKernel& kernel) {
         Place& place = kernel.schedule.places[v];
         if (!roles.places[v] || place.by_hand) continue;
         place.holding = *roles.places[v];
-        if (place.holding == Holding::operand) place.innermost = static_cast<int>(kernel.kernel->variables[v].dims.size()) - 1;
+        if (place.holding == Holding::operand)
+            place.innermost = static_cast<int>(kernel.kernel->variables[v].dims.size()) - 1;
     }
     return true;
 }

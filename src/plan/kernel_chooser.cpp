@@ -224,7 +224,8 @@ private:
         for (const AxisId axis : model_.kernel().group_axes) {
             if (hand_.tensor && axis != hand_.tensor_axis) continue;
             const auto by_hand = hand_.group.find(axis);
-            if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
+            if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis)))
+                continue;
             Shape shape;
             shape.tensor = axis;
             if (completed(ordinary(shape)).on_matrix_unit()) axes.push_back(axis);
@@ -233,7 +234,9 @@ private:
     }
 
     /// Said of this kernel alone, or of a program that has no other.
-    [[nodiscard]] bool is_meant(const ScheduleItem& item) const { return !item.kernel.empty() || program_->kernels.size() == 1; }
+    [[nodiscard]] bool is_meant(const ScheduleItem& item) const {
+        return !item.kernel.empty() || program_->kernels.size() == 1;
+    }
 
     [[nodiscard]] Diagnostic no_tensor() const {
         Shape shape;
@@ -304,7 +307,8 @@ private:
             // A block that has a whole stream at a time loads once what chunks would load again in every pass over it.
             if (options_.warps.value > 0)
                 if (const Point whole = with_whole_streams(); fits(whole))
-                    if (const Point found_whole = search(whole); rate(found_whole).seconds < rate(best).seconds) best = found_whole;
+                    if (const Point found_whole = search(whole); rate(found_whole).seconds < rate(best).seconds)
+                        best = found_whole;
             best = shrink(best);
         }
         found = {shape_, dimensions_, fits_, cut_recompute_, rated_, best};

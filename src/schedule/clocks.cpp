@@ -33,9 +33,9 @@ public:
 
 private:
     struct Stage {
-        int fills = 0;       ///< copies into it so far
-        Clock issued{};      ///< what the last one's issuer knew
-        std::int64_t turn = -1;  ///< whose tile it holds
+        int fills = 0;                      ///< copies into it so far
+        Clock issued{};                     ///< what the last one's issuer knew
+        std::int64_t turn = -1;             ///< whose tile it holds
         std::array<int, num_warps> seen{};  ///< copies that a warp has waited for
         std::array<int, num_warps> read{};  ///< the warp's step that read it last; 0: none has
     };
@@ -61,8 +61,10 @@ private:
         // One thread asks for a bulk copy, every warp for its own part of another one.
         const std::size_t issuers = kernel_.has_bulk_copies() ? 1 : num_warps;
         for (std::size_t w = 0; w < num_warps * issuers; ++w)
-            if (s.read[w % num_warps] > warps_[w / num_warps][w % num_warps]) fail(fmt::format("{} is copied over while a warp may still read it", name(id)));
-        if (s.fills > s.seen[0]) fail(fmt::format("{} is copied over before the copy before it is waited for", name(id)));
+            if (s.read[w % num_warps] > warps_[w / num_warps][w % num_warps])
+                fail(fmt::format("{} is copied over while a warp may still read it", name(id)));
+        if (s.fills > s.seen[0])
+            fail(fmt::format("{} is copied over before the copy before it is waited for", name(id)));
         ++s.fills;
         s.issued = warps_[0], s.turn = turn, s.read = {};
     }
@@ -73,10 +75,12 @@ private:
     }
     /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to this one, and all meet.
     void wait_for(const Step& s) {
-        if (kernel_.has_bulk_copies()) return wait(std::get<Load>(*s.statement).variable, turn_of(std::get<Load>(*s.statement).variable));
+        if (kernel_.has_bulk_copies())
+            return wait(std::get<Load>(*s.statement).variable, turn_of(std::get<Load>(*s.statement).variable));
         for (const Step& before : kernel_.steps) {
             const auto* load = std::get_if<Load>(before.statement);
-            if (load && before.scope == s.scope && kernel_.is_operand(load->variable)) wait(load->variable, turn_of(load->variable));
+            if (load && before.scope == s.scope && kernel_.is_operand(load->variable))
+                wait(load->variable, turn_of(load->variable));
             if (&before == &s) break;
         }
         synchronize();
@@ -84,7 +88,8 @@ private:
     void read(VariableId id, std::int64_t turn) {
         Stage& s = stage(id, turn);
         for (std::size_t w = 0; w < num_warps; ++w) {
-            if (s.turn != turn || s.seen[w] != s.fills) fail(fmt::format("{} is read before its copy is waited for", name(id)));
+            if (s.turn != turn || s.seen[w] != s.fills)
+                fail(fmt::format("{} is read before its copy is waited for", name(id)));
             s.read[w] = ++warps_[w][w];
         }
     }
@@ -97,7 +102,8 @@ private:
     [[nodiscard]] std::vector<VariableId> operands_in(int scope) const {
         std::vector<VariableId> out;
         for (const Step& s : kernel_.steps)
-            if (const auto* load = std::get_if<Load>(s.statement); load && s.scope == scope && kernel_.is_operand(load->variable))
+            if (const auto* load = std::get_if<Load>(s.statement);
+                load && s.scope == scope && kernel_.is_operand(load->variable))
                 out.push_back(load->variable);
         return out;
     }

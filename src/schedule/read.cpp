@@ -222,8 +222,9 @@ private:
         const ScheduleClause& first = item.clauses[0];
         const auto holding = std::find(std::begin(holding_names), std::end(holding_names), first.word);
         if (holding == std::end(holding_names))
-            return fail("bad-schedule", first.range, fmt::format("'{}' is no way to hold a variable", first.word),
-                        "one of " + join(std::vector<std::string>(std::begin(holding_names), std::end(holding_names)), ", "));
+            return fail(
+                "bad-schedule", first.range, fmt::format("'{}' is no way to hold a variable", first.word),
+                "one of " + join(std::vector<std::string>(std::begin(holding_names), std::end(holding_names)), ", "));
         check_rest(first, 0, {});
         check_no_number(first);
         p.holding = static_cast<Holding>(holding - std::begin(holding_names));

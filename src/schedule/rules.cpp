@@ -416,8 +416,8 @@ private:
             if (step.atom < 0) continue;
             const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[static_cast<std::size_t>(step.atom)] : AtomKind::block;
             if (k_.atom(step).kind != kind)
-                report("{} is a {} atom, and can only be a {} one", k_.variable(std::get<Compute>(*step.statement).variable).name,
-                       name(k_.atom(step).kind), name(kind));
+                report("{} is a {} atom, and can only be a {} one",
+                       k_.variable(std::get<Compute>(*step.statement).variable).name, name(k_.atom(step).kind), name(kind));
         }
         std::map<int, int> stages;  // by scope
         for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
@@ -431,7 +431,8 @@ private:
             const int scope = k_.layout(id).scope, n = k_.place(id).stages;
             if (scope == 0 && n != 1) report("{} is loaded once a group, and has {} stages", k_.variable(id).name, n);
             if (const auto [first, is_new] = stages.try_emplace(scope, n); !is_new && first->second != n)
-                report("{} has {} stages beside another operand's {} in the same loop", k_.variable(id).name, n, first->second);
+                report("{} has {} stages beside another operand's {} in the same loop", k_.variable(id).name, n,
+                       first->second);
         }
         if (k_.on_matrix_unit() && most_registers(k_) > k_.unit.registers)
             report("its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);

@@ -25,9 +25,9 @@ struct Choice {
 
 /// What runs a compute statement.
 enum class AtomKind : std::uint8_t {
-    block,     ///< a register block of vectors, of a thread of a CPU or of a warp
+    block,  ///< a register block of vectors, of a thread of a CPU or of a warp
     fragment,  ///< every thread computes the values that are its own in the accumulator's layout of the machine's matrix instruction
-    matrix,    ///< the matrix instruction
+    matrix,  ///< the matrix instruction
 };
 
 inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix"};
@@ -40,7 +40,7 @@ struct Atom {
     AtomKind kind = AtomKind::block;
     AxisId vector_axis = -1;  ///< whose neighbours share a vector; -1: scalar code
     bool across = false;      ///< the vector axis is reduced: lanes are partial results, combined at the end
-    bool shared = false;  ///< and so are the warps of a block: each takes vectors of every row, in turn
+    bool shared = false;      ///< and so are the warps of a block: each takes vectors of every row, in turn
     int vectors = 1;          ///< of the block, beside each other along the vector axis
     AxisId row_axis = -1;     ///< of the target, along which the block has rows; -1: one row
     int rows = 1;
@@ -57,12 +57,12 @@ struct Atom {
 
 /// How a variable is held at the core.
 enum class Holding : std::uint8_t {
-    buffer,  ///< a tile of its own in the arena
-    panel,   ///< the same for one panel of the vector axis, of a variable that lives within one run
-    packed,  ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
-    view,    ///< read where it lies in memory, or written where it goes
+    buffer,     ///< a tile of its own in the arena
+    panel,      ///< the same for one panel of the vector axis, of a variable that lives within one run
+    packed,     ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
+    view,       ///< read where it lies in memory, or written where it goes
     registers,  ///< every thread has the values that are its own in the accumulator's layout of the matrix instruction
-    operand,    ///< a tile in its type in memory, as the matrix instruction reads it: rows of 128 bytes, whose 16-byte parts are swizzled
+    operand,  ///< a tile in its type in memory, as the matrix instruction reads it: rows of 128 bytes, whose 16-byte parts are swizzled
 };
 
 inline constexpr std::string_view holding_names[] = {"buffer", "panel", "packed", "view", "registers", "operand"};

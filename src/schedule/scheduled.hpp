@@ -43,10 +43,10 @@ struct Step {
     const TileStatement* statement = nullptr;
     std::vector<const Read*> reads;  ///< of a Compute: those of its body, then those of its carry
     int scope = 0;
-    int atom = -1;                     ///< of a Compute: index into KernelSchedule::atoms
-    int follower = -1;                 ///< the step that rides in this one's loops; -1: none
-    bool is_whole = false;             ///< it computes integers that real numbers may not hold: scalar code
-    bool synchronizes = false;         ///< of a block of warps: all wait for each other before it
+    int atom = -1;              ///< of a Compute: index into KernelSchedule::atoms
+    int follower = -1;          ///< the step that rides in this one's loops; -1: none
+    bool is_whole = false;      ///< it computes integers that real numbers may not hold: scalar code
+    bool synchronizes = false;  ///< of a block of warps: all wait for each other before it
     /// And once more inside: between the zeros of a load's tile and what is copied over them, or between what the warps that share a
     /// reduction each find and its result.
     bool synchronizes_inside = false;
@@ -115,8 +115,8 @@ struct ScheduledKernel {
     std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
     std::vector<ArrayId> inputs, outputs;
     std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view or an operand's copy reads them
-    std::vector<bool> dense;         ///< outputs that must have row-major strides, because a view writes them
-    std::int64_t arena_values = 0;   ///< of the compute type
+    std::vector<bool> dense;        ///< outputs that must have row-major strides, because a view writes them
+    std::int64_t arena_values = 0;  ///< of the compute type
     std::int64_t partials_offset = 0;  ///< where in the arena the warps that share a reduction leave what each of them found
     std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
     std::int64_t memory_values = 0;  ///< the same with tiles that are read or written in place

@@ -354,8 +354,8 @@ double Simulator::different_tiles(const ScheduledKernel& k, VariableId id, doubl
     return std::min(1.0, tiles / std::min(workers, below));
 }
 
-std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter,
-                                                   double workers, double& values_moved) const {
+std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
+                                                   double& values_moved) const {
     std::vector<Moved> out;
     std::vector<ArrayId> counted;
     for (std::size_t i = 0; i < k.steps.size(); ++i) {

@@ -159,7 +159,8 @@ private:
         if (const auto* store = std::get_if<Store>(step.statement); store && !kernel_.is_view(store->variable)) {
             in_arena(out, store->variable, false);
             // A thread stores what it has in registers where no other one does.
-            if (!kernel_.is_in_registers(store->variable)) out.push_back({true, kernel_.variable(store->variable).array, 0, 0});
+            if (!kernel_.is_in_registers(store->variable))
+                out.push_back({true, kernel_.variable(store->variable).array, 0, 0});
         }
         if (const auto* init = std::get_if<Init>(step.statement)) in_arena(out, init->variable, true);
         if (const auto* compute = std::get_if<Compute>(step.statement)) {
@@ -187,8 +188,7 @@ private:
             if (const int* s = std::get_if<int>(&node)) visit(kernel_.steps[at(*s)]);
             if (const auto* run = std::get_if<Run>(&node))
                 for (const int s : run->steps) visit(kernel_.steps[at(s)]);
-            if (const auto* loop = std::get_if<LoopRef>(&node))
-                turn(kernel_.loop(*loop));
+            if (const auto* loop = std::get_if<LoopRef>(&node)) turn(kernel_.loop(*loop));
         }
     }
     void turn(const ScheduledLoop& loop) {

@@ -274,8 +274,9 @@ const Width& warps_with_matrix_unit() {
 namespace {
 
 /// The kernel on the matrix unit, along any of its grouped axes, if it can be there with tiles of any size.
-std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TileProgram>& tiles, std::size_t k, const Extents& extents,
-                                              const KernelSchedule& drawn, const VectorUnit& unit, std::uint64_t seed) {
+std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TileProgram>& tiles, std::size_t k,
+                                              const Extents& extents, const KernelSchedule& drawn,
+                                              const VectorUnit& unit, std::uint64_t seed) {
     constexpr std::int64_t step = 16, most_columns = 128;
     const std::vector<AxisId>& axes = tiles->kernels[k].group_axes;
     const auto extent = [&](AxisId axis) { return extents[static_cast<std::size_t>(axis)]; };
@@ -287,8 +288,9 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
             s.warps = {seed % 2 == 0 ? 4 : 8, "", false};
             for (std::size_t a = 0; a < axes.size(); ++a) {
                 const auto found = drawn.group.find(axes[a]);
-                const std::int64_t size = found == drawn.group.end() ? extent(axes[a]) : std::max(found->second.value, step);
-                s.group[axes[a]] = {std::min(extent(axes[a]), axes[a] == axis    ? fragment_rows * s.warps.value
+                const std::int64_t size = found == drawn.group.end() ? extent(axes[a])
+                                                                     : std::max(found->second.value, step);
+                s.group[axes[a]] = {std::min(extent(axes[a]), axes[a] == axis ? fragment_rows * s.warps.value
                                                               : wide >> a & 1 ? std::min(size, most_columns)
                                                                               : 1),
                                     "", false};
@@ -350,7 +352,8 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
         unit.bytes = width.vector_bytes, unit.registers = width.vector_registers;
         if (width.is_gpu) {
             unit.warp_threads = 32, unit.block_bytes = 48 << 10;  // what every GPU gives, so that some arenas lie in memory
-            if (chosen[k].warps.value == 0) chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
+            if (chosen[k].warps.value == 0)
+                chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
         }
         std::optional<ScheduledKernel> multiplied;
         if (width.has_matrix_unit) {

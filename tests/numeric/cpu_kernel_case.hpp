@@ -52,7 +52,7 @@ struct Width {
     int vector_bytes, vector_registers;
     std::vector<std::string> flags;  ///< of the compiler, to have them whatever the processor is
     bool runs_here;
-    bool is_gpu = false;  ///< vectors are warps, and several of them run a group
+    bool is_gpu = false;           ///< vectors are warps, and several of them run a group
     bool has_matrix_unit = false;  ///< with the instructions of Hopper's: what may run there does
 };
 /// The processor's own, and all the others of its kind.

@@ -25,38 +25,49 @@ const ProductSubject products_and_layers[] = {
     {"nn", "f(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"},
     {"tn", "f(A[k, m]: f16, B[k, n]: f16) -> C[m, n]\n    C[m, n] = sum(k) A[k, m] * B[k, n]\n"},
     {"tt", "f(A[k, m]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[k, m] * B[n, k]\n"},
-    {"batched", "f(A[b, h, m, k]: bf16, B[b, h, k, n]: bf16) -> C[b, h, m, n]: bf16\n"
-                "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\n"},
+    {"batched",
+     "f(A[b, h, m, k]: bf16, B[b, h, k, n]: bf16) -> C[b, h, m, n]: bf16\n"
+     "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\n"},
     {"fp8", "f(A[m, k]: e4m3, B[n, k]: e4m3) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"},
     {"transposed result", "f(A[m, k]: bf16, B[n, k]: bf16) -> C[n, m]\n    C[n, m] = sum(k) A[m, k] * B[n, k]\n"},
-    {"epilogue", "f(A[m, k]: bf16, B[n, k]: bf16, b[n], R[m, n]: bf16) -> C[m, n]: bf16\n"
-                 "    H[m, n] = sum(k) A[m, k] * B[n, k]\n    C[m, n] = max(H[m, n] * 0.5 + b[n], 0) + R[m, n]\n"},
-    {"rows of a product", "f(A[m, k]: bf16, B[n, k]: bf16) -> L[m]\n    H[m, n] = sum(k) A[m, k] * B[n, k]\n"
-                          "    L[m] = logsumexp(n) H[m, n]\n"},
-    {"normed rows", "f(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
-                    "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\n"},
-    {"attention", "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]\n"
-                  "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
-                  "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"},
-    {"attention in f16", "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16\n"
-                         "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"
-                         "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
-    {"causal", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]: bf16\n"
-               "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = where(x <= q, S[q, x] * k^-0.5, -inf)\n"
-               "    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
-    {"biased", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16, B[q, x]) -> O[q, d]\n"
-               "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5 + B[q, x]\n"
-               "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
-    {"no maximum", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]\n"
-                   "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = max(S[q, x], 0) * x\n"
-                   "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
-    {"values transposed", "f(Q[q, k]: bf16, K[k, x]: bf16, V[d, x]: bf16) -> O[q, d]\n"
-                          "    S[q, x] = sum(k) Q[q, k] * K[k, x]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"
-                          "    O[q, d] = sum(x) P[q, x] * V[d, x]\n"},
-    {"entropy beside", "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d], E[q]\n"
-                       "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x]\n"
-                       "    O[q, d] = sum(x) P[q, x] * V[x, d]\n    L[q] = logsumexp(x) S[q, x]\n"
-                       "    A[q] = sum(x) P[q, x] * S[q, x]\n    E[q] = L[q] - A[q]\n"},
+    {"epilogue",
+     "f(A[m, k]: bf16, B[n, k]: bf16, b[n], R[m, n]: bf16) -> C[m, n]: bf16\n"
+     "    H[m, n] = sum(k) A[m, k] * B[n, k]\n    C[m, n] = max(H[m, n] * 0.5 + b[n], 0) + R[m, n]\n"},
+    {"rows of a product",
+     "f(A[m, k]: bf16, B[n, k]: bf16) -> L[m]\n    H[m, n] = sum(k) A[m, k] * B[n, k]\n"
+     "    L[m] = logsumexp(n) H[m, n]\n"},
+    {"normed rows",
+     "f(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+     "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\n"},
+    {"attention",
+     "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]\n"
+     "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+     "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"},
+    {"attention in f16",
+     "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"
+     "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"causal",
+     "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]: bf16\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = where(x <= q, S[q, x] * k^-0.5, -inf)\n"
+     "    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"biased",
+     "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16, B[q, x]) -> O[q, d]\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5 + B[q, x]\n"
+     "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"no maximum",
+     "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = max(S[q, x], 0) * x\n"
+     "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"},
+    {"values transposed",
+     "f(Q[q, k]: bf16, K[k, x]: bf16, V[d, x]: bf16) -> O[q, d]\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[k, x]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"
+     "    O[q, d] = sum(x) P[q, x] * V[d, x]\n"},
+    {"entropy beside",
+     "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d], E[q]\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x]\n"
+     "    O[q, d] = sum(x) P[q, x] * V[x, d]\n    L[q] = logsumexp(x) S[q, x]\n"
+     "    A[q] = sum(x) P[q, x] * S[q, x]\n    E[q] = L[q] - A[q]\n"},
 };
 
 /// Sizes of every axis that a subject may have: whole tiles, remainders, fewer rows than a warp has, more chunks than stages.
@@ -121,7 +132,8 @@ TEST(MatrixUnit, ComputesTheDefinition) {
         auto cases = drawn_cases(first_matrix_seed() + 1000 * round);
         if (gpu::device()) {
             if (round == 0)
-                for (cpu_case::Case& c : cases) c.probes.assign(std::begin(all_probes), std::end(all_probes)), c.nan_is_open = false;
+                for (cpu_case::Case& c : cases)
+                    c.probes.assign(std::begin(all_probes), std::end(all_probes)), c.nan_is_open = false;
             const auto failures = cpu_case::failures_on_gpu(cases);
             for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
             continue;

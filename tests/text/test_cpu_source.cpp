@@ -56,8 +56,8 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
         if (fetches_ahead) fetch_rows_ahead(scheduled);
         program.kernels.push_back(std::move(scheduled));
         k.warps = {4, "chosen by hand", true};
-        in_blocks.kernels.push_back(complete(tiles, i, example.extents, k,
-                                             {.bytes = 128, .registers = 96, .warp_threads = 32, .block_bytes = 48 << 10}));
+        in_blocks.kernels.push_back(complete(
+            tiles, i, example.extents, k, {.bytes = 128, .registers = 96, .warp_threads = 32, .block_bytes = 48 << 10}));
     }
     const std::string text = cpu::emit(program).text;
     EXPECT_EQ(text, cpu::emit(program).text) << "the same program gives the same text";
@@ -109,11 +109,13 @@ TEST(CpuSource, ScalarCodeAndSeveralKernels) {
 }
 
 /// A program that needs a matrix unit, with sizes and warps by hand.
-void expect_on_matrix_unit(const std::string& text, const std::string& machine, const std::string& schedule, const std::string& file) {
+void expect_on_matrix_unit(const std::string& text, const std::string& machine, const std::string& schedule,
+                           const std::string& file) {
     const Derived derived = derived_from(text);
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
-    const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine(machine).value(), {}, options);
+    const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine(machine).value(), {},
+                                    options);
     ASSERT_TRUE(plan.ok()) << render(plan.errors());
     EXPECT_TRUE(plan->kernels.front().scheduled.on_matrix_unit());
     expect_text(cuda::emit(plan->program()).text, file);
@@ -139,7 +141,8 @@ TEST(CudaSource, AttentionOnAMatrixUnit) {
 // What is multiplied is read elementwise, too.
 TEST(CudaSource, ProductOfNormedRowsOnAMatrixUnit) {
     expect_on_matrix_unit(
-        "normed(X[m, k]: f16, W[n, k]: f16) -> Y[m, n]: f16\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+        "normed(X[m, k]: f16, W[n, k]: f16) -> Y[m, n]: f16\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + "
+        "1e-5)\n"
         "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes m = 256, n = 192, k = 512\n",
         "h200", "tensor m\nwarps 8\n", "cuda/normed_rows.txt");
 }

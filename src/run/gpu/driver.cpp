@@ -51,10 +51,11 @@ struct Driver {
     Code (*launch_kernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                           void**) = library.function<Code (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                                               unsigned, void*, void**, void**)>("cuLaunchKernel");
-    Code (*encode_tiled)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
-                         const std::uint32_t*, int, int, int, int) =
+    Code (*encode_tiled)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
+                         const std::uint32_t*, const std::uint32_t*, int, int, int, int) =
         library.function<Code (*)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
-                                  const std::uint32_t*, const std::uint32_t*, int, int, int, int)>("cuTensorMapEncodeTiled");
+                                  const std::uint32_t*, const std::uint32_t*, int, int, int, int)>(
+            "cuTensorMapEncodeTiled");
     Code (*event_create)(void**, unsigned) = library.function<Code (*)(void**, unsigned)>("cuEventCreate");
     Code (*event_destroy)(void*) = library.function<Code (*)(void*)>("cuEventDestroy_v2");
     Code (*event_record)(void*, void*) = library.function<Code (*)(void*, void*)>("cuEventRecord");
@@ -64,10 +65,10 @@ struct Driver {
 
     /// All of it is there: a driver that lacks one is older than the oldest GPU that kernels are emitted for.
     [[nodiscard]] bool is_whole() const {
-        return library.is_open() && init && error_string && driver_version && device_count && device_get &&
-               device_name && device_memory && attribute && retain && set_current && wait && mem_alloc && mem_free &&
-               to_device && to_host && set && module_load && module_unload && module_function && function_attribute &&
-               launch_kernel && encode_tiled && event_create && event_destroy && event_record && event_wait && event_elapsed;
+        return library.is_open() && init && error_string && driver_version && device_count && device_get && device_name &&
+               device_memory && attribute && retain && set_current && wait && mem_alloc && mem_free && to_device &&
+               to_host && set && module_load && module_unload && module_function && function_attribute && launch_kernel &&
+               encode_tiled && event_create && event_destroy && event_record && event_wait && event_elapsed;
     }
 };
 
