@@ -31,6 +31,16 @@ bool lies_at_an_end(ReduceOp op, const Expr& body) {
     return (op == ReduceOp::max || op == ReduceOp::min) && affine_form(body);
 }
 
+BinaryOp pairwise(ReduceOp op) {
+    switch (op) {
+        case ReduceOp::sum: return BinaryOp::add;
+        case ReduceOp::prod: return BinaryOp::mul;
+        case ReduceOp::max: return BinaryOp::max;
+        case ReduceOp::min: return BinaryOp::min;
+    }
+    throw InternalError("unknown reduction");
+}
+
 std::string_view name(ReduceOp op) {
     switch (op) {
         case ReduceOp::sum: return "sum";

@@ -14,16 +14,6 @@ double total(const std::array<double, 8>& x) {
     return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
 }
 
-BinaryOp pairwise(ReduceOp op) {
-    switch (op) {
-        case ReduceOp::sum: return BinaryOp::add;
-        case ReduceOp::prod: return BinaryOp::mul;
-        case ReduceOp::max: return BinaryOp::max;
-        case ReduceOp::min: return BinaryOp::min;
-    }
-    throw InternalError("unknown reduction");
-}
-
 }  // namespace
 
 BoundedReducer::BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole,

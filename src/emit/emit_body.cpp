@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numbers>
 
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
@@ -313,6 +315,27 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
     return call("pow", {base, exponent});
 }
 
+/// factor · e^x as 2^(x·log2 e + log2 factor), for which a GPU has an instruction. Where x is a·c - b, c is scaled beforehand, so that one fused
+/// operation is left of a value that differs from point to point. This overflows only where e^x would: with |c·log2 e| <= 1 the scaled product is
+/// no larger than a is, and what nearly cancels it is no larger either. check/bounded.cpp counts on the argument's being scaled.
+ValueId BodyWriter::exponential(const Expr& argument, double factor) {
+    const double by = std::numbers::log2e, more = std::log2(factor);
+    const auto plus = [&](ValueId x, double constant) {
+        return constant == 0 ? x : arithmetic(BinaryOp::add, x, number(constant));
+    };
+    const auto scaled = [&](ValueId x, double scale) { return arithmetic(BinaryOp::mul, x, number(scale)); };
+    const auto* difference = as<Binary>(argument);
+    const auto* product = difference && difference->op == BinaryOp::sub ? as<Binary>(difference->a) : nullptr;
+    if (product && product->op == BinaryOp::mul)
+        for (const auto& [value, scale] : {std::pair{product->a, product->b}, std::pair{product->b, product->a}}) {
+            const ValueId c = lower(scale);
+            if (!at(c).is_constant || std::abs(at(c).constant * by) > 1) continue;
+            const ValueId a = as_number(lower(value)), b = as_number(lower(difference->b));
+            return call("exp2", {arithmetic(BinaryOp::sub, scaled(a, at(c).constant * by), plus(scaled(b, by), -more))});
+        }
+    return call("exp2", {plus(scaled(as_number(lower(argument)), by), more)});
+}
+
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
     const Span& span = frame_.span(axis, scope_);
     const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis;
@@ -436,6 +459,7 @@ ValueId BodyWriter::read_value(const Read& r) {
 }
 
 ValueId BodyWriter::lower_unary(const Unary& u) {
+    if (u.op == UnaryOp::exp && has_powers_of_two() && !at(lower(u.a)).is_constant) return exponential(u.a, 1);
     const ValueId a = lower(u.a);
     if (at(a).is_constant) return number(apply(u.op, at(a).constant));
     if (u.op == UnaryOp::logical_not) {
@@ -449,6 +473,9 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
     return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
 }
 
+/// Of single numbers a GPU computes powers of two, of which all exponentials are made.
+bool BodyWriter::has_powers_of_two() const { return frame_.in_blocks() && !frame_.is_double; }
+
 ValueId BodyWriter::lower_binary(const Binary& b) {
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
@@ -456,9 +483,18 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
     if (step_.is_whole && compares && whole_values_.kind(b.a) != Kind::real && whole_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
     switch (b.op) {
+        case BinaryOp::mul:
+            for (const auto& [e, factor] : {std::pair{b.a, c}, std::pair{b.b, a}}) {
+                const auto* exp = as<Unary>(e);
+                // A factor that is neither tiny nor huge: its logarithm beside the argument costs no digits.
+                const bool is_moderate = at(factor).is_constant && at(factor).constant >= 0x1p-32 &&
+                                         at(factor).constant <= 0x1p32;
+                if (exp && exp->op == UnaryOp::exp && has_powers_of_two() && is_moderate)
+                    return exponential(exp->a, at(factor).constant);
+            }
+            [[fallthrough]];
         case BinaryOp::add:
         case BinaryOp::sub:
-        case BinaryOp::mul:
         case BinaryOp::div: return arithmetic(b.op, as_number(a), as_number(c));
         case BinaryOp::floor_div: return call("floor", {arithmetic(BinaryOp::div, as_number(a), as_number(c))});
         case BinaryOp::mod: return call("fmod", {as_number(a), as_number(c)});

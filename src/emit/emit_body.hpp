@@ -84,6 +84,8 @@ private:
     ValueId compare(BinaryOp o, ValueId a, ValueId b);
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
     ValueId power(ValueId base, ValueId exponent);
+    ValueId exponential(const Expr& argument, double factor);
+    [[nodiscard]] bool has_powers_of_two() const;
     ValueId as_number(ValueId id);
     ValueId as_mask(ValueId id);
     ValueId as_whole(ValueId id);

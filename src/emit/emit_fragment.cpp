@@ -113,6 +113,70 @@ bool reads_elsewhere(const Frame& frame, const Step& step) {
                        [&](const Read* r) { return !frame.is_in_registers(r->array); });
 }
 
+/// Every thread gives each of its values of the statement's target the expression's.
+void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Expr& value) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    const int level = columns >= 0 ? 2 : 1;
+    Names names = frame.names;
+    BodyWriter body(frame, step, loops_of(frame, columns), level, names);
+    give_values(frame, step, body);
+    const ValueId root = body.add_root(value, level, false, false, false);
+    body.decide();
+
+    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
+    out.open("");
+    body.hoist(out, 0);
+    loops.open_rows();
+    body.hoist(out, 1);
+    loops.open_columns();
+    if (columns >= 0) body.hoist(out, 2);
+    body.statement(out, root, [&](const std::string& text) {
+        return fmt::format("{} = {};", element(frame, compute.variable), text);
+    });
+    loops.close_columns();
+    loops.close_rows();
+    out.close();
+}
+
+/// Every thread reduces its columns of a row, and the four threads of the row what they found.
+void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    const ReduceOp op = *compute.reduce;
+    Names names = frame.names;
+    BodyWriter body(frame, step, loops_of(frame, columns), 1, names);
+    give_values(frame, step, body);
+    const ValueId root = body.add_root(compute.body, 2, false, false, false);
+    const ValueId carry = compute.carry ? body.add_root(compute.carry, 1, false, false, false) : -1;
+    body.decide();
+
+    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
+    out.open("");
+    body.hoist(out, 0);
+    loops.open_rows();
+    body.hoist(out, 1);
+    const std::string start = literal(identity(op), false), target = element(frame, compute.variable);
+    out(fmt::format("float acc = {};", start));
+    loops.open_columns();
+    body.hoist(out, 2);
+    body.statement(out, root, [&](const std::string& text) {
+        const std::string value = loops.columns_are_padded()
+                                      ? fmt::format("({} ? {} : {})", loops.is_inside(), text, start)
+                                      : text;
+        return fmt::format("acc = {};", combined(op, "acc", value));
+    });
+    loops.close_columns();
+    const std::string result = fmt::format("{}_over_quad(acc)", horizontal(op));
+    if (carry < 0) {
+        out(fmt::format("{} = {};", target, result));
+    } else {
+        body.statement(out, carry, [&](const std::string& text) {
+            return fmt::format("{} = {};", target, combined(op, text, result));
+        });
+    }
+    loops.close_rows();
+    out.close();
+}
+
 }  // namespace
 
 std::string fragment_declaration(const Frame& frame, VariableId id) {
@@ -122,80 +186,18 @@ std::string fragment_declaration(const Frame& frame, VariableId id) {
 void write_fragment(const Frame& frame, Lines& out, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = columns_of_statement(frame, step);
-    const bool is_row = column_axis(frame, compute.variable) < 0, reduces = compute.reduce && columns >= 0 && is_row;
-    Names names = frame.names;
+    if (compute.reduce && columns >= 0 && column_axis(frame, compute.variable) < 0)
+        return write_reduction(frame, out, step, columns);
     // A single term needs no loop: the value itself is the reduction.
-    const int target_level = is_row ? 1 : 2, last = columns >= 0 ? 2 : 1;
-    BodyWriter body(frame, step, loops_of(frame, columns), target_level, names);
-    give_values(frame, step, body);
-    const ValueId root = body.add_root(compute.body, last, false, false, false);
-    const ValueId carry = compute.carry ? body.add_root(compute.carry, target_level, false, false, false) : -1;
-    body.decide();
-
-    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
-    out.open("");
-    body.hoist(out, 0);
-    loops.open_rows();
-    body.hoist(out, 1);
-    const std::string target = element(frame, compute.variable);
-    const auto write_result = [&](const std::string& value) {
-        if (carry < 0) return out(fmt::format("{} = {};", target, value));
-        body.statement(out, carry, [&](const std::string& text) {
-            return fmt::format("{} = {};", target, combined(*compute.reduce, text, value));
-        });
-    };
-    if (reduces) {
-        const ReduceOp op = *compute.reduce;
-        const std::string start = literal(identity(op), false);
-        out(fmt::format("float acc = {};", start));
-        loops.open_columns();
-        body.hoist(out, 2);
-        body.statement(out, root, [&](const std::string& text) {
-            const std::string value = loops.columns_are_padded()
-                                          ? fmt::format("({} ? {} : {})", loops.is_inside(), text, start)
-                                          : text;
-            return fmt::format("acc = {};", combined(op, "acc", value));
-        });
-        loops.close_columns();
-        write_result(fmt::format("{}_over_quad(acc)", horizontal(op)));
-    } else {
-        loops.open_columns();
-        body.hoist(out, 2);
-        if (carry < 0) {
-            body.statement(out, root, [&](const std::string& text) { return fmt::format("{} = {};", target, text); });
-        } else {
-            out("float value;");
-            body.statement(out, root, [&](const std::string& text) { return fmt::format("value = {};", text); });
-            write_result("value");
-        }
-        loops.close_columns();
-    }
-    loops.close_rows();
-    out.close();
+    each_value(frame, out, step, columns,
+               compute.carry ? binary(pairwise(*compute.reduce), compute.carry, compute.body) : compute.body);
 }
 
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
     const auto& compute = std::get<Compute>(*step.statement);
     const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
     if (!compute.carry || (kept && kept->array == compute.variable)) return;
-    Names names = frame.names;
-    BodyWriter body(frame, step, loops_of(frame, columns), 2, names);
-    give_values(frame, step, body);
-    const ValueId carry = body.add_root(compute.carry, 2, false, false, false);
-    body.decide();
-    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
-    out.open("");
-    body.hoist(out, 0);
-    loops.open_rows();
-    body.hoist(out, 1);
-    loops.open_columns();
-    body.hoist(out, 2);
-    body.statement(out, carry, [&](const std::string& text) {
-        return fmt::format("{} = {};", element(frame, compute.variable), text);
-    });
-    loops.close_columns();
-    loops.close_rows();
-    out.close();
+    each_value(frame, out, step, columns, compute.carry);
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {

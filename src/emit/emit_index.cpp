@@ -101,10 +101,10 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
                         frame.extent(v.limits[p]) - 1));
         // Threads take the innermost dimension's elements in turn.
         const bool shares = frame.in_blocks() && p + 1 == v.dims.size();
-        out.open(
-            shares ? fmt::format(
-                         "for (Index {0} = max_index({0}low_, 0) + threadIdx.x; {0} <= {0}high_; {0} += num_threads())", at)
-                   : fmt::format("for (Index {0} = max_index({0}low_, 0); {0} <= {0}high_; ++{0})", at));
+        out.open(shares ? fmt::format("for (Index {0} = max_index({0}low_, 0) + thread_of_block(); {0} <= {0}high_; "
+                                      "{0} += num_threads())",
+                                      at)
+                        : fmt::format("for (Index {0} = max_index({0}low_, 0); {0} <= {0}high_; ++{0})", at));
         ++opened;
         target += fmt::format("{}({} - {}low_) * {}", target.empty() ? "" : " + ", at, at, layout.strides[p]);
     }
@@ -143,7 +143,7 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
     }
     const std::string cell = frame.cell_type(variable);
     out(fmt::format("{}{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);",
-                    frame.in_blocks() && v.dims.empty() ? "if (threadIdx.x == 0) " : "", name,
+                    frame.in_blocks() && v.dims.empty() ? "if (thread_of_block() == 0) " : "", name,
                     target.empty() ? "0" : target, inside, cell, memory, from, cell));
     for (; opened > 0; --opened) out.close();
 }

@@ -10,6 +10,7 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
 #include "emit/emit_write.hpp"
+#include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
@@ -52,27 +53,19 @@ public:
 
     std::string run() {
         frame_.in_blocks() ? begin_on_gpu() : begin_on_cpu();
-        const Lines head = std::exchange(out_, Lines(1));
-        out_.open(frame_.in_blocks()
-                      ? fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", frame_.num_groups())
-                      : "for (Index group = first_group; group < last_group; ++group)");
-        for (const auto& [axis, text] : group_position("group")) {
-            const Span& span = frame_.span(axis, 0);
-            out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
-            if (span.ragged)
-                out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
-                                 span.tile, frame_.extent(axis), frame_.axis(axis).begin));
-        }
-        tiles_ahead();
-        nodes(frame_.body);
-        if (frame_.on_matrix_unit()) out_(fmt::format("++{};", group_turn_));
-        out_.close();
-        if (is_any_non_temporal()) out_("settle();");
-        const std::string groups_loop = std::exchange(out_, head).text();
-        memory_pointers(groups_loop);
+        const Lines head = std::exchange(out_, Lines());
+        const std::string groups_loop = groups();
+        in_copying_role_ = true;
+        const std::string copies_loop = frame_.copying_role() ? groups() : "";
+        out_ = head;
+        memory_pointers(groups_loop + copies_loop);
         variable_pointers();
-        if (frame_.on_matrix_unit()) set_up_matrix_unit();
+        if (frame_.on_matrix_unit()) write_barriers(frame_, out_);
+        if (frame_.copying_role()) copying_role(copies_loop);
+        if (frame_.on_matrix_unit()) declare_fragments();
+        declare_turns();
         out_.append(groups_loop);
+        if (is_any_non_temporal()) out_("settle();");
         out_.close();
         const std::string main = std::exchange(out_, Lines()).text();
 
@@ -89,6 +82,41 @@ public:
     }
 
 private:
+    /// The loop over the groups that a thread, or a block, runs.
+    std::string groups() {
+        out_ = Lines(in_copying_role_ ? 2 : 1);
+        out_.open(frame_.in_blocks()
+                      ? fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", frame_.num_groups())
+                      : "for (Index group = first_group; group < last_group; ++group)");
+        for (const auto& [axis, text] : group_position("group")) {
+            const Span& span = frame_.span(axis, 0);
+            out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
+            if (span.ragged)
+                out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
+                                 span.tile, frame_.extent(axis), frame_.axis(axis).begin));
+        }
+        if (!in_copying_role_) tiles_ahead();
+        nodes(frame_.body);
+        if (frame_.on_matrix_unit()) count_turn(frame_, out_, 0);
+        out_.close();
+        return std::exchange(out_, Lines()).text();
+    }
+
+    /// The last warps of the block: one thread asks for copies, in the order in which the others wait for them, as far ahead as stages are
+    /// free. What it leaves of its registers the others take.
+    void copying_role(const std::string& loop) {
+        const std::int64_t warps = frame_.schedule.warps.value;
+        const RoleRegisters registers = role_registers(frame_.unit.block_registers, warps, frame_.copying_role()->workers);
+        out_.open(fmt::format("if (warp_of_thread() >= {})", warps));
+        if (registers.copying < registers.launch) out_(fmt::format("keep_registers<{}>();", registers.copying));
+        out_(fmt::format("if (thread_of_block() != {}) return;", warps * frame_.unit.warp_threads));
+        declare_turns();
+        out_.append(loop);
+        out_("return;");
+        out_.close();
+        if (registers.computing > registers.launch) out_(fmt::format("take_registers<{}>();", registers.computing));
+    }
+
     [[nodiscard]] const Diagram& diagram() const { return frame_.diagram(); }
 
     void begin_on_cpu() {
@@ -99,21 +127,24 @@ private:
         out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
     }
 
-    /// Blocks of warps take the groups in turn. Arrays of no element are none in C++.
+    /// Blocks of warps take the groups in turn. Arrays of no element are none in C++. Roles share out all registers of an SM, and the assembler
+    /// knows how many a thread begins with where a block has the SM for itself.
     void begin_on_gpu() {
         const auto count = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
         std::size_t strides = 0;
         for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
             for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
         out_.open(
-            fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n"
+            fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(\n"
                         "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
-                        frame_.schedule.warps.value * frame_.unit.warp_threads, entry_, count(frame_.inputs.size()),
+                        frame_.num_threads(), frame_.copying_role() ? ", 1" : "", entry_, count(frame_.inputs.size()),
                         count(frame_.outputs.size()), count(strides),
                         frame_.on_matrix_unit() && frame_.has_bulk_copies()
                             ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
                             : ""));
-        out_(fmt::format("block_has({});", frame_.schedule.warps.value * frame_.unit.warp_threads));
+        const std::int64_t row = frame_.copying_role() ? frame_.copying_role()->workers : frame_.schedule.warps.value;
+        out_(fmt::format("block_has({}, {});", row * frame_.unit.warp_threads,
+                         frame_.num_threads() / (row * frame_.unit.warp_threads)));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");
         out_("const int64_t* const strides = arguments.strides;");
@@ -208,36 +239,16 @@ private:
         }
     }
 
-    /// Registers, barriers that say which stages are full, and how often each was filled.
-    void set_up_matrix_unit() {
+    void declare_fragments() {
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
             if (const auto id = static_cast<VariableId>(v); frame_.is_in_registers(id) && !frame_.layouts[v].lives.empty())
                 out_(fragment_declaration(frame_, id));
-        if (const std::int64_t count = num_barriers(frame_); count > 0) {
-            out_(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};",
-                             frame_.arena_bytes() - 8 * count));
-            out_.open("if (threadIdx.x == 0)");
-            out_(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i);", count));
-            out_("fence_barriers();");
-            out_.close();
-            out_("sync();");
-        }
-        out_(fmt::format("Index {} = 0;", group_turn_));
+    }
+    void declare_turns() {
+        if (!frame_.on_matrix_unit()) return;
+        declare_turn(frame_, out_, 0);
         for (const ScheduledLoop& l : frame_.loops)
-            if (!operands_in(l).empty()) out_(fmt::format("Index {} = 0;", turn_of(l)));
-    }
-    /// Counts the turns of a loop that loads operands, over all groups.
-    [[nodiscard]] std::string turn_of(const ScheduledLoop& l) const {
-        return frame_.axis(l.loop->axis).begin + "_turn_" + std::to_string(l.scope);
-    }
-    /// The operands that a loop loads.
-    [[nodiscard]] std::vector<VariableId> operands_in(const ScheduledLoop& l) const {
-        std::vector<VariableId> out;
-        for (const Step& s : frame_.steps)
-            if (const auto* load = std::get_if<Load>(s.statement);
-                load && s.scope == l.scope && frame_.is_operand(load->variable))
-                out.push_back(load->variable);
-        return out;
+            if (!operands_of(frame_, l.scope).empty()) declare_turn(frame_, out_, l.scope);
     }
 
     /// Where the tiles of a group begin along the grouped axes, innermost first.
@@ -281,10 +292,16 @@ private:
 
     void nodes(const std::vector<Node>& list) {
         for (const Node& node : list) {
-            if (const int* s = std::get_if<int>(&node)) step(frame_.step(*s));
-            if (const auto* r = std::get_if<Run>(&node)) run_panels(*r);
+            if (const int* s = std::get_if<int>(&node))
+                in_copying_role_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
+            if (const auto* r = std::get_if<Run>(&node); r && !in_copying_role_) run_panels(*r);
             if (const auto* l = std::get_if<LoopRef>(&node)) loop(frame_.loop(*l));
         }
+    }
+
+    void step_of_copies(const Step& s) {
+        const auto* load = std::get_if<Load>(s.statement);
+        if (load && frame_.is_operand(load->variable)) write_refill(frame_, out_, s);
     }
 
     void step(const Step& s) {
@@ -294,13 +311,14 @@ private:
             return to_string(read(v, variable.gathers.empty() ? variable.dims : variable.gathers), expression_names(frame_));
         };
         if (const auto* load = std::get_if<Load>(s.statement); load && frame_.is_operand(load->variable)) {
-            out_(fmt::format("// {} {}", s.scope == 0 ? "load" : "wait for", tile(load->variable)));
-            if (s.scope == 0) {
-                if (frame_.has_bulk_copies()) out_.open("if (threadIdx.x == 0)");
+            out_(fmt::format("// {} {}", s.scope == 0 && !frame_.copying_role() ? "load" : "wait for",
+                             tile(load->variable)));
+            if (s.scope == 0 && !frame_.copying_role()) {
+                if (frame_.has_bulk_copies()) out_.open("if (thread_of_block() == 0)");
                 write_fill(frame_, out_, load->variable, s.scope, "0");
                 if (frame_.has_bulk_copies()) out_.close();
             }
-            write_wait(frame_, out_, s, turn_);
+            write_wait(frame_, out_, s);
         } else if (load) {
             if (s.stays) return;
             out_(fmt::format("// load {}", tile(load->variable)));
@@ -316,6 +334,7 @@ private:
         } else {
             compute(s);
         }
+        write_frees(frame_, out_, s.frees);
     }
 
     /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
@@ -391,12 +410,15 @@ private:
         const AxisNames& names = frame_.axis(l.axis);
         const StreamParts& parts = frame_.kernel->parts;
         const bool in_part = !l.is_sub && parts.cut(l.axis);
+        const bool fills = !operands_of(frame_, node.scope).empty();
+        if (in_copying_role_ && !fills) return;
         if (!is_repeated(frame_, node)) {
             out_.open("");
-            const Ahead ahead = fill_ahead(node, "0", "", false);
+            fill_ahead(node, "0", "", false);
             nodes(node.body);
-            end_turn(node, ahead);
+            if (fills) count_turn(frame_, out_, node.scope);
             out_.close();
+            write_frees(frame_, out_, in_copying_role_ ? std::vector<VariableId>{} : node.frees);
             return;
         }
         std::string begin = "0", end = std::to_string(extent);
@@ -416,69 +438,67 @@ private:
             bounds(node, names.begin + "_first_", begin, names.begin + "_last_", end);
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
-        const bool fills = !operands_in(node).empty();
         if (fills && !is_bounded) out_.open("");
-        const Ahead ahead = fill_ahead(node, begin, end, true);
+        const std::string fill = fill_ahead(node, begin, end, true);
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
-            out_(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile, extent, names.begin));
-        fill_next(node, ahead, end);
+            out_(fmt::format("{}const Index {} = min_index({}, {} - {});", in_copying_role_ ? "[[maybe_unused]] " : "",
+                             names.count, span.tile, extent, names.begin));
+        if (!in_copying_role_) fill_next(node, fill, end);
         nodes(node.body);
-        end_turn(node, ahead);
+        if (fills) count_turn(frame_, out_, node.scope);
         out_.close();
         if (is_bounded || fills) out_.close();
+        write_frees(frame_, out_, in_copying_role_ ? std::vector<VariableId>{} : node.frees);
     }
 
-    /// Names of what a loop's copies ahead count, while its body is written.
-    struct Ahead {
-        std::string next, fill, outer_turn;
-        int stages = 1;
-    };
-    /// Before a loop: the first turns' operands are asked for, one turn fewer than there are stages; without a loop those of the only turn.
-    Ahead fill_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
-        Ahead ahead;
-        const std::vector<VariableId> operands = operands_in(node);
-        if (operands.empty()) return ahead;
-        const std::string& axis = frame_.axis(node.loop->axis).begin;
-        const std::string turn = turn_of(node);
+    [[nodiscard]] std::string next_of(const ScheduledLoop& node) const {
+        return frame_.axis(node.loop->axis).begin + "_next_";
+    }
+    /// Without a role that asks for copies: before a loop the first turns' operands are asked for, one turn fewer than there are stages;
+    /// without a loop those of the only turn. The name of what asks for a turn's operands; "": another role does, or there are none.
+    std::string fill_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
+        const std::vector<VariableId> operands = operands_of(frame_, node.scope);
+        if (operands.empty() || frame_.copying_role()) return "";
+        const std::string &axis = frame_.axis(node.loop->axis).begin, fill = "fill_" + axis + "_",
+                          stage = turn_names(frame_, node.scope).stage;
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
-        ahead.next = axis + "_next_", ahead.fill = "fill_" + axis + "_", ahead.outer_turn = std::exchange(turn_, turn);
-        ahead.stages = frame_.place(operands.front()).stages;
+        const int stages = frame_.place(operands.front()).stages;
         const bool by_one = frame_.has_bulk_copies();
         out_(fmt::format("// {} for the tiles of a turn to come", by_one ? "one thread asks" : "all threads ask"));
-        out_.open(fmt::format("const auto {} = [&]([[maybe_unused]] Index {}, [[maybe_unused]] Index turn)", ahead.fill,
+        out_.open(fmt::format("const auto {} = [&]([[maybe_unused]] Index {}, [[maybe_unused]] unsigned stage_)", fill,
                               axis));
-        if (by_one) out_("if (threadIdx.x != 0) return;");
+        if (by_one) out_("if (thread_of_block() != 0) return;");
         for (const VariableId v : operands)
-            write_fill(frame_, out_, v, node.scope, stage_of_turn(frame_, v, "turn"),
+            write_fill(frame_, out_, v, node.scope, stages > 1 ? "stage_" : "0",
                        is_loop ? fmt::format("{} < {}", axis, end) : "");
         out_.close(";");
         if (node.synchronizes_before) out_("sync();");
         if (!is_loop) {
             if (node.synchronizes) out_("sync();");
-            out_(fmt::format("{}({}, {});", ahead.fill, begin, turn));
-            return ahead;
+            out_(fmt::format("{}({}, {});", fill, begin, stage));
+            return fill;
         }
-        out_(fmt::format("Index {} = {};", ahead.next, begin));
+        out_(fmt::format("Index {} = {};", next_of(node), begin));
         // Threads count their own copies, and ask for none past the end.
-        const std::string more = by_one ? fmt::format(" && {} < {}", ahead.next, end) : "";
-        if (ahead.stages > 1)
-            out_(fmt::format("for (Index t_ = 0; t_ < {0}{2}; ++t_, {1} += {3}) {4}({1}, {5} + t_);", ahead.stages - 1,
-                             ahead.next, more, tile, ahead.fill, turn));
-        return ahead;
+        const std::string more = by_one ? fmt::format(" && {} < {}", next_of(node), end) : "";
+        if (stages > 1)
+            out_(fmt::format(
+                "for (unsigned t_ = 0; t_ < {0}{2}; ++t_, {1} += {3}) {4}({1}, {5} + t_ < {6} ? {5} + t_ : {5} + "
+                "t_ - {6});",
+                stages - 1, next_of(node), more, tile, fill, stage, stages));
+        return fill;
     }
     /// As a turn begins all are done with the one before it, whose stage is filled anew.
-    void fill_next(const ScheduledLoop& node, const Ahead& ahead, const std::string& end) {
+    void fill_next(const ScheduledLoop& node, const std::string& fill, const std::string& end) {
         if (node.synchronizes) out_("sync();");
-        if (ahead.fill.empty()) return;
-        const std::string more = frame_.has_bulk_copies() ? fmt::format("if ({} < {}) ", ahead.next, end) : "";
-        out_(fmt::format("{}{}({}, {} + {});", more, ahead.fill, ahead.next, turn_of(node), ahead.stages - 1));
-        out_(fmt::format("{} += {};", ahead.next, frame_.span(node.loop->axis, node.scope).tile));
-    }
-    void end_turn(const ScheduledLoop& node, const Ahead& ahead) {
-        if (ahead.fill.empty()) return;
-        out_(fmt::format("++{};", turn_of(node)));
-        turn_ = ahead.outer_turn;
+        if (fill.empty()) return;
+        const std::string stage = turn_names(frame_, node.scope).stage;
+        const int stages = frame_.place(operands_of(frame_, node.scope).front()).stages;
+        const std::string more = frame_.has_bulk_copies() ? fmt::format("if ({} < {}) ", next_of(node), end) : "";
+        out_(fmt::format("{}{}({}, {});", more, fill, next_of(node),
+                         stages == 1 ? "0" : fmt::format("{0} == 0 ? {1} : {0} - 1", stage, stages - 1)));
+        out_(fmt::format("{} += {};", next_of(node), frame_.span(node.loop->axis, node.scope).tile));
     }
 
     /// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere.
@@ -508,8 +528,7 @@ private:
     Frame& frame_;
     std::string entry_, functions_;
     std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
-    const std::string group_turn_ = "group_turn_";
-    std::string turn_ = group_turn_;  ///< what counts the turns in which operands are loaded, where the text stands
+    bool in_copying_role_ = false;        ///< the text is of the role that asks for copies
     Lines out_;
 };
 

@@ -26,6 +26,13 @@ std::int64_t first_barrier(const Frame& frame, VariableId id) {
     return n;
 }
 
+/// Of all operands: as many barriers say that a stage is full.
+std::int64_t num_stages(const Frame& frame) {
+    std::int64_t n = 0;
+    for (const VariableId v : operands_of(frame)) n += frame.place(v).stages;
+    return n;
+}
+
 /// Where the tile begins along a dimension.
 std::string begin_of(const Frame& frame, const Variable& v, int dimension, int scope) {
     const AxisId axis = v.dims[at(dimension)].single_axis();
@@ -73,9 +80,34 @@ std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
     return out;
 }
 
-std::string stage_of_turn(const Frame& frame, VariableId variable, const std::string& turn) {
-    const int stages = frame.place(variable).stages;
-    return stages == 1 ? "0" : fmt::format("{} % {}", turn, stages);
+std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope) {
+    std::vector<VariableId> out;
+    for (const Step& s : kernel.steps)
+        if (const auto* load = std::get_if<Load>(s.statement); load && s.scope == scope && kernel.is_operand(load->variable))
+            out.push_back(load->variable);
+    return out;
+}
+
+TurnNames turn_names(const Frame& frame, int scope) {
+    std::string of = "group";
+    for (const ScheduledLoop& loop : frame.loops)
+        if (loop.scope == scope && scope > 0) of = fmt::format("{}_{}", frame.axis(loop.loop->axis).begin, scope);
+    const std::vector<VariableId> operands = operands_of(frame, scope);
+    const bool has_stages = !operands.empty() && frame.place(operands.front()).stages > 1;
+    return {has_stages ? of + "_stage_" : "0", of + "_phase_"};
+}
+
+void declare_turn(const Frame& frame, Lines& out, int scope) {
+    const TurnNames turn = turn_names(frame, scope);
+    out(fmt::format("[[maybe_unused]] unsigned {} = 0;", turn.phase));
+    if (turn.stage != "0") out(fmt::format("unsigned {} = 0;", turn.stage));
+}
+
+void count_turn(const Frame& frame, Lines& out, int scope) {
+    const TurnNames turn = turn_names(frame, scope);
+    if (turn.stage == "0") return out(fmt::format("{} ^= 1;", turn.phase));
+    out(fmt::format("if (++{0} == {1}) {0} = 0, {2} ^= 1;", turn.stage,
+                    frame.place(operands_of(frame, scope).front()).stages, turn.phase));
 }
 
 void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, const std::string& stage,
@@ -104,20 +136,48 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, 
     out.close();
 }
 
-void write_wait(const Frame& frame, Lines& out, const Step& load, const std::string& turn) {
+void write_wait(const Frame& frame, Lines& out, const Step& load) {
     const VariableId variable = std::get<Load>(*load.statement).variable;
-    const int stages = frame.place(variable).stages;
-    const std::string stage = stage_of_turn(frame, variable, turn);
+    const TurnNames turn = turn_names(frame, load.scope);
     out(fmt::format("const unsigned {} = {};", stage_name(frame, variable),
-                    stages == 1 ? "0" : fmt::format("unsigned({}) * {}", stage, operand_tile(frame, variable)->bytes)));
+                    turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, operand_tile(frame, variable)->bytes)));
     if (!load.waits) return;
     if (!frame.has_bulk_copies()) {
         out(fmt::format("wait_copies<{}>();", load.copies_behind));
         out("sync();");
         return;
     }
-    const std::string parity = stages == 1 ? fmt::format("{} & 1", turn) : fmt::format("{} / {} & 1", turn, stages);
-    out(fmt::format("wait_full(barriers + 8 * ({} + {}), {});", first_barrier(frame, variable), stage, parity));
+    out(fmt::format("wait_phase(barriers + 8 * ({} + {}), {});", first_barrier(frame, variable), turn.stage, turn.phase));
+}
+
+void write_refill(const Frame& frame, Lines& out, const Step& load) {
+    const VariableId variable = std::get<Load>(*load.statement).variable;
+    const TurnNames turn = turn_names(frame, load.scope);
+    if (load.refills)
+        out(fmt::format("wait_phase(barriers + 8 * ({} + {}), {} ^ 1);",
+                        num_stages(frame) + first_barrier(frame, variable), turn.stage, turn.phase));
+    write_fill(frame, out, variable, load.scope, turn.stage);
+}
+
+void write_frees(const Frame& frame, Lines& out, const std::vector<VariableId>& operands) {
+    for (const VariableId v : operands)
+        out(fmt::format("if (lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free",
+                        num_stages(frame) + first_barrier(frame, v), turn_names(frame, frame.layout(v).scope).stage,
+                        frame.name(v)));
+}
+
+void write_barriers(const Frame& frame, Lines& out) {
+    const std::int64_t count = num_barriers(frame), stages = num_stages(frame);
+    if (count == 0) return;
+    out(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};", frame.arena_bytes() - 8 * count));
+    out.open("if (thread_of_block() == 0)");
+    out(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i, 1);", stages));
+    if (count > stages)
+        out(fmt::format("for (int i = {}; i < {}; ++i) init_barrier(barriers + 8 * i, {});", stages, count,
+                        frame.schedule.warps.value));
+    out("fence_barriers();");
+    out.close();
+    out("__syncthreads();");
 }
 
 }  // namespace napkin::writers

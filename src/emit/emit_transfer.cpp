@@ -116,7 +116,7 @@ private:
             if (!d.shift.empty()) at(buffer, fmt::format("{} * {}", in_brackets(d.shift), d.stride));
         }
         if (dimensions_.empty()) {
-            const char* one = frame_.in_blocks() ? "if (threadIdx.x == 0) " : "";
+            const char* one = frame_.in_blocks() ? "if (thread_of_block() == 0) " : "";
             if (is_load)
                 out_(fmt::format("{}{}[0] = static_cast<{}>({}[0]);", one, name, frame_.cell_type(variable_), memory_));
             else

@@ -8,8 +8,31 @@
 #include "support/result.hpp"
 
 namespace napkin {
+namespace {
 
-Machine block_machine(const Machine& gpu, int warps, int blocks_a_core) {
+/// PTX ISA, setmaxnreg: multiples of 8 from 24 to 256; what a thread of 240 cannot use is left to the compiler.
+constexpr std::int64_t fewest_registers = 24, most_registers_of_role = 240, register_step = 8;
+/// Registers of a thread that computes which hold no values of tiles: addresses, counters, descriptors. Estimated from the kernels of
+/// 3 × 64 rows and 160 registers that the assembler takes without spilling.
+constexpr std::int64_t registers_beside_tiles = 16;
+
+std::int64_t in_steps(std::int64_t n) { return n / register_step * register_step; }
+
+}  // namespace
+
+RoleRegisters role_registers(std::int64_t block_registers, std::int64_t computing, std::int64_t copying) {
+    constexpr std::int64_t threads = 32, most_at_launch = 248;
+    const std::int64_t launch = std::min(in_steps(block_registers / (threads * (computing + copying))), most_at_launch),
+                       all = launch * (computing + copying);
+    // Where every thread has as many, nothing is to be shared out.
+    if (launch >= most_registers_of_role)
+        return {static_cast<int>(launch), static_cast<int>(launch), static_cast<int>(launch)};
+    const std::int64_t share = std::min(in_steps((all - fewest_registers * copying) / computing), most_registers_of_role);
+    const std::int64_t rest = std::max(fewest_registers, in_steps((all - share * computing) / copying));
+    return {static_cast<int>(launch), static_cast<int>(share), static_cast<int>(std::min(rest, share))};
+}
+
+Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copying_warps) {
     internal_check(gpu.kind == MachineKind::gpu && gpu.threads.has_value(), "machine: only a GPU has blocks of warps");
     const ThreadLimits& limits = *gpu.threads;
     const std::size_t core = core_memory_level(gpu);
@@ -25,6 +48,13 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core) {
     out.vector_registers = derived(
         std::floor(0.75 * registers),
         fmt::format("3/4 of a thread's {:.0f} registers, the rest being for addresses and operands", registers));
+    if (copying_warps > 0) {
+        const int computing = role_registers(static_cast<std::int64_t>(limits.registers_a_core.value / share), warps,
+                                             copying_warps)
+                                  .computing;
+        out.vector_registers = derived(static_cast<double>(computing - registers_beside_tiles),
+                                       fmt::format("a thread's {} registers less {}", computing, registers_beside_tiles));
+    }
     // Warps that take turns hide from each other what one of them waits for.
     const double turns = std::max(1.0, static_cast<double>(warps) * share / 4);
     out.fma_latency_clocks = estimated(4 / turns * share, "4 clocks, in which the other warps of the scheduler run");
@@ -40,6 +70,7 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core) {
     out.transpose_clocks = derived(share / 4, "a value a sector of 32 bytes, four sectors of L1 a clock");
     out.far_transpose_clocks = out.transpose_clocks;
 
+    out.threads->registers_a_core.value = std::floor(limits.registers_a_core.value / share);
     out.levels.resize(core + 1);
     Level& own = out.levels[core];
     own.capacity_bytes.value = std::floor(limits.block_bytes.value / share) -

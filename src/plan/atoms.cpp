@@ -248,6 +248,7 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     if (!out.in_blocks()) form_runs(out), join_reductions(out);
     apply_atoms(out);
     choose_places(out);
+    choose_roles(out);
     if (out.on_matrix_unit()) choose_stages(out);
     apply_places(out);
     synchronize(out);

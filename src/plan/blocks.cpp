@@ -18,22 +18,40 @@ constexpr double cuda_warp = 32;
 
 struct BlockShape {
     int warps, blocks_a_core;
+    int copying_warps = 0;  ///< beside the others, of kernels that load operands of a matrix unit in a loop
     friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
 /// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each other.
 constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
+/// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one waits for.
+constexpr BlockShape shapes_with_copies[] = {{8, 1, 4}, {12, 1, 4}};
 
-/// Those to try, each once. With as many warps as `by_hand` says, an SM that holds `most` of them has room for fewer blocks.
-std::vector<BlockShape> shapes_to_try(const std::optional<std::int64_t>& by_hand, std::int64_t most) {
+/// Warps that a file or the diagram fixes.
+struct WarpsByHand {
+    std::optional<std::int64_t> computing;
+    std::int64_t copying = 0;
+};
+
+/// Those to try, each once. With as many warps as are fixed by hand, an SM that holds `most` of them has room for fewer blocks.
+std::vector<BlockShape> shapes_to_try(const WarpsByHand& by_hand, std::int64_t most) {
     std::vector<BlockShape> out;
     for (BlockShape shape : ordinary_shapes) {
-        if (by_hand) {
-            const auto warps = static_cast<int>(*by_hand);
-            shape = {warps, std::min(shape.blocks_a_core, static_cast<int>(most) / warps)};
-        }
+        shape.copying_warps = static_cast<int>(by_hand.copying);
+        if (by_hand.computing) shape.warps = static_cast<int>(*by_hand.computing);
+        shape.blocks_a_core = std::clamp(static_cast<int>(most) / (shape.warps + shape.copying_warps), 1,
+                                         shape.blocks_a_core);
         if (!contains(out, shape)) out.push_back(shape);
     }
     return out;
+}
+
+/// One thread asks for copies of them, which warps of their own could do.
+bool loads_operands_in_a_loop(const KernelPlan& plan) {
+    const ScheduledKernel& k = plan.scheduled;
+    return k.has_bulk_copies() && std::any_of(k.steps.begin(), k.steps.end(), [&](const Step& step) {
+               const auto* load = std::get_if<Load>(step.statement);
+               return load && step.scope > 0 && k.is_operand(load->variable);
+           });
 }
 
 std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
@@ -43,16 +61,18 @@ std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
 }
 
 /// The last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
-Result<std::optional<std::int64_t>> warps_by_hand(const Derived& derived, const Extents& extents,
-                                                  const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+Result<WarpsByHand> warps_by_hand(const Derived& derived, const Extents& extents,
+                                  const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     auto said = all_by_hand(derived, by_hand, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
+    WarpsByHand warps;
+    for (const ScheduleItem& item : items)
+        if (item.kind == "role") warps.copying = std::max(warps.copying, item.value.value_or(0));
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
-    std::optional<std::int64_t> warps;
-    if (checked->warps) warps = *checked->warps->value;
+    if (checked->warps) warps.computing = *checked->warps->value;
     return warps;
 }
 
@@ -75,19 +95,27 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
         of_shape.quick = quick || options.quick;
-        of_shape.warps = {shape.warps, reason, wanted->has_value()};
-        return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core), by_hand, of_shape);
+        of_shape.warps = {shape.warps, reason, wanted->computing.has_value()};
+        of_shape.copying_warps = shape.copying_warps;
+        return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),
+                           by_hand, of_shape);
     };
-    const auto shapes = shapes_to_try(*wanted, static_cast<std::int64_t>(gpu.threads->warps_a_core.value));
+    std::vector<BlockShape> shapes = shapes_to_try(*wanted, static_cast<std::int64_t>(gpu.threads->warps_a_core.value));
     std::optional<BlockShape> best;
     std::optional<Result<Plan>> refused;
     double least = std::numeric_limits<double>::infinity();
-    for (const BlockShape& shape : shapes) {
+    bool copies = false;
+    const auto consider = [&](const BlockShape& shape) {
         const auto plan = planned(shape, true, "");
         // Sizes by hand may fit where fewer blocks share an SM.
         if (!plan) refused = refused ? refused : plan;
-        if (plan && (!best || plan->seconds() < least)) best = shape, least = plan->seconds();
-    }
+        if (!plan) return;
+        copies |= std::any_of(plan->kernels.begin(), plan->kernels.end(), loads_operands_in_a_loop);
+        if (!best || plan->seconds() < least) best = shape, least = plan->seconds();
+    };
+    for (const BlockShape& shape : shapes) consider(shape);
+    if (copies && !wanted->computing && wanted->copying == 0)
+        for (const BlockShape& shape : shapes_with_copies) consider(shape), shapes.push_back(shape);
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));
 }

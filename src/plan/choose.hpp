@@ -19,6 +19,7 @@ using KernelTimes = std::map<std::string, double>;
 
 struct PlanOptions {
     Choice warps = {};                   ///< of a block of threads, where the machine is block_machine's
+    int copying_warps = 0;               ///< beside them, which ask for the copies of operands
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;   ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so

@@ -13,6 +13,9 @@ void join_reductions(ScheduledKernel& kernel);  ///< Atom::follows
 /// Atoms and places of a kernel on the machine's matrix unit, where KernelSchedule::tensor_axis is set; false, and nothing done, where some
 /// statement or size does not suit it.
 bool choose_fragments(ScheduledKernel& kernel);
+/// Slots of the operands' loads in the role that asks for copies. There is none, but by hand, where copies are not asked for by one thread or
+/// nothing is copied in a loop.
+void choose_roles(ScheduledKernel& kernel);
 /// Place::stages of operands: as many as fit. Pre: places are chosen and shaped.
 void choose_stages(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles

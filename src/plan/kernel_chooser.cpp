@@ -54,6 +54,7 @@ public:
             unit_.warp_threads = static_cast<int>(model.lanes());
             unit_.block_bytes = static_cast<std::int64_t>(model.machine().threads->block_bytes.value);
             unit_.share_bytes = static_cast<std::int64_t>(model.usable_bytes());
+            unit_.block_registers = static_cast<std::int64_t>(model.machine().threads->registers_a_core.value);
             unit_.matrix = model.machine().instructions;
             unit_.bulk_dimensions = static_cast<int>(model.machine().threads->bulk_copy_dimensions.value);
         }
@@ -142,12 +143,14 @@ private:
         s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches;
         s.kernel = model_.kernel().name;
         s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
-        s.tensor_axis = shape.tensor, s.tensor_axis_by_hand = hand_.tensor.has_value();
+        s.tensor_axis = shape.tensor;
         if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
         s.threads = {threads_, "", hand_.threads.has_value()};
         s.warps = options_.warps;
         s.split.value = num_parts();
         s.roles = given_.roles, s.slots = given_.slots;
+        if (s.roles.empty() && shape.tensor >= 0 && options_.copying_warps > 0)
+            s.roles = {{"copies", options_.copying_warps, "asks for tiles as stages are free", false}};
         for (const CoreLoop& loop : model_.live().loops)
             if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
         s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
@@ -499,7 +502,9 @@ private:
             point[i] = nearest;
             const ScheduledKernel k = completed(schedule_at(point));
             const std::string at_size = d.sizes[nearest] == wanted ? what : fmt::format("{}", d.sizes[nearest]);
-            if (static_cast<double>(k.memory_bytes()) > model_.usable_bytes())
+            if (most_registers(k) > unit_.registers)
+                parts.push_back(fmt::format("{} exceeds the registers", at_size));
+            else if (static_cast<double>(k.memory_bytes()) > model_.usable_bytes())
                 parts.push_back(fmt::format("{} exceeds {}", at_size, model_.level_name()));
             else
                 parts.push_back(fmt::format(

@@ -378,7 +378,7 @@ std::int64_t num_barriers(const ScheduledKernel& kernel) {
     if (!kernel.has_bulk_copies()) return 0;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (kernel.is_operand(static_cast<VariableId>(v))) barriers += kernel.schedule.places[v].stages;
-    return barriers;
+    return kernel.copying_role() ? 2 * barriers : barriers;
 }
 
 bool ScheduledKernel::live_together(VariableId a, VariableId b) const {

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "support/ids.hpp"
 
 namespace napkin {
 namespace {
 
-constexpr std::size_t num_warps = 2;
+/// Two warps that compute, and one of the role that asks for copies, where there is one.
+constexpr std::size_t num_computing = 2, copying = num_computing, num_warps = num_computing + 1;
 /// Of each warp, how many of its steps are known to be done.
 using Clock = std::array<int, num_warps>;
 
@@ -19,79 +21,47 @@ void take_in(Clock& a, const Clock& b) {
     for (std::size_t w = 0; w < num_warps; ++w) a[w] = std::max(a[w], b[w]);
 }
 
-class ClockRun {
-public:
-    ClockRun(const ScheduledKernel& kernel, const std::vector<std::int64_t>& turns) : kernel_(kernel), turns_(turns) {}
+/// What a warp does that others have to know of.
+struct Event {
+    enum Kind : std::uint8_t {
+        meet,   ///< waits at the barrier of all warps that compute
+        fill,   ///< asks for the copy of a turn's tile, or for its own part of it
+        await,  ///< waits until that copy is there
+        read,
+        free,    ///< says that it is done with the tile
+        refill,  ///< waits until all warps have said so of the tile that is copied over
+    };
+    Kind kind = meet;
+    VariableId operand = -1;
+    std::int64_t turn = 0;
+};
+using Trace = std::vector<Event>;
 
-    std::string run() {
-        for (std::int64_t group = 0; group < std::min<std::int64_t>(2, kernel_.num_groups()) && fault_.empty(); ++group) {
+/// The trace of one warp through all groups.
+class Tracer {
+public:
+    Tracer(const ScheduledKernel& kernel, const std::vector<std::int64_t>& turns, std::size_t warp)
+        : kernel_(kernel), turns_(turns), warp_(warp) {}
+
+    Trace run() {
+        for (std::int64_t group = 0; group < std::min<std::int64_t>(2, kernel_.num_groups()); ++group) {
             walk(kernel_.body);
             ++group_turn_;
         }
-        return fault_;
+        return std::move(out_);
     }
 
 private:
-    struct Stage {
-        int fills = 0;                      ///< copies into it so far
-        Clock issued{};                     ///< what the last one's issuer knew
-        std::int64_t turn = -1;             ///< whose tile it holds
-        std::array<int, num_warps> seen{};  ///< copies that a warp has waited for
-        std::array<int, num_warps> read{};  ///< the warp's step that read it last; 0: none has
-    };
-
-    [[nodiscard]] const std::string& name(VariableId id) const { return kernel_.variable(id).name; }
-    void fail(std::string what) {
-        if (fault_.empty()) fault_ = std::move(what);
+    [[nodiscard]] bool copies() const { return warp_ == copying; }
+    /// One thread asks for a bulk copy; without them every warp for its own part.
+    [[nodiscard]] bool fills() const {
+        return kernel_.copying_role() ? copies() : !kernel_.has_bulk_copies() || warp_ == 0;
     }
-    Stage& stage(VariableId id, std::int64_t turn) {
-        const int stages = kernel_.place(id).stages;
-        std::vector<Stage>& all = stages_[id];
-        all.resize(static_cast<std::size_t>(stages));
-        return all[static_cast<std::size_t>(turn % stages)];
+    void add(Event::Kind kind, VariableId operand = -1, std::int64_t turn = 0) {
+        out_.push_back({kind, operand, turn});
     }
-
-    void synchronize() {
-        Clock all{};
-        for (const Clock& c : warps_) take_in(all, c);
-        warps_.fill(all);
-    }
-    void fill(VariableId id, std::int64_t turn) {
-        Stage& s = stage(id, turn);
-        // One thread asks for a bulk copy, every warp for its own part of another one.
-        const std::size_t issuers = kernel_.has_bulk_copies() ? 1 : num_warps;
-        for (std::size_t w = 0; w < num_warps * issuers; ++w)
-            if (s.read[w % num_warps] > warps_[w / num_warps][w % num_warps])
-                fail(fmt::format("{} is copied over while a warp may still read it", name(id)));
-        if (s.fills > s.seen[0])
-            fail(fmt::format("{} is copied over before the copy before it is waited for", name(id)));
-        ++s.fills;
-        s.issued = warps_[0], s.turn = turn, s.read = {};
-    }
-    void wait(VariableId id, std::int64_t turn) {
-        Stage& s = stage(id, turn);
-        if (s.turn != turn) return fail(fmt::format("{} is waited for and was not asked for", name(id)));
-        for (std::size_t w = 0; w < num_warps; ++w) take_in(warps_[w], s.issued), s.seen[w] = s.fills;
-    }
-    /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to this one, and all meet.
-    void wait_for(const Step& s) {
-        if (kernel_.has_bulk_copies())
-            return wait(std::get<Load>(*s.statement).variable, turn_of(std::get<Load>(*s.statement).variable));
-        for (const Step& before : kernel_.steps) {
-            const auto* load = std::get_if<Load>(before.statement);
-            if (load && before.scope == s.scope && kernel_.is_operand(load->variable))
-                wait(load->variable, turn_of(load->variable));
-            if (&before == &s) break;
-        }
-        synchronize();
-    }
-    void read(VariableId id, std::int64_t turn) {
-        Stage& s = stage(id, turn);
-        for (std::size_t w = 0; w < num_warps; ++w) {
-            if (s.turn != turn || s.seen[w] != s.fills)
-                fail(fmt::format("{} is read before its copy is waited for", name(id)));
-            s.read[w] = ++warps_[w][w];
-        }
+    void meet() {
+        if (!copies()) add(Event::meet);
     }
 
     [[nodiscard]] std::int64_t turn_of(VariableId id) const {
@@ -99,45 +69,73 @@ private:
         const auto found = loop_turns_.find(scope);
         return scope == 0 || found == loop_turns_.end() ? group_turn_ : found->second;
     }
-    [[nodiscard]] std::vector<VariableId> operands_in(int scope) const {
-        std::vector<VariableId> out;
+    /// Loads of operands in the scope, in their order.
+    [[nodiscard]] std::vector<const Step*> operands_in(int scope) const {
+        std::vector<const Step*> out;
         for (const Step& s : kernel_.steps)
             if (const auto* load = std::get_if<Load>(s.statement);
                 load && s.scope == scope && kernel_.is_operand(load->variable))
-                out.push_back(load->variable);
+                out.push_back(&s);
         return out;
+    }
+    void fill(const Step& load, std::int64_t turn) {
+        if (!fills()) return;
+        const VariableId id = std::get<Load>(*load.statement).variable;
+        if (load.refills && copies()) add(Event::refill, id, turn);
+        add(Event::fill, id, turn);
+    }
+    /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to this one, and all meet.
+    void await(const Step& s) {
+        const auto await_one = [&](const Step& load) {
+            const VariableId id = std::get<Load>(*load.statement).variable;
+            add(Event::await, id, turn_of(id));
+        };
+        if (kernel_.has_bulk_copies()) return await_one(s);
+        for (const Step* before : operands_in(s.scope)) {
+            await_one(*before);
+            if (before == &s) break;
+        }
+        meet();
+    }
+    void free(const std::vector<VariableId>& operands) {
+        for (const VariableId id : operands) add(Event::free, id, turn_of(id));
     }
 
     void step(const Step& s) {
-        if (s.synchronizes) synchronize();
         const auto* load = std::get_if<Load>(s.statement);
-        if (load && kernel_.is_operand(load->variable)) {
-            if (s.scope == 0) fill(load->variable, group_turn_);
-            if (s.waits) wait_for(s);
-        }
+        const bool is_operand = load && kernel_.is_operand(load->variable);
+        if (s.synchronizes) meet();
+        if (is_operand && s.scope == 0) fill(s, group_turn_);
+        if (copies()) return;
+        if (is_operand && s.waits) await(s);
         if (std::holds_alternative<Compute>(*s.statement))
             for (const Read* r : s.reads)
-                if (kernel_.is_operand(r->array)) read(r->array, turn_of(r->array));
+                if (kernel_.is_operand(r->array)) add(Event::read, r->array, turn_of(r->array));
+        free(s.frees);
     }
 
     void loop(const LoopRef& ref) {
         const ScheduledLoop& l = kernel_.loop(ref);
-        const std::vector<VariableId> operands = operands_in(l.scope);
+        const std::vector<const Step*> operands = operands_in(l.scope);
         std::int64_t& turn = loop_turns_[l.scope];
         const std::int64_t last = turn + turns_[at(ref.loop)];
-        const int ahead = operands.empty() ? 0 : kernel_.place(operands.front()).stages - 1;
+        // A role of its own is as far ahead as there are stages that are free; else copies are asked for so many turns ahead.
+        const int ahead = operands.empty() || kernel_.copying_role()
+                              ? 0
+                              : kernel_.place(std::get<Load>(*operands.front()->statement).variable).stages - 1;
         const auto fill_all = [&](std::int64_t t) {
-            for (const VariableId v : operands)
-                if (t < last) fill(v, t);
+            for (const Step* s : operands)
+                if (t < last) fill(*s, t);
         };
-        if (l.synchronizes_before) synchronize();
+        if (l.synchronizes_before) meet();
         for (int t = 0; t < ahead; ++t) fill_all(turn + t);
         while (turn < last) {
-            if (l.synchronizes) synchronize();
+            if (l.synchronizes) meet();
             fill_all(turn + ahead);
             walk(l.body);
             ++turn;
         }
+        if (!copies()) free(l.frees);
     }
 
     void walk(const std::vector<Node>& nodes) {
@@ -151,10 +149,131 @@ private:
 
     const ScheduledKernel& kernel_;
     const std::vector<std::int64_t>& turns_;
-    std::array<Clock, num_warps> warps_{};
-    std::map<VariableId, std::vector<Stage>> stages_;
+    std::size_t warp_;
     std::map<int, std::int64_t> loop_turns_;  ///< by scope, over all groups
     std::int64_t group_turn_ = 0;
+    Trace out_;
+};
+
+/// Runs the warps' traces beside each other.
+class ClockRun {
+public:
+    ClockRun(const ScheduledKernel& kernel, const std::vector<std::int64_t>& turns) : kernel_(kernel) {
+        for (std::size_t w = 0; w < (kernel.copying_role() ? num_warps : num_computing); ++w)
+            traces_.push_back(Tracer(kernel, turns, w).run());
+        next_.assign(traces_.size(), 0);
+    }
+
+    std::string run() {
+        bool moves = true;
+        while (moves && fault_.empty()) {
+            moves = false;
+            for (std::size_t w = 0; w < traces_.size(); ++w)
+                while (fault_.empty() && next_[w] < traces_[w].size() && happens(w, traces_[w][next_[w]]))
+                    ++next_[w], moves = true;
+            if (meet()) moves = true;
+        }
+        for (std::size_t w = 0; w < traces_.size(); ++w)
+            if (next_[w] < traces_[w].size()) fail("is waited for without end", traces_[w][next_[w]]);
+        return fault_;
+    }
+
+private:
+    /// A tile's copy, or the part of it that one warp asked for.
+    struct Part {
+        std::int64_t turn = -1;  ///< whose tile it holds
+        int fills = 0;
+        std::array<int, num_warps> awaited{};  ///< the warp's step that waited for the last copy; 0: none has
+    };
+    struct Stage {
+        std::vector<Part> parts;
+        std::array<int, num_warps> read{};  ///< the warp's step that read it last; 0: none has
+        std::array<bool, num_computing> freed{};
+        int frees = 0;    ///< times that all warps freed it
+        Clock freeing{};  ///< what they knew when they did
+    };
+
+    void fail(const std::string& what, const Event& e) {
+        if (!fault_.empty()) return;
+        fault_ = e.operand < 0 ? "a warp waits for the others without end"
+                               : fmt::format("{} {}", kernel_.variable(e.operand).name, what);
+    }
+    Stage& stage(const Event& e) {
+        const int stages = kernel_.place(e.operand).stages;
+        std::vector<Stage>& all = stages_[e.operand];
+        all.resize(static_cast<std::size_t>(stages));
+        Stage& found = all[static_cast<std::size_t>(e.turn % stages)];
+        found.parts.resize(kernel_.has_bulk_copies() ? 1 : num_computing);
+        return found;
+    }
+    /// The step of a warp that is done with its event.
+    int mark(std::size_t w) { return ++clocks_[w][w]; }
+    [[nodiscard]] bool knows(std::size_t w, std::size_t other, int step) const {
+        return step > 0 && step <= clocks_[w][other];
+    }
+    [[nodiscard]] bool knows_copied(std::size_t w, const Part& part) const {
+        for (std::size_t other = 0; other < num_warps; ++other)
+            if (knows(w, other, part.awaited[other])) return true;
+        return false;
+    }
+
+    /// All warps that compute are at their barrier: they go on together.
+    bool meet() {
+        for (std::size_t w = 0; w < num_computing; ++w)
+            if (next_[w] >= traces_[w].size() || traces_[w][next_[w]].kind != Event::meet) return false;
+        Clock all{};
+        for (std::size_t w = 0; w < num_computing; ++w) take_in(all, clocks_[w]);
+        for (std::size_t w = 0; w < num_computing; ++w) take_in(clocks_[w], all), ++next_[w];
+        return true;
+    }
+
+    /// False where the warp has to wait.
+    bool happens(std::size_t w, const Event& e) {
+        if (e.kind == Event::meet) return false;
+        Stage& s = stage(e);
+        Part& own = s.parts[s.parts.size() > 1 ? w : 0];
+        switch (e.kind) {
+            case Event::meet: return false;
+            case Event::fill: fill(w, e, s, own); return true;
+            case Event::await:
+                if (own.turn > e.turn) fail("is copied over before the copy before it is waited for", e);
+                if (own.turn != e.turn) return false;
+                if (own.awaited[w] == 0) own.awaited[w] = mark(w);
+                return true;
+            case Event::read:
+                for (const Part& part : s.parts)
+                    if (part.turn != e.turn || !knows_copied(w, part)) fail("is read before its copy is waited for", e);
+                s.read[w] = mark(w);
+                return true;
+            case Event::free: free(w, e, s); return true;
+            case Event::refill:
+                if (s.frees < own.fills) return false;
+                if (own.fills > 0) take_in(clocks_[w], s.freeing);
+                return true;
+        }
+        return true;
+    }
+    void fill(std::size_t w, const Event& e, Stage& s, Part& part) {
+        for (std::size_t other = 0; other < num_warps; ++other)
+            if (s.read[other] > clocks_[w][other]) fail("is copied over while a warp may still read it", e);
+        if (part.fills > 0 && !knows_copied(w, part)) fail("is copied over before the copy before it is waited for", e);
+        ++part.fills;
+        part.turn = e.turn, part.awaited = {};
+    }
+    void free(std::size_t w, const Event& e, Stage& s) {
+        if (s.freed[w] || s.frees >= s.parts[0].fills) return fail("is freed twice", e);
+        s.freed[w] = true;
+        take_in(s.freeing, clocks_[w]);
+        if (!std::all_of(s.freed.begin(), s.freed.end(), [](bool freed) { return freed; })) return;
+        ++s.frees;
+        s.freed = {};
+    }
+
+    const ScheduledKernel& kernel_;
+    std::vector<Trace> traces_;
+    std::vector<std::size_t> next_;
+    std::array<Clock, num_warps> clocks_{};
+    std::map<VariableId, std::vector<Stage>> stages_;
     std::string fault_;
 };
 

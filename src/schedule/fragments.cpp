@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "machine/block_machine.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -43,59 +44,95 @@ bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
 }
 
 /// Sees that what a statement computes is at most 1 in size, so that it may be rounded to a type of a narrow range: factors of a product
-/// are, and exponentials of a value less a maximum over all such values.
+/// are, and exponentials of a value less a maximum over all such values. What is read has to be computed before it is read: a maximum that
+/// is brought up to date later may be less than the value.
 class AtMostOne {
 public:
     explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel) {}
 
     [[nodiscard]] bool variable(VariableId id) const {
-        const Compute* compute = definition(id);
-        return compute && !compute->reduce && expression(compute->body);
+        const std::optional<std::size_t> step = definition(id);
+        return step && !compute(*step).reduce && expression(compute(*step).body, *step);
     }
 
 private:
-    /// The one statement that computes the variable; null: none or several do.
-    [[nodiscard]] const Compute* definition(VariableId id) const {
-        const Compute* found = nullptr;
-        for (const Step& step : kernel_.steps) {
-            const auto* compute = std::get_if<Compute>(step.statement);
+    [[nodiscard]] const Compute& compute(std::size_t step) const {
+        return std::get<Compute>(*kernel_.steps[step].statement);
+    }
+    /// The one step that computes the variable; none where none or several do.
+    [[nodiscard]] std::optional<std::size_t> definition(VariableId id) const {
+        std::optional<std::size_t> found;
+        for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
+            const auto* compute = std::get_if<Compute>(kernel_.steps[s].statement);
             if (!compute || compute->variable != id) continue;
-            if (found) return nullptr;
-            found = compute;
+            if (found) return std::nullopt;
+            found = s;
         }
         return found;
     }
+    /// Every step that computes something that the expression reads stands before the given one.
+    [[nodiscard]] bool is_known_before(const Expr& e, std::size_t step) const {
+        const std::vector<ArrayId> arrays = read_arrays(e);
+        for (std::size_t s = step; s < kernel_.steps.size(); ++s)
+            if (const auto* compute = std::get_if<Compute>(kernel_.steps[s].statement);
+                compute && contains(arrays, compute->variable))
+                return false;
+        return true;
+    }
 
-    [[nodiscard]] bool expression(const Expr& e) const {
+    /// As step `reader` finds it.
+    [[nodiscard]] bool expression(const Expr& e, std::size_t reader) const {
         if (const auto* c = as<Constant>(e)) return std::abs(c->value) <= 1;
-        if (const auto* s = as<Select>(e)) return expression(s->a) && expression(s->b);
+        if (const auto* s = as<Select>(e)) return expression(s->a, reader) && expression(s->b, reader);
         if (const auto* u = as<Unary>(e)) {
             const auto* difference = u->op == UnaryOp::exp ? as<Binary>(u->a) : nullptr;
-            return difference && difference->op == BinaryOp::sub && dominates(difference->b, difference->a);
+            return difference && difference->op == BinaryOp::sub && dominates(difference->b, difference->a, reader);
         }
         const auto* b = as<Binary>(e);
         if (!b) return false;
-        if (b->op == BinaryOp::mul) return expression(b->a) && expression(b->b);
+        if (b->op == BinaryOp::mul) return expression(b->a, reader) && expression(b->b, reader);
         // 1 / size.
         const auto* exponent = b->op == BinaryOp::pow ? as<Constant>(b->b) : nullptr;
         return exponent && exponent->value <= 0 && as<AxisSize>(b->a);
     }
 
-    /// `m` is a maximum of such values, or 0 where that is infinite.
-    [[nodiscard]] bool dominates(const Expr& m, const Expr& value) const {
+    /// `m` is a maximum of such values, or 0 where that is infinite: then all of them are -inf, or the result is infinite anyway.
+    [[nodiscard]] bool dominates(const Expr& m, const Expr& value, std::size_t reader) const {
         if (const auto* s = as<Select>(m)) {
             const auto* zero = as<Constant>(s->a);
-            return zero && zero->value == 0 && dominates(s->b, value);
+            return zero && zero->value == 0 && is_infinite(s->condition, s->b) && dominates(s->b, value, reader);
         }
         const auto* r = as<Read>(m);
-        const Compute* compute = r ? definition(r->array) : nullptr;
-        if (!compute) return false;
-        if (!compute->reduce) return dominates(compute->body, value);
-        return *compute->reduce == ReduceOp::max && equal(compute->body, value);
+        const std::optional<std::size_t> step = r ? definition(r->array) : std::nullopt;
+        if (!step || *step >= reader) return false;
+        if (!compute(*step).reduce) return dominates(compute(*step).body, value, *step);
+        return *compute(*step).reduce == ReduceOp::max && equal(compute(*step).body, value) &&
+               is_known_before(value, *step);
+    }
+    /// The condition says that m, or its size, is infinite.
+    [[nodiscard]] static bool is_infinite(const Expr& condition, const Expr& m) {
+        const auto* test = as<Binary>(condition);
+        const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
+        if (!bound || !std::isinf(bound->value)) return false;
+        const auto* size = as<Unary>(test->a);
+        return equal(test->a, m) || (size && size->op == UnaryOp::abs && equal(size->a, m));
     }
 
     const ScheduledKernel& kernel_;
 };
+
+/// Registers of a thread beside its accumulators without which the assembler takes no wgmma (CUDA 13.0, ptxas C7602: 154 for 128 of them), at the
+/// launch: it does not count those that setmaxnreg adds.
+constexpr std::int64_t registers_of_instruction = 26;
+
+std::int64_t registers_at_launch(const ScheduledKernel& kernel) {
+    constexpr std::int64_t most = 255;
+    if (kernel.unit.block_registers == 0) return most;
+    if (const Role* role = kernel.copying_role())
+        return role_registers(kernel.unit.block_registers, kernel.schedule.warps.value, role->workers).launch;
+    return std::min(most, kernel.unit.block_registers / kernel.num_threads());
+}
+
 /// Of the instructions that emit/emit_product.cpp writes. One that reads operands from shared memory sees what bulk copies bring; a warp's
 /// own one stands beside itself for more columns than it takes.
 bool takes_tiles(const ScheduledKernel& kernel, const Instruction& i, std::int64_t columns) {
@@ -105,7 +142,8 @@ bool takes_tiles(const ScheduledKernel& kernel, const Instruction& i, std::int64
                columns % i.n.to == 0;
     if (i.name != "wgmma" || !kernel.has_bulk_copies()) return false;
     return kernel.schedule.warps.value * unit.warp_threads % i.threads == 0 && columns >= i.n.from &&
-           columns <= i.n.to && columns % i.n.step == 0;
+           columns <= i.n.to && columns % i.n.step == 0 &&
+           columns * i.m.to / i.threads + registers_of_instruction <= registers_at_launch(kernel);
 }
 
 class RoleChoice {
@@ -181,8 +219,6 @@ private:
             if (is_outermost && !loop.loop->is_sub) streams_.insert(loop.scope);
         }
     }
-    [[nodiscard]] bool is_wide(AxisId axis, int scope) const { return kernel_.span(axis, scope).tile > 1; }
-
     /// One value a row, or one for each of its columns along one axis.
     [[nodiscard]] bool has_fragments(VariableId id) const {
         const Variable& variable = kernel_.variable(id);
@@ -191,7 +227,7 @@ private:
         for (const Index& dim : variable.dims) {
             const AxisId axis = dim.single_axis();
             if (axis < 0) return false;
-            if (axis != row_ && is_wide(axis, kernel_.layout(id).scope)) ++columns;
+            if (axis != row_ && is_wide(kernel_, axis, kernel_.layout(id).scope)) ++columns;
         }
         return columns <= 1;
     }
@@ -212,7 +248,7 @@ private:
             return false;
         std::set<AxisId> columns;
         const auto add = [&](AxisId axis) {
-            if (axis >= 0 && axis != row_ && is_wide(axis, step.scope)) columns.insert(axis);
+            if (axis >= 0 && axis != row_ && is_wide(kernel_, axis, step.scope)) columns.insert(axis);
         };
         for (const Index& dim : kernel_.variable(compute.variable).dims) add(dim.single_axis());
         for (const AxisId axis : compute.reduce_axes) {
@@ -279,8 +315,12 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
                 held += fragment_registers(kernel, id);
         }
         if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix)
-            if (const auto product = matrix_product(kernel, step); product && product->a_in_registers)
-                held += fragment_registers(kernel, product->a->array) / 2;
+            // An operand that lives on is rounded into registers of its own; what dies here gives its own for that.
+            if (const auto product = matrix_product(kernel, step); product && product->a_in_registers) {
+                const auto& lives = kernel.layout(product->a->array).lives;
+                if (std::none_of(lives.begin(), lives.end(), [&](const Life& l) { return l.last == step.position; }))
+                    held += fragment_registers(kernel, product->a->array) / 2;
+            }
         most = std::max(most, held);
     }
     return most;
@@ -318,12 +358,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     if (variable.dims[at(out.inner)].is_axis(kernel.schedule.tensor_axis))
         out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
-    if (kernel.has_bulk_copies()) {
-        if (out.rows > most_copied_rows) return std::nullopt;
-    } else if (const Span& along = kernel.span(variable.dims[at(out.inner)].single_axis(), scope);
-               along.begins && along.tile * value % stride_bytes != 0) {
-        return std::nullopt;
-    }
+    if (kernel.has_bulk_copies() && out.rows > most_copied_rows) return std::nullopt;
     return out;
 }
 

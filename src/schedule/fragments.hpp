@@ -18,8 +18,8 @@ constexpr std::int64_t fragment_rows = 16, fragment_columns = 8;
 /// Bytes of a row of an operand's tile in shared memory: the period of the 128-byte swizzle.
 constexpr std::int64_t operand_row_bytes = 128;
 /// Error with which an instruction adds products of 8-bit numbers to an accumulator, in sizes of what is summed: it cuts them at about 14
-/// bits of the largest (DeepSeek-V3 Technical Report, arXiv:2412.19437, 3.3.2). Estimated: 4 · 2^-13; the most that 1,200 sums on one H200
-/// were off by on 2026-11-22, infinities and one large term beside small ones among them, is 2.3 · 2^-13 an instruction.
+/// bits of the largest (DeepSeek-V3 Technical Report, arXiv:2412.19437, 3.3.2). Estimated: 4 · 2^-13. In 24 products of e4m3 matrices on
+/// one H200 on 2026-11-22, one large term beside small ones among them, the most is 2.3 · 2^-13 an instruction.
 constexpr double accumulation_unit_of_8_bits = 0x1p-11;
 /// Operands lie at multiples of the swizzle's pattern of 8 rows.
 constexpr std::int64_t operand_alignment = 8 * operand_row_bytes;
@@ -65,7 +65,8 @@ struct OperandTile {
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
 
 /// Barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables: one for each stage of each operand, which
-/// says that the stage is full. Without bulk copies there are none.
+/// says that the stage is full, and where a role asks for copies as many behind them, which say that it is free. Without bulk copies there
+/// are none.
 std::int64_t num_barriers(const ScheduledKernel& kernel);
 
 /// The columns of a tile along the axis with those that fill the last 16, which both sides of a product need.

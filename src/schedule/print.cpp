@@ -28,7 +28,7 @@ public:
         if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
         row("threads", s_.threads);
         if (s_.warps.value > 0) row("warps", s_.warps);
-        for (const Role& role : s_.roles) rows_.push_back({"role " + role.name, std::to_string(role.workers), ""});
+        for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_hand});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
         if (s_.tensor_axis >= 0) rows_.push_back({"tensor axis", name(s_.tensor_axis), s_.tensor_axis_reason});
         rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});
@@ -97,8 +97,7 @@ private:
 
     [[nodiscard]] std::string text(const Slot& slot) const {
         std::string out = fmt::format("position {}", slot.position);
-        if (static_cast<std::size_t>(slot.role) < s_.roles.size())
-            out += fmt::format(", role {}", s_.roles[static_cast<std::size_t>(slot.role)].name);
+        if (slot.role >= 0) out += fmt::format(", role {}", s_.roles.at(at(slot.role)).name);
         if (slot.ahead != 0) out += fmt::format(", ahead {}", slot.ahead);
         return out;
     }

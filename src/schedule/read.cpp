@@ -83,13 +83,13 @@ private:
         if (item.kind == "split") read_split(item, kernel, s);
         if (item.kind == "threads") s.threads = choice;
         if (item.kind == "warps") s.warps = choice;
-        if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range)});
+        if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});
         if (item.kind == "rows") s.rows = choice;
         if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;
         if (item.kind == "tensor") {
             const std::string& name = item.axis.empty() ? item.word : item.axis;
             s.tensor_axis = name == "none" ? -1 : axis(name, item.range);
-            s.tensor_axis_reason = "by hand", s.tensor_axis_by_hand = true;
+            s.tensor_axis_reason = "by hand";
         }
         if (item.kind == "vector") {
             const std::string& name = item.axis.empty() ? item.word : item.axis;

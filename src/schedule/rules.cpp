@@ -457,15 +457,37 @@ private:
 
     /// A core, or a block of warps, runs one statement after the other, as they stand.
     void check_slots() {
-        if (!k_.schedule.roles.empty())
-            report("it has role {}: {}, and have no roles", k_.schedule.roles[0].name,
-                   on_either("a CPU's threads each run whole groups", "a block's warps all run every statement"));
+        check_roles();
         const std::vector<std::string> names = statement_names(*k_.kernel);
         for (const auto& [statement, slot] : k_.schedule.slots)
-            if (!(slot == Slot{}))
+            if (slot.position != 0 || slot.ahead != 0)
                 report("{} has position {}, {} ahead: {} runs statements one after the other, as they stand",
                        names[static_cast<std::size_t>(statement)], slot.position, slot.ahead,
                        on_either("a CPU's core", "a GPU's block"));
+    }
+
+    /// Warps of a role ask for bulk copies of operands, and for all of them.
+    void check_roles() {
+        const std::vector<Role>& roles = k_.schedule.roles;
+        const std::vector<std::string> names = statement_names(*k_.kernel);
+        if (!roles.empty() && !(k_.on_matrix_unit() && k_.has_bulk_copies()))
+            return report("it has role {}: {}, and have no roles", roles[0].name,
+                          on_either("a CPU's threads each run whole groups",
+                                    "a block's warps all run every statement where no bulk copies bring operands"));
+        if (roles.size() > 1)
+            report("it has role {} beside role {}: one asks for copies", roles[1].name, roles[0].name);
+        if (!roles.empty() && (roles[0].workers % 4 != 0 || k_.schedule.warps.value % roles[0].workers != 0))
+            report("role {} has {} warps, and not whole warpgroups of 4, of which {} warps are a multiple",
+                   roles[0].name, roles[0].workers, k_.schedule.warps.value);
+        for (std::size_t s = 0; s < k_.steps.size() && !roles.empty(); ++s) {
+            const auto slot = k_.schedule.slots.find(static_cast<int>(s));
+            const auto* load = std::get_if<Load>(k_.steps[s].statement);
+            const bool copies = load && k_.is_operand(load->variable),
+                       is_in_role = slot != k_.schedule.slots.end() && slot->second.role >= 0;
+            if (copies != is_in_role)
+                report("{} runs {} role {}, which asks for the copies of operands and does nothing else", names.at(s),
+                       is_in_role ? "in" : "outside of", roles[0].name);
+        }
     }
 
     void check_prefetches() {

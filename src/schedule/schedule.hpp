@@ -91,17 +91,19 @@ struct Prefetch {
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
-/// Who runs statements: threads or warps of a group. Without any, all of a group's threads run all of it.
+/// Warps of a block that run statements of their own, beside those that compute (KernelSchedule::warps), which run all others.
 struct Role {
     std::string name;
     int workers = 1;
+    std::string reason = {};
+    bool by_hand = false;
     friend bool operator==(const Role&, const Role&) = default;
 };
 
 /// A statement in its loop's modulo schedule: which role runs it, after how many others of an iteration, and by how many iterations it is
 /// ahead of the loop.
 struct Slot {
-    int role = 0;  ///< index into KernelSchedule::roles
+    int role = -1;  ///< index into KernelSchedule::roles; -1: the warps that compute
     int position = 0;  ///< statements of one role and loop run in ascending order of positions, and those of one position as they stand
     int ahead = 0;
     friend bool operator==(const Slot&, const Slot&) = default;
@@ -123,7 +125,6 @@ struct KernelSchedule {
     /// Of a kernel on a matrix unit: the axis along which every warp takes 16 rows of all tiles; -1: no statement uses the unit.
     AxisId tensor_axis = -1;
     std::string tensor_axis_reason;
-    bool tensor_axis_by_hand = false;
     bool panel_by_hand = false;
     Choice rows{1, "", false};  ///< the most that a block has
     std::vector<Atom> atoms;

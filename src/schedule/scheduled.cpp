@@ -47,7 +47,7 @@ private:
                                                              inner[static_cast<std::size_t>(loop.axis)].begins;
         kernel_.scopes.push_back(std::move(inner));
         const LoopRef ref{static_cast<int>(kernel_.loops.size())};
-        kernel_.loops.push_back({&loop, static_cast<int>(kernel_.scopes.size()) - 1, false, false, {}});
+        kernel_.loops.push_back({&loop, static_cast<int>(kernel_.scopes.size()) - 1});
         std::vector<Node> body = run(loop.body, kernel_.loop(ref).scope);
         kernel_.loops[static_cast<std::size_t>(ref.loop)].body = std::move(body);
         return ref;

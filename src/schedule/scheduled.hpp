@@ -22,6 +22,7 @@ struct VectorUnit {
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
     std::int64_t share_bytes = 0;          ///< of it that one has where several share a core
+    std::int64_t block_registers = 0;      ///< of the core's registers that a block of warps may use
     std::vector<Instruction> matrix = {};  ///< instructions that multiply tiles
     /// Of a tensor of which one instruction copies a box into the core's memory; 0: there is none, and threads copy 16 bytes at a time.
     int bulk_dimensions = 0;
@@ -55,7 +56,9 @@ struct Step {
     /// Of a load of an operand that threads copy themselves: each waits until at most so many of its later copies are under way, then all
     /// wait for each other; -1: a bulk copy says itself what it has filled, or the next step waits for both.
     int copies_behind = -1;
-    int position = -1;  ///< in order of execution; a follower has that of its leader
+    bool refills = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
+    std::vector<VariableId> frees = {};  ///< operands of which those that compute say after it that they are done with a tile
+    int position = -1;                   ///< in order of execution; a follower has that of its leader
 };
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.
@@ -72,7 +75,8 @@ struct ScheduledLoop {
     int scope = 0;
     /// Of a loop that copies operands ahead: all warps wait for each other before its first copies, and before each turn's.
     bool synchronizes_before = false, synchronizes = false;
-    std::vector<Node> body;
+    std::vector<VariableId> frees = {};  ///< as Step::frees, after all turns
+    std::vector<Node> body = {};
 };
 
 /// Positions of execution between which a variable has its values, both included. One that is loaded in two loops has two lives.
@@ -141,6 +145,14 @@ struct ScheduledKernel {
     [[nodiscard]] bool on_matrix_unit() const { return schedule.tensor_axis >= 0; }
     /// Operands come by bulk copies, of which one thread asks for each; else all threads copy them.
     [[nodiscard]] bool has_bulk_copies() const { return unit.bulk_dimensions > 0; }
+    /// The role that loads operands, which runs ahead of the warps that compute; null: one of these asks for the copies.
+    [[nodiscard]] const Role* copying_role() const {
+        return schedule.roles.empty() ? nullptr : &schedule.roles.front();
+    }
+    /// Of a block.
+    [[nodiscard]] std::int64_t num_threads() const {
+        return (schedule.warps.value + (copying_role() ? copying_role()->workers : 0)) * unit.warp_threads;
+    }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
         return !layout(id).lives.empty() && !is_in_registers(id) && (!is_view(id) || layout(id).may_overrun);

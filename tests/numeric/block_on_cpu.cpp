@@ -24,6 +24,8 @@ constexpr StandIn instructions[] = {
     {"cvt.rn.bf16.f32", "h = emulated::to_bf16(x);"},
     {"cvt.rn.f16x2", "both = emulated::to_f16(low) | emulated::to_f16(high) << 16;"},
     {"cvt.rn.bf16x2", "both = emulated::to_bf16(low) | emulated::to_bf16(high) << 16;"},
+    {"ex2.approx", "y = exp2f(x);"},
+    {"bar.sync", "__syncthreads();"},
     {"cp.async.cg", "emulated::copy(to, from, inside);"},
     {"cp.async.commit_group", "emulated::commit();"},
     {"cp.async.wait_group", "emulated::wait(behind);"},

@@ -286,6 +286,7 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
             KernelSchedule s = drawn;
             s.tensor_axis = axis, s.vector_axis = -1;
             s.warps = {seed % 2 == 0 ? 4 : 8, "", false};
+            if (seed % 3 != 0) s.roles = {{"copies", 4}};
             for (std::size_t a = 0; a < axes.size(); ++a) {
                 const auto found = drawn.group.find(axes[a]);
                 const std::int64_t size = found == drawn.group.end() ? extent(axes[a])
@@ -358,6 +359,7 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
         std::optional<ScheduledKernel> multiplied;
         if (width.has_matrix_unit) {
             static const Machine hopper = load_machine("h200").value();
+            unit.block_registers = static_cast<std::int64_t>(hopper.threads->registers_a_core.value);
             unit.matrix = hopper.instructions, unit.block_bytes = unit.share_bytes = 227 << 10;
             // Some by mma.sync, with operands that threads copy.
             if (seed % 4 != 0) unit.bulk_dimensions = static_cast<int>(hopper.threads->bulk_copy_dimensions.value);

@@ -252,7 +252,7 @@ TEST(WarpProducts, AreFilledByBulkCopiesWhereThereAreSome) {
     const Machine h200 = load_machine("h200").value();
     const Planned bulk = planned(text, "tensor m\nwarps 2\n", h200), own = planned(text, "tensor m\nwarps 2\n", a100());
     EXPECT_EQ(bulk.source.entries[0].maps.size(), 2U);
-    EXPECT_THAT(bulk.source.text, HasSubstr("wait_full"));
+    EXPECT_THAT(bulk.source.text, HasSubstr("wait_phase"));
     EXPECT_GT(num_barriers(only(bulk)), 0);
     EXPECT_TRUE(own.source.entries[0].maps.empty());
     EXPECT_THAT(own.source.text, HasSubstr("wait_copies"));

@@ -5,6 +5,8 @@
 #include "derive/derive.hpp"
 #include "derive/parts.hpp"
 #include "derive/verify.hpp"
+#include "machine/block_machine.hpp"
+#include "machine/machine.hpp"
 #include "plan/choose.hpp"
 #include "schedule/rules.hpp"
 #include "support/schedules.hpp"
@@ -246,17 +248,21 @@ TEST(Parts, ASplitStandsBesideAKernelsNameOrIsOfAllKernels) {
     EXPECT_EQ(code({of("L_part", 1)}), "unknown-kernel");
 }
 
+/// Of the kernel under a schedule that `change` changes; "": none is broken.
+template <class F>
+std::string first_broken_rule(const ScheduledKernel& k, F change) {
+    KernelSchedule s = k.schedule;
+    change(s);
+    const auto messages = verify(scheduled(k.program, 0, k.extents, s, k.unit));
+    return messages.empty() ? std::string() : messages.front();
+}
+
 TEST(Parts, ScheduledKernelsKeepTheRules) {
     const Derived d = derived_of(row_maximum);
     const auto plan = choose_plan(d, sizes_of(d, 1, 1000), two_cores(), {item("split", "c", 4), item("stream", "c", 100)});
     ASSERT_TRUE(plan.ok()) << render(plan.errors());
     const ScheduledKernel& k = plan->kernels[0].scheduled;
-    const auto broken = [&](const auto& change) {
-        KernelSchedule s = k.schedule;
-        change(s);
-        const auto messages = verify(scheduled(k.program, 0, k.extents, s, k.unit));
-        return messages.empty() ? std::string() : messages.front();
-    };
+    const auto broken = [&](const auto& change) { return first_broken_rule(k, change); };
     EXPECT_THAT(verify(k), IsEmpty());
     EXPECT_THAT(broken([](KernelSchedule& s) { s.split.value = 3; }),
                 HasSubstr("its stream is cut in 3 parts, where its program has 4"));
@@ -264,7 +270,7 @@ TEST(Parts, ScheduledKernelsKeepTheRules) {
                 HasSubstr("its stream is cut in 4 parts, but c has 2 chunks of 500: 2 parts fit"));
     EXPECT_THAT(broken([](KernelSchedule& s) { s.roles.push_back({"producer", 4}); }),
                 HasSubstr("it has role producer: a CPU's threads each run whole groups, and have no roles"));
-    EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {0, 1, 1}; }),
+    EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {-1, 1, 1}; }),
                 HasSubstr("has position 1, 1 ahead: a CPU's core runs statements one after the other, as they stand"));
     EXPECT_EQ(broken([](KernelSchedule& s) { s.slots[2] = {}; }), "") << "the default, written out";
     EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
@@ -279,19 +285,57 @@ TEST(Parts, WhatBreaksTheRulesOfABlockIsSaidOfABlock) {
     const auto plan = choose_plan(d, sizes_of(d, 1024, 1000), load_machine("h200").value());
     ASSERT_TRUE(plan.ok()) << render(plan.errors());
     const ScheduledKernel& k = plan->kernels[0].scheduled;
-    const auto broken = [&](const auto& change) {
-        KernelSchedule s = k.schedule;
-        change(s);
-        const auto messages = verify(scheduled(k.program, 0, k.extents, s, k.unit));
-        return messages.empty() ? std::string() : messages.front();
-    };
+    const auto broken = [&](const auto& change) { return first_broken_rule(k, change); };
     EXPECT_THAT(verify(k), IsEmpty());
-    EXPECT_THAT(broken([](KernelSchedule& s) { s.roles.push_back({"producer", 4}); }),
-                HasSubstr("it has role producer: a block's warps all run every statement, and have no roles"));
-    EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {0, 1, 1}; }),
+    EXPECT_THAT(
+        broken([](KernelSchedule& s) { s.roles.push_back({"producer", 4}); }),
+        HasSubstr("it has role producer: a block's warps all run every statement where no bulk copies bring operands"));
+    EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {-1, 1, 1}; }),
                 HasSubstr("1 ahead: a GPU's block runs statements one after the other, as they stand"));
     EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
                 HasSubstr("has 2 stages: a block's loads are done before its warps go on"));
+}
+
+TEST(Parts, TheRoleThatCopiesDoesNothingElse) {
+    const Derived d = derived_of(
+        "matmul(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n");
+    const Extents extents = *bind_sizes(d.diagram, {{"m", 512}, {"n", 512}, {"k", 512}});
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"a.schedule", "warps 8\nrole copies 4\nstream k = 64\n"});
+    const auto plan = choose_plan(d, extents, load_machine("h200").value(), {}, options);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const ScheduledKernel& k = plan->kernels[0].scheduled;
+    ASSERT_NE(k.copying_role(), nullptr);
+    EXPECT_THAT(verify(k), IsEmpty());
+    EXPECT_EQ(k.num_threads(), 384);
+    const auto names = statement_names(*k.kernel);
+    const int load = static_cast<int>(std::find(names.begin(), names.end(), "load A") - names.begin());
+    const auto broken = [&](const auto& change) { return first_broken_rule(k, change); };
+    EXPECT_THAT(
+        broken([&](KernelSchedule& s) { s.slots.erase(load); }),
+        HasSubstr("load A runs outside of role copies, which asks for the copies of operands and does nothing else"));
+    EXPECT_THAT(broken([&](KernelSchedule& s) { s.slots[load + 2] = {0, 0, 0}; }), HasSubstr("runs in role copies"));
+    EXPECT_THAT(broken([&](KernelSchedule& s) { s.roles[0].workers = 3; }), HasSubstr("not whole warpgroups of 4"));
+    EXPECT_THAT(broken([&](KernelSchedule& s) { s.roles[0].workers = 12; }),
+                HasSubstr("of which 8 warps are a multiple"));
+    EXPECT_THAT(broken([&](KernelSchedule& s) { s.roles.push_back({"more", 4}); }),
+                HasSubstr("role more beside role copies"));
+}
+
+TEST(Parts, RegistersOfRolesAreTheBlocks) {
+    for (const auto& [computing, copying] : {std::pair{4, 4}, {8, 4}, {12, 4}, {16, 4}}) {
+        const RoleRegisters r = role_registers(65536, computing, copying);
+        EXPECT_LE(32 * (computing + copying) * r.launch, 65536);
+        EXPECT_LE(computing * r.computing + copying * r.copying, (computing + copying) * r.launch);
+        EXPECT_GE(r.copying, 24);
+        EXPECT_EQ(r.computing % 8 + r.copying % 8 + r.launch % 8, 0);
+    }
+    EXPECT_EQ(role_registers(65536, 4, 4).computing, role_registers(65536, 4, 4).launch) << "nothing to share out";
+    // The kernels of FlashAttention-3 and CUTLASS have these (setmaxnreg 240 and 24, 160 and 32).
+    EXPECT_EQ(role_registers(65536, 8, 4).computing, 240);
+    EXPECT_EQ(role_registers(65536, 8, 4).copying, 24);
+    EXPECT_EQ(role_registers(65536, 12, 4).computing, 160);
+    EXPECT_EQ(role_registers(65536, 12, 4).copying, 32);
 }
 
 TEST(Parts, RolesAndSlotsPrintAndParse) {
@@ -302,7 +346,7 @@ TEST(Parts, RolesAndSlotsPrintAndParse) {
     EXPECT_THAT(to_string(*k.program, *k.kernel, k.schedule),
                 Not(AnyOf(HasSubstr("role"), HasSubstr("slot"), HasSubstr("split"))));
     KernelSchedule s = k.schedule;
-    s.roles = {{"producer", 1}, {"consumer", 8}};
+    s.roles = {{"producer", 1, "", true}, {"consumer", 8, "", true}};
     const auto names = statement_names(*k.kernel);
     const auto of = [&](const std::string& name) {
         return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());

@@ -27,7 +27,7 @@ struct KernelEntry {
     std::vector<bool> packed;              ///< inputs that must come with row-major strides; the others come with any
     std::int64_t groups = 1;
     std::int64_t blocks = 1;         ///< of the grid that the schedule asks for
-    int threads = 32;                ///< of a block
+    int threads = 32, rows = 1;      ///< of a block: so many rows of as many threads
     std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
     std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
     std::int64_t scratch_bytes = 0;  ///< of memory, for each block of the grid; 0 where the arena is shared memory

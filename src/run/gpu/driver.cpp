@@ -207,10 +207,10 @@ Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vect
 
 Status launch(const Launch& l) {
     std::vector<void*> arguments = l.arguments;
-    return checked(
-        driver().launch_kernel(l.function, static_cast<unsigned>(l.blocks), 1, 1, static_cast<unsigned>(l.threads), 1,
-                               1, static_cast<unsigned>(l.shared_bytes), nullptr, arguments.data(), nullptr),
-        "launching a kernel");
+    return checked(driver().launch_kernel(l.function, static_cast<unsigned>(l.blocks), 1, 1,
+                                          static_cast<unsigned>(l.threads), static_cast<unsigned>(l.rows), 1,
+                                          static_cast<unsigned>(l.shared_bytes), nullptr, arguments.data(), nullptr),
+                   "launching a kernel");
 }
 
 Status synchronize() { return checked(driver().wait(), "running a kernel"); }

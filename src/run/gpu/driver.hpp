@@ -54,7 +54,7 @@ private:
 struct Launch {
     Function function = nullptr;
     std::int64_t blocks = 1;
-    int threads = 32;
+    int threads = 32, rows = 1;
     std::int64_t shared_bytes = 0;
     std::vector<void*> arguments;  ///< pointers to each parameter's value
 };

@@ -80,7 +80,8 @@ Status GpuKernel::prepare(const cuda::CudaSource& source) {
             if (!encoded) return encoded.errors();
             ready.maps.push_back(*encoded);
         }
-        ready.launch = {*found, std::max<std::int64_t>(entry.blocks, 1), entry.threads, entry.shared_bytes, {}};
+        ready.launch = {*found, std::max<std::int64_t>(entry.blocks, 1), entry.threads, entry.rows, entry.shared_bytes,
+                        {}};
         ready_.push_back(std::move(ready));
     }
     for (Ready& ready : ready_) {
