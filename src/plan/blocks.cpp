@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
@@ -56,6 +57,14 @@ Result<std::optional<std::int64_t>> warps_by_hand(const Derived& derived, const 
     return warps;
 }
 
+/// Kernels of the derived form that are refused and have no other candidate in blocks of this shape.
+std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
+    std::set<std::size_t> out;
+    for (const KernelPlan& kernel : plan.kernels)
+        if (contains(options.refused, candidate_of(kernel.scheduled))) out.insert(kernel.whole);
+    return out.size();
+}
+
 }  // namespace
 
 Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
@@ -81,12 +90,15 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     const auto shapes = shapes_to_try(*wanted, static_cast<std::int64_t>(gpu.threads->warps_a_core.value));
     std::optional<BlockShape> best;
     std::optional<Result<Plan>> refused;
-    double least = std::numeric_limits<double>::infinity();
+    // Kernels that are refused, then seconds.
+    std::pair<std::size_t, double> least;
     for (const BlockShape& shape : shapes) {
         const auto plan = planned(shape, true, "");
         // Sizes by hand may fit where fewer blocks share an SM.
         if (!plan) refused = refused ? refused : plan;
-        if (plan && (!best || plan->seconds() < least)) best = shape, least = plan->seconds();
+        if (!plan) continue;
+        const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
+        if (!best || rating < least) best = shape, least = rating;
     }
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));
