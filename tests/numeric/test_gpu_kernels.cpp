@@ -16,7 +16,6 @@
 #include "plan/choose_form.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/kernel.hpp"
-#include "run/report.hpp"
 #include "support/examples.hpp"
 #include "support/random_diagram.hpp"
 #include "support/text.hpp"
@@ -75,14 +74,6 @@ TEST_P(GpuKernels, ComputeTheirDefinition) {
     check(cases);
 }
 INSTANTIATE_TEST_SUITE_P(Batches, GpuKernels, testing::Range(0, 25));
-
-TEST(GpuReport, SaysWhyABaselineIsLeftOutWhereOneIsAskedFor) {
-    RunOptions options;
-    EXPECT_EQ(why_no_baseline(options, true), "there is none for GPUs");
-    EXPECT_EQ(why_no_baseline(options, false), "");
-    options.baseline = false;
-    EXPECT_EQ(why_no_baseline(options, true), "");
-}
 
 // ---- barriers: an order of steps is right when two that touch the same memory, one of them writing, have a barrier between them -----
 
