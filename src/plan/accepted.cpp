@@ -33,9 +33,19 @@ std::string described(const KernelPlan& kernel) {
 
 struct RatedPlan {
     Plan plan;
-    std::vector<std::vector<std::string>> why;
+    std::vector<KernelRefusal> refusals;
     std::set<std::size_t> refused = {};  ///< kernels of the derived form; the parts of one and their merge count once
 };
+
+/// Whether a candidate of the kernel was refused in the same words.
+bool refused_alike(const std::vector<RatedPlan>& tried, const std::string& kernel, const KernelRefusal& refusal) {
+    return std::any_of(tried.begin(), tried.end(), [&](const RatedPlan& earlier) {
+        for (std::size_t k = 0; k < earlier.refusals.size(); ++k)
+            if (earlier.plan.kernels[k].schedule().kernel == kernel && earlier.refusals[k].why == refusal.why)
+                return true;
+        return false;
+    });
+}
 
 }  // namespace
 
@@ -49,18 +59,20 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
         if (!next && tried.empty()) return next.errors();
         if (!next) break;
         RatedPlan rated{std::move(*next), {}};
-        rated.why = refusals(rated.plan);
-        internal_check(rated.why.size() == rated.plan.kernels.size(), "plan: not every kernel is accepted or refused");
+        rated.refusals = refusals(rated.plan);
+        internal_check(rated.refusals.size() == rated.plan.kernels.size(),
+                       "plan: not every kernel is accepted or refused");
         bool any_new = false;
-        for (std::size_t k = 0; k < rated.why.size(); ++k) {
-            if (rated.why[k].empty()) continue;
+        for (std::size_t k = 0; k < rated.refusals.size(); ++k) {
+            const KernelRefusal& refusal = rated.refusals[k];
+            if (refusal.why.empty()) continue;
             rated.refused.insert(rated.plan.kernels[k].whole);
             const KernelCandidate candidate = candidate_of(rated.plan.kernels[k].scheduled);
             if (contains(refused, candidate)) continue;
             refused.push_back(candidate);
-            any_new = true;
+            any_new |= !refusal.may_last || !refused_alike(tried, candidate.kernel, refusal);
             notes.push_back(fmt::format("the assembler's report speaks against {}: {}",
-                                        described(rated.plan.kernels[k]), join(rated.why[k], "; ")));
+                                        described(rated.plan.kernels[k]), join(refusal.why, "; ")));
         }
         if (rated.refused.empty()) return AcceptedPlan{std::move(rated.plan), std::move(notes)};
         tried.push_back(std::move(rated));
@@ -70,8 +82,8 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
     auto& best = *std::min_element(tried.begin(), tried.end(), [](const RatedPlan& a, const RatedPlan& b) {
         return a.refused.size() < b.refused.size();
     });
-    for (std::size_t k = 0; k < best.why.size(); ++k)
-        if (!best.why[k].empty())
+    for (std::size_t k = 0; k < best.refusals.size(); ++k)
+        if (!best.refusals[k].why.empty())
             notes.push_back(fmt::format("{} is taken all the same: {} other candidate{} of it {} no better",
                                         described(best.plan.kernels[k]), tried.size() - 1, tried.size() == 2 ? "" : "s",
                                         tried.size() == 2 ? "is" : "are"));

@@ -12,8 +12,14 @@ namespace napkin {
 
 /// Plans without the candidates that are refused, as choose_plan does.
 using PlanWithout = std::function<Result<Plan>(const std::vector<KernelCandidate>& refused)>;
-/// Why each kernel of a plan is refused, a clause each; none where it is accepted.
-using Refusals = std::function<std::vector<std::vector<std::string>>(const Plan&)>;
+/// Why a kernel is refused, a clause each; none where it is accepted.
+struct KernelRefusal {
+    std::vector<std::string> why;
+    /// For what the kernel computes rather than for its sizes, where two candidates of it are refused in the same words: no other is better.
+    bool may_last = false;
+};
+/// By kernel of the plan.
+using Refusals = std::function<std::vector<KernelRefusal>(const Plan&)>;
 
 struct AcceptedPlan {
     Plan plan;

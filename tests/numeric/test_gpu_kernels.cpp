@@ -26,8 +26,8 @@ namespace {
 constexpr std::uint64_t batch_size = 40;
 /// Batches that are compiled where no GPU runs them.
 constexpr int compiled_batches = 5;
-/// Of so many kernels with random schedules the assembler's report may refuse one.
-constexpr std::size_t most_refused_one_in = 20;
+/// What the slow paths of CUDA's own functions keep in local memory: the sine's digits of 2/π, and registers around a call.
+constexpr std::int64_t most_local_bytes = 128;
 
 std::uint64_t first_gpu_seed() {
     const char* given = std::getenv("NAPKIN_SEED");
@@ -47,13 +47,15 @@ void check(const std::vector<cpu_case::Case>& cases) {
     std::size_t kernels = 0;
     for (const cpu_case::Case& c : cases) kernels += c.gpu_source.entries.size();
     EXPECT_EQ(cubin->kernels.size(), kernels);
-    // Schedules are drawn at random here, and nobody asks for the next one: some may spill, but few do.
+    // Schedules are drawn at random here, and nobody asks for the next one: all that is refused is named.
     std::vector<std::string> refused;
-    for (const gpu::AssemblerReport& report : cubin->kernels)
+    for (const gpu::AssemblerReport& report : cubin->kernels) {
         for (const std::string& why : gpu::refusals(report))
             refused.push_back(fmt::format("{}: {}", report.kernel, why));
+        EXPECT_LE(report.stack_bytes, most_local_bytes)
+            << report.kernel << " spills " << report.spill_store_bytes << " bytes";
+    }
     testing::Test::RecordProperty("refused", join(refused, "\n"));
-    EXPECT_LE(refused.size(), kernels / most_refused_one_in) << join(refused, "\n");
 }
 
 class GpuKernels : public testing::TestWithParam<int> {};

@@ -44,12 +44,13 @@ struct Planned {
         options.refused = refused;
         return choose_plan(derived, extents, machine, by_hand, options);
     }
-    AcceptedPlan accepted(const std::function<bool(const KernelPlan&)>& is_refused) {
+    AcceptedPlan accepted(const std::function<bool(const KernelPlan&)>& is_refused, bool may_last = false) {
         auto made = accepted_plan([&](const auto& refused) { return plan(refused); },
                                   [&](const Plan& plan) {
-                                      std::vector<std::vector<std::string>> why(plan.kernels.size());
+                                      std::vector<KernelRefusal> why(plan.kernels.size());
                                       for (std::size_t k = 0; k < why.size(); ++k)
-                                          if (is_refused(plan.kernels[k])) why[k] = {"it spills", "it waits"};
+                                          if (is_refused(plan.kernels[k]))
+                                              why[k] = {{"it spills", "it waits"}, may_last};
                                       seen.push_back(plan);
                                       return why;
                                   });
@@ -107,6 +108,14 @@ TEST(AcceptedPlan, IsTheFirstOneWhereAllAreRefused) {
     EXPECT_THAT(accepted.notes.back(), HasSubstr("is taken all the same: 7 other candidates of it are no better"));
 }
 
+TEST(AcceptedPlan, IsTheFirstOneAfterTwoThatAreRefusedForWhatTheyCompute) {
+    Planned p(rows_of_sums, {item("split", "j", 1)});
+    const AcceptedPlan accepted = p.accepted([](const KernelPlan&) { return true; }, true);
+    EXPECT_THAT(p.seen, SizeIs(2));
+    EXPECT_EQ(to_string(accepted.plan), to_string(*p.plan()));
+    EXPECT_THAT(accepted.notes.back(), HasSubstr("is taken all the same: 1 other candidate of it is no better"));
+}
+
 TEST(AcceptedPlan, ChangesOnlyWhatIsRefusedWhereItsBlocksAreFixed) {
     Planned p(two_kernels, {item("warps", "", 8), item("split", "i", 1), item("split", "j", 1)});
     const Plan first = *p.plan();
@@ -145,7 +154,7 @@ TEST(AcceptedPlan, TriesAllBlocksThatShareAnSMBeforeItTakesWhatIsRefused) {
 TEST(AcceptedPlan, HasTheErrorsOfThePlanner) {
     const Diagnostic why{"no-warps", {}, "why", "", "", {}, ExitCode::bad_input};
     const auto made = accepted_plan([&](const auto&) { return Result<Plan>(why); },
-                                    [](const Plan&) { return std::vector<std::vector<std::string>>(); });
+                                    [](const Plan&) { return std::vector<KernelRefusal>(); });
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.errors().front().code, "no-warps");
 }

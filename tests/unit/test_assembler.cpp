@@ -120,12 +120,14 @@ extern "C" __global__ void __launch_bounds__(1024) spilling(volatile float* x) {
         if (report.kernel == "on_stack") {
             EXPECT_GE(report.stack_bytes, 256);
             EXPECT_THAT(gpu::refusals(report), ElementsAre(HasSubstr("bytes a thread in local memory")));
+            EXPECT_TRUE(gpu::keeps_memory_alone(report));
             EXPECT_EQ(report.spill_store_bytes, 0);
         } else {
             EXPECT_EQ(report.kernel, "spilling");
             EXPECT_GT(report.spill_store_bytes, 0);
             EXPECT_GT(report.spill_load_bytes, 0);
             EXPECT_THAT(gpu::refusals(report), ElementsAre(HasSubstr("spills registers")));
+            EXPECT_FALSE(gpu::keeps_memory_alone(report));
         }
     }
     EXPECT_THAT(cubin->remarks, IsEmpty());

@@ -6,14 +6,14 @@
 namespace napkin::gpu {
 namespace {
 
-std::vector<std::vector<std::string>> refusals_of(const Plan& plan, const Machine& machine) {
-    std::vector<std::vector<std::string>> out(plan.kernels.size());
+std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine) {
+    std::vector<KernelRefusal> out(plan.kernels.size());
     const cuda::CudaSource source = cuda::emit(plan.program());
     const auto cubin = compile_cuda(cuda::complete(source), machine.architecture);
     if (!cubin) return out;
     for (const AssemblerReport& report : cubin->kernels)
         for (std::size_t k = 0; k < source.entries.size(); ++k)
-            if (source.entries[k].name == report.kernel) out[k] = refusals(report);
+            if (source.entries[k].name == report.kernel) out[k] = {refusals(report), keeps_memory_alone(report)};
     return out;
 }
 
@@ -28,7 +28,7 @@ Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& exten
     };
     const bool asks = !machine.architecture.empty() && cuda_compiler().ok();
     return accepted_plan(plan_without, [&](const Plan& plan) {
-        return asks ? refusals_of(plan, machine) : std::vector<std::vector<std::string>>(plan.kernels.size());
+        return asks ? refusals_of(plan, machine) : std::vector<KernelRefusal>(plan.kernels.size());
     });
 }
 

@@ -88,4 +88,9 @@ std::vector<std::string> refusals(const AssemblerReport& report) {
     return out;
 }
 
+bool keeps_memory_alone(const AssemblerReport& report) {
+    return report.stack_bytes > 0 && report.spill_store_bytes == 0 && report.spill_load_bytes == 0 &&
+           refusals(report).size() == 1;
+}
+
 }  // namespace napkin::gpu
