@@ -15,13 +15,18 @@ def output_of(*command):
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
-def run_kernel(arguments, text=None):
-    """The document that `napkin run --json` prints: the kernel measured, neither checked nor compared."""
-    command = [NAPKIN, "run", *arguments, "--no-baseline", "--no-check", "--no-validate", "--json"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
+def run_napkin(*arguments, text=None, accepted=(0,), command="run"):
+    """The document that `napkin run --json`, or another command, prints; where it exits otherwise than is accepted, so does this."""
+    words = [NAPKIN, command, *arguments, "--json"]
+    done = subprocess.run(words, input=text, capture_output=True, text=True)
+    if done.returncode not in accepted:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")
     return json.loads(done.stdout)
+
+
+def run_kernel(arguments, text=None):
+    """The kernel measured, neither checked nor compared."""
+    return run_napkin(*arguments, "--no-baseline", "--no-check", "--no-validate", text=text)
 
 
 def median(values):

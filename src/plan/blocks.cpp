@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
@@ -76,6 +77,14 @@ Result<WarpsByHand> warps_by_hand(const Derived& derived, const Extents& extents
     return warps;
 }
 
+/// Kernels of the derived form that are refused and have no other candidate in blocks of this shape.
+std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
+    std::set<std::size_t> out;
+    for (const KernelPlan& kernel : plan.kernels)
+        if (contains(options.refused, candidate_of(kernel.scheduled))) out.insert(kernel.whole);
+    return out.size();
+}
+
 }  // namespace
 
 Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
@@ -103,7 +112,8 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     std::vector<BlockShape> shapes = shapes_to_try(*wanted, static_cast<std::int64_t>(gpu.threads->warps_a_core.value));
     std::optional<BlockShape> best;
     std::optional<Result<Plan>> refused;
-    double least = std::numeric_limits<double>::infinity();
+    // Kernels that are refused, then seconds.
+    std::pair<std::size_t, double> least;
     bool copies = false;
     const auto consider = [&](const BlockShape& shape) {
         const auto plan = planned(shape, true, "");
@@ -111,7 +121,8 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         if (!plan) refused = refused ? refused : plan;
         if (!plan) return;
         copies |= std::any_of(plan->kernels.begin(), plan->kernels.end(), loads_operands_in_a_loop);
-        if (!best || plan->seconds() < least) best = shape, least = plan->seconds();
+        const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
+        if (!best || rating < least) best = shape, least = rating;
     };
     for (const BlockShape& shape : shapes) consider(shape);
     if (copies && !wanted->computing && wanted->copying == 0)

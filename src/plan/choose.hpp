@@ -17,11 +17,25 @@ namespace napkin {
 /// Seconds of kernels by all that they follow from.
 using KernelTimes = std::map<std::string, double>;
 
+/// What tells the candidates of one kernel apart; all else of a schedule follows from it, or is by hand.
+struct KernelCandidate {
+    std::string kernel;
+    VectorUnit unit;  ///< with the share of an SM that a block has
+    std::int64_t warps = 0, split = 1;
+    AxisId vector_axis = -1, tensor_axis = -1;
+    int panel_vectors = 1;
+    std::map<AxisId, std::int64_t> group, stream;
+    friend bool operator==(const KernelCandidate&, const KernelCandidate&) = default;
+};
+KernelCandidate candidate_of(const ScheduledKernel& kernel);
+
 struct PlanOptions {
     Choice warps = {};                   ///< of a block of threads, where the machine is block_machine's
     int copying_warps = 0;               ///< beside them, which ask for the copies of operands
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
-    bool quick = false;   ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
+    bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
+    /// Not taken where a kernel has any other candidate: who compiles it refuses it.
+    std::vector<KernelCandidate> refused = {};
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so
 };
 

@@ -79,7 +79,7 @@ public:
         std::optional<Diagnostic> refused;
         for (const Shape& shape : shapes) {
             // What fits no core's memory gives place to anything that does.
-            const bool fits = best && best->fits;
+            const bool fits = best && best->fits && !std::isinf(best->rated.at(best->point).seconds);
             if (fits && (shape.seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2)) break;
             Found found;
             // Sizes by hand that do not fit beside one vector axis may fit beside another.
@@ -92,6 +92,12 @@ public:
             if (!best || (found.fits && !fits) || (found.fits == fits && faster)) best = std::move(found);
         }
         if (!best) return *refused;
+        if (!options_.refused.empty() && std::isinf(best->rated.at(best->point).seconds)) {
+            // Everything that may be chosen is refused: the fastest of it.
+            PlanOptions open = options_;
+            open.refused.clear();
+            return KernelChooser(program_, index_, model_, hand_, open, given_).run();
+        }
         if (axes.size() > 1) best->shape.axis.reason += fmt::format("; fastest of {} axes", axes.size());
         take(*best);
         return plan_of(best->point);
@@ -302,7 +308,9 @@ private:
         fits_ = fits(best);
         if (!fits_) {
             if (auto error = memory_error(best)) return error;
-            rated_[best].seconds = model_.run(completed(schedule_at(best)), threads_, walk_limit).seconds;
+            const ScheduledKernel k = completed(schedule_at(best));
+            Rated& rated = rated_[best];
+            if (!is_refused(k)) rated.seconds = model_.run(k, threads_, walk_limit).seconds;
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
             const Point ordinary = search(start()), low = search(best);
@@ -390,13 +398,18 @@ private:
         return point;
     }
 
-    /// Simulated time; infinite where the tiles do not fit, and once enough were simulated.
+    [[nodiscard]] bool is_refused(const ScheduledKernel& k) const {
+        return !options_.refused.empty() && contains(options_.refused, candidate_of(k));
+    }
+
+    /// Simulated time; infinite where the tiles do not fit or are refused, and once enough were simulated.
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
         if (!added || simulated_ >= budget_) return found->second;
         const ScheduledKernel k = completed(schedule_at(point));
         found->second.bytes = static_cast<double>(k.memory_bytes());
-        if (found->second.bytes > model_.usable_bytes() || most_registers(k) > unit_.registers) return found->second;
+        if (found->second.bytes > model_.usable_bytes() || most_registers(k) > unit_.registers || is_refused(k))
+            return found->second;
         ++simulated_;
         const Simulation s = model_.run(k, threads_, walk_limit);
         found->second.seconds = s.seconds, found->second.core_seconds = s.core_seconds;

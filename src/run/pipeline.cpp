@@ -12,6 +12,7 @@
 #include "machine/processor.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/device_machine.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
@@ -113,10 +114,15 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
     return diagram;
 }
 
-Result<Plan> plan_for(const Compilation& c, const PipelineOptions& options) {
+/// On a GPU, of kernels that the assembler's report lets pass.
+Result<Plan> plan_for(Compilation& c, const PipelineOptions& options) {
     PlanOptions plan;
     plan.file = options.schedule_file;
-    return choose_plan(c.derived, c.extents, c.machine, {}, plan);
+    if (c.machine.kind != MachineKind::gpu) return choose_plan(c.derived, c.extents, c.machine, {}, plan);
+    auto accepted = gpu::assembled_plan(c.derived, c.extents, c.machine, plan);
+    if (!accepted) return accepted.errors();
+    c.notes.insert(c.notes.end(), accepted->notes.begin(), accepted->notes.end());
+    return std::move(accepted->plan);
 }
 
 KernelSource emitted(const Compilation& c) {

@@ -35,11 +35,12 @@ struct RunReport {
     bool from_cache = false;
     std::vector<std::string> warnings;  ///< of compiling, for the user's eyes
     int baseline_multiplies = 0;        ///< equations of the baseline that are matrix multiplies
-    std::string blas;                   ///< what carries them out; "" when that is plain loops
-    std::string baseline_left_out;      ///< why there is no baseline time though one was asked for
-    double flops = 0;                   ///< 2 × the multiplications of all contractions that contribute to the outputs
-    double dense_flops = 0;             ///< the same with what masks take out again: what equation by equation computes
-    std::string device;                 ///< the GPU that ran the kernels; empty: the processor
+    std::string blas;                   ///< what carries them out; "" when that is plain loops, or kernels of our own
+    std::vector<std::string> baseline_own;  ///< the multiplies that no library takes, and why: a clause each
+    std::string baseline_left_out;          ///< why there is no baseline time though one was asked for
+    double flops = 0;        ///< 2 × the multiplications of all contractions that contribute to the outputs
+    double dense_flops = 0;  ///< the same with what masks take out again: what equation by equation computes
+    std::string device;      ///< the GPU that ran the kernels; empty: the processor
     std::int64_t kernel_extra_bytes = 0, baseline_extra_bytes = 0;
 
     /// How much faster than the baseline the kernels are. None where no baseline ran, or an unfair one: multiplies by plain loops.
@@ -58,9 +59,6 @@ Result<std::map<std::string, std::int64_t>> sizes_of_inputs(const Diagram& diagr
 /// Every input of the diagram: those given, rounded to the diagram's type, and random numbers for the rest.
 Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& extents,
                                        const std::map<std::string, Tensor>& given, std::uint64_t seed);
-
-/// Why a run leaves out the evaluation equation by equation that is asked for; empty where it is tried, or not asked for.
-std::string why_no_baseline(const RunOptions& options, bool on_gpu);
 
 /// Runs and measures. `outputs` receives the results in the diagram's order. Errors: too-little-memory.
 Result<RunReport> run_and_report(const Compilation& compilation, const std::vector<Tensor>& inputs,

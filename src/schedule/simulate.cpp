@@ -473,6 +473,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<double> waited(k.steps.size());  // seconds, by step
     std::vector<double> into(core_level_ + 1);   // seconds, by level
     std::vector<double> stood_still(k.steps.size());
+    std::vector<Traffic> traffic;  // by level
+    for (const std::string& path : pipe_names_) traffic.push_back({path});
     double ahead = 0;  // seconds of what comes in while the core computes, whatever it computes
     for (const Moved& m : moved) {
         double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
@@ -481,7 +483,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
             const double from_above = l < core_level_ ? std::max(m.unique, m.bytes * m.together) : m.bytes;
-            const double time = (keeps ? m.unique : from_above) * seconds_a_byte(l, workers, m);
+            const double crossing = keeps ? m.unique : from_above;
+            const double time = crossing * seconds_a_byte(l, workers, m);
+            (m.is_store ? traffic[l].stored_bytes : traffic[l].loaded_bytes) += crossing;
             into[l] += time;
             if (keeps) later = level.latency_s.value;
             longest = beside({longest, time});
@@ -491,7 +495,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             stood_still[m.step] += m.waits / m.bytes / workers *
                                    (m.unique * machine_.levels[0].latency_s.value + (m.bytes - m.unique) * later);
     }
-    for (std::size_t l = 1; l <= core_level_; ++l) out.busy.push_back({pipe_names_[l], into[l]});
+    for (std::size_t l = 1; l <= core_level_; ++l) {
+        out.busy.push_back({pipe_names_[l], into[l]});
+        out.traffic.push_back(traffic[l]);
+    }
 
     // One statement after the other: what a core computes hides only what comes in, or goes out, in the same one; of several panels only
     // the first one's work, as the others find it in the cache.

@@ -23,13 +23,20 @@ struct Busy {
     double seconds = 0;
 };
 
+/// What crosses from one level of memory to the next below it, and back, over the whole kernel.
+struct Traffic {
+    std::string path;  ///< "L2 to SMEM"
+    double loaded_bytes = 0, stored_bytes = 0;
+};
+
 struct Simulation {
     double seconds = 0;
     double core_seconds = 0;  ///< without waiting for the levels above the core's memory
     double waves = 1;         ///< by how much longer it takes as not all cores have equally many groups
     double transfers = 0;     ///< H, values
     std::int64_t groups = 1;
-    std::vector<Busy> busy;  ///< longest first
+    std::vector<Busy> busy;        ///< longest first
+    std::vector<Traffic> traffic;  ///< by level, outermost first
 };
 
 /// Everything about a kernel on a machine that does not depend on its schedule; simulations of many schedules share it.

@@ -1,5 +1,6 @@
 // Emitted CUDA: compiled where NVRTC is found, and run against the definition of its diagrams where there is a GPU.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,11 +11,14 @@
 
 #include "check/sample.hpp"
 #include "check/small_sizes.hpp"
+#include "derive/derive.hpp"
 #include "numeric/cpu_kernel_case.hpp"
+#include "plan/choose_form.hpp"
+#include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/kernel.hpp"
-#include "run/report.hpp"
 #include "support/examples.hpp"
 #include "support/random_diagram.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -22,6 +26,8 @@ namespace {
 constexpr std::uint64_t batch_size = 40;
 /// Batches that are compiled where no GPU runs them.
 constexpr int compiled_batches = 5;
+/// What the slow paths of CUDA's own functions keep in local memory: the sine's digits of 2/π, and registers around a call.
+constexpr std::int64_t most_local_bytes = 128;
 
 std::uint64_t first_gpu_seed() {
     const char* given = std::getenv("NAPKIN_SEED");
@@ -41,6 +47,15 @@ void check(const std::vector<cpu_case::Case>& cases) {
     std::size_t kernels = 0;
     for (const cpu_case::Case& c : cases) kernels += c.gpu_source.entries.size();
     EXPECT_EQ(cubin->kernels.size(), kernels);
+    // Schedules are drawn at random here, and nobody asks for the next one: all that is refused is named.
+    std::vector<std::string> refused;
+    for (const gpu::AssemblerReport& report : cubin->kernels) {
+        for (const std::string& why : gpu::refusals(report))
+            refused.push_back(fmt::format("{}: {}", report.kernel, why));
+        EXPECT_LE(report.stack_bytes, most_local_bytes)
+            << report.kernel << " spills " << report.spill_store_bytes << " bytes";
+    }
+    testing::Test::RecordProperty("refused", join(refused, "\n"));
 }
 
 class GpuKernels : public testing::TestWithParam<int> {};
@@ -61,14 +76,6 @@ TEST_P(GpuKernels, ComputeTheirDefinition) {
     check(cases);
 }
 INSTANTIATE_TEST_SUITE_P(Batches, GpuKernels, testing::Range(0, 25));
-
-TEST(GpuReport, SaysWhyABaselineIsLeftOutWhereOneIsAskedFor) {
-    RunOptions options;
-    EXPECT_EQ(why_no_baseline(options, true), "there is none for GPUs");
-    EXPECT_EQ(why_no_baseline(options, false), "");
-    options.baseline = false;
-    EXPECT_EQ(why_no_baseline(options, true), "");
-}
 
 // ---- barriers: an order of steps is right when two that touch the same memory, one of them writing, have a barrier between them -----
 
@@ -254,6 +261,25 @@ TEST(GpuExamples, AreNeverBadAtRaggedSizes) {
     }
     EXPECT_GE(cases.size(), 40u);
     check(cases);
+}
+
+TEST(GpuExamples, ArePlannedAsTheAssemblerAccepts) {
+    if (!gpu::cuda_compiler()) GTEST_SKIP() << "NVRTC is not found";
+    const Machine machine = load_machine("h200").value();
+    int programs = 0;
+    for (const ExampleDiagram& example : example_diagrams()) {
+        const auto extents = bind_sizes(example.diagram);
+        if (!extents) continue;
+        const Derived derived = choose_form(derive(example.diagram).value(), *extents, machine);
+        const auto accepted = gpu::assembled_plan(derived, *extents, machine);
+        ASSERT_TRUE(accepted.ok()) << example.name << "\n" << render(accepted.errors());
+        ++programs;
+        const auto cubin = gpu::compile_cuda(cuda::complete(cuda::emit(accepted->plan.program())), machine.architecture);
+        ASSERT_TRUE(cubin.ok()) << example.name << "\n" << render(cubin.errors());
+        for (const gpu::AssemblerReport& report : cubin->kernels)
+            EXPECT_THAT(gpu::refusals(report), testing::IsEmpty()) << example.name << ", kernel " << report.kernel;
+    }
+    EXPECT_GE(programs, 40);
 }
 
 }  // namespace

@@ -225,6 +225,19 @@ TEST_F(Cli, plan_says_why_and_takes_choices_by_hand) {
     EXPECT_GT(kernel["predicted"]["transfers_values"].get<double>(), 0);
 }
 
+TEST_F(Cli, plan_says_how_many_bytes_cross_each_level) {
+    write("copy.nk", "f(X[i]) -> Y[i]\n    Y[i] = X[i] + 1\nsizes i = 65536\n");
+    const nlohmann::json document = parsed(napkin("plan copy.nk --machine h200 --json"));
+    const auto& traffic = document["kernels"][0]["predicted"]["traffic"];
+    ASSERT_EQ(traffic.size(), 2u);
+    EXPECT_EQ(traffic[0]["path"], "GMEM to L2");
+    EXPECT_EQ(traffic[1]["path"], "L2 to SMEM");
+    for (const auto& level : traffic) {
+        EXPECT_EQ(level["loaded_bytes"], 4 * 65536);
+        EXPECT_EQ(level["stored_bytes"], 4 * 65536);
+    }
+}
+
 TEST_F(Cli, plan_refuses_what_breaks_a_rule) {
     write("a.nk", attention);
     const Outcome outcome = napkin("plan a.nk --group k=4");
@@ -469,7 +482,8 @@ TEST_F(Cli, machines_are_listed_and_printed) {
 TEST_F(Cli, doctor_finds_what_is_missing) {
     const Outcome healthy = napkin("doctor");
     EXPECT_EQ(healthy.code, 0) << healthy.out;
-    EXPECT_THAT(healthy.out, AllOf(HasSubstr("compiler"), HasSubstr("cache"), HasSubstr("processor")));
+    EXPECT_THAT(healthy.out,
+                AllOf(HasSubstr("compiler"), HasSubstr("cache"), HasSubstr("processor"), HasSubstr("cuBLASLt")));
     const Outcome sick = napkin("doctor", "PATH=/nowhere CXX=");
     EXPECT_EQ(sick.code, 3);
     EXPECT_THAT(sick.out, AllOf(HasSubstr("MISSING"), HasSubstr("→")));

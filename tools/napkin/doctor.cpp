@@ -6,6 +6,7 @@
 #include "run/blas.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/gpu/driver.hpp"
+#include "run/gpu/multiply.hpp"
 #include "run/jit.hpp"
 #include "support/cache.hpp"
 #include "support/numbers.hpp"
@@ -85,6 +86,12 @@ Finding cuda() {
     return {"CUDA", true, false, *found, ""};
 }
 
+Finding multiply() {
+    const auto found = gpu::multiply_library();
+    if (!found) return missing("cuBLASLt", false, found.errors());
+    return {"cuBLASLt", true, false, *found, ""};
+}
+
 Finding processor() {
     const Machine host = host_machine();
     std::string levels;
@@ -94,7 +101,8 @@ Finding processor() {
 }
 
 ExitCode doctor(const Options& options) {
-    const std::vector<Finding> findings = {processor(), compiler(), compiling(), cache(), blas(), graphics(), cuda()};
+    const std::vector<Finding> findings = {processor(), compiler(), compiling(), cache(),
+                                           blas(),      graphics(), cuda(),      multiply()};
     bool all_needed = true;
     Json document = json_document("doctor");
     document["findings"] = Json::array();

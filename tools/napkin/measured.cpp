@@ -201,6 +201,7 @@ Json measured_json(const Measured& m) {
                                             {"extra_bytes", r.baseline_extra_bytes},
                                             {"multiplies", r.baseline_multiplies},
                                             {"blas", r.blas}};
+        if (!r.device.empty()) document["equation_by_equation"]["own_kernels"] = r.baseline_own;
         if (const auto ratio = r.speedup()) document["speedup"] = *ratio;
     } else {
         document["equation_by_equation"] = {{"left_out", r.baseline_left_out}, {"extra_bytes", r.baseline_extra_bytes}};

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <regex>
-#include <sstream>
 
+#include "run/gpu/cuda_library.hpp"
 #include "run/library.hpp"
 #include "support/cache.hpp"
 #include "support/files.hpp"
@@ -15,39 +12,13 @@
 namespace napkin::gpu {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// Where NVRTC may lie: what NAPKIN_NVRTC names, the loader's own paths, CUDA's folder, and the wheels of pip, beside Python's packages.
-std::vector<std::string> candidates() {
-    std::vector<std::string> out;
-    if (const char* own = std::getenv("NAPKIN_NVRTC"); own != nullptr && *own != '\0') out.emplace_back(own);
-    const std::vector<std::string> names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-    out.insert(out.end(), names.begin(), names.end());
-    std::vector<std::string> folders{"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"};
-    if (const char* cuda = std::getenv("CUDA_HOME"); cuda != nullptr)
-        folders.insert(folders.begin(), std::string(cuda) + "/lib64");
-    std::error_code ignored;
-    std::vector<std::string> roots{"/usr/lib/python3/dist-packages"};
-    if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr)
-        roots.push_back(std::string(environment) + "/lib");
-    if (const char* home = std::getenv("HOME"); home != nullptr) roots.push_back(std::string(home) + "/.local/lib");
-    roots.emplace_back("/usr/local/lib");
-    for (const std::string& root : roots)
-        for (const auto& python : fs::directory_iterator(root, fs::directory_options::skip_permission_denied, ignored))
-            if (python.path().filename().string().starts_with("python3"))
-                for (const char* packages : {"site-packages", "dist-packages"})
-                    for (const char* wheel : {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"})
-                        folders.push_back((python.path() / packages / wheel).string());
-    for (const std::string& folder : folders)
-        for (const std::string& name : names) out.push_back(folder + "/" + name);
-    return out;
-}
-
 using Program = void*;
 using Code = int;
+constexpr Code invalid_option = 5;  // NVRTC_ERROR_INVALID_OPTION
 
 struct Nvrtc {
-    Library library{candidates()};
+    Library library{cuda_library_paths("NAPKIN_NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                                       {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"})};
     Code (*version)(int*, int*) = library.function<Code (*)(int*, int*)>("nvrtcVersion");
     Code (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) =
         library.function<Code (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
@@ -110,6 +81,14 @@ Result<Cubin> compile_anew(const Nvrtc& n, const std::string& source, const std:
         static_cast<void>(n.cubin(program, cubin.data()));
     }
     static_cast<void>(n.destroy(&program));
+    if (code == invalid_option) {
+        Diagnostic d;
+        d.code = "no-such-architecture";
+        d.message = fmt::format("{} does not take {}", n.name(), options.front());
+        d.expected = "an architecture that it compiles for: NVRTC of another CUDA may";
+        d.exit_code = ExitCode::machine_lacks;
+        return d;
+    }
     if (code != 0) throw InternalError("NVRTC refuses emitted code:\n" + log.substr(0, 4000));
     return from(std::move(cubin), log);
 }
@@ -117,32 +96,6 @@ Result<Cubin> compile_anew(const Nvrtc& n, const std::string& source, const std:
 constexpr const char *cubin_name = "kernel.cubin", *log_name = "kernel.log";
 
 }  // namespace
-
-std::vector<AssemblerReport> reports_in(const std::string& log) {
-    static const std::regex entry("Compiling entry function '([^']+)'"), registers("Used ([0-9]+) registers"),
-        stack("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads");
-    std::vector<AssemblerReport> out;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-        std::smatch found;
-        if (std::regex_search(line, found, entry)) out.push_back({found[1], 0, 0, 0, 0});
-        if (out.empty()) continue;
-        if (std::regex_search(line, found, registers)) out.back().registers = std::stoi(found[1]);
-        if (std::regex_search(line, found, stack))
-            out.back().stack_bytes = std::stoll(found[1]), out.back().spill_store_bytes = std::stoll(found[2]),
-            out.back().spill_load_bytes = std::stoll(found[3]);
-    }
-    return out;
-}
-
-std::vector<std::string> remarks_in(const std::string& log) {
-    static const std::regex code("C75[0-2][0-9]");
-    std::vector<std::string> out;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);)
-        if (std::regex_search(line, code)) out.push_back(line);
-    return out;
-}
 
 Result<std::string> cuda_compiler() {
     const auto n = nvrtc();

@@ -100,9 +100,11 @@ Status GpuKernel::upload(const std::vector<KernelInput>& inputs) {
     return Done{};
 }
 
+Status GpuKernel::launch(const Ready& ready) { return ready.instead ? ready.instead() : gpu::launch(ready.launch); }
+
 Status GpuKernel::launch() const {
     for (const Ready& ready : ready_)
-        if (const Status done = gpu::launch(ready.launch); !done) return done;
+        if (const Status done = launch(ready); !done) return done;
     return Done{};
 }
 
@@ -140,7 +142,7 @@ Status GpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
     if (const Status done = poison_outputs(); !done) return done;
     ComputedIndices indices(program_.diagram, program_.extents, deciding_);
     for (std::size_t k = 0; k < ready_.size(); ++k) {
-        if (const Status done = gpu::launch(ready_[k].launch); !done) return done;
+        if (const Status done = launch(ready_[k]); !done) return done;
         if (const Status inside = check_computed(indices, entries_[k].outputs); !inside) return inside;
     }
     return download(outputs);

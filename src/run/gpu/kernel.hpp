@@ -1,7 +1,9 @@
 #pragma once
 // A compiled program on the GPU at hand: its cubin, its memory there, its launches.
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emit/cuda/emit.hpp"
@@ -23,9 +25,16 @@ public:
 
     /// Copies the diagram's inputs, row-major without gaps, to the device.
     [[nodiscard]] Status upload(const std::vector<KernelInput>& inputs);
+    /// Launches `work` wherever the kernel of that index would be launched. It writes what the kernel writes, or leaves it to others.
+    void replace(std::size_t kernel, std::function<Status()> work) { ready_.at(kernel).instead = std::move(work); }
+    /// Of an array that a kernel reads or writes: where it lies on the device, row-major without gaps.
+    [[nodiscard]] std::uint64_t address(ArrayId array) const {
+        return arrays_.at(static_cast<std::size_t>(array)).address();
+    }
+
     /// Launches the kernels in order; they run after this returns. Errors: gpu-failed.
     [[nodiscard]] Status launch() const;
-    /// Waits, and copies the outputs back.
+    /// Waits, and copies the outputs back; none where none are given.
     [[nodiscard]] Status download(const std::vector<KernelOutput>& outputs) const;
     /// Every byte of every output becomes 0xff, which is NaN in most types: what is not written shows.
     [[nodiscard]] Status poison_outputs() const;
@@ -44,7 +53,9 @@ private:
         std::vector<std::uint64_t> parameters;  ///< pointers, then strides
         std::uint64_t scratch = 0;
         std::vector<EncodedMap> maps;
+        std::function<Status()> instead;  ///< none: the kernel
     };
+    [[nodiscard]] static Status launch(const Ready& ready);
     [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
     Status prepare(const cuda::CudaSource& source);
     /// Whether the indices among what a kernel has written lead inside of their arrays.

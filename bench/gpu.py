@@ -1,0 +1,68 @@
+"""What the benchmarks on GPUs share: the diagrams that they measure, and how long work of torch takes."""
+import argparse
+import pathlib
+
+import records
+
+DIAGRAMS = {
+    "matmul": """matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16
+    C[m, n] = sum(k) A[m, k] * B[n, k]
+""",
+    "attention": """attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16
+    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
+    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5
+    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
+""",
+    "causal": """causal(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16
+    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
+    M[h, q, x] = where(x <= q, S[h, q, x] * k^-0.5, -inf)
+    P[h, q, x] = softmax(x) M[h, q, x]
+    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
+""",
+    "softmax": """rows(X[r, c]) -> Y[r, c]
+    Y[r, c] = softmax(c) X[r, c]
+""",
+    "layernorm": """rows(X[r, c], g[c], b[c]) -> Y[r, c]
+    Y[r, c] = layernorm(c)(X[r, c], g[c], b[c])
+""",
+}
+
+
+def parser(text):
+    out = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    out.add_argument("--seconds", type=float, default=0.2, help="about how long each measures")
+    out.add_argument("--output", type=pathlib.Path)
+    return out
+
+
+def write(options, schema, device, **fields):
+    """The record, where one is asked for."""
+    if options.output:
+        records.write(options.output, {**records.head(schema, device), **fields})
+
+
+def sizes_of(sizes):
+    """The arguments that give a diagram's axes their sizes."""
+    return [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
+
+
+def title(diagram, sizes):
+    return f"{diagram:10} {'×'.join(map(str, sizes.values())):>22}"
+
+
+def seconds_of(work, wanted):
+    """The median by events over about as many seconds as are wanted, with the GPU's caches flushed before each launch."""
+    import torch
+
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    work()
+    times = []
+    while len(times) < 5 or (sum(times) < wanted and len(times) < 200):
+        flush.zero_()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / 1e3)
+    return records.median(times)

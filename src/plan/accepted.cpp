@@ -1,0 +1,93 @@
+#include "plan/accepted.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "support/ids.hpp"
+#include "support/numbers.hpp"
+#include "support/text.hpp"
+
+namespace napkin {
+namespace {
+
+/// "kernel O with groups of q = 128, chunks of x = 64, panels of 3 vectors along d, in blocks of 8 warps that have 113.0 KiB each"
+std::string described(const KernelPlan& kernel) {
+    const KernelSchedule& s = kernel.schedule();
+    const Diagram& diagram = kernel.scheduled.program->diagram;
+    const auto sizes = [&](const char* what, const std::map<AxisId, Choice>& chosen) {
+        std::vector<std::string> parts;
+        for (const auto& [axis, choice] : chosen)
+            parts.push_back(fmt::format("{} = {}", diagram.axis(axis).name, choice.value));
+        return parts.empty() ? std::string() : fmt::format(" {} of {},", what, join(parts, ", "));
+    };
+    std::string panels;
+    if (s.vector_axis >= 0)
+        panels = fmt::format(" panels of {} vector{} along {},", s.panel_vectors, s.panel_vectors == 1 ? "" : "s",
+                             diagram.axis(s.vector_axis).name);
+    return fmt::format("kernel {} with{}{}{} in blocks of {} warps that have {} each", s.kernel,
+                       sizes("groups", s.group), sizes("chunks", s.stream), panels, s.warps.value,
+                       bytes_text(static_cast<double>(kernel.scheduled.unit.share_bytes)));
+}
+
+struct RatedPlan {
+    Plan plan;
+    std::vector<KernelRefusal> refusals;
+    std::set<std::size_t> refused = {};  ///< kernels of the derived form; the parts of one and their merge count once
+};
+
+/// Whether a candidate of the kernel was refused in the same words.
+bool refused_alike(const std::vector<RatedPlan>& tried, const std::string& kernel, const KernelRefusal& refusal) {
+    return std::any_of(tried.begin(), tried.end(), [&](const RatedPlan& earlier) {
+        for (std::size_t k = 0; k < earlier.refusals.size(); ++k)
+            if (earlier.plan.kernels[k].schedule().kernel == kernel && earlier.refusals[k].why == refusal.why)
+                return true;
+        return false;
+    });
+}
+
+}  // namespace
+
+Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals) {
+    std::vector<KernelCandidate> refused;
+    std::vector<std::string> notes;
+    std::vector<RatedPlan> tried;
+    for (int turn = 0; turn < most_plans; ++turn) {
+        auto next = plan(refused);
+        // Without what is refused nothing may be left: that is no error where there is something to take.
+        if (!next && tried.empty()) return next.errors();
+        if (!next) break;
+        RatedPlan rated{std::move(*next), {}};
+        rated.refusals = refusals(rated.plan);
+        internal_check(rated.refusals.size() == rated.plan.kernels.size(),
+                       "plan: not every kernel is accepted or refused");
+        bool any_new = false;
+        for (std::size_t k = 0; k < rated.refusals.size(); ++k) {
+            const KernelRefusal& refusal = rated.refusals[k];
+            if (refusal.why.empty()) continue;
+            rated.refused.insert(rated.plan.kernels[k].whole);
+            const KernelCandidate candidate = candidate_of(rated.plan.kernels[k].scheduled);
+            if (contains(refused, candidate)) continue;
+            refused.push_back(candidate);
+            any_new |= !refusal.may_last || !refused_alike(tried, candidate.kernel, refusal);
+            notes.push_back(fmt::format("the assembler's report speaks against {}: {}",
+                                        described(rated.plan.kernels[k]), join(refusal.why, "; ")));
+        }
+        if (rated.refused.empty()) return AcceptedPlan{std::move(rated.plan), std::move(notes)};
+        tried.push_back(std::move(rated));
+        if (!any_new) break;
+    }
+    // Plans come fastest first.
+    auto& best = *std::min_element(tried.begin(), tried.end(), [](const RatedPlan& a, const RatedPlan& b) {
+        return a.refused.size() < b.refused.size();
+    });
+    for (std::size_t k = 0; k < best.refusals.size(); ++k)
+        if (!best.refusals[k].why.empty())
+            notes.push_back(fmt::format("{} is taken all the same: {} other candidate{} of it {} no better",
+                                        described(best.plan.kernels[k]), tried.size() - 1, tried.size() == 2 ? "" : "s",
+                                        tried.size() == 2 ? "is" : "are"));
+    return AcceptedPlan{std::move(best.plan), std::move(notes)};
+}
+
+}  // namespace napkin

@@ -1,0 +1,36 @@
+#pragma once
+// A plan that whoever compiles it accepts: where a kernel is refused, the search takes its next candidate for it.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plan/choose.hpp"
+#include "plan/plan.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// Plans without the candidates that are refused, as choose_plan does.
+using PlanWithout = std::function<Result<Plan>(const std::vector<KernelCandidate>& refused)>;
+/// Why a kernel is refused, a clause each; none where it is accepted.
+struct KernelRefusal {
+    std::vector<std::string> why;
+    /// For what the kernel computes rather than for its sizes, where two candidates of it are refused in the same words: no other is better.
+    bool may_last = false;
+};
+/// By kernel of the plan.
+using Refusals = std::function<std::vector<KernelRefusal>(const Plan&)>;
+
+struct AcceptedPlan {
+    Plan plan;
+    std::vector<std::string> notes;  ///< what was refused and why, and what is taken though it is refused: a sentence each
+};
+
+/// Plans that are tried, the first included: each one is compiled.
+constexpr int most_plans = 8;
+
+/// The first plan all of whose kernels are accepted. Where there is none among most_plans, or the search has no other candidates, the one
+/// with the fewest refused kernels, the fastest of those, and a note says that it is. Errors: those of the first plan.
+Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals);
+
+}  // namespace napkin

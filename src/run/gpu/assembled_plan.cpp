@@ -1,0 +1,35 @@
+#include "run/gpu/assembled_plan.hpp"
+
+#include "emit/cuda/emit.hpp"
+#include "run/gpu/compiler.hpp"
+
+namespace napkin::gpu {
+namespace {
+
+std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine) {
+    std::vector<KernelRefusal> out(plan.kernels.size());
+    const cuda::CudaSource source = cuda::emit(plan.program());
+    const auto cubin = compile_cuda(cuda::complete(source), machine.architecture);
+    if (!cubin) return out;
+    for (const AssemblerReport& report : cubin->kernels)
+        for (std::size_t k = 0; k < source.entries.size(); ++k)
+            if (source.entries[k].name == report.kernel) out[k] = {refusals(report), keeps_memory_alone(report)};
+    return out;
+}
+
+}  // namespace
+
+Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& extents, const Machine& machine,
+                                    const PlanOptions& options) {
+    const auto plan_without = [&](const std::vector<KernelCandidate>& refused) {
+        PlanOptions without = options;
+        without.refused = refused;
+        return choose_plan(derived, extents, machine, {}, without);
+    };
+    const bool asks = !machine.architecture.empty() && cuda_compiler().ok();
+    return accepted_plan(plan_without, [&](const Plan& plan) {
+        return asks ? refusals_of(plan, machine) : std::vector<KernelRefusal>(plan.kernels.size());
+    });
+}
+
+}  // namespace napkin::gpu

@@ -1,0 +1,86 @@
+#include "run/gpu/baseline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "derive/derive.hpp"
+#include "run/contraction.hpp"
+#include "run/gpu/assembled_plan.hpp"
+#include "run/gpu/multiply.hpp"
+#include "support/ids.hpp"
+
+namespace napkin::gpu {
+namespace {
+
+/// The multiplies among the diagram's equations, by target.
+std::map<ArrayId, Gemm> multiplies_of(const Diagram& diagram, const Extents& extents) {
+    std::map<ArrayId, Gemm> out;
+    for (const Equation& equation : diagram.equations)
+        if (auto gemm = as_gemm(diagram, equation, extents)) out.emplace(equation.target, std::move(*gemm));
+    return out;
+}
+
+}  // namespace
+
+Result<GpuBaseline> gpu_baseline(const Diagram& diagram, const Extents& extents, const Machine& machine) {
+    GpuBaseline out;
+    const std::map<ArrayId, Gemm> gemms = multiplies_of(diagram, extents);
+    out.multiplies = static_cast<int>(gemms.size());
+    std::string library;
+    if (!gemms.empty()) {
+        auto found = multiply_library();
+        if (!found) return found.errors();
+        library = std::move(*found);
+    }
+    DeriveOptions unfused;
+    unfused.fuse = false;
+    const auto derived = derive(diagram, unfused);
+    if (!derived) return derived.errors();
+    const auto accepted = assembled_plan(*derived, extents, machine);
+    if (!accepted) return accepted.errors();
+    const Plan& plan = accepted->plan;
+    auto kernel = GpuKernel::load(plan.tiles(), cuda::emit(plan.program()));
+    if (!kernel) return kernel.errors();
+    out.kernel = std::move(*kernel);
+    out.extra_bytes = out.kernel->extra_bytes();
+
+    std::shared_ptr<const DeviceMemory> workspace;
+    for (std::size_t whole = 0; whole < derived->kernels.size(); ++whole) {
+        const std::vector<ArrayId>& equations = derived->kernels[whole].equations;
+        const auto found = equations.size() == 1 ? gemms.find(equations[0]) : gemms.end();
+        if (found == gemms.end()) continue;
+        const Gemm& gemm = found->second;
+        auto multiply = LibraryMultiply::prepare(gemm, diagram.array(gemm.a).type, diagram.array(gemm.b).type,
+                                                 diagram.array(gemm.c).type);
+        if (!multiply) {
+            out.own.push_back(fmt::format("{} by a kernel of napkin's own: {}", diagram.array(gemm.c).name,
+                                          multiply.errors().front().message));
+            continue;
+        }
+        if (!workspace) {
+            auto memory = allocate(multiply_workspace_bytes);
+            if (!memory) return memory.errors();
+            workspace = std::make_shared<const DeviceMemory>(std::move(*memory));
+            out.extra_bytes += multiply_workspace_bytes;
+        }
+        out.library = library;
+        // Of a kernel in parts, the last one stands for all.
+        bool is_last = true;
+        for (std::size_t k = plan.kernels.size(); k-- > 0;) {
+            if (plan.kernels[k].whole != whole) continue;
+            const GpuKernel& arrays = *out.kernel;
+            if (is_last)
+                out.kernel->replace(
+                    k, [multiply = *multiply, workspace, a = arrays.address(gemm.a), b = arrays.address(gemm.b),
+                        c = arrays.address(gemm.c)] { return multiply->launch(a, b, c, workspace->address()); });
+            else
+                out.kernel->replace(k, [] { return Status(Done{}); });
+            is_last = false;
+        }
+    }
+    return out;
+}
+
+}  // namespace napkin::gpu
