@@ -105,14 +105,15 @@ private:
         std::size_t strides = 0;
         for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
             for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
-        out_.open(
-            fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n"
-                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
-                        frame_.schedule.warps.value * frame_.unit.warp_threads, entry_, count(frame_.inputs.size()),
-                        count(frame_.outputs.size()), count(strides),
-                        frame_.on_matrix_unit() && frame_.has_bulk_copies()
-                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
-                            : ""));
+        out_.open(fmt::format(
+            "extern \"C\" __global__ void __launch_bounds__({}{}) {}(\n"
+            "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
+            frame_.schedule.warps.value * frame_.unit.warp_threads,
+            frame_.on_matrix_unit() || frame_.unit.blocks_a_core < 2 ? "" : fmt::format(", {}", frame_.unit.blocks_a_core),
+            entry_, count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
+            frame_.on_matrix_unit() && frame_.has_bulk_copies()
+                ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
+                : ""));
         out_(fmt::format("block_has({});", frame_.schedule.warps.value * frame_.unit.warp_threads));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");

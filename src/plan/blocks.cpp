@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -22,18 +24,32 @@ struct BlockShape {
 };
 /// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each other.
 constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
+/// For kernels that no matrix unit runs: long rows of which three fit an SM, short ones, and few, each of which has an SM for itself.
+constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
 
-/// Those to try, each once. With as many warps as `by_hand` says, an SM that holds `most` of them has room for fewer blocks.
-std::vector<BlockShape> shapes_to_try(const std::optional<std::int64_t>& by_hand, std::int64_t most) {
+/// What is said of all blocks by hand.
+struct BlocksByHand {
+    std::optional<std::int64_t> warps, threads;
+};
+
+/// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many blocks as by hand
+/// have even shares of the SMs.
+std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByHand& by_hand,
+                                      std::int64_t cores, std::int64_t most) {
     std::vector<BlockShape> out;
-    for (BlockShape shape : ordinary_shapes) {
-        if (by_hand) {
-            const auto warps = static_cast<int>(*by_hand);
-            shape = {warps, std::min(shape.blocks_a_core, static_cast<int>(most) / warps)};
-        }
-        if (!contains(out, shape)) out.push_back(shape);
+    for (BlockShape shape : shapes) {
+        if (by_hand.warps) shape.warps = static_cast<int>(*by_hand.warps);
+        if (by_hand.threads) shape.blocks_a_core = static_cast<int>(std::min(most, ceil_div(*by_hand.threads, cores)));
+        if (by_hand.warps || by_hand.threads)
+            shape.blocks_a_core = std::max(1, std::min(shape.blocks_a_core, static_cast<int>(most) / shape.warps));
+        if (shape.warps * shape.blocks_a_core <= most && !contains(out, shape)) out.push_back(shape);
     }
     return out;
+}
+
+bool is_any_on_matrix_unit(const Plan& plan) {
+    return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                       [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
 }
 
 std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
@@ -42,18 +58,20 @@ std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
                            : fmt::format("{}; fastest of {} shapes", blocks, num_shapes);
 }
 
-/// The last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
-Result<std::optional<std::int64_t>> warps_by_hand(const Derived& derived, const Extents& extents,
-                                                  const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+/// Of warps the last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
+Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& extents,
+                                    const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     auto said = all_by_hand(derived, by_hand, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
+    BlocksByHand out;
+    for (const ScheduleItem& item : items)
+        if (item.kind == "threads" && item.value) out.threads = std::max(out.threads.value_or(1), *item.value);
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
-    std::optional<std::int64_t> warps;
-    if (checked->warps) warps = *checked->warps->value;
-    return warps;
+    if (checked->warps) out.warps = *checked->warps->value;
+    return out;
 }
 
 }  // namespace
@@ -70,24 +88,33 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         d.exit_code = ExitCode::machine_lacks;
         return d;
     }
-    const auto wanted = warps_by_hand(derived, extents, by_hand, options);
+    const auto wanted = blocks_by_hand(derived, extents, by_hand, options);
     if (!wanted) return wanted.errors();
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
         of_shape.quick = quick || options.quick;
-        of_shape.warps = {shape.warps, reason, wanted->has_value()};
+        of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core), by_hand, of_shape);
     };
-    const auto shapes = shapes_to_try(*wanted, static_cast<std::int64_t>(gpu.threads->warps_a_core.value));
+    const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
+    std::vector<BlockShape> shapes;
     std::optional<BlockShape> best;
     std::optional<Result<Plan>> refused;
     double least = std::numeric_limits<double>::infinity();
-    for (const BlockShape& shape : shapes) {
-        const auto plan = planned(shape, true, "");
-        // Sizes by hand may fit where fewer blocks share an SM.
-        if (!plan) refused = refused ? refused : plan;
-        if (plan && (!best || plan->seconds() < least)) best = shape, least = plan->seconds();
-    }
+    bool uses_matrix_unit = false;
+    const auto try_all = [&](std::span<const BlockShape> more) {
+        for (const BlockShape& shape : shapes_to_try(more, *wanted, gpu.num_cores(), most)) {
+            if (contains(shapes, shape)) continue;
+            shapes.push_back(shape);
+            const auto plan = planned(shape, true, "");
+            // Sizes by hand may fit where fewer blocks share an SM.
+            if (!plan) refused = refused ? refused : plan;
+            if (!plan || (best && plan->seconds() >= least)) continue;
+            best = shape, least = plan->seconds(), uses_matrix_unit = is_any_on_matrix_unit(*plan);
+        }
+    };
+    try_all(ordinary_shapes);
+    if (best && !uses_matrix_unit) try_all(more_shapes);
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));
 }
