@@ -272,6 +272,14 @@ ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
     return op(std::string(text.pattern), {a, b}, text.precedence, {text.operands[0], text.operands[1]}, text.precedence < 1);
 }
 
+/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the prelude does without. By a
+/// power of two it is a multiplication.
+ValueId BodyWriter::divided(ValueId a, ValueId b) {
+    int exponent = 0;
+    const bool is_exact = at(b).is_constant && std::abs(std::frexp(at(b).constant, &exponent)) == 0.5;
+    return frame_.in_blocks() && !is_exact ? call("divide", {a, b}) : arithmetic(BinaryOp::div, a, b);
+}
+
 ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {
     std::string pattern = function + "({0}";
     for (std::size_t k = 1; k < args.size(); ++k) pattern += fmt::format(", {{{}}}", k);
@@ -310,8 +318,7 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
     if (e == 1.5) return arithmetic(BinaryOp::mul, base, call("sqrt", {base}));
     if (e == 0) return number(1);
     if (e >= 1 && e <= 8 && e == static_cast<int>(e)) return whole(static_cast<int>(e));
-    if (e <= -1 && e >= -8 && e == static_cast<int>(e))
-        return arithmetic(BinaryOp::div, number(1), whole(static_cast<int>(-e)));
+    if (e <= -1 && e >= -8 && e == static_cast<int>(e)) return divided(number(1), whole(static_cast<int>(-e)));
     return call("pow", {base, exponent});
 }
 
@@ -494,8 +501,8 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
             }
             [[fallthrough]];
         case BinaryOp::add:
-        case BinaryOp::sub:
-        case BinaryOp::div: return arithmetic(b.op, as_number(a), as_number(c));
+        case BinaryOp::sub: return arithmetic(b.op, as_number(a), as_number(c));
+        case BinaryOp::div: return divided(as_number(a), as_number(c));
         case BinaryOp::floor_div: return call("floor", {arithmetic(BinaryOp::div, as_number(a), as_number(c))});
         case BinaryOp::mod: return call("fmod", {as_number(a), as_number(c)});
         case BinaryOp::pow: return power(as_number(a), as_number(c));

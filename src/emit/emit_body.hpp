@@ -80,6 +80,7 @@ private:
                bool splats = false);
     ValueId number(double value);
     ValueId arithmetic(BinaryOp o, ValueId a, ValueId b);
+    ValueId divided(ValueId a, ValueId b);
     ValueId call(const std::string& function, std::vector<ValueId> args);
     ValueId compare(BinaryOp o, ValueId a, ValueId b);
     ValueId logical(BinaryOp o, ValueId a, ValueId b);

@@ -99,12 +99,16 @@ void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope
         const std::string at = place(static_cast<AxisId>(p));
         out(fmt::format("const Index {0}low_ = {1}, {0}high_ = min_index({2}, {3});", at, bounds.low, bounds.high,
                         frame.extent(v.limits[p]) - 1));
-        // Threads take the innermost dimension's elements in turn.
-        const bool shares = frame.in_blocks() && p + 1 == v.dims.size();
-        out.open(shares ? fmt::format("for (Index {0} = max_index({0}low_, 0) + thread_of_block(); {0} <= {0}high_; "
-                                      "{0} += num_threads())",
-                                      at)
-                        : fmt::format("for (Index {0} = max_index({0}low_, 0); {0} <= {0}high_; ++{0})", at));
+        // Threads take the innermost dimension's elements in turn; where there are runs of them, warps take these.
+        const bool has_runs = v.dims.size() > 1 && layout.sizes[v.dims.size() - 2] > 1;
+        const bool is_run = has_runs && p + 2 == v.dims.size(), is_innermost = p + 1 == v.dims.size();
+        const auto [first, step] = !frame.in_blocks() ? std::pair("", "1")
+                                   : is_run           ? std::pair(" + warp_of_thread()", "num_warps()")
+                                   : !is_innermost    ? std::pair("", "1")
+                                   : has_runs         ? std::pair(" + lane_of_thread()", "lanes")
+                                                      : std::pair(" + thread_of_block()", "num_threads()");
+        out.open(fmt::format("for (Index {0} = max_index({0}low_, 0){1}; {0} <= {0}high_; {2})", at, first,
+                             *step == '1' ? "++" + at : fmt::format("{} += {}", at, step)));
         ++opened;
         target += fmt::format("{}({} - {}low_) * {}", target.empty() ? "" : " + ", at, at, layout.strides[p]);
     }

@@ -134,14 +134,18 @@ private:
         std::size_t strides = 0;
         for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
             for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
-        out_.open(
-            fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(\n"
-                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
-                        frame_.num_threads(), frame_.copying_role() ? ", 1" : "", entry_, count(frame_.inputs.size()),
-                        count(frame_.outputs.size()), count(strides),
-                        frame_.on_matrix_unit() && frame_.has_bulk_copies()
-                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
-                            : ""));
+        // Roles share out all registers of an SM. Else the assembler leaves each of the blocks that share one its part.
+        const int blocks = frame_.copying_role()      ? 1
+                           : frame_.on_matrix_unit() ? 0
+                                                     : frame_.unit.blocks_a_core;
+        out_.open(fmt::format(
+            "extern \"C\" __global__ void __launch_bounds__({}{}) {}(\n"
+            "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
+            frame_.num_threads(), blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "", entry_,
+            count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
+            frame_.on_matrix_unit() && frame_.has_bulk_copies()
+                ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
+                : ""));
         const std::int64_t row = frame_.copying_role() ? frame_.copying_role()->workers : frame_.schedule.warps.value;
         out_(fmt::format("block_has({}, {});", row * frame_.unit.warp_threads,
                          frame_.num_threads() / (row * frame_.unit.warp_threads)));

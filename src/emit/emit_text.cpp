@@ -37,8 +37,8 @@ constexpr const char* reserved[] = {
     "sum",         "tanh",         "total",      "truth",     "value",        "vec",          "where",
     "wrap",        "whole_add",    "whole_sub",  "whole_mul", "whole_neg",    "whole_abs",    "whole_div",
     "whole_mod",   "whole_pow",    "whole_of",   "convert",   "fmod",         "load_real",    "load_strided_real",
-    "block",       "put",          "sync",       "scratch",   "arguments",    "Arguments",    "blockIdx",
-    "threadIdx",   "gridDim",      "blockDim",   "num_warps", "num_threads",  "shared_memory"};
+    "block",       "divide",       "put",        "sync",      "scratch",      "arguments",    "Arguments",
+    "blockIdx",    "threadIdx",    "gridDim",    "blockDim",  "num_warps",    "num_threads",  "shared_memory"};
 
 }  // namespace
 

@@ -58,7 +58,7 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copy
     // Warps that take turns hide from each other what one of them waits for.
     const double turns = std::max(1.0, static_cast<double>(warps) * share / 4);
     out.fma_latency_clocks = estimated(4 / turns * share, "4 clocks, in which the other warps of the scheduler run");
-    out.issue_per_clock = estimated(4 / share, "one instruction of each of an SM's four schedulers");
+    out.issue_per_clock = estimated(schedulers_a_core / share, "one instruction of each of an SM's four schedulers");
     out.beside_factor = estimated(1.19, "the fourth root of 2: the fourth powers of the pipes' times add up");
     out.together_share = derived(1, "blocks have even shares of their core");
     out.sustained_share = derived(1, "the units' sustained rates");
@@ -67,7 +67,9 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copy
     out.horizontal_clocks = derived(2 * std::log2(warp) * share,
                                     "a shuffle of 32 lanes and an operation for each halving");
     out.copy_run_clocks = estimated(2, "the address of a run");
-    out.transpose_clocks = derived(share / 4, "a value a sector of 32 bytes, four sectors of L1 a clock");
+    // Rows of an odd length leave no bank conflicts (schedule/arena.cpp).
+    out.transpose_clocks = derived(10 * share / (32 * schedulers_a_core),
+                                   "some ten instructions a value, of 32 lanes each, one a scheduler and clock");
     out.far_transpose_clocks = out.transpose_clocks;
 
     out.threads->registers_a_core.value = std::floor(limits.registers_a_core.value / share);

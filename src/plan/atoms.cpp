@@ -42,10 +42,12 @@ public:
         Atom atom;
         if (!step_.is_whole) choose_vector_axis(atom);
         const std::int64_t vectors = atom.vector_axis < 0 ? 1 : (tile(atom.vector_axis) + kernel_.lanes - 1) / kernel_.lanes;
-        if (atom.vector_axis >= 0 && atom.vector_axis == kernel_.schedule.vector_axis && !atom.across)
+        // Where statements run panel by panel, a block is one.
+        if (atom.vector_axis >= 0 && atom.vector_axis == kernel_.schedule.vector_axis && !atom.across &&
+            (!kernel_.in_blocks() || compute_.reduce))
             atom.vectors = kernel_.schedule.panel_vectors;
         else
-            atom.vectors = fitting_block(vectors, std::max(kernel_.schedule.panel_vectors, least_chains(atom)));
+            atom.vectors = fitting_block(vectors, std::max(kernel_.schedule.panel_vectors, least_chains(atom, vectors)));
         while (atom.vector_axis >= 0 && !takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
         choose_rows(atom);
         share_among_warps(atom);
@@ -108,8 +110,16 @@ private:
         for (const AxisId a : compute_.reduce_axes) consider(a, true);
     }
 
-    /// A reduction across the lanes has a chain of its own for each vector: with one alone every addition waits for the last.
-    [[nodiscard]] int least_chains(const Atom& atom) const { return atom.across ? 4 : 1; }
+    /// A reduction across the lanes has a chain of its own for each vector: with one alone every addition waits for the last. A warp of a GPU
+    /// waits for what it loads: it asks for several vectors of a map before that, as long as all warps have some.
+    [[nodiscard]] int least_chains(const Atom& atom, std::int64_t vectors) const {
+        constexpr std::int64_t enough = 4;
+        if (atom.across) return enough;
+        if (!kernel_.in_blocks() || compute_.reduce || atom.vector_axis < 0) return 1;
+        for (const AxisId a : targets_)
+            if (a != atom.vector_axis) vectors *= tile(a);
+        return static_cast<int>(std::clamp<std::int64_t>(vectors / kernel_.schedule.warps.value, 1, enough));
+    }
 
     /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.
     [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -24,26 +26,37 @@ struct BlockShape {
 };
 /// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each other.
 constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
+/// For kernels that no matrix unit runs: long rows of which three fit an SM, short ones, and few, each of which has an SM for itself.
+constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
 /// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one waits for.
 constexpr BlockShape shapes_with_copies[] = {{8, 1, 4}, {12, 1, 4}};
 
-/// Warps that a file or the diagram fixes.
-struct WarpsByHand {
-    std::optional<std::int64_t> computing;
+/// What is said of all blocks by hand.
+struct BlocksByHand {
+    std::optional<std::int64_t> warps, threads;
     std::int64_t copying = 0;
 };
 
-/// Those to try, each once. With as many warps as are fixed by hand, an SM that holds `most` of them has room for fewer blocks.
-std::vector<BlockShape> shapes_to_try(const WarpsByHand& by_hand, std::int64_t most) {
+/// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many blocks as by hand
+/// have even shares of the SMs.
+std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByHand& by_hand,
+                                      std::int64_t cores, std::int64_t most) {
     std::vector<BlockShape> out;
-    for (BlockShape shape : ordinary_shapes) {
-        shape.copying_warps = static_cast<int>(by_hand.copying);
-        if (by_hand.computing) shape.warps = static_cast<int>(*by_hand.computing);
-        shape.blocks_a_core = std::clamp(static_cast<int>(most) / (shape.warps + shape.copying_warps), 1,
-                                         shape.blocks_a_core);
-        if (!contains(out, shape)) out.push_back(shape);
+    for (BlockShape shape : shapes) {
+        if (by_hand.copying > 0) shape.copying_warps = static_cast<int>(by_hand.copying);
+        if (by_hand.warps) shape.warps = static_cast<int>(*by_hand.warps);
+        if (by_hand.threads) shape.blocks_a_core = static_cast<int>(std::min(most, ceil_div(*by_hand.threads, cores)));
+        const int warps = shape.warps + shape.copying_warps;
+        if (by_hand.warps || by_hand.threads || by_hand.copying > 0)
+            shape.blocks_a_core = std::max(1, std::min(shape.blocks_a_core, static_cast<int>(most) / warps));
+        if (warps * shape.blocks_a_core <= most && !contains(out, shape)) out.push_back(shape);
     }
     return out;
+}
+
+bool is_any_on_matrix_unit(const Plan& plan) {
+    return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                       [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
 }
 
 /// One thread asks for copies of them, which warps of their own could do.
@@ -61,20 +74,23 @@ std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
                            : fmt::format("{}; fastest of {} shapes", blocks, num_shapes);
 }
 
-/// The last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
-Result<WarpsByHand> warps_by_hand(const Derived& derived, const Extents& extents,
-                                  const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+/// Of warps the last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
+Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& extents,
+                                    const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     auto said = all_by_hand(derived, by_hand, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
-    WarpsByHand warps;
+    BlocksByHand out;
     for (const ScheduleItem& item : items)
-        if (item.kind == "role") warps.copying = std::max(warps.copying, item.value.value_or(0));
+        if (item.kind == "threads" && item.value)
+            out.threads = std::max(out.threads.value_or(1), *item.value);
+        else if (item.kind == "role")
+            out.copying = std::max(out.copying, item.value.value_or(0));
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
-    if (checked->warps) warps.computing = *checked->warps->value;
-    return warps;
+    if (checked->warps) out.warps = *checked->warps->value;
+    return out;
 }
 
 /// Kernels of the derived form that are refused and have no other candidate in blocks of this shape.
@@ -99,34 +115,40 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         d.exit_code = ExitCode::machine_lacks;
         return d;
     }
-    const auto wanted = warps_by_hand(derived, extents, by_hand, options);
+    const auto wanted = blocks_by_hand(derived, extents, by_hand, options);
     if (!wanted) return wanted.errors();
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
         of_shape.quick = quick || options.quick;
-        of_shape.warps = {shape.warps, reason, wanted->computing.has_value()};
+        of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
         of_shape.copying_warps = shape.copying_warps;
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),
                            by_hand, of_shape);
     };
-    std::vector<BlockShape> shapes = shapes_to_try(*wanted, static_cast<std::int64_t>(gpu.threads->warps_a_core.value));
+    const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
+    std::vector<BlockShape> shapes;
     std::optional<BlockShape> best;
     std::optional<Result<Plan>> refused;
     // Kernels that are refused, then seconds.
     std::pair<std::size_t, double> least;
-    bool copies = false;
-    const auto consider = [&](const BlockShape& shape) {
-        const auto plan = planned(shape, true, "");
-        // Sizes by hand may fit where fewer blocks share an SM.
-        if (!plan) refused = refused ? refused : plan;
-        if (!plan) return;
-        copies |= std::any_of(plan->kernels.begin(), plan->kernels.end(), loads_operands_in_a_loop);
-        const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
-        if (!best || rating < least) best = shape, least = rating;
+    bool uses_matrix_unit = false, copies = false;
+    const auto try_all = [&](std::span<const BlockShape> more) {
+        for (const BlockShape& shape : shapes_to_try(more, *wanted, gpu.num_cores(), most)) {
+            if (contains(shapes, shape)) continue;
+            shapes.push_back(shape);
+            const auto plan = planned(shape, true, "");
+            // Sizes by hand may fit where fewer blocks share an SM.
+            if (!plan) refused = refused ? refused : plan;
+            if (!plan) continue;
+            copies |= std::any_of(plan->kernels.begin(), plan->kernels.end(), loads_operands_in_a_loop);
+            const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
+            if (best && rating >= least) continue;
+            best = shape, least = rating, uses_matrix_unit = is_any_on_matrix_unit(*plan);
+        }
     };
-    for (const BlockShape& shape : shapes) consider(shape);
-    if (copies && !wanted->computing && wanted->copying == 0)
-        for (const BlockShape& shape : shapes_with_copies) consider(shape), shapes.push_back(shape);
+    try_all(ordinary_shapes);
+    if (copies && !wanted->warps && wanted->copying == 0) try_all(shapes_with_copies);
+    if (best && !uses_matrix_unit) try_all(more_shapes);
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));
 }

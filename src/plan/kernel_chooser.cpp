@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "machine/block_machine.hpp"
 #include "plan/axes.hpp"
 #include "plan/candidates.hpp"
 #include "plan/complete.hpp"
@@ -52,13 +53,14 @@ public:
         unit_.line_bytes = static_cast<int>(model.machine().line_bytes.value);
         if (model.machine().kind == MachineKind::gpu) {
             unit_.warp_threads = static_cast<int>(model.lanes());
+            unit_.blocks_a_core = static_cast<int>(std::lround(blocks_a_core(model.machine())));
             unit_.block_bytes = static_cast<std::int64_t>(model.machine().threads->block_bytes.value);
             unit_.share_bytes = static_cast<std::int64_t>(model.usable_bytes());
             unit_.block_registers = static_cast<std::int64_t>(model.machine().threads->registers_a_core.value);
             unit_.matrix = model.machine().instructions;
             unit_.bulk_dimensions = static_cast<int>(model.machine().threads->bulk_copy_dimensions.value);
         }
-        budget_ = options.quick ? most_simulated / 4 : most_simulated;
+        budget_ = most_ = options.quick ? most_simulated / 4 : most_simulated;
         threads_ = hand.threads ? *hand.threads->value : model.machine().num_cores();
     }
 
@@ -77,10 +79,15 @@ public:
         });
         std::optional<Found> best;
         std::optional<Diagnostic> refused;
+        // Tiles of ordinary size say little of a GPU, where a block takes whole rows if it can: every axis is searched.
+        const bool searches_all = options_.warps.value > 0 && tensors.empty();
         for (const Shape& shape : shapes) {
             // What fits no core's memory gives place to anything that does.
             const bool fits = best && best->fits && !std::isinf(best->rated.at(best->point).seconds);
-            if (fits && (shape.seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2)) break;
+            if (searches_all)
+                most_ = simulated_ + budget_;
+            else if (fits && (shape.seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2))
+                break;
             Found found;
             // Sizes by hand that do not fit beside one vector axis may fit beside another.
             if (auto error = search_shape(shape.tensor < 0 ? best_panel(shape.axis) : shape, found)) {
@@ -313,14 +320,16 @@ private:
             if (!is_refused(k)) rated.seconds = model_.run(k, threads_, walk_limit).seconds;
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
-            const Point ordinary = search(start()), low = search(best);
-            best = rate(low).seconds < rate(ordinary).seconds ? low : ordinary;
-            // A block that has a whole stream at a time loads once what chunks would load again in every pass over it.
-            if (options_.warps.value > 0)
-                if (const Point whole = with_whole_streams(); fits(whole))
-                    if (const Point found_whole = search(whole); rate(found_whole).seconds < rate(best).seconds)
-                        best = found_whole;
-            best = shrink(best);
+            std::vector<Point> starts{start(), best};
+            // A block that has a whole stream at a time loads once what chunks would load again in every pass over it. Without a matrix unit
+            // that is where the search begins: it may not get to the others.
+            if (const Point whole = with_whole_streams(); options_.warps.value > 0 && fits(whole))
+                starts.insert(shape.tensor < 0 ? starts.begin() : starts.end(), whole);
+            std::optional<Point> least;
+            for (const Point& from : starts)
+                if (const Point found_from = search(from); !least || rate(found_from).seconds < rate(*least).seconds)
+                    least = found_from;
+            best = shrink(*least);
         }
         found = {shape_, dimensions_, fits_, cut_recompute_, rated_, best};
         return std::nullopt;
@@ -405,7 +414,7 @@ private:
     /// Simulated time; infinite where the tiles do not fit or are refused, and once enough were simulated.
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
-        if (!added || simulated_ >= budget_) return found->second;
+        if (!added || simulated_ >= most_) return found->second;
         const ScheduledKernel k = completed(schedule_at(point));
         found->second.bytes = static_cast<double>(k.memory_bytes());
         if (found->second.bytes > model_.usable_bytes() || most_registers(k) > unit_.registers || is_refused(k))
@@ -419,7 +428,7 @@ private:
     /// Descent: each size one step up or down, then two at a time in opposite directions, since at the memory's limit one can grow only where
     /// the other shrinks.
     Point search(Point best) {
-        for (bool improved = true; improved && simulated_ < budget_;) {
+        for (bool improved = true; improved && simulated_ < most_;) {
             improved = false;
             const auto consider = [&](const Point& point) {
                 if (rate(point).seconds >= rate(best).seconds * (1 - 1e-6)) return false;
@@ -576,6 +585,7 @@ private:
     VectorUnit unit_;
     std::int64_t threads_ = 1;
     int simulated_ = 0, budget_ = most_simulated;
+    int most_ = most_simulated;  ///< schedules that may have been simulated by the end of the search at hand
     Shape shape_;
     std::vector<SearchedSize> dimensions_;
     bool fits_ = true, cut_recompute_ = false;

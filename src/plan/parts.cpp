@@ -101,12 +101,16 @@ Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Exten
     return out;
 }
 
+/// A CPU's kernel of one thread wakes no others; one of a GPU is launched whatever it has.
+double start_beside(const KernelPlan& kernel, const Machine& machine) {
+    return kernel.schedule().threads.value == 1 && machine.kind == MachineKind::cpu ? machine.launch_s.value : 0;
+}
+
 }  // namespace
 
 double seconds_with_starts(const Plan& plan, const Machine& machine) {
     double seconds = plan.seconds();
-    for (const KernelPlan& kernel : plan.kernels)
-        if (kernel.schedule().threads.value == 1) seconds += machine.launch_s.value;
+    for (const KernelPlan& kernel : plan.kernels) seconds += start_beside(kernel, machine);
     return seconds;
 }
 
@@ -166,7 +170,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         const AxisId axis = streamed_axis(derived.kernels[k]);
         if (parts[k] || !idles || axis < 0) continue;
         // Nothing is gained where even an even share with the waking of the cores takes as long.
-        const double whole = kernel.time.seconds + (kernel.schedule().threads.value == 1 ? launch : 0);
+        const double whole = kernel.time.seconds + start_beside(kernel, machine);
         if (kernel.time.seconds / static_cast<double>(cores) + launch >= worth_parting * whole) continue;
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};

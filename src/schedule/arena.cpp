@@ -41,6 +41,20 @@ void measure(ScheduledKernel& kernel, VariableId id) {
     }
 }
 
+/// Threads of a warp that copy the tile go along memory's last dimension, which is not the tile's innermost one: they write or read a column
+/// of it. Rows of an odd length have the parts of a column in as many banks.
+bool is_copied_by_columns(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    if (!kernel.in_blocks() || variable.dims.empty() ||
+        kernel.place(id).innermost + 1 == static_cast<int>(variable.dims.size()))
+        return false;
+    return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+        const auto* load = std::get_if<Load>(step.statement);
+        const auto* store = std::get_if<Store>(step.statement);
+        return (load && load->variable == id) || (store && store->variable == id);
+    });
+}
+
 /// A buffer: the innermost dimension in whole vectors, the others around it in their order.
 void shape_buffer(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[at(id)];
@@ -59,7 +73,8 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
         // Whole vectors are copied in; a row that starts late (negative coefficients, padding) needs room for one more.
         const bool late = starts_late(variable.dims[inner]) || is_cut(kernel, variable);
         const bool packed = kernel.is_packed(id);
-        take(inner, packed ? kernel.panel() : round_up(layout.sizes[inner], kernel.lanes) + (late ? kernel.lanes : 0));
+        const std::int64_t row = round_up(layout.sizes[inner], kernel.lanes) + (late ? kernel.lanes : 0);
+        take(inner, packed ? kernel.panel() : is_copied_by_columns(kernel, id) ? row | 1 : row);
         for (std::size_t d = rank; d-- > 0;)
             if (d != inner) take(d, layout.sizes[d]);
         if (packed) {

@@ -26,6 +26,7 @@ struct VectorUnit {
     std::vector<Instruction> matrix = {};  ///< instructions that multiply tiles
     /// Of a tensor of which one instruction copies a box into the core's memory; 0: there is none, and threads copy 16 bytes at a time.
     int bulk_dimensions = 0;
+    int blocks_a_core = 1;  ///< that a core is to hold at a time: a thread may have so many registers that they fit
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
 

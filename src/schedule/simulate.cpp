@@ -38,6 +38,7 @@ double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
 /// Clocks of one statement by pipe.
 struct Simulator::Pipes {
     double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
+    double waits = 0;  ///< in which no unit is busy
     std::array<double, num_op_kinds> by_kind{};
 };
 
@@ -151,8 +152,9 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
 
     Pipes pipes;
     for (const OpCount& op : work.ops) {
+        const double more = k.in_blocks() ? instruction_clocks(op.kind) : 0;
         const double clocks = static_cast<double>(op.count) * block.points(op.axes) *
-                              clocks_a_vector_[at(static_cast<int>(op.kind))];
+                              (clocks_a_vector_[at(static_cast<int>(op.kind))] + more);
         pipes.by_kind[at(static_cast<int>(op.kind))] += clocks;
         pipes.arithmetic += clocks;
     }
@@ -168,7 +170,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         pipes.load += load_clocks_ * block.points(axes_of(k.variable(p->variable).dims)) / atom.vectors *
                       std::ceil(block_bytes / machine_.line_bytes.value);
     }
-    if (!atom.follows) pipes.overhead = machine_.call_clocks.value;
+    if (!atom.follows) pipes.waits = machine_.call_clocks.value;
     pipes.store = targets * store_clocks_;
     if (work.carries) pipes.load += targets * load_clocks_;
 
@@ -197,14 +199,15 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         if (!atom.follows) pipes.load += blocks * block.steps * step_loads;
         // Too few accumulators wait for each other.
         const double wait = std::max(0.0, machine_.fma_latency_clocks.value - accumulators * clocks_a_vector_[0]);
-        if (!atom.follows) pipes.overhead += blocks * (machine_.loop_exit_clocks.value + block.steps * wait);
+        if (!atom.follows) pipes.waits += blocks * (machine_.loop_exit_clocks.value + block.steps * wait);
         if (atom.across) pipes.overhead += targets * machine_.horizontal_clocks.value;
         // What warps that share it found is combined like lanes, once all of them are there.
-        if (atom.shared) pipes.overhead += targets * machine_.horizontal_clocks.value + machine_.call_clocks.value;
+        if (atom.shared)
+            pipes.overhead += targets * machine_.horizontal_clocks.value, pipes.waits += machine_.call_clocks.value;
     }
     pipes.cache = cache_clocks(k, step, block);
-    if (k.in_blocks()) {
-        // Warps take register blocks in turn: in the last turn some have none.
+    if (k.on_matrix_unit()) {
+        // Warps take register blocks in turn: in the last turn some have none. Where other blocks stand beside them, these take theirs.
         // Those that share a reduction take the vectors of each block so.
         const double blocks = atom.shared
                                   ? block.panels
@@ -423,6 +426,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<double> core(k.steps.size());       // clocks, by step
     double on_matrix_unit = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
     double copies = 0;
+    const bool beside_others = k.in_blocks() && !k.on_matrix_unit();
+    BlockWork of_blocks;
     for (std::size_t i = 0; i < k.steps.size(); ++i) {
         const Step& step = k.steps[i];
         const auto* load = std::get_if<Load>(step.statement);
@@ -433,24 +438,34 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                 work_axes_[at(step.atom)], work.loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
                     const Pipes pipes = compute_clocks(k, step, work, tile);
                     const auto times = static_cast<double>(count);
-                    core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) + pipes.overhead);
+                    const double alone = beside_others ? 0 : pipes.waits;
+                    core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
+                                        pipes.overhead + alone);
                     if (k.atom(step).kind == AtomKind::matrix)
                         on_matrix_unit += times * pipes.arithmetic, waiting_for_it += times * pipes.overhead;
                     sum.load += times * pipes.load, sum.store += times * pipes.store;
-                    sum.cache += times * pipes.cache, sum.overhead += times * pipes.overhead;
+                    sum.cache += times * pipes.cache, sum.overhead += times * (pipes.overhead + alone);
+                    if (beside_others)
+                        of_blocks.chain_clocks += times * (chain_of_compute(k, step, work, tile) +
+                                                           (step.synchronizes ? machine_.call_clocks.value : 0));
                     for (std::size_t o = 0; o < num_op_kinds; ++o) sum.by_kind[o] += times * pipes.by_kind[o];
                 });
         } else if ((load && !step.stays) || store) {
             const VariableId id = load ? load->variable : store->variable;
-            counter.for_each_tile(axes_of(k.variable(id).dims), transferred(id, load != nullptr).loop,
-                                  [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
-                                      core[i] += static_cast<double>(count) * copy_clocks(k, id, tile);
-                                  });
+            counter.for_each_tile(
+                axes_of(k.variable(id).dims), transferred(id, load != nullptr).loop,
+                [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+                    const auto times = static_cast<double>(count);
+                    core[i] += times * copy_clocks(k, id, tile);
+                    if (beside_others)
+                        of_blocks.chain_clocks += times * (chain_of_copy(k, id, tile, load != nullptr) +
+                                                           (step.synchronizes ? machine_.call_clocks.value : 0));
+                });
             copies += core[i];
         }
     }
     const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
-    const double starts = groups * machine_.group_s.value * clock;
+    const double starts = beside_others ? 0 : groups * machine_.group_s.value * clock;
     sum.overhead += starts;
     const auto workers = static_cast<double>(threads);
     out.waves = std::ceil(groups / workers) * workers / groups;
@@ -521,7 +536,13 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         total = beside({unit, rest, (unit + seconds(waiting_for_it) + rest / rate_of_a_warpgroup) / warpgroups});
     }
     total = beside({total, ahead});
-    const double launch = threads > 1 ? machine_.launch_s.value : machine_.group_s.value;
+    if (beside_others) {
+        for (const double clocks : core) of_blocks.core_clocks += clocks;
+        out.core_seconds = seconds_of_blocks(groups, workers, of_blocks);
+        for (const double of_step : waited) of_blocks.memory_seconds += of_step;
+        total = seconds_of_blocks(groups, workers, of_blocks);
+    }
+    const double launch = threads > 1 || k.in_blocks() ? machine_.launch_s.value : machine_.group_s.value;
     out.busy.push_back({"launch", launch});
     out.seconds = total + launch;
     std::stable_sort(out.busy.begin(), out.busy.end(), [](const Busy& a, const Busy& b) { return a.seconds > b.seconds; });

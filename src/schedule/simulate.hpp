@@ -72,11 +72,27 @@ private:
     struct Pipes;  // clocks of one statement by pipe
     struct Block;  // how often and on what its atom runs on one tile
     struct Moved;  // what a load or store moves
+    /// Of all groups of a kernel whose blocks share cores: on a block's share of the units, of a block alone, and in memory.
+    struct BlockWork {
+        double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
+    };
+    /// Seconds that a group takes of its core's units and of the core's share of memory, and those in which its block waits for itself.
+    struct GroupTime {
+        double core = 0, memory = 0, chain = 0;
+    };
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                        const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                         const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] double cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
+    [[nodiscard]] double instruction_clocks(OpKind kind) const;
+    [[nodiscard]] double answer_clocks(const ScheduledKernel& k, VariableId id) const;
+    [[nodiscard]] double chain_of_compute(const ScheduledKernel& k, const Step& step, const StatementWork& work,
+                                          const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] double chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
+                                       bool is_load) const;
+    [[nodiscard]] double cycle_seconds(double blocks, const GroupTime& group) const;
+    [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
     [[nodiscard]] double different_tiles(const ScheduledKernel& k, VariableId id, double workers) const;

@@ -35,9 +35,10 @@ std::string reason(std::int64_t warps, double warps_a_core) {
 }
 
 TEST(Blocks, EachShapeIsTriedOnceAndCounted) {
-    EXPECT_THAT(reason(0, 64), EndsWith(" an SM; fastest of 4 shapes"));
-    EXPECT_THAT(reason(8, 64), EndsWith(" an SM; fastest of 4 shapes")) << "1, 2, 4 or 8 blocks";
-    EXPECT_THAT(reason(16, 64), EndsWith(" an SM; fastest of 3 shapes")) << "an SM has room for four";
+    EXPECT_THAT(reason(0, 64), EndsWith(" an SM; fastest of 7 shapes"));
+    EXPECT_THAT(reason(0, 32), EndsWith(" an SM; fastest of 6 shapes")) << "no room for 12 blocks of 4 warps";
+    EXPECT_THAT(reason(8, 64), EndsWith(" an SM; fastest of 5 shapes")) << "1, 2, 3, 4 or 8 blocks";
+    EXPECT_THAT(reason(16, 64), EndsWith(" an SM; fastest of 4 shapes")) << "an SM has room for four";
     EXPECT_THAT(reason(32, 64), EndsWith(" an SM; fastest of 2 shapes")) << "an SM has room for two";
     EXPECT_EQ(reason(32, 48), "1 block an SM; no more of 32 warps fit");
 }

@@ -1,0 +1,157 @@
+// The time of a GPU's blocks that share cores. A block alone goes from statement to statement and waits at every one: for what it loads, for
+// values that depend on each other, at barriers. Beside others it waits for the units and for memory as well, while they wait for theirs.
+#include <algorithm>
+#include <cmath>
+
+#include "machine/block_machine.hpp"
+#include "schedule/rules.hpp"
+#include "schedule/simulate.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// Clocks from an instruction to one that needs its result. Luo et al. 2024 (arXiv:2402.13499), H800: 4 of an addition, 29 of a load from
+/// shared memory; a shuffle takes some 24 (measured on one H100 by the same way of chaining).
+constexpr double step_clocks = 4, shared_clocks = 30, shuffle_clocks = 24;
+/// Instructions that the compiler leaves under way together in a loop whose passes do not depend on each other: it unrolls these four times.
+constexpr double unrolled = 4;
+/// Instructions of an address and of a loop's end, for a value or for four of them that lie beside each other.
+constexpr double address_instructions = 2, copy_instructions = 8;
+/// The group's place, and pointers to its tiles. Estimated: some 15 instructions.
+constexpr double group_clocks = 60;
+constexpr double quad_bytes = 16;
+/// The first instructions come from memory, line after line. Measured on one H200 on 2026-11-22: a kernel of one small group takes 4.7 µs between
+/// two events where the caches were flushed before, of which its launch, its first block and the group itself are 3.7.
+constexpr double first_instructions_s = 1e-6;
+
+/// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the prelude's functions; a power
+/// is taken in double precision.
+double instructions_of(OpKind kind) {
+    switch (kind) {
+        case OpKind::fma:
+        case OpKind::simple: return 0;
+        case OpKind::div: return 6;
+        case OpKind::exp: return 1;  // it is scaled to a power of two
+        case OpKind::sqrt: return 8;
+        case OpKind::log: return 14;
+        case OpKind::tanh: return 16;
+        case OpKind::erf:
+        case OpKind::sin: return 20;
+        case OpKind::pow: return 200;
+    }
+    return 0;
+}
+
+}  // namespace
+
+/// Clocks of a vector on the units that all instructions share, beside its kind's own unit.
+double Simulator::instruction_clocks(OpKind kind) const {
+    return instructions_of(kind) * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+}
+
+/// Seconds for a load of the variable to answer where nothing else is under way: what all groups load is in the cache.
+double Simulator::answer_clocks(const ScheduledKernel& k, VariableId id) const {
+    bool is_own = false;
+    for (const auto& [axis, size] : groups_of(*k.kernel, k.sizes)) is_own |= carries(k.variable(id), axis);
+    const std::size_t level = is_own ? 0 : std::min<std::size_t>(1, core_level_ - 1);
+    return machine_.levels[level].latency_s.value * machine_.clock_hz.value;
+}
+
+/// One statement's block on one tile, with the core to itself: each warp goes through its register blocks one after the other.
+double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, const StatementWork& work,
+                                   const std::vector<std::int64_t>& tile) const {
+    const auto& compute = std::get<Compute>(*step.statement);
+    const Atom& atom = k.atom(step);
+    const auto warps = static_cast<double>(k.schedule.warps.value), lanes = static_cast<double>(k.lanes);
+    const AxisId v = atom.vector_axis;
+    const double along = v < 0 ? 1 : std::ceil(static_cast<double>(tile[at(v)]) / (lanes * atom.vectors));
+    double blocks = 1, passes = 1, depth = step_clocks, issued = 0;
+    for (const AxisId axis : work.target_axes)
+        blocks *= axis == v               ? along
+                  : axis == atom.row_axis ? std::ceil(static_cast<double>(tile[at(axis)]) / atom.rows)
+                                          : static_cast<double>(tile[at(axis)]);
+    for (const AxisId axis : compute.reduce_axes) passes *= axis == v ? along : static_cast<double>(tile[at(axis)]);
+    if (atom.shared) passes = std::ceil(passes / warps);
+    const double turns = atom.shared ? blocks : std::ceil(blocks / warps);
+
+    // What is done once a point of the whole statement hangs in its chain; the rest is hoisted, and counted where it stands.
+    const std::size_t all = work.target_axes.size() + work.reduce_axes.size();
+    for (const OpCount& op : work.ops) {
+        if (op.axes.size() < all) continue;
+        const double instructions = instructions_of(op.kind);
+        const bool has_unit = op.kind != OpKind::fma && op.kind != OpKind::simple;
+        depth += static_cast<double>(op.count) * step_clocks * (1 + instructions + (has_unit ? step_clocks : 0));
+        issued += static_cast<double>(op.count) * (1 + instructions);
+    }
+    double answer = 0;
+    for (const Read* r : step.reads) {
+        if (r->array == compute.variable) continue;
+        answer = std::max(answer, k.is_view(r->array) ? answer_clocks(k, r->array) : shared_clocks);
+        issued += 1 + address_instructions / unrolled;
+    }
+    if (!compute.reduce) issued += 1;
+    const double values = static_cast<double>(atom.rows) * atom.vectors, together = std::max(1.0, unrolled / values);
+    const double bodies = std::ceil(turns * passes / (compute.reduce ? 1 : together)) / (compute.reduce ? together : 1);
+    // Of a core's four schedulers each has a fourth of the warps.
+    const double issue = turns * passes * values * issued * std::max(1.0, std::min(warps, blocks) / schedulers_a_core);
+    double clocks = std::max(issue, std::ceil(bodies) * (answer + depth)) + shared_clocks;
+    const double halvings = std::log2(lanes), over_lanes = halvings * (shuffle_clocks + step_clocks) + shared_clocks;
+    if (atom.across) clocks += turns * over_lanes;
+    if (atom.shared) clocks += machine_.call_clocks.value + std::ceil(blocks / warps) * over_lanes;
+    return clocks;
+}
+
+/// The copy of a tile: all of it is under way at a time where values pass from memory to shared memory as they are, else what the
+/// threads hold.
+double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
+                                bool is_load) const {
+    if (k.is_view(id)) return 0;
+    const Variable& variable = k.variable(id);
+    double values = 1;
+    for (const Index& dim : variable.dims)
+        values *= static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
+    const double threads = static_cast<double>(k.schedule.warps.value) * static_cast<double>(k.lanes);
+    const double bytes_a_value = bytes(variable.memory_type);
+    const bool is_near = !variable.dims.empty() && k.place(id).innermost + 1 == static_cast<int>(variable.dims.size()),
+               is_alike = bytes(variable.memory_type) == k.value_bytes() && !k.is_whole(id);
+    const double narrow = quad_bytes / std::min(bytes_a_value, static_cast<double>(k.value_bytes()));
+    const bool in_quads = is_near && std::fmod(static_cast<double>(k.extent(variable.limits.back())), narrow) == 0 &&
+                          std::fmod(
+                              static_cast<double>(
+                                  range_of(variable.dims.back(), std::vector<std::int64_t>(tile.size(), 0), tile).size()),
+                              narrow) == 0;
+    const double pieces = std::ceil(values / (in_quads ? narrow : 1) / threads);
+    const double issue = pieces * copy_instructions *
+                         std::max(1.0, static_cast<double>(k.schedule.warps.value) / schedulers_a_core);
+    const double answer = is_load ? answer_clocks(k, id) : shared_clocks;
+    const double waits = is_load && is_alike && variable.gathers.empty() ? 1 : std::ceil(pieces / unrolled);
+    return std::max(issue, waits * answer) + shared_clocks;
+}
+
+/// Mean values of a closed queueing network (Reiser and Lavenberg 1980): blocks of one core, each of which waits `chain` for itself and queues
+/// at the core's units and at its share of memory for the seconds that each takes of it. Seconds from a block's group to its next.
+double Simulator::cycle_seconds(double blocks, const GroupTime& group) const {
+    double at_core = 0, at_memory = 0, cycle = group.chain;
+    for (double n = 1; n <= blocks; ++n) {
+        const double core = group.core * (1 + at_core), memory = group.memory * (1 + at_memory);
+        cycle = group.chain + core + memory;
+        at_core = n * core / cycle, at_memory = n * memory / cycle;
+    }
+    return cycle;
+}
+
+double Simulator::seconds_of_blocks(double groups, double workers, const BlockWork& work) const {
+    const double share = blocks_a_core(machine_), clock = machine_.clock_hz.value;
+    const double cores = std::min(machine_.cores.value / share, workers), used = std::min(cores, groups);
+    GroupTime group;
+    group.core = work.core_clocks / groups / share / clock;
+    group.memory = work.memory_seconds / groups * used;
+    group.chain = std::max(0.0, work.chain_clocks / groups / clock - group.core) + group_clocks / clock;
+    const double slots = std::ceil(workers / cores), rounds = std::floor(groups / (cores * slots)),
+                 rest = groups - rounds * cores * slots;
+    return machine_.group_s.value + first_instructions_s + (rounds > 0 ? rounds * cycle_seconds(slots, group) : 0) +
+           (rest > 0 ? cycle_seconds(std::ceil(rest / cores), group) : 0);
+}
+
+}  // namespace napkin
