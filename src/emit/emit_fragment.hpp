@@ -19,12 +19,12 @@ void write_product(const Frame& frame, Lines& out, const Step& step, std::set<st
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, int scope);
 
-/// Counters of the turns in which operands of a scope are loaded, over all groups: the stage of the turn, "0" of one, and how often the stages
-/// came round, modulo 2.
+/// Texts of the stage in which operands of a scope are loaded in a turn, "0" of one, and of how often the stages came round, modulo 2. The turn is
+/// that of the scope's counters, over all groups, or so many ahead of it: -1, 0 or 1.
 struct TurnNames {
     std::string stage, phase;
 };
-TurnNames turn_names(const Frame& frame, int scope);
+TurnNames turn_names(const Frame& frame, int scope, int ahead = 0);
 /// The scope's operands; all of them have as many stages.
 std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope);
 void declare_turn(const Frame& frame, Lines& out, int scope);
@@ -35,15 +35,19 @@ void count_turn(const Frame& frame, Lines& out, int scope);
 /// ask for nothing where `condition` is not met, which still counts as one of their copies; "" is met.
 void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, const std::string& stage,
                 const std::string& condition = "");
-/// All wait until the stage that the load fills is full for this turn.
-void write_wait(const Frame& frame, Lines& out, const Step& load);
+/// Where the stage of the turn begins, in bytes from the operand's first one.
+void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead);
+/// All wait until the stage that the load fills is full for the turn that is so many ahead.
+void write_wait(const Frame& frame, Lines& out, const Step& load, int ahead);
 /// The role that asks for copies: once the turn's stage is free where that is not known, the copy.
 void write_refill(const Frame& frame, Lines& out, const Step& load);
-/// A warp that computes says that it is done with the operands' tiles of this turn.
-void write_frees(const Frame& frame, Lines& out, const std::vector<VariableId>& operands);
+/// The wait for products, and a warp that computes says that it is done with operands' tiles. `shift` turns behind the loop's counters.
+void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift);
+/// Of an operand that is freed a turn later: there is a tile to free.
+std::string owed_name(const Frame& frame, VariableId operand);
 /// Barriers of all operands.
 void write_barriers(const Frame& frame, Lines& out);
-/// Where the operand's stage of the turn begins, in bytes from its first one: declared by write_wait.
+/// The name that declare_stage gives.
 std::string stage_name(const Frame& frame, VariableId variable);
 
 /// Operands in the order of their tensor maps and barriers.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -253,6 +254,8 @@ private:
         declare_turn(frame_, out_, 0);
         for (const ScheduledLoop& l : frame_.loops)
             if (!operands_of(frame_, l.scope).empty()) declare_turn(frame_, out_, l.scope);
+        for (const ScheduledLoop& l : frame_.loops)
+            for (const VariableId v : owed(l)) out_(fmt::format("bool {} = false;", owed_name(frame_, v)));
     }
 
     /// Where the tiles of a group begin along the grouped axes, innermost first.
@@ -300,6 +303,7 @@ private:
                 in_copying_role_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
             if (const auto* r = std::get_if<Run>(&node); r && !in_copying_role_) run_panels(*r);
             if (const auto* l = std::get_if<LoopRef>(&node)) loop(frame_.loop(*l));
+            if (const auto* s = std::get_if<Settle>(&node); s && !in_copying_role_) write_settle(frame_, out_, *s, shift_);
         }
     }
 
@@ -322,7 +326,8 @@ private:
                 write_fill(frame_, out_, load->variable, s.scope, "0");
                 if (frame_.has_bulk_copies()) out_.close();
             }
-            write_wait(frame_, out_, s);
+            if (shift_ == 0 && s.ahead == 0) declare_stage(frame_, out_, load->variable, 0);
+            write_wait(frame_, out_, s, s.ahead + shift_);
         } else if (load) {
             if (s.stays) return;
             out_(fmt::format("// load {}", tile(load->variable)));
@@ -338,7 +343,6 @@ private:
         } else {
             compute(s);
         }
-        write_frees(frame_, out_, s.frees);
     }
 
     /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
@@ -422,7 +426,6 @@ private:
             nodes(node.body);
             if (fills) count_turn(frame_, out_, node.scope);
             out_.close();
-            write_frees(frame_, out_, in_copying_role_ ? std::vector<VariableId>{} : node.frees);
             return;
         }
         std::string begin = "0", end = std::to_string(extent);
@@ -443,6 +446,11 @@ private:
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
         if (fills && !is_bounded) out_.open("");
+        if (!node.prologue.empty() && !in_copying_role_) {
+            turns_ahead(node, begin, end);
+            if (is_bounded || fills) out_.close();
+            return;
+        }
         const std::string fill = fill_ahead(node, begin, end, true);
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
@@ -450,10 +458,73 @@ private:
                              names.count, span.tile, extent, names.begin));
         if (!in_copying_role_) fill_next(node, fill, end);
         nodes(node.body);
+        if (!in_copying_role_) owe(node, true);
         if (fills) count_turn(frame_, out_, node.scope);
         out_.close();
         if (is_bounded || fills) out_.close();
-        write_frees(frame_, out_, in_copying_role_ ? std::vector<VariableId>{} : node.frees);
+    }
+
+    /// Operands of the loop that are freed a turn later.
+    [[nodiscard]] std::vector<VariableId> owed(const ScheduledLoop& node) const {
+        std::vector<VariableId> out;
+        const auto add = [&](const std::vector<Node>& list) {
+            for (const Node& n : list)
+                if (const auto* s = std::get_if<Settle>(&n))
+                    for (const Freed& freed : s->frees)
+                        if (freed.ahead < 0 && frame_.layout(freed.operand).scope == node.scope && !contains(out, freed.operand))
+                            out.push_back(freed.operand);
+        };
+        for (const ScheduledLoop& l : frame_.loops) add(l.body), add(l.prologue), add(l.epilogue);
+        add(frame_.body);
+        return out;
+    }
+    void owe(const ScheduledLoop& node, bool is_owed) {
+        for (const VariableId v : owed(node)) out_(fmt::format("{} = {};", owed_name(frame_, v), is_owed));
+    }
+
+    /// A loop of which some statements run for the turn to come: those of the first turn before it, and the others of the last one after it.
+    void turns_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
+        const std::string axis = frame_.axis(node.loop->axis).begin, turn = axis + "_turn_";
+        const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
+        out_.open(fmt::format("if ({} < {})", begin, end));
+        out_(fmt::format("Index {} = {};", turn, begin));
+        nodes_of_turn(node, node.prologue, turn, -1);
+        out_.open(fmt::format("for (; {0} + {1} < {2}; {0} += {1})", turn, tile, end));
+        nodes_of_turn(node, node.body, turn, 0);
+        owe(node, true);
+        count_turn(frame_, out_, node.scope);
+        out_.close();
+        nodes_of_turn(node, node.epilogue, turn, 0);
+        owe(node, true);
+        count_turn(frame_, out_, node.scope);
+        out_.close();
+    }
+    /// Statements beside each other that run for the same turn stand in one block, in which the axis begins where that turn does. The loop's
+    /// counters are `shift` turns before those of the list: the prologue is of the turn before the first one.
+    void nodes_of_turn(const ScheduledLoop& node, const std::vector<Node>& list, const std::string& turn, int shift) {
+        const AxisNames& names = frame_.axis(node.loop->axis);
+        const Span& span = frame_.span(node.loop->axis, node.scope);
+        shift_ = shift;
+        std::optional<int> open;
+        for (const Node& n : list) {
+            const int* s = std::get_if<int>(&n);
+            const int ahead = s ? frame_.step(*s).ahead : open.value_or(0);
+            if (!open || ahead != *open) {
+                if (open) out_.close();
+                out_.open("");
+                const std::int64_t by = (ahead + shift) * span.tile;
+                out_(fmt::format("[[maybe_unused]] const Index {} = {}{};", names.begin, turn,
+                                 by == 0 ? "" : fmt::format(" + {}", by)));
+                if (span.ragged)
+                    out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count, span.tile,
+                                     frame_.extent(node.loop->axis), names.begin));
+                for (const VariableId v : operands_of(frame_, node.scope)) declare_stage(frame_, out_, v, ahead + shift);
+                open = ahead;
+            }
+            nodes({n});
+        }
+        if (open) out_.close();
+        shift_ = 0;
     }
 
     [[nodiscard]] std::string next_of(const ScheduledLoop& node) const {
@@ -532,6 +603,7 @@ private:
     Frame& frame_;
     std::string entry_, functions_;
     std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
+    int shift_ = 0;  ///< turns that the text stands before the counters of its loop
     bool in_copying_role_ = false;        ///< the text is of the role that asks for copies
     Lines out_;
 };

@@ -88,13 +88,20 @@ std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope) {
     return out;
 }
 
-TurnNames turn_names(const Frame& frame, int scope) {
+TurnNames turn_names(const Frame& frame, int scope, int ahead) {
     std::string of = "group";
     for (const ScheduledLoop& loop : frame.loops)
         if (loop.scope == scope && scope > 0) of = fmt::format("{}_{}", frame.axis(loop.loop->axis).begin, scope);
     const std::vector<VariableId> operands = operands_of(frame, scope);
     const bool has_stages = !operands.empty() && frame.place(operands.front()).stages > 1;
-    return {has_stages ? of + "_stage_" : "0", of + "_phase_"};
+    const std::string phase = of + "_phase_", stage = of + "_stage_";
+    if (!has_stages) return {"0", ahead == 0 ? phase : fmt::format("({} ^ 1)", phase)};
+    const int last = frame.place(operands.front()).stages - 1;
+    if (ahead > 0)
+        return {fmt::format("({0} == {1} ? 0 : {0} + 1)", stage, last),
+                fmt::format("({} == {} ? {} ^ 1 : {})", stage, last, phase, phase)};
+    if (ahead < 0) return {fmt::format("({0} == 0 ? {1} : {0} - 1)", stage, last), ""};
+    return {stage, phase};
 }
 
 void declare_turn(const Frame& frame, Lines& out, int scope) {
@@ -136,11 +143,15 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, 
     out.close();
 }
 
-void write_wait(const Frame& frame, Lines& out, const Step& load) {
+void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead) {
+    const TurnNames turn = turn_names(frame, frame.layout(operand).scope, ahead);
+    out(fmt::format("[[maybe_unused]] const unsigned {} = {};", stage_name(frame, operand),
+                    turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, operand_tile(frame, operand)->bytes)));
+}
+
+void write_wait(const Frame& frame, Lines& out, const Step& load, int ahead) {
     const VariableId variable = std::get<Load>(*load.statement).variable;
-    const TurnNames turn = turn_names(frame, load.scope);
-    out(fmt::format("const unsigned {} = {};", stage_name(frame, variable),
-                    turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, operand_tile(frame, variable)->bytes)));
+    const TurnNames turn = turn_names(frame, load.scope, ahead);
     if (!load.waits) return;
     if (!frame.has_bulk_copies()) {
         out(fmt::format("wait_copies<{}>();", load.copies_behind));
@@ -159,11 +170,18 @@ void write_refill(const Frame& frame, Lines& out, const Step& load) {
     write_fill(frame, out, variable, load.scope, turn.stage);
 }
 
-void write_frees(const Frame& frame, Lines& out, const std::vector<VariableId>& operands) {
-    for (const VariableId v : operands)
-        out(fmt::format("if (lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free",
-                        num_stages(frame) + first_barrier(frame, v), turn_names(frame, frame.layout(v).scope).stage,
-                        frame.name(v)));
+std::string owed_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_owed_"; }
+
+void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift) {
+    if (settle.pending >= 0) out(fmt::format("wgmma_wait<{}>();", settle.pending));
+    for (const VariableId v : settle.results) out(fmt::format("pin({});", frame.name(v)));
+    for (const Freed& freed : settle.frees) {
+        const VariableId v = freed.operand;
+        const TurnNames turn = turn_names(frame, frame.layout(v).scope, freed.ahead + shift);
+        out(fmt::format("if ({}lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free",
+                        freed.ahead < 0 ? owed_name(frame, v) + " && " : "", num_stages(frame) + first_barrier(frame, v),
+                        turn.stage, frame.name(v)));
+    }
 }
 
 void write_barriers(const Frame& frame, Lines& out) {

@@ -16,6 +16,7 @@ struct Product : MatrixProduct {
     Product(const Frame& frame, const Step& step)
         : MatrixProduct(*matrix_product(frame, step)),
           target(frame.name(std::get<Compute>(*step.statement).variable)),
+          in_place(adds && as<Read>(std::get<Compute>(*step.statement).carry) != nullptr),
           columns(columns_of(frame, n, step.scope)),
           deep(instruction->k.at(type)),
           steps((frame.span(k, step.scope).tile + deep - 1) / deep),
@@ -23,6 +24,7 @@ struct Product : MatrixProduct {
           b_along_k(b->indices.back().is_axis(k)) {}
 
     std::string target;
+    bool in_place;  ///< it adds to what the target holds, as it is
     std::int64_t columns, deep, steps;  ///< along n; along k, of one instruction; instructions along k
     bool a_along_k, b_along_k;          ///< what is contiguous in memory
 };
@@ -99,7 +101,7 @@ void declare_address(const Frame& frame, Lines& out, const Read& r) {
     out(fmt::format("const unsigned {0}_at = shared_address({0}) + {1};", frame.name(r.array), stage_name(frame, r.array)));
 }
 
-/// One asynchronous group of instructions, which is waited for at once.
+/// One asynchronous group of instructions. What it adds to in place is not touched, as an earlier one may still be adding to it.
 void write_together(const Frame& frame, Lines& out, const Product& p, int scope) {
     std::string a;
     if (p.a_in_registers) {
@@ -111,14 +113,12 @@ void write_together(const Frame& frame, Lines& out, const Product& p, int scope)
         a = descriptor(frame, p, *p.a, true);
     }
     declare_address(frame, out, *p.b);
-    out(fmt::format("pin({});", p.target));
+    if (!p.in_place || p.a_in_registers) out(fmt::format("pin({});", p.target));
     if (p.a_in_registers) out("pin(a_);");
     out("wgmma_fence();");
     out(fmt::format("EACH(k_, {}) {}({}, {}, {}, {});", p.steps, instruction_name(p), p.target, a,
                     descriptor(frame, p, *p.b, false), p.adds ? "1" : "k_ > 0"));
     out("wgmma_commit();");
-    out("wgmma_wait<0>();");
-    out(fmt::format("pin({});", p.target));
 }
 
 /// The call that loads four matrices, from a row and a part of 16 bytes along k and those across it. A's two matrices below each other

@@ -259,6 +259,7 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     apply_atoms(out);
     choose_places(out);
     choose_roles(out);
+    apply_slots(out);
     if (out.on_matrix_unit()) choose_stages(out);
     apply_places(out);
     synchronize(out);

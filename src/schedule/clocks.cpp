@@ -28,6 +28,10 @@ struct Event {
         fill,   ///< asks for the copy of a turn's tile, or for its own part of it
         await,  ///< waits until that copy is there
         read,
+        begin,   ///< a product begins, which reads and computes beside the warp
+        factor,  ///< it reads the tile
+        settle,  ///< waits until so many products are under way
+        touch,   ///< reads or writes registers of the variable
         free,    ///< says that it is done with the tile
         refill,  ///< waits until all warps have said so of the tile that is copied over
     };
@@ -64,10 +68,10 @@ private:
         if (!copies()) add(Event::meet);
     }
 
-    [[nodiscard]] std::int64_t turn_of(VariableId id) const {
+    [[nodiscard]] std::int64_t turn_of(VariableId id, int ahead) const {
         const int scope = kernel_.layout(id).scope;
         const auto found = loop_turns_.find(scope);
-        return scope == 0 || found == loop_turns_.end() ? group_turn_ : found->second;
+        return scope == 0 || found == loop_turns_.end() ? group_turn_ : found->second + ahead;
     }
     /// Loads of operands in the scope, in their order.
     [[nodiscard]] std::vector<const Step*> operands_in(int scope) const {
@@ -88,7 +92,7 @@ private:
     void await(const Step& s) {
         const auto await_one = [&](const Step& load) {
             const VariableId id = std::get<Load>(*load.statement).variable;
-            add(Event::await, id, turn_of(id));
+            add(Event::await, id, turn_of(id, s.ahead));
         };
         if (kernel_.has_bulk_copies()) return await_one(s);
         for (const Step* before : operands_in(s.scope)) {
@@ -97,8 +101,38 @@ private:
         }
         meet();
     }
-    void free(const std::vector<VariableId>& operands) {
-        for (const VariableId id : operands) add(Event::free, id, turn_of(id));
+    void settle(const Settle& node) {
+        if (copies()) return;
+        if (node.pending >= 0) add(Event::settle, -1, node.pending);
+        for (const Freed& freed : node.frees) {
+            const std::int64_t turn = turn_of(freed.operand, freed.ahead);
+            // Of the turn before the first one there is no tile.
+            const auto first = first_turns_.find(kernel_.layout(freed.operand).scope);
+            if (freed.ahead >= 0 || (first != first_turns_.end() && turn >= first->second))
+                add(Event::free, freed.operand, turn);
+        }
+    }
+    /// Registers that a statement reads or writes, but those in which a product adds to what it finds.
+    void touch(const Step& s) {
+        const auto* compute = std::get_if<Compute>(s.statement);
+        const auto* store = std::get_if<Store>(s.statement);
+        const auto* init = std::get_if<Init>(s.statement);
+        const auto touch_one = [&](VariableId v) {
+            if (kernel_.is_in_registers(v)) add(Event::touch, v);
+        };
+        if (store) touch_one(store->variable);
+        if (init) touch_one(init->variable);
+        if (!compute) return;
+        const auto* kept = compute->carry ? as<Read>(compute->carry) : nullptr;
+        const bool in_place = kept && kept->array == compute->variable;
+        const bool beside = runs_beside(kernel_, s);
+        for (const Read* r : s.reads)
+            if (!beside || !in_place || r->array != compute->variable) touch_one(r->array);
+        // What a product rounds its factor into it reads until it is done.
+        const bool rounds = beside && std::any_of(s.reads.begin(), s.reads.end(), [&](const Read* r) {
+                                return r->array != compute->variable && kernel_.is_in_registers(r->array);
+                            });
+        if (!beside || !in_place || rounds) touch_one(compute->variable);
     }
 
     void step(const Step& s) {
@@ -108,10 +142,14 @@ private:
         if (is_operand && s.scope == 0) fill(s, group_turn_);
         if (copies()) return;
         if (is_operand && s.waits) await(s);
-        if (std::holds_alternative<Compute>(*s.statement))
-            for (const Read* r : s.reads)
-                if (kernel_.is_operand(r->array)) add(Event::read, r->array, turn_of(r->array));
-        free(s.frees);
+        touch(s);
+        const auto* compute = std::get_if<Compute>(s.statement);
+        if (!compute) return;
+        const bool beside = runs_beside(kernel_, s);
+        if (beside) add(Event::begin, compute->variable);
+        for (const Read* r : s.reads)
+            if (kernel_.is_operand(r->array))
+                add(beside ? Event::factor : Event::read, r->array, turn_of(r->array, s.ahead));
     }
 
     void loop(const LoopRef& ref) {
@@ -127,15 +165,21 @@ private:
             for (const Step* s : operands)
                 if (t < last) fill(*s, t);
         };
+        first_turns_[l.scope] = turn;
         if (l.synchronizes_before) meet();
         for (int t = 0; t < ahead; ++t) fill_all(turn + t);
+        const bool runs_ahead = !copies() && !l.prologue.empty() && turn < last;
+        if (runs_ahead) {
+            --turn;
+            walk(l.prologue);
+            ++turn;
+        }
         while (turn < last) {
             if (l.synchronizes) meet();
             fill_all(turn + ahead);
-            walk(l.body);
+            walk(runs_ahead && turn + 1 == last ? l.epilogue : l.body);
             ++turn;
         }
-        if (!copies()) free(l.frees);
     }
 
     void walk(const std::vector<Node>& nodes) {
@@ -144,12 +188,14 @@ private:
             if (const auto* run = std::get_if<Run>(&node))
                 for (const int s : run->steps) step(kernel_.step(s));
             if (const auto* l = std::get_if<LoopRef>(&node)) loop(*l);
+            if (const auto* waits = std::get_if<Settle>(&node)) settle(*waits);
         }
     }
 
     const ScheduledKernel& kernel_;
     const std::vector<std::int64_t>& turns_;
     std::size_t warp_;
+    std::map<int, std::int64_t> first_turns_;  ///< of the loop's run in this group, by scope
     std::map<int, std::int64_t> loop_turns_;  ///< by scope, over all groups
     std::int64_t group_turn_ = 0;
     Trace out_;
@@ -162,6 +208,7 @@ public:
         for (std::size_t w = 0; w < (kernel.copying_role() ? num_warps : num_computing); ++w)
             traces_.push_back(Tracer(kernel, turns, w).run());
         next_.assign(traces_.size(), 0);
+        products_.resize(traces_.size());
     }
 
     std::string run() {
@@ -173,6 +220,8 @@ public:
                     ++next_[w], moves = true;
             if (meet()) moves = true;
         }
+        for (const std::vector<Product>& left : products_)
+            if (!left.empty()) fail("is never waited for", {Event::begin, left.front().result, 0});
         for (std::size_t w = 0; w < traces_.size(); ++w)
             if (next_[w] < traces_[w].size()) fail("is waited for without end", traces_[w][next_[w]]);
         return fault_;
@@ -188,9 +237,16 @@ private:
     struct Stage {
         std::vector<Part> parts;
         std::array<int, num_warps> read{};  ///< the warp's step that read it last; 0: none has
+        std::array<int, num_warps> reading{};  ///< products of the warp that are under way and read it
         std::array<bool, num_computing> freed{};
         int frees = 0;    ///< times that all warps freed it
         Clock freeing{};  ///< what they knew when they did
+    };
+
+    /// Of a warp, under way.
+    struct Product {
+        VariableId result = -1;
+        std::vector<Event> factors;
     };
 
     void fail(const std::string& what, const Event& e) {
@@ -230,10 +286,19 @@ private:
     /// False where the warp has to wait.
     bool happens(std::size_t w, const Event& e) {
         if (e.kind == Event::meet) return false;
+        std::vector<Product>& products = products_[w];
+        if (e.kind == Event::begin) products.push_back({e.operand, {}});
+        if (e.kind == Event::settle)
+            for (; static_cast<std::int64_t>(products.size()) > e.turn; products.erase(products.begin()))
+                for (const Event& factor : products.front().factors) --stage(factor).reading[w], stage(factor).read[w] = mark(w);
+        if (e.kind == Event::touch)
+            for (const Product& p : products)
+                if (p.result == e.operand) fail("is touched while a product computes it", e);
+        if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch) return true;
         Stage& s = stage(e);
         Part& own = s.parts[s.parts.size() > 1 ? w : 0];
         switch (e.kind) {
-            case Event::meet: return false;
+            default: return false;
             case Event::fill: fill(w, e, s, own); return true;
             case Event::await:
                 if (own.turn > e.turn) fail("is copied over before the copy before it is waited for", e);
@@ -241,9 +306,13 @@ private:
                 if (own.awaited[w] == 0) own.awaited[w] = mark(w);
                 return true;
             case Event::read:
+            case Event::factor:
                 for (const Part& part : s.parts)
                     if (part.turn != e.turn || !knows_copied(w, part)) fail("is read before its copy is waited for", e);
-                s.read[w] = mark(w);
+                if (e.kind == Event::read)
+                    s.read[w] = mark(w);
+                else
+                    ++s.reading[w], products.back().factors.push_back(e);
                 return true;
             case Event::free: free(w, e, s); return true;
             case Event::refill:
@@ -255,7 +324,7 @@ private:
     }
     void fill(std::size_t w, const Event& e, Stage& s, Part& part) {
         for (std::size_t other = 0; other < num_warps; ++other)
-            if (s.read[other] > clocks_[w][other]) fail("is copied over while a warp may still read it", e);
+            if (s.reading[other] > 0 || s.read[other] > clocks_[w][other]) fail("is copied over while a warp may still read it", e);
         if (part.fills > 0 && !knows_copied(w, part)) fail("is copied over before the copy before it is waited for", e);
         ++part.fills;
         part.turn = e.turn, part.awaited = {};
@@ -274,6 +343,7 @@ private:
     std::vector<std::size_t> next_;
     std::array<Clock, num_warps> clocks_{};
     std::map<VariableId, std::vector<Stage>> stages_;
+    std::vector<std::vector<Product>> products_;  ///< by warp
     std::string fault_;
 };
 

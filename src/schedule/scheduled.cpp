@@ -256,6 +256,7 @@ ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std
                           const KernelSchedule& schedule, const VectorUnit& unit) {
     ScheduledKernel out = flattened(program, kernel, extents, schedule, unit);
     apply_atoms(out);
+    apply_slots(out);
     apply_places(out);
     synchronize(out);
     return out;

@@ -58,7 +58,7 @@ struct Step {
     /// wait for each other; -1: a bulk copy says itself what it has filled, or the next step waits for both.
     int copies_behind = -1;
     bool refills = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
-    std::vector<VariableId> frees = {};  ///< operands of which those that compute say after it that they are done with a tile
+    int ahead = 0;  ///< it runs for so many turns to come of its loop
     int position = -1;                   ///< in order of execution; a follower has that of its leader
 };
 
@@ -70,14 +70,27 @@ struct Run {
 struct LoopRef {
     int loop;
 };
-using Node = std::variant<int, Run, LoopRef>;  ///< int: one step
+/// An operand whose tile those that compute are done with: of the turn that is so many ahead of the loop, -1 of the one before it, if there was one.
+struct Freed {
+    VariableId operand = -1;
+    int ahead = 0;
+    friend bool operator==(const Freed&, const Freed&) = default;
+};
+/// A wait for products of the matrix unit, which runs them while its warps go on.
+struct Settle {
+    int pending = -1;  ///< at most so many are under way after it; -1: it does not wait
+    std::vector<VariableId> results = {};  ///< what those that end here computed, and no other product is computing
+    std::vector<Freed> frees = {};
+};
+using Node = std::variant<int, Run, LoopRef, Settle>;  ///< int: one step
 struct ScheduledLoop {
     const TileLoop* loop = nullptr;
     int scope = 0;
     /// Of a loop that copies operands ahead: all warps wait for each other before its first copies, and before each turn's.
     bool synchronizes_before = false, synchronizes = false;
-    std::vector<VariableId> frees = {};  ///< as Step::frees, after all turns
     std::vector<Node> body = {};
+    /// Where steps run ahead: what runs before the first turn's body, and in place of the last one's.
+    std::vector<Node> prologue = {}, epilogue = {};
 };
 
 /// Positions of execution between which a variable has its values, both included. One that is loaded in two loops has two lives.
@@ -232,6 +245,12 @@ void apply_atoms(ScheduledKernel& kernel);
 void shape(ScheduledKernel& kernel, VariableId id);
 /// From the schedule's places: strides, lifetimes, the arena. Pre: it has a place for each variable, and the atoms are applied.
 void apply_places(ScheduledKernel& kernel);
+/// The order of the statements of loops that have slots, with what runs ahead before and after them. Pre: slots are chosen.
+void apply_slots(ScheduledKernel& kernel);
+/// The step is a product that its warps do not wait for.
+bool runs_beside(const ScheduledKernel& kernel, const Step& step);
+/// Waits for products, and when operands are free (Settle). Pre: places are applied.
+void settle_products(ScheduledKernel& kernel);
 /// The fewest and the most chunks that a group runs of a loop: none where masks may leave all of them out.
 struct Turns {
     std::int64_t least = 1, most = 1;

@@ -56,21 +56,16 @@ public:
 private:
     /// Bulk copies of operands are done by none of the warps: a barrier of its own says that a copy is done; without them every thread waits
     /// for its own copies, and all for each other. A role that asks for copies waits until what it overwrites is free, and those that compute
-    /// say so after their last read. All barriers and waits there may be; those without which everything is in order still are taken out when
+    /// say so after their last read (settle_products). All barriers and waits there may be; those without which everything is in order still are taken out when
     /// the others are there.
     void order_operands() {
-        for (ScheduledLoop& loop : kernel_.loops)
-            loop.synchronizes_before = loop.synchronizes = false, loop.frees.clear();
-        for (Step& step : kernel_.steps) step.frees.clear();
+        for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         for (Step& step : kernel_.steps) {
             step.waits = step.refills = is_operand_load(step);
             step.refills &= kernel_.copying_role() != nullptr;
             step.copies_behind = -1;
             if (!step.waits) continue;
-            if (kernel_.copying_role()) {
-                free_after_last_read(step);
-                continue;
-            }
+            if (kernel_.copying_role()) continue;
             const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
                                            [&](const ScheduledLoop& l) { return l.scope == step.scope; });
             if (step.scope == 0) step.synchronizes = true;
@@ -79,6 +74,7 @@ private:
             step.copies_behind = copies_behind(step, loop == kernel_.loops.end() ? nullptr : &*loop);
             step.waits = step.copies_behind >= 0;
         }
+        settle_products(kernel_);
     }
     void take_out_needless() {
         const auto try_without = [&](bool& flag) {
@@ -95,36 +91,11 @@ private:
         for (Step& step : kernel_.steps) {
             if (!step.refills) continue;
             step.refills = false;
-            const VariableId operand = std::get<Load>(*step.statement).variable;
-            for (Step& other : kernel_.steps) std::erase(other.frees, operand);
-            for (ScheduledLoop& loop : kernel_.loops) std::erase(loop.frees, operand);
+            settle_products(kernel_);
             if (operands_out_of_order(kernel_).empty()) continue;
             step.refills = true;
-            free_after_last_read(step);
+            settle_products(kernel_);
         }
-    }
-    [[nodiscard]] bool reads(const Node& node, VariableId operand) const {
-        const auto of_step = [&](int s) {
-            const std::vector<const Read*>& all = kernel_.step(s).reads;
-            return std::any_of(all.begin(), all.end(), [&](const Read* r) { return r->array == operand; });
-        };
-        if (const int* s = std::get_if<int>(&node)) return of_step(*s);
-        if (const auto* run = std::get_if<Run>(&node))
-            return std::any_of(run->steps.begin(), run->steps.end(), of_step);
-        const std::vector<Node>& body = kernel_.loop(std::get<LoopRef>(node)).body;
-        return std::any_of(body.begin(), body.end(), [&](const Node& n) { return reads(n, operand); });
-    }
-    /// After the last statement, or the last loop, of the load's scope that reads the operand; after the load where none does.
-    void free_after_last_read(Step& load) {
-        const VariableId operand = std::get<Load>(*load.statement).variable;
-        const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
-                                       [&](const ScheduledLoop& l) { return l.scope == load.scope; });
-        const std::vector<Node>& body = loop == kernel_.loops.end() ? kernel_.body : loop->body;
-        const auto last = std::find_if(body.rbegin(), body.rend(), [&](const Node& n) { return reads(n, operand); });
-        if (last == body.rend()) return load.frees.push_back(operand);
-        if (const int* s = std::get_if<int>(&*last)) kernel_.steps[at(*s)].frees.push_back(operand);
-        if (const auto* run = std::get_if<Run>(&*last)) kernel_.steps[at(run->steps.back())].frees.push_back(operand);
-        if (const auto* ref = std::get_if<LoopRef>(&*last)) kernel_.loops[at(ref->loop)].frees.push_back(operand);
     }
     [[nodiscard]] bool is_operand_load(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);
@@ -235,10 +206,12 @@ private:
     }
     void turn(const ScheduledLoop& loop) {
         if (loop.synchronizes_before) open_.clear();
+        walk(loop.prologue);
         repeat(turns_of(kernel_, loop), [&] {
             if (loop.synchronizes) open_.clear();
             walk(loop.body);
         });
+        walk(loop.epilogue);
     }
     /// What a turn leaves open meets the next one.
     template <class F>

@@ -1,0 +1,207 @@
+// Products that run beside their warps: where these wait for them, and where they are done with operands. A product is waited for before
+// its result is touched, or its factors' registers are; one whose result nothing touches in a loop is under way while the next turn's
+// begins. A stage of an operand is free when what read it last is done.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "schedule/fragments.hpp"
+#include "schedule/scheduled.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// A product under way: of the turn that is so many ahead of the loop, and what is free when it is done.
+struct UnderWay {
+    int step = -1, ahead = 0;
+    std::vector<Freed> frees;
+    friend bool operator==(const UnderWay&, const UnderWay&) = default;
+};
+/// In the order in which they began, which is that in which they are done.
+using Products = std::vector<UnderWay>;
+
+class Settling {
+public:
+    explicit Settling(ScheduledKernel& kernel) : kernel_(kernel) {}
+
+    void run() {
+        const auto clean = [](std::vector<Node>& nodes) {
+            std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<Settle>(node); });
+        };
+        clean(kernel_.body);
+        for (ScheduledLoop& loop : kernel_.loops) clean(loop.body), clean(loop.prologue), clean(loop.epilogue);
+        Products products = list(kernel_.body, {});
+        settle(after(kernel_.body, kernel_.body.size()), products, 0);
+        for (auto& [nodes, places] : settles_) insert(*nodes, places);
+    }
+
+private:
+    /// Before the node of this number; one past the last: at the end. Waits before what freeing comes after.
+    using Places = std::map<std::size_t, Settle>;
+
+    Settle& after(std::vector<Node>& nodes, std::size_t count) { return settles_[&nodes][count]; }
+
+    static void insert(std::vector<Node>& nodes, const Places& places) {
+        for (auto place = places.rbegin(); place != places.rend(); ++place)
+            if (place->second.pending >= 0 || !place->second.frees.empty())
+                nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(place->first), place->second);
+    }
+
+    /// All products but the last `keep` are done.
+    void settle(Settle& here, Products& products, std::size_t keep) {
+        if (products.size() <= keep) return;
+        const std::size_t done = products.size() - keep;
+        here.pending = here.pending < 0 ? static_cast<int>(keep) : std::min(here.pending, static_cast<int>(keep));
+        for (std::size_t p = 0; p < done; ++p) {
+            const VariableId result = target(products[p].step);
+            if (!contains(here.results, result)) here.results.push_back(result);
+            for (const Freed& freed : products[p].frees)
+                if (!contains(here.frees, freed)) here.frees.push_back(freed);
+        }
+        products.erase(products.begin(), products.begin() + static_cast<std::ptrdiff_t>(done));
+        for (const UnderWay& p : products) std::erase(here.results, target(p.step));
+    }
+
+    [[nodiscard]] VariableId target(int step) const {
+        return std::get<Compute>(*kernel_.step(step).statement).variable;
+    }
+    /// The target's own values are what the product adds to, as they are.
+    [[nodiscard]] bool adds_in_place(const Step& step) const {
+        const auto& compute = std::get<Compute>(*step.statement);
+        const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
+        return kept && kept->array == compute.variable;
+    }
+    /// The step reads or writes registers that the product under way reads or writes.
+    [[nodiscard]] bool touches(int step, const UnderWay& product) const {
+        const Step &s = kernel_.step(step), &p = kernel_.step(product.step);
+        const VariableId result = target(product.step);
+        const auto* compute = std::get_if<Compute>(s.statement);
+        const auto* store = std::get_if<Store>(s.statement);
+        const auto* init = std::get_if<Init>(s.statement);
+        if (step == product.step) return matrix_product(kernel_, p)->a_in_registers || !adds_in_place(s);
+        if ((store && store->variable == result) || (init && init->variable == result)) return true;
+        return compute && (compute->variable == result ||
+                           std::any_of(s.reads.begin(), s.reads.end(), [&](const Read* r) { return r->array == result; }));
+    }
+
+    Products list(std::vector<Node>& nodes, Products products) {
+        for (std::size_t n = 0; n < nodes.size(); ++n) {
+            if (const int* s = std::get_if<int>(&nodes[n])) {
+                for (std::size_t p = products.size(); p-- > 0;)
+                    if (touches(*s, products[p])) {
+                        settle(after(nodes, n), products, products.size() - 1 - p);
+                        break;
+                    }
+                if (runs_beside(kernel_, kernel_.step(*s))) products.push_back({*s, kernel_.step(*s).ahead, {}});
+            }
+            if (const auto* ref = std::get_if<LoopRef>(&nodes[n])) {
+                settle(after(nodes, n), products, 0);
+                products = loop(kernel_.loops[at(ref->loop)]);
+            }
+            if (kernel_.copying_role()) free(nodes, n, products);
+        }
+        return products;
+    }
+
+    [[nodiscard]] bool reads(const Node& node, VariableId operand) const {
+        const auto of_step = [&](int s) {
+            const std::vector<const Read*>& all = kernel_.step(s).reads;
+            return std::any_of(all.begin(), all.end(), [&](const Read* r) { return r->array == operand; });
+        };
+        const auto in = [&](const std::vector<Node>& nodes) {
+            return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return reads(n, operand); });
+        };
+        if (const int* s = std::get_if<int>(&node)) return of_step(*s);
+        if (const auto* run = std::get_if<Run>(&node)) return std::any_of(run->steps.begin(), run->steps.end(), of_step);
+        const auto* ref = std::get_if<LoopRef>(&node);
+        return ref && in(kernel_.loop(*ref).body);
+    }
+    [[nodiscard]] int ahead_of(const Node& node) const {
+        const int* s = std::get_if<int>(&node);
+        return s ? kernel_.step(*s).ahead : 0;
+    }
+    /// The statements of the scope in which the operand is loaded.
+    [[nodiscard]] const std::vector<Node>& body_of(VariableId operand) const {
+        const int scope = kernel_.layout(operand).scope;
+        const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
+                                       [&](const ScheduledLoop& l) { return l.scope == scope; });
+        return scope == 0 || loop == kernel_.loops.end() ? kernel_.body : loop->body;
+    }
+    [[nodiscard]] bool same(const Node& a, const Node& b) const {
+        const int *s = std::get_if<int>(&a), *t = std::get_if<int>(&b);
+        const auto *l = std::get_if<LoopRef>(&a), *m = std::get_if<LoopRef>(&b);
+        return (s && t && *s == *t) || (l && m && l->loop == m->loop);
+    }
+    /// The node is the last to read a tile: of those that run the least ahead the last one in order. Where none reads, that is the load.
+    [[nodiscard]] bool reads_last(const Node& node, VariableId operand) const {
+        const Node* last = nullptr;
+        for (const Node& n : body_of(operand))
+            if (reads(n, operand) && (!last || ahead_of(n) <= ahead_of(*last))) last = &n;
+        if (last) return same(*last, node);
+        const int* s = std::get_if<int>(&node);
+        const auto* load = s ? std::get_if<Load>(kernel_.step(*s).statement) : nullptr;
+        return load && load->variable == operand;
+    }
+    /// Operands that the node reads last are free: when the products are done that read them, or at once.
+    void free(std::vector<Node>& nodes, std::size_t n, Products& products) {
+        for (const Step& step : kernel_.steps) {
+            const auto* load = std::get_if<Load>(step.statement);
+            if (!load || !step.refills || !reads_last(nodes[n], load->variable)) continue;
+            const Freed freed{load->variable, ahead_of(nodes[n])};
+            const auto reader = std::find_if(products.rbegin(), products.rend(),
+                                             [&](const UnderWay& p) { return reads(Node{p.step}, load->variable); });
+            std::vector<Freed>& frees = reader == products.rend() ? after(nodes, n + 1).frees : reader->frees;
+            if (!contains(frees, freed)) frees.push_back(freed);
+        }
+    }
+
+    /// As the next turn sees it.
+    static Products a_turn_later(Products products) {
+        for (UnderWay& p : products) {
+            --p.ahead;
+            for (Freed& freed : p.frees) --freed.ahead;
+        }
+        return products;
+    }
+    /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied over in the next turn
+    /// by one of those that compute.
+    void end_turn(std::vector<Node>& nodes, Products& products) {
+        std::size_t keep = products.size();
+        for (std::size_t p = 0; p < products.size(); ++p)
+            if (products[p].ahead < 0 || !kernel_.copying_role()) keep = products.size() - 1 - p;
+        settle(after(nodes, nodes.size()), products, keep);
+    }
+    Products loop(ScheduledLoop& l) {
+        Products before = l.prologue.empty() ? Products{} : a_turn_later(list(l.prologue, {})), products;
+        // What is under way as a turn begins is that of the turn before; this settles within few turns, or all is waited for.
+        for (int turn = 0; turn < 4; ++turn) {
+            products = list(l.body, before);
+            end_turn(l.body, products);
+            if (turn == 3 || !is_repeated(kernel_, l)) settle(after(l.body, l.body.size()), products, 0);
+            const Products next = a_turn_later(products);
+            if (turn > 0 && next == before) break;
+            before = next;
+        }
+        if (l.epilogue.empty()) return before;
+        // After the last turn's body, or after the prologue of the only turn.
+        products = list(l.epilogue, before);
+        settle(after(l.epilogue, l.epilogue.size()), products, 0);
+        return products;
+    }
+
+    ScheduledKernel& kernel_;
+    std::map<std::vector<Node>*, Places> settles_;
+};
+
+}  // namespace
+
+bool runs_beside(const ScheduledKernel& kernel, const Step& step) {
+    if (step.atom < 0 || kernel.atom(step).kind != AtomKind::matrix) return false;
+    const auto product = matrix_product(kernel, step);
+    return product && !product->by_warp(kernel.unit);
+}
+
+void settle_products(ScheduledKernel& kernel) { Settling(kernel).run(); }
+
+}  // namespace napkin
