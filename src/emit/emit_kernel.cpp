@@ -326,7 +326,7 @@ private:
                 write_fill(frame_, out_, load->variable, s.scope, "0");
                 if (frame_.has_bulk_copies()) out_.close();
             }
-            if (shift_ == 0 && s.ahead == 0) declare_stage(frame_, out_, load->variable, 0);
+            if (!stages_are_declared_) declare_stage(frame_, out_, load->variable, 0);
             write_wait(frame_, out_, s, s.ahead + shift_);
         } else if (load) {
             if (s.stays) return;
@@ -504,7 +504,7 @@ private:
     void nodes_of_turn(const ScheduledLoop& node, const std::vector<Node>& list, const std::string& turn, int shift) {
         const AxisNames& names = frame_.axis(node.loop->axis);
         const Span& span = frame_.span(node.loop->axis, node.scope);
-        shift_ = shift;
+        shift_ = shift, stages_are_declared_ = true;
         std::optional<int> open;
         for (const Node& n : list) {
             const int* s = std::get_if<int>(&n);
@@ -524,7 +524,7 @@ private:
             nodes({n});
         }
         if (open) out_.close();
-        shift_ = 0;
+        shift_ = 0, stages_are_declared_ = false;
     }
 
     [[nodiscard]] std::string next_of(const ScheduledLoop& node) const {
@@ -603,6 +603,7 @@ private:
     Frame& frame_;
     std::string entry_, functions_;
     std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
+    bool stages_are_declared_ = false;  ///< of the loop's operands, around the text
     int shift_ = 0;  ///< turns that the text stands before the counters of its loop
     bool in_copying_role_ = false;        ///< the text is of the role that asks for copies
     Lines out_;

@@ -181,6 +181,7 @@ void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shif
         out(fmt::format("if ({}lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free",
                         freed.ahead < 0 ? owed_name(frame, v) + " && " : "", num_stages(frame) + first_barrier(frame, v),
                         turn.stage, frame.name(v)));
+        if (freed.ahead < 0) out(fmt::format("{} = false;", owed_name(frame, v)));
     }
 }
 

@@ -249,7 +249,7 @@ void choose_atoms(ScheduledKernel& kernel) {
 }
 
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit) {
+                         KernelSchedule schedule, const VectorUnit& unit, Completion completion) {
     ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit);
     choose_orders(out);
     choose_atoms(out);
@@ -259,10 +259,11 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     apply_atoms(out);
     choose_places(out);
     choose_roles(out);
+    choose_slots(out);
     apply_slots(out);
     if (out.on_matrix_unit()) choose_stages(out);
     apply_places(out);
-    synchronize(out);
+    if (completion == Completion::whole || !out.on_matrix_unit()) synchronize(out);
     return out;
 }
 

@@ -25,6 +25,7 @@ struct KernelCandidate {
     AxisId vector_axis = -1, tensor_axis = -1;
     int panel_vectors = 1;
     std::map<AxisId, std::int64_t> group, stream;
+    bool overlaps = false;
     friend bool operator==(const KernelCandidate&, const KernelCandidate&) = default;
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
@@ -32,6 +33,7 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel);
 struct PlanOptions {
     Choice warps = {};                   ///< of a block of threads, where the machine is block_machine's
     int copying_warps = 0;               ///< beside them, which ask for the copies of operands
+    bool overlaps = false;               ///< KernelSchedule::overlaps
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.

@@ -1,6 +1,8 @@
 #pragma once
 // What the sizes of a schedule leave open, by rule: the atom of every statement, the place of every variable. Each rule is one pass over
 // the scheduled program, in this order; what the user fixed is kept. Those of transfers ask the machine, too.
+#include <cstdint>
+
 #include "schedule/scheduled.hpp"
 #include "schedule/simulate.hpp"
 
@@ -16,6 +18,9 @@ bool choose_fragments(ScheduledKernel& kernel);
 /// Slots of the operands' loads in the role that asks for copies. There is none, but by hand, where copies are not asked for by one thread or
 /// nothing is copied in a loop.
 void choose_roles(ScheduledKernel& kernel);
+/// Slots in which a loop's products run beside what is computed for the turn to come, where KernelSchedule::overlaps and a product depends on
+/// another. Pre: roles are chosen.
+void choose_slots(ScheduledKernel& kernel);
 /// Place::stages of operands: as many as fit. Pre: places are chosen and shaped.
 void choose_stages(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
@@ -29,8 +34,11 @@ void fetch_rows_ahead(ScheduledKernel& kernel);
 /// fastest, where that saves time and the tiles ahead fit beside the others. Returns how many simulations that took.
 int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
 
+/// What a completed kernel is for: one that is only rated has none of a matrix unit's waits, which no rating asks for and which take long to find.
+enum class Completion : std::uint8_t { whole, for_rating };
+
 /// The schedule with its atoms and places, and all that follows from it. Pre: sizes, vector axis, panel and rows are there.
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit);
+                         KernelSchedule schedule, const VectorUnit& unit, Completion completion = Completion::whole);
 
 }  // namespace napkin

@@ -164,6 +164,7 @@ private:
         s.roles = given_.roles, s.slots = given_.slots;
         if (s.roles.empty() && shape.tensor >= 0 && options_.copying_warps > 0)
             s.roles = {{"copies", options_.copying_warps, "asks for tiles as stages are free", false}};
+        s.overlaps = options_.overlaps;
         for (const CoreLoop& loop : model_.live().loops)
             if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
         s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
@@ -178,8 +179,8 @@ private:
         return s;
     }
 
-    [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule) const {
-        ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_);
+    [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule, Completion completion = Completion::for_rating) const {
+        ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_, completion);
         choose_non_temporal(k, model_.machine());
         fetch_rows_ahead(k);
         return k;
@@ -553,7 +554,7 @@ private:
         for (std::size_t i = 0; i < dimensions_.size() && !options_.quick; ++i)
             (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = reason(best, i);
         KernelPlan plan;
-        plan.scheduled = completed(std::move(schedule));
+        plan.scheduled = completed(std::move(schedule), Completion::whole);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, threads_, walk_limit);
         plan.time = model_.run(plan.scheduled, threads_);
         plan.scheduled.schedule.threads = thread_choice(plan);

@@ -459,8 +459,9 @@ private:
     void check_slots() {
         check_roles();
         const std::vector<std::string> names = statement_names(*k_.kernel);
+        for (const std::string& fault : slot_faults(k_)) report("{}", fault);
         for (const auto& [statement, slot] : k_.schedule.slots)
-            if (slot.position != 0 || slot.ahead != 0)
+            if ((slot.position != 0 || slot.ahead != 0) && !k_.copying_role())
                 report("{} has position {}, {} ahead: {} runs statements one after the other, as they stand",
                        names[static_cast<std::size_t>(statement)], slot.position, slot.ahead,
                        on_either("a CPU's core", "a GPU's block"));

@@ -247,6 +247,8 @@ void shape(ScheduledKernel& kernel, VariableId id);
 void apply_places(ScheduledKernel& kernel);
 /// The order of the statements of loops that have slots, with what runs ahead before and after them. Pre: slots are chosen.
 void apply_slots(ScheduledKernel& kernel);
+/// What is wrong with slots: statements that would run before what they need, or after it is overwritten. Pre: slots are applied.
+std::vector<std::string> slot_faults(const ScheduledKernel& kernel);
 /// The step is a product that its warps do not wait for.
 bool runs_beside(const ScheduledKernel& kernel, const Step& step);
 /// Waits for products, and when operands are free (Settle). Pre: places are applied.

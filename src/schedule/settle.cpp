@@ -1,5 +1,5 @@
 // Products that run beside their warps: where these wait for them, and where they are done with operands. A product is waited for before
-// its result is touched, or its factors' registers are; one whose result nothing touches in a loop is under way while the next turn's
+// its result is touched, or its factors' registers are; one that only adds up tiles of shared memory is under way while the next turn's
 // begins. A stage of an operand is free when what read it last is done.
 #include <algorithm>
 #include <map>
@@ -164,12 +164,16 @@ private:
         }
         return products;
     }
-    /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied over in the next turn
-    /// by one of those that compute.
+    /// It takes no registers but those of its result, to which the next turn's adds without looking at it.
+    [[nodiscard]] bool may_outlast_a_turn(const UnderWay& product) const {
+        return !touches(product.step, product) && kernel_.copying_role();
+    }
+    /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied over in the next turn by
+    /// one of those that compute. Nor is one whose registers others could use meanwhile, or that the next turn waits for anyway.
     void end_turn(std::vector<Node>& nodes, Products& products) {
         std::size_t keep = products.size();
         for (std::size_t p = 0; p < products.size(); ++p)
-            if (products[p].ahead < 0 || !kernel_.copying_role()) keep = products.size() - 1 - p;
+            if (products[p].ahead < 0 || !may_outlast_a_turn(products[p])) keep = products.size() - 1 - p;
         settle(after(nodes, nodes.size()), products, keep);
     }
     Products loop(ScheduledLoop& l) {

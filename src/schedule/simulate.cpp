@@ -533,7 +533,11 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     if (k.copying_role()) {
         const double unit = seconds(on_matrix_unit), rest = total - unit - seconds(waiting_for_it);
         const double warpgroups = static_cast<double>(k.schedule.warps.value) / 4;
-        total = beside({unit, rest, (unit + seconds(waiting_for_it) + rest / rate_of_a_warpgroup) / warpgroups});
+        const double waits = unit + seconds(waiting_for_it), alone = rest / rate_of_a_warpgroup;
+        // One that computes a turn ahead waits for the unit only where that takes longer.
+        const bool is_ahead = std::any_of(k.loops.begin(), k.loops.end(),
+                                          [](const ScheduledLoop& l) { return !l.prologue.empty(); });
+        total = beside({unit, rest, (is_ahead ? std::max(waits, alone) : waits + alone) / warpgroups});
     }
     total = beside({total, ahead});
     if (beside_others) {

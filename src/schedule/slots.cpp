@@ -1,5 +1,8 @@
 // The order of a loop's statements by their slots, and what of a turn runs ahead of it.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "schedule/scheduled.hpp"
 #include "support/ids.hpp"
@@ -73,7 +76,80 @@ private:
     ScheduledKernel& kernel_;
 };
 
+/// The statements of a loop in the order of the program, and when each runs: the turn's distance from the loop's, then its place in the body.
+class SlotRules {
+public:
+    SlotRules(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {
+        for (std::size_t n = 0; n < loop.body.size(); ++n)
+            if (const int* s = std::get_if<int>(&loop.body[n])) steps_.emplace_back(*s, n);
+        std::sort(steps_.begin(), steps_.end());
+    }
+
+    std::vector<std::string> run() const {
+        std::vector<std::string> out;
+        for (std::size_t a = 0; a < steps_.size(); ++a) {
+            if (kernel_.step(steps_[a].first).ahead > 1)
+                out.push_back(fmt::format("{} runs {} turns ahead, and a value waits for one turn at most", name(steps_[a].first),
+                                          kernel_.step(steps_[a].first).ahead));
+            for (std::size_t b = a + 1; b < steps_.size(); ++b) {
+                const int first = steps_[a].first, then = steps_[b].first;
+                if (meet(first, then) && !(when(a, 0) < when(b, 0)))
+                    out.push_back(fmt::format("{} runs before {}, which it comes after", name(then), name(first)));
+                else if (meet(then, first) && !(when(b, 0) < when(a, 1)))
+                    out.push_back(fmt::format("{} runs for the next turn before {} runs for this one", name(first), name(then)));
+            }
+        }
+        return out;
+    }
+
+private:
+    [[nodiscard]] std::pair<int, std::size_t> when(std::size_t s, int turn) const {
+        return {turn - kernel_.step(steps_[s].first).ahead, steps_[s].second};
+    }
+    [[nodiscard]] const std::string& name(int step) const { return kernel_.variable(written(step)).name; }
+    [[nodiscard]] VariableId written(int step) const {
+        const TileStatement& s = *kernel_.step(step).statement;
+        if (const auto* load = std::get_if<Load>(&s)) return load->variable;
+        if (const auto* store = std::get_if<Store>(&s)) return store->variable;
+        if (const auto* init = std::get_if<Init>(&s)) return init->variable;
+        return std::get<Compute>(s).variable;
+    }
+    [[nodiscard]] bool touches(int step, VariableId v) const {
+        const std::vector<const Read*>& reads = kernel_.step(step).reads;
+        return written(step) == v ||
+               std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == v; });
+    }
+    /// One of them writes what the other touches. Stages keep an operand's tile apart from the next one.
+    [[nodiscard]] bool meet(int a, int b) const {
+        const auto one = [&](int writer, int other) {
+            return !kernel_.is_operand(written(writer)) && touches(other, written(writer));
+        };
+        return one(a, b) || one(b, a);
+    }
+
+    const ScheduledKernel& kernel_;
+    std::vector<std::pair<int, std::size_t>> steps_;
+};
+
 }  // namespace
+
+std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
+    std::vector<std::string> out;
+    for (const auto& [step, slot] : kernel.schedule.slots) {
+        const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(), [&](const ScheduledLoop& l) {
+            return std::any_of(l.body.begin(), l.body.end(), [&, s = step](const Node& node) {
+                const int* found = std::get_if<int>(&node);
+                return found && *found == s;
+            });
+        });
+        if ((slot.ahead != 0 || slot.position != 0) && loop == kernel.loops.end())
+            out.push_back("a slot with a position is of a statement in a loop, and there is none around this one");
+    }
+    for (const ScheduledLoop& loop : kernel.loops)
+        if (std::any_of(loop.body.begin(), loop.body.end(), [](const Node& n) { return std::holds_alternative<int>(n); }))
+            for (std::string& fault : SlotRules(kernel, loop).run()) out.push_back(std::move(fault));
+    return out;
+}
 
 void apply_slots(ScheduledKernel& kernel) { Slots(kernel).run(); }
 

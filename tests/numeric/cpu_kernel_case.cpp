@@ -287,6 +287,7 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
             s.tensor_axis = axis, s.vector_axis = -1;
             s.warps = {seed % 2 == 0 ? 4 : 8, "", false};
             if (seed % 3 != 0) s.roles = {{"copies", 4}};
+            s.overlaps = seed / 2 % 2 == 0;
             for (std::size_t a = 0; a < axes.size(); ++a) {
                 const auto found = drawn.group.find(axes[a]);
                 const std::int64_t size = found == drawn.group.end() ? extent(axes[a])

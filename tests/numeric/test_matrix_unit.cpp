@@ -145,9 +145,16 @@ TEST(MatrixUnit, ComputesTheDefinition) {
     }
 }
 
+/// Its own statements, then those of every loop.
+std::vector<std::vector<Node>*> lists_of(ScheduledKernel& kernel) {
+    std::vector<std::vector<Node>*> out{&kernel.body};
+    for (ScheduledLoop& l : kernel.loops) out.insert(out.end(), {&l.prologue, &l.body, &l.epilogue});
+    return out;
+}
+
 /// Every barrier and every wait of the operands is needed: without it something is out of order, and the clocks see it.
 TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
-    int waits = 0, roles = 0;
+    int waits = 0, roles = 0, overlaps = 0;
     for (std::uint64_t round = 0; round < 4; ++round)
         for (const cpu_case::Case& c : drawn_cases(first_matrix_seed() + 1000 * round))
             for (const ScheduledKernel& kernel : c.scheduled.kernels) {
@@ -161,26 +168,29 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
                 };
                 for (std::size_t s = 0; s < kernel.steps.size(); ++s)
                     without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].waits, false); });
-                const auto without_free = [&](const auto& frees_of) {
-                    for (std::size_t f = 0; f < frees_of(kernel).size(); ++f)
-                        without([&](ScheduledKernel& k) {
-                            auto& frees = frees_of(k);
-                            frees.erase(frees.begin() + static_cast<std::ptrdiff_t>(f));
-                            return true;
-                        });
-                };
-                for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
+                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
                     without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].refills, false); });
-                    without_free([&](auto& k) -> auto& { return k.steps[s].frees; });
-                }
-                for (std::size_t l = 0; l < kernel.loops.size(); ++l) {
+                for (std::size_t l = 0; l < kernel.loops.size(); ++l)
                     without([&](ScheduledKernel& k) { return std::exchange(k.loops[l].synchronizes_before, false); });
-                    without_free([&](auto& k) -> auto& { return k.loops[l].frees; });
-                }
+                ScheduledKernel read = kernel;
+                for (std::size_t l = 0; l < lists_of(read).size(); ++l)
+                    for (std::size_t n = 0; n < lists_of(read)[l]->size(); ++n) {
+                        const auto* settle = std::get_if<Settle>(&(*lists_of(read)[l])[n]);
+                        if (!settle) continue;
+                        const auto in = [&](ScheduledKernel& k) -> Settle& { return std::get<Settle>((*lists_of(k)[l])[n]); };
+                        without([&](ScheduledKernel& k) { return settle->pending >= 0 && ++in(k).pending > 0; });
+                        for (std::size_t f = 0; f < settle->frees.size(); ++f)
+                            without([&](ScheduledKernel& k) {
+                                in(k).frees.erase(in(k).frees.begin() + static_cast<std::ptrdiff_t>(f));
+                                return true;
+                            });
+                        overlaps += l > 0 && settle->pending > 0 ? 1 : 0;
+                    }
                 roles += kernel.copying_role() ? 1 : 0;
             }
     EXPECT_GE(waits, 200);
     EXPECT_GE(roles, 20);
+    EXPECT_GE(overlaps, 10) << "products under way as others begin";
 }
 
 }  // namespace

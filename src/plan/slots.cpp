@@ -1,0 +1,64 @@
+// The default modulo schedule of a loop with products that depend on each other: those that depend on none run a turn ahead, so that what is
+// made of them is computed while the matrix unit is at the others.
+#include <algorithm>
+
+#include "plan/complete.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+class Overlap {
+public:
+    Overlap(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {
+        for (const Node& node : loop.body)
+            if (const int* s = std::get_if<int>(&node); s && std::holds_alternative<Compute>(*kernel.step(*s).statement))
+                steps_.push_back(*s);
+    }
+
+    /// None where no product depends on another.
+    [[nodiscard]] std::map<int, Slot> slots() const {
+        std::vector<int> last;  // products that depend on others, and what is made of those
+        std::map<int, Slot> out;
+        for (const int s : steps_) {
+            const bool follows = std::any_of(last.begin(), last.end(), [&](int other) { return depends(s, other); });
+            const bool needs_product = is_product(s) && std::any_of(steps_.begin(), steps_.end(), [&](int other) {
+                                           return other < s && is_product(other) && depends_somehow(s, other);
+                                       });
+            if (follows || needs_product) last.push_back(s);
+        }
+        if (last.empty()) return {};
+        for (const int s : steps_)
+            out[s] = contains(last, s) ? Slot{-1, 1, 0} : is_product(s) ? Slot{-1, 0, 1} : Slot{-1, 2, 1};
+        return out;
+    }
+
+private:
+    [[nodiscard]] bool is_product(int s) const { return runs_beside(kernel_, kernel_.step(s)); }
+    [[nodiscard]] bool depends(int s, int on) const {
+        const VariableId result = std::get<Compute>(*kernel_.step(on).statement).variable;
+        const std::vector<const Read*>& reads = kernel_.step(s).reads;
+        return on < s && std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == result; });
+    }
+    /// Through statements between them.
+    [[nodiscard]] bool depends_somehow(int s, int on) const {
+        return depends(s, on) || std::any_of(steps_.begin(), steps_.end(), [&](int between) {
+                   return between < s && between > on && depends(s, between) && depends_somehow(between, on);
+               });
+    }
+
+    const ScheduledKernel& kernel_;
+    std::vector<int> steps_;
+};
+
+}  // namespace
+
+void choose_slots(ScheduledKernel& kernel) {
+    if (!kernel.schedule.overlaps || !kernel.copying_role()) return;
+    for (const ScheduledLoop& loop : kernel.loops) {
+        if (!is_repeated(kernel, loop)) continue;
+        for (const auto& [step, slot] : Overlap(kernel, loop).slots()) kernel.schedule.slots.try_emplace(step, slot);
+    }
+}
+
+}  // namespace napkin
