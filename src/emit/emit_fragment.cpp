@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
@@ -108,6 +111,15 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body) {
     }
 }
 
+/// Of an expression of numbers and sizes alone.
+std::optional<double> constant_value(const Frame& frame, const Expr& e) {
+    if (const auto* c = as<Constant>(e)) return c->value;
+    if (const auto* size = as<AxisSize>(e)) return static_cast<double>(frame.extent(size->axis));
+    const auto* b = as<Binary>(e);
+    const auto x = b ? constant_value(frame, b->a) : std::nullopt, y = b ? constant_value(frame, b->b) : std::nullopt;
+    return x && y ? std::optional(apply(b->op, *x, *y)) : std::nullopt;
+}
+
 bool reads_elsewhere(const Frame& frame, const Step& step) {
     return std::any_of(step.reads.begin(), step.reads.end(),
                        [&](const Read* r) { return !frame.is_in_registers(r->array); });
@@ -138,6 +150,18 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     out.close();
 }
 
+/// An extremum of c·e, c > 0, is c times that of e, to the last bit: multiplying and rounding keep the order. e and c; none: the body is no
+/// such product.
+std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceOp op, const Expr& body) {
+    const auto* product = as<Binary>(body);
+    if ((op != ReduceOp::max && op != ReduceOp::min) || !product || product->op != BinaryOp::mul) return std::nullopt;
+    for (const auto& [e, c] : {std::pair{product->a, product->b}, std::pair{product->b, product->a}})
+        if (const auto value = constant_value(frame, c);
+            value && *value > 0 && std::isfinite(*value) && !constant_value(frame, e))
+            return std::pair{e, c};
+    return std::nullopt;
+}
+
 /// Every thread reduces its columns of a row, and the four threads of the row what they found.
 void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
     const auto& compute = std::get<Compute>(*step.statement);
@@ -145,7 +169,8 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
     Names names = frame.names;
     BodyWriter body(frame, step, loops_of(frame, columns), 1, names);
     give_values(frame, step, body);
-    const ValueId root = body.add_root(compute.body, 2, false, false, false);
+    const auto scaled = scaled_extremum(frame, op, compute.body);
+    const ValueId root = body.add_root(scaled ? scaled->first : compute.body, 2, false, false, false);
     const ValueId carry = compute.carry ? body.add_root(compute.carry, 1, false, false, false) : -1;
     body.decide();
 
@@ -165,7 +190,8 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
         return fmt::format("acc = {};", combined(op, "acc", value));
     });
     loops.close_columns();
-    const std::string result = fmt::format("{}_over_quad(acc)", horizontal(op));
+    std::string result = fmt::format("{}_over_quad(acc)", horizontal(op));
+    if (scaled) result += " * " + literal(*constant_value(frame, scaled->second), false);
     if (carry < 0) {
         out(fmt::format("{} = {};", target, result));
     } else {

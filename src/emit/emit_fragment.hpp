@@ -8,6 +8,9 @@
 
 namespace napkin::writers {
 
+/// The number of the thread's warp, of which the compiler knows that it is the same for all of the warp: what is made of it stays out of the
+/// threads' own registers.
+inline constexpr const char* warp_name = "warp_";
 /// Numbers of a variable in registers, for a thread.
 std::string fragment_declaration(const Frame& frame, VariableId id);
 /// A map or a reduction along the columns.

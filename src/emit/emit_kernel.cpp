@@ -136,17 +136,15 @@ private:
         for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
             for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
         // Roles share out all registers of an SM. Else the assembler leaves each of the blocks that share one its part.
-        const int blocks = frame_.copying_role()      ? 1
-                           : frame_.on_matrix_unit() ? 0
-                                                     : frame_.unit.blocks_a_core;
-        out_.open(fmt::format(
-            "extern \"C\" __global__ void __launch_bounds__({}{}) {}(\n"
-            "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
-            frame_.num_threads(), blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "", entry_,
-            count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
-            frame_.on_matrix_unit() && frame_.has_bulk_copies()
-                ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
-                : ""));
+        const int blocks = frame_.copying_role() ? 1 : frame_.on_matrix_unit() ? 0 : frame_.unit.blocks_a_core;
+        out_.open(
+            fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(\n"
+                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
+                        frame_.num_threads(), blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "",
+                        entry_, count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
+                        frame_.on_matrix_unit() && frame_.has_bulk_copies()
+                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
+                            : ""));
         const std::int64_t row = frame_.copying_role() ? frame_.copying_role()->workers : frame_.schedule.warps.value;
         out_(fmt::format("block_has({}, {});", row * frame_.unit.warp_threads,
                          frame_.num_threads() / (row * frame_.unit.warp_threads)));
@@ -245,6 +243,8 @@ private:
     }
 
     void declare_fragments() {
+        if (frame_.has_bulk_copies())
+            out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
             if (const auto id = static_cast<VariableId>(v); frame_.is_in_registers(id) && !frame_.layouts[v].lives.empty())
                 out_(fragment_declaration(frame_, id));
@@ -303,7 +303,8 @@ private:
                 in_copying_role_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
             if (const auto* r = std::get_if<Run>(&node); r && !in_copying_role_) run_panels(*r);
             if (const auto* l = std::get_if<LoopRef>(&node)) loop(frame_.loop(*l));
-            if (const auto* s = std::get_if<Settle>(&node); s && !in_copying_role_) write_settle(frame_, out_, *s, shift_);
+            if (const auto* s = std::get_if<Settle>(&node); s && !in_copying_role_)
+                write_settle(frame_, out_, *s, shift_);
         }
     }
 
@@ -471,7 +472,8 @@ private:
             for (const Node& n : list)
                 if (const auto* s = std::get_if<Settle>(&n))
                     for (const Freed& freed : s->frees)
-                        if (freed.ahead < 0 && frame_.layout(freed.operand).scope == node.scope && !contains(out, freed.operand))
+                        if (freed.ahead < 0 && frame_.layout(freed.operand).scope == node.scope &&
+                            !contains(out, freed.operand))
                             out.push_back(freed.operand);
         };
         for (const ScheduledLoop& l : frame_.loops) add(l.body), add(l.prologue), add(l.epilogue);
@@ -516,9 +518,10 @@ private:
                 out_(fmt::format("[[maybe_unused]] const Index {} = {}{};", names.begin, turn,
                                  by == 0 ? "" : fmt::format(" + {}", by)));
                 if (span.ragged)
-                    out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count, span.tile,
-                                     frame_.extent(node.loop->axis), names.begin));
-                for (const VariableId v : operands_of(frame_, node.scope)) declare_stage(frame_, out_, v, ahead + shift);
+                    out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count,
+                                     span.tile, frame_.extent(node.loop->axis), names.begin));
+                for (const VariableId v : operands_of(frame_, node.scope))
+                    declare_stage(frame_, out_, v, ahead + shift);
                 open = ahead;
             }
             nodes({n});
@@ -603,8 +606,8 @@ private:
     Frame& frame_;
     std::string entry_, functions_;
     std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
-    bool stages_are_declared_ = false;  ///< of the loop's operands, around the text
-    int shift_ = 0;  ///< turns that the text stands before the counters of its loop
+    bool stages_are_declared_ = false;    ///< of the loop's operands, around the text
+    int shift_ = 0;                       ///< turns that the text stands before the counters of its loop
     bool in_copying_role_ = false;        ///< the text is of the role that asks for copies
     Lines out_;
 };

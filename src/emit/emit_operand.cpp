@@ -179,8 +179,8 @@ void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shif
         const VariableId v = freed.operand;
         const TurnNames turn = turn_names(frame, frame.layout(v).scope, freed.ahead + shift);
         out(fmt::format("if ({}lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free",
-                        freed.ahead < 0 ? owed_name(frame, v) + " && " : "", num_stages(frame) + first_barrier(frame, v),
-                        turn.stage, frame.name(v)));
+                        freed.ahead < 0 ? owed_name(frame, v) + " && " : "",
+                        num_stages(frame) + first_barrier(frame, v), turn.stage, frame.name(v)));
         if (freed.ahead < 0) out(fmt::format("{} = false;", owed_name(frame, v)));
     }
 }

@@ -11,12 +11,24 @@
 namespace napkin::writers {
 namespace {
 
+/// It is under way as a turn ends: its operands are free a turn later.
+bool outlasts_a_turn(const Frame& frame, const MatrixProduct& product) {
+    return std::any_of(frame.loops.begin(), frame.loops.end(), [&](const ScheduledLoop& l) {
+        return std::any_of(l.body.begin(), l.body.end(), [&](const Node& node) {
+            const auto* settle = std::get_if<Settle>(&node);
+            return settle && std::any_of(settle->frees.begin(), settle->frees.end(), [&](const Freed& freed) {
+                       return freed.ahead < 0 && freed.operand == product.b->array;
+                   });
+        });
+    });
+}
+
 /// A product as it is written.
 struct Product : MatrixProduct {
     Product(const Frame& frame, const Step& step)
         : MatrixProduct(*matrix_product(frame, step)),
           target(frame.name(std::get<Compute>(*step.statement).variable)),
-          in_place(adds && as<Read>(std::get<Compute>(*step.statement).carry) != nullptr),
+          continues(outlasts_a_turn(frame, *this)),
           columns(columns_of(frame, n, step.scope)),
           deep(instruction->k.at(type)),
           steps((frame.span(k, step.scope).tile + deep - 1) / deep),
@@ -24,7 +36,7 @@ struct Product : MatrixProduct {
           b_along_k(b->indices.back().is_axis(k)) {}
 
     std::string target;
-    bool in_place;  ///< it adds to what the target holds, as it is
+    bool continues;                     ///< an earlier turn's may still be adding to the target
     std::int64_t columns, deep, steps;  ///< along n; along k, of one instruction; instructions along k
     bool a_along_k, b_along_k;          ///< what is contiguous in memory
 };
@@ -72,7 +84,7 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
         // Each group of warps that runs the instruction has its own rows.
         const std::int64_t warps = p.instruction->threads / frame.unit.warp_threads;
         const std::int64_t own = along_k ? p.instruction->m.to * operand_row_bytes : tile.panel_bytes();
-        if (frame.schedule.warps.value > warps) address += fmt::format(" + warp_of_thread() / {} * {}", warps, own);
+        if (frame.schedule.warps.value > warps) address += fmt::format(" + {} / {} * {}", warp_name, warps, own);
     }
     if (!along_k)
         address += fmt::format(" + k_ * {}", p.deep * operand_row_bytes);
@@ -101,7 +113,7 @@ void declare_address(const Frame& frame, Lines& out, const Read& r) {
     out(fmt::format("const unsigned {0}_at = shared_address({0}) + {1};", frame.name(r.array), stage_name(frame, r.array)));
 }
 
-/// One asynchronous group of instructions. What it adds to in place is not touched, as an earlier one may still be adding to it.
+/// One asynchronous group of instructions.
 void write_together(const Frame& frame, Lines& out, const Product& p, int scope) {
     std::string a;
     if (p.a_in_registers) {
@@ -113,7 +125,7 @@ void write_together(const Frame& frame, Lines& out, const Product& p, int scope)
         a = descriptor(frame, p, *p.a, true);
     }
     declare_address(frame, out, *p.b);
-    if (!p.in_place || p.a_in_registers) out(fmt::format("pin({});", p.target));
+    if (!p.continues) out(fmt::format("pin({});", p.target));
     if (p.a_in_registers) out("pin(a_);");
     out("wgmma_fence();");
     out(fmt::format("EACH(k_, {}) {}({}, {}, {}, {});", p.steps, instruction_name(p), p.target, a,

@@ -179,6 +179,14 @@ private:
         define(v);
     }
 
+    /// In a loop of which statements run ahead, a value in registers that was read in this turn already, and is now made for the next one.
+    [[nodiscard]] bool is_made_anew(const Step& step) const {
+        const auto& compute = std::get<Compute>(*step.statement);
+        const VariableId v = compute.variable;
+        return step.ahead > 0 && kernel_.is_in_registers(v) && !compute.carry && !repeats_.empty() &&
+               repeats_.back().early[at(v)] && !repeats_.back().defined[at(v)];
+    }
+
     /// A load that finds its tile there is a use of it.
     void keep(VariableId v) {
         read(v);
@@ -195,6 +203,7 @@ private:
         if (const auto* init = std::get_if<Init>(&s)) begin(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
             for (const Read* r : step.reads) read(r->array);
+            if (is_made_anew(step)) repeats_.back().anew[at(compute->variable)] = true, begin(compute->variable);
             define(compute->variable);
             touch(compute->variable);
             for (const Read* r : step.reads) touch(r->array);
@@ -214,7 +223,7 @@ private:
     template <class F>
     void repeat(F body) {
         const std::size_t n = kernel_.layouts.size();
-        repeats_.push_back({position_, std::vector<bool>(n), std::vector<bool>(n)});
+        repeats_.push_back({position_, std::vector<bool>(n), std::vector<bool>(n), std::vector<bool>(n)});
         body();
         const Repeat done = std::move(repeats_.back());
         repeats_.pop_back();
@@ -224,6 +233,11 @@ private:
             if (lives.empty() || lives.back().last < done.begin) continue;  // not touched here
             auto here = std::find_if(lives.begin(), lives.end(), [&](const Life& l) { return l.last >= done.begin; });
             if (here->first >= done.begin && !done.early[v]) continue;
+            // What is read at first and made anew at last has no value in between.
+            if (here + 1 != lives.end() && done.anew[v]) {
+                here->first = done.begin, lives.back().last = end;
+                continue;
+            }
             *here = {std::min(here->first, done.begin), end};
             lives.erase(here + 1, lives.end());
         }
@@ -243,7 +257,7 @@ private:
 
     struct Repeat {
         int begin;
-        std::vector<bool> defined, early;
+        std::vector<bool> defined, early, anew;
     };
     ScheduledKernel& kernel_;
     int position_ = 0;

@@ -196,7 +196,7 @@ private:
     const std::vector<std::int64_t>& turns_;
     std::size_t warp_;
     std::map<int, std::int64_t> first_turns_;  ///< of the loop's run in this group, by scope
-    std::map<int, std::int64_t> loop_turns_;  ///< by scope, over all groups
+    std::map<int, std::int64_t> loop_turns_;   ///< by scope, over all groups
     std::int64_t group_turn_ = 0;
     Trace out_;
 };
@@ -236,7 +236,7 @@ private:
     };
     struct Stage {
         std::vector<Part> parts;
-        std::array<int, num_warps> read{};  ///< the warp's step that read it last; 0: none has
+        std::array<int, num_warps> read{};     ///< the warp's step that read it last; 0: none has
         std::array<int, num_warps> reading{};  ///< products of the warp that are under way and read it
         std::array<bool, num_computing> freed{};
         int frees = 0;    ///< times that all warps freed it
@@ -290,7 +290,8 @@ private:
         if (e.kind == Event::begin) products.push_back({e.operand, {}});
         if (e.kind == Event::settle)
             for (; static_cast<std::int64_t>(products.size()) > e.turn; products.erase(products.begin()))
-                for (const Event& factor : products.front().factors) --stage(factor).reading[w], stage(factor).read[w] = mark(w);
+                for (const Event& factor : products.front().factors)
+                    --stage(factor).reading[w], stage(factor).read[w] = mark(w);
         if (e.kind == Event::touch)
             for (const Product& p : products)
                 if (p.result == e.operand) fail("is touched while a product computes it", e);
@@ -324,7 +325,8 @@ private:
     }
     void fill(std::size_t w, const Event& e, Stage& s, Part& part) {
         for (std::size_t other = 0; other < num_warps; ++other)
-            if (s.reading[other] > 0 || s.read[other] > clocks_[w][other]) fail("is copied over while a warp may still read it", e);
+            if (s.reading[other] > 0 || s.read[other] > clocks_[w][other])
+                fail("is copied over while a warp may still read it", e);
         if (part.fills > 0 && !knows_copied(w, part)) fail("is copied over before the copy before it is waited for", e);
         ++part.fills;
         part.turn = e.turn, part.awaited = {};

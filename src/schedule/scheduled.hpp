@@ -58,8 +58,8 @@ struct Step {
     /// wait for each other; -1: a bulk copy says itself what it has filled, or the next step waits for both.
     int copies_behind = -1;
     bool refills = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
-    int ahead = 0;  ///< it runs for so many turns to come of its loop
-    int position = -1;                   ///< in order of execution; a follower has that of its leader
+    int ahead = 0;      ///< it runs for so many turns to come of its loop
+    int position = -1;  ///< in order of execution; a follower has that of its leader
 };
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.
@@ -78,7 +78,7 @@ struct Freed {
 };
 /// A wait for products of the matrix unit, which runs them while its warps go on.
 struct Settle {
-    int pending = -1;  ///< at most so many are under way after it; -1: it does not wait
+    int pending = -1;                      ///< at most so many are under way after it; -1: it does not wait
     std::vector<VariableId> results = {};  ///< what those that end here computed, and no other product is computing
     std::vector<Freed> frees = {};
 };

@@ -113,7 +113,8 @@ private:
             return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return reads(n, operand); });
         };
         if (const int* s = std::get_if<int>(&node)) return of_step(*s);
-        if (const auto* run = std::get_if<Run>(&node)) return std::any_of(run->steps.begin(), run->steps.end(), of_step);
+        if (const auto* run = std::get_if<Run>(&node))
+            return std::any_of(run->steps.begin(), run->steps.end(), of_step);
         const auto* ref = std::get_if<LoopRef>(&node);
         return ref && in(kernel_.loop(*ref).body);
     }
@@ -164,9 +165,16 @@ private:
         }
         return products;
     }
-    /// It takes no registers but those of its result, to which the next turn's adds without looking at it.
+    /// It takes no registers but those of its result, to which the next turn's adds without looking at it; and there are stages for the tile
+    /// that it holds on to, for the next turn's and for one that is copied meanwhile.
     [[nodiscard]] bool may_outlast_a_turn(const UnderWay& product) const {
-        return !touches(product.step, product) && kernel_.copying_role();
+        constexpr int stages = 3;
+        const std::vector<const Read*>& reads = kernel_.step(product.step).reads;
+        return kernel_.copying_role() && !touches(product.step, product) &&
+               std::all_of(reads.begin(), reads.end(), [&](const Read* r) {
+                   return !kernel_.is_operand(r->array) || kernel_.place(r->array).stages >= stages ||
+                          kernel_.layout(r->array).scope == 0;
+               });
     }
     /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied over in the next turn by
     /// one of those that compute. Nor is one whose registers others could use meanwhile, or that the next turn waits for anyway.

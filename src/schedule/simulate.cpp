@@ -37,6 +37,7 @@ double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
 
 /// Clocks of one statement by pipe.
 struct Simulator::Pipes {
+    double unit = 0;  ///< of the arithmetic, what a matrix unit does while its warps may go on
     double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
     double waits = 0;  ///< in which no unit is busy
     std::array<double, num_op_kinds> by_kind{};
@@ -120,7 +121,8 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                      depth = static_cast<double>(round_up(tile[at(product->k)], product->instruction->k.at(product->type)));
         const Instruction& instruction = *product->instruction;
         const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
-        add(OpKind::fma, rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type)));
+        pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
+        add(OpKind::fma, pipes.unit);
         pipes.overhead += instruction.overhead_clocks.value;
         // What a warp runs by itself it has in registers: its own rows of A, and all of B.
         if (product->by_warp(k.unit)) {
@@ -442,7 +444,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                     core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
                                         pipes.overhead + alone);
                     if (k.atom(step).kind == AtomKind::matrix)
-                        on_matrix_unit += times * pipes.arithmetic, waiting_for_it += times * pipes.overhead;
+                        on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead;
                     sum.load += times * pipes.load, sum.store += times * pipes.store;
                     sum.cache += times * pipes.cache, sum.overhead += times * (pipes.overhead + alone);
                     if (beside_others)

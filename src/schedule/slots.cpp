@@ -43,7 +43,8 @@ private:
     /// An operand is waited for where it is first read: before the first statement in order of those that run the furthest ahead.
     void order(ScheduledLoop& loop) {
         std::vector<int> steps, loads;
-        for (const Node& node : loop.body) (is_operand_load(std::get<int>(node)) ? loads : steps).push_back(std::get<int>(node));
+        for (const Node& node : loop.body)
+            (is_operand_load(std::get<int>(node)) ? loads : steps).push_back(std::get<int>(node));
         std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) { return slot(a).position < slot(b).position; });
         for (const int s : steps) kernel_.steps[at(s)].ahead = slot(s).ahead;
         std::vector<Node> body;
@@ -89,14 +90,15 @@ public:
         std::vector<std::string> out;
         for (std::size_t a = 0; a < steps_.size(); ++a) {
             if (kernel_.step(steps_[a].first).ahead > 1)
-                out.push_back(fmt::format("{} runs {} turns ahead, and a value waits for one turn at most", name(steps_[a].first),
-                                          kernel_.step(steps_[a].first).ahead));
+                out.push_back(fmt::format("{} runs {} turns ahead, and a value waits for one turn at most",
+                                          name(steps_[a].first), kernel_.step(steps_[a].first).ahead));
             for (std::size_t b = a + 1; b < steps_.size(); ++b) {
                 const int first = steps_[a].first, then = steps_[b].first;
                 if (meet(first, then) && !(when(a, 0) < when(b, 0)))
                     out.push_back(fmt::format("{} runs before {}, which it comes after", name(then), name(first)));
                 else if (meet(then, first) && !(when(b, 0) < when(a, 1)))
-                    out.push_back(fmt::format("{} runs for the next turn before {} runs for this one", name(first), name(then)));
+                    out.push_back(
+                        fmt::format("{} runs for the next turn before {} runs for this one", name(first), name(then)));
             }
         }
         return out;
@@ -116,8 +118,7 @@ private:
     }
     [[nodiscard]] bool touches(int step, VariableId v) const {
         const std::vector<const Read*>& reads = kernel_.step(step).reads;
-        return written(step) == v ||
-               std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == v; });
+        return written(step) == v || std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == v; });
     }
     /// One of them writes what the other touches. Stages keep an operand's tile apart from the next one.
     [[nodiscard]] bool meet(int a, int b) const {

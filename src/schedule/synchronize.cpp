@@ -96,6 +96,22 @@ private:
             step.refills = true;
             settle_products(kernel_);
         }
+        take_out_needless_frees(kernel_.body);
+        for (ScheduledLoop& loop : kernel_.loops)
+            for (std::vector<Node>* list : {&loop.prologue, &loop.body, &loop.epilogue}) take_out_needless_frees(*list);
+    }
+    /// Of a tile after which no other one comes into its stage.
+    void take_out_needless_frees(std::vector<Node>& list) {
+        for (Node& node : list) {
+            auto* settle = std::get_if<Settle>(&node);
+            for (std::size_t f = 0; settle && f < settle->frees.size();) {
+                const Freed freed = settle->frees[f];
+                settle->frees.erase(settle->frees.begin() + static_cast<std::ptrdiff_t>(f));
+                if (operands_out_of_order(kernel_).empty()) continue;
+                settle->frees.insert(settle->frees.begin() + static_cast<std::ptrdiff_t>(f), freed);
+                ++f;
+            }
+        }
     }
     [[nodiscard]] bool is_operand_load(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);

