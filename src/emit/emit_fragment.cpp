@@ -250,27 +250,25 @@ void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variabl
         return text;
     };
     const std::string type = memory_type(v.memory_type);
+    const bool whole_rows = columns >= 0 && v.dims.back().is_axis(columns);
     loops.open_rows();
-    if (loops.rows_are_padded())
-        out(fmt::format("if ({} >= {}) continue;", frame.axis(rows).local, frame.count(rows, scope)));
+    const std::string row = frame.axis(rows).local, num_rows = frame.count(rows, scope);
+    if (loops.rows_are_padded() && !whole_rows) out(fmt::format("if ({} >= {}) continue;", row, num_rows));
     if (columns < 0) {
         out(fmt::format("if (lane_of_thread() % 4 == 0) *({}) = convert<{}>({}[r_]);", place(true), type,
                         frame.name(variable)));
+    } else if (whole_rows) {
+        // Threads of rows that are not there take part in the exchange.
+        const std::string count = frame.count(columns, scope);
+        out(fmt::format("store_row<{}, {}>({}, {}, {} + 2 * r_);", type,
+                        columns_of(frame, columns, scope) / fragment_columns, place(false),
+                        loops.rows_are_padded() ? fmt::format("{} < {} ? {} : 0", row, num_rows, count) : count,
+                        frame.name(variable)));
     } else {
-        const std::int64_t n = columns_of(frame, columns, scope);
-        const bool neighbours = v.dims.back().is_axis(columns);
-        if (neighbours) {
-            out(
-                fmt::format("EACH(j_, {}) store_pair<{}>({}, fragment_column(j_, 0), {}, {}[4 * j_ + 2 * r_], {}[4 * "
-                            "j_ + 2 * r_ + 1]);",
-                            n / fragment_columns, type, place(false), frame.count(columns, scope), frame.name(variable),
-                            frame.name(variable)));
-        } else {
-            loops.open_columns();
-            const std::string guard = loops.columns_are_padded() ? fmt::format("if ({}) ", loops.is_inside()) : "";
-            out(fmt::format("{}*({}) = convert<{}>({});", guard, place(true), type, element(frame, variable)));
-            loops.close_columns();
-        }
+        loops.open_columns();
+        const std::string guard = loops.columns_are_padded() ? fmt::format("if ({}) ", loops.is_inside()) : "";
+        out(fmt::format("{}*({}) = convert<{}>({});", guard, place(true), type, element(frame, variable)));
+        loops.close_columns();
     }
     loops.close_rows();
 }

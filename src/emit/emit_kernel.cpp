@@ -128,8 +128,8 @@ private:
         out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
     }
 
-    /// Blocks of warps take the groups in turn. Arrays of no element are none in C++. Roles share out all registers of an SM, and the assembler
-    /// knows how many a thread begins with where a block has the SM for itself.
+    /// Blocks of warps take the groups in turn, or one each. Arrays of no element are none in C++. Roles share out all registers of an SM, and
+    /// the assembler knows how many a thread begins with where a block has the SM for itself.
     void begin_on_gpu() {
         const auto count = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
         std::size_t strides = 0;
@@ -258,18 +258,17 @@ private:
             for (const VariableId v : owed(l)) out_(fmt::format("bool {} = false;", owed_name(frame_, v)));
     }
 
-    /// Where the tiles of a group begin along the grouped axes, innermost first.
+    /// Where the tiles of a group begin along the grouped axes, innermost first: its number's digits.
     [[nodiscard]] std::vector<std::pair<AxisId, std::string>> group_position(const std::string& group) const {
         std::int64_t below = 1;
         std::vector<std::pair<AxisId, std::string>> begins;
-        const auto groups = groups_of(*frame_.kernel, frame_.sizes);
-        for (auto it = groups.rbegin(); it != groups.rend(); ++it) {
-            const AxisId axis = it->first;
+        for (auto it = frame_.group_order.rbegin(); it != frame_.group_order.rend(); ++it) {
+            const auto& [axis, tiles, is_uneven, is_backward] = *it;
             const Span& span = frame_.span(axis, 0);
-            const std::int64_t tiles = (frame_.extent(axis) + span.tile - 1) / span.tile;
             if (!span.begins) continue;
             std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
             if (below * tiles != frame_.num_groups()) text += fmt::format(" % {}", tiles);
+            if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
             if (span.tile != 1) text += fmt::format(" * {}", span.tile);
             begins.emplace_back(axis, text);
             below *= tiles;

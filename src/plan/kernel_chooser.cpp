@@ -574,6 +574,7 @@ private:
             return {1, groups == 1 ? "one group" : "starting more takes longer than the work", false};
         }
         const std::int64_t used = std::min(threads_, groups);
+        if (plan.scheduled.has_uneven_groups()) return {used, uneven_groups_text(groups, plan.time.waves), false};
         return {used, groups_text(groups, used), false};
     }
 

@@ -47,6 +47,10 @@ std::string groups_text(std::int64_t groups, std::int64_t threads) {
                        100.0 * static_cast<double>(groups) / static_cast<double>(waves * threads));
 }
 
+std::string uneven_groups_text(std::int64_t groups, double waves) {
+    return fmt::format("{} uneven groups, the longest first: {:.3g}% of the cores' time", groups, 100 / waves);
+}
+
 Diagnostic size_exceeds_memory(const ScheduleItem& item, double need, std::int64_t nearest, const Simulator& model) {
     Diagnostic d;
     d.code = "memory-exceeded";

@@ -25,6 +25,7 @@ struct ChosenSize {
 std::string size_text(const ChosenSize& chosen);
 /// How evenly the groups are dealt out to the threads.
 std::string groups_text(std::int64_t groups, std::int64_t threads);
+std::string uneven_groups_text(std::int64_t groups, double waves);
 
 /// memory-exceeded: the size by hand is too large at any other sizes. `nearest`: the largest of its axis that fits, or 0.
 Diagnostic size_exceeds_memory(const ScheduleItem& item, double need, std::int64_t nearest, const Simulator& model);

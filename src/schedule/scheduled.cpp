@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/group_order.hpp"
 #include "schedule/whole.hpp"
 #include "support/result.hpp"
 
@@ -189,11 +190,14 @@ LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis) {
 
 std::int64_t ScheduledKernel::num_groups() const {
     std::int64_t n = 1;
-    for (const auto& [axis, size] : groups_of(*kernel, sizes)) {
-        const std::int64_t tile = span(axis, 0).tile;
-        n *= (extent(axis) + tile - 1) / tile;
-    }
+    for (const GroupAxis& axis : group_order) n *= axis.tiles;
     return n;
+}
+
+std::int64_t ScheduledKernel::num_blocks() const {
+    constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // of a grid's first dimension: CUDA's technical specifications
+    const bool in_turn = schedule.threads.value <= 1 || !has_block_a_group();
+    return std::min(in_turn ? std::min(schedule.threads.value, num_groups()) : num_groups(), most);
 }
 
 std::int64_t ScheduledKernel::block_size(const Atom& atom, AxisId axis) const {
@@ -236,6 +240,7 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     for (std::size_t a = 0; a < num_axes; ++a) group[a] = span_of(out.sizes.group[a], extents[a]);
     out.scopes.push_back(std::move(group));
     out.body = Flattening(out).run(out.kernel->body, 0);
+    out.group_order = group_order(out);
     for (Layout& l : out.layouts) l.scope = std::max(l.scope, 0);
     // A vector axis of one value fills no vector: the statements then choose for themselves.
     if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;

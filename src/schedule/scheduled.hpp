@@ -115,6 +115,15 @@ struct Layout {
     std::vector<Life> lives;  ///< in order; none of a variable that no step touches
 };
 
+/// An axis by whose tiles the groups are numbered.
+struct GroupAxis {
+    AxisId axis = -1;
+    std::int64_t tiles = 1;
+    bool is_uneven = false;    ///< groups that stand elsewhere along it run more chunks of a stream, or fewer
+    bool is_backward = false;  ///< its last tile comes first
+    friend bool operator==(const GroupAxis&, const GroupAxis&) = default;
+};
+
 struct ScheduledKernel {
     std::shared_ptr<const TileProgram> program;
     const TileKernel* kernel = nullptr;
@@ -129,8 +138,9 @@ struct ScheduledKernel {
     std::vector<Step> steps;
     std::vector<Node> body;
     std::vector<ScheduledLoop> loops;
-    std::vector<Layout> layouts;  ///< by VariableId
-    std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
+    std::vector<GroupAxis> group_order;  ///< outermost first: the last one's next tile is the next group
+    std::vector<Layout> layouts;         ///< by VariableId
+    std::vector<bool> whole;             ///< by VariableId: the buffer holds 64-bit integers, not real numbers
     std::vector<ArrayId> inputs, outputs;
     std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view or an operand's copy reads them
     std::vector<bool> dense;        ///< outputs that must have row-major strides, because a view writes them
@@ -205,6 +215,15 @@ struct ScheduledKernel {
         return arena_bytes() + (in_blocks() ? 0 : memory_values - held_values) * value_bytes();
     }
     [[nodiscard]] std::int64_t num_groups() const;
+    /// Some groups run more chunks than others, as group_order says.
+    [[nodiscard]] bool has_uneven_groups() const {
+        return std::any_of(group_order.begin(), group_order.end(), [](const GroupAxis& a) { return a.is_uneven; });
+    }
+    /// Each group has a block of its own, which the hardware starts as another one ends; else as many blocks as run at once take the groups
+    /// in turn. One block alone takes all of them, and so do blocks with an arena in memory, which each of them has for itself.
+    [[nodiscard]] bool has_block_a_group() const { return in_blocks() && has_uneven_groups() && arena_in_core(); }
+    /// Of a GPU's grid.
+    [[nodiscard]] std::int64_t num_blocks() const;
     /// Values of the axis that one pass of its loop in the atom covers.
     [[nodiscard]] std::int64_t block_size(const Atom& atom, AxisId axis) const;
     /// Whether blocks of as many values may stand along the axis.

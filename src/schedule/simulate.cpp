@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "schedule/fragments.hpp"
+#include "schedule/group_order.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 
@@ -354,10 +356,9 @@ std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t tr
 /// streams at one pace, so that what several of them load comes from memory once.
 double Simulator::different_tiles(const ScheduledKernel& k, VariableId id, double workers) const {
     double below = 1, tiles = 1;
-    const auto groups = groups_of(*k.kernel, k.sizes);
-    for (auto g = groups.rbegin(); g != groups.rend(); ++g) {
-        const double n = ceil_of(static_cast<double>(k.extent(g->first)), static_cast<double>(k.span(g->first, 0).tile));
-        if (carries(k.variable(id), g->first)) tiles *= std::min(n, std::ceil(workers / below));
+    for (auto g = k.group_order.rbegin(); g != k.group_order.rend(); ++g) {
+        const auto n = static_cast<double>(g->tiles);
+        if (carries(k.variable(id), g->axis)) tiles *= std::min(n, std::ceil(workers / below));
         below *= n;
     }
     return std::min(1.0, tiles / std::min(workers, below));
@@ -418,6 +419,36 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
     return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) - read);
 }
 
+/// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by step, over all groups;
+/// `starts`: those in which groups begin.
+double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& counter, const std::vector<double>& core,
+                                  double starts, double workers) const {
+    double outside = starts;
+    std::vector<double> a_chunk(live_.loops.size());  // clocks, by loop
+    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+        const auto* load = std::get_if<Load>(k.steps[i].statement);
+        const auto* store = std::get_if<Store>(k.steps[i].statement);
+        const int loop = k.steps[i].atom >= 0 ? work_[at(k.steps[i].atom)].loop
+                         : load || store ? transferred(load ? load->variable : store->variable, load != nullptr).loop
+                                         : -1;
+        const int stream = counter.stream_of(loop);
+        (stream < 0 ? outside : a_chunk[at(stream)]) += core[i];
+    }
+    for (std::size_t l = 0; l < a_chunk.size(); ++l)
+        if (a_chunk[l] > 0) a_chunk[l] /= static_cast<double>(counter.chunks_run(static_cast<int>(l)));
+    std::map<double, double, std::greater<>> counts;  // of groups by their time
+    counter.for_each_group([&](const std::vector<std::int64_t>& chunks, std::int64_t count) {
+        double time = outside / static_cast<double>(counter.groups());
+        for (std::size_t l = 0; l < chunks.size(); ++l) time += static_cast<double>(chunks[l]) * a_chunk[l];
+        counts[time] += static_cast<double>(count);
+    });
+    std::vector<GroupTime> times;
+    double total = 0;
+    for (const auto& [time, count] : counts) times.push_back({time, count}), total += time * count;
+    const double taken = k.has_block_a_group() ? time_as_workers_end(times, workers) : time_in_turn(times, workers);
+    return taken * workers / total;
+}
+
 Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::int64_t walk_limit) const {
     const TileCounter counter(derived_.diagram, live_, extents_, k.sizes, walk_limit);
     Simulation out;
@@ -470,7 +501,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double starts = beside_others ? 0 : groups * machine_.group_s.value * clock;
     sum.overhead += starts;
     const auto workers = static_cast<double>(threads);
-    out.waves = std::ceil(groups / workers) * workers / groups;
+    out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, workers)
+                                      : std::ceil(groups / workers) * workers / groups;
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
     const auto seconds = [&](double clocks) { return clocks * out.waves / (workers * share * clock); };
 

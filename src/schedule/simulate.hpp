@@ -98,6 +98,8 @@ private:
     [[nodiscard]] double different_tiles(const ScheduledKernel& k, VariableId id, double workers) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                double& values_moved) const;
+    [[nodiscard]] double waves_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
+                                         const std::vector<double>& core, double starts, double workers) const;
     [[nodiscard]] double waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const;
     [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;
     [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;

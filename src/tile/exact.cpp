@@ -268,6 +268,27 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const T
     }
 }
 
+void TileCounter::for_each_group(const std::function<void(const std::vector<std::int64_t>& chunks, std::int64_t count)>& f) const {
+    std::vector<AxisId> walked;
+    std::int64_t repeats = 1;
+    for (const AxisId axis : grouped_) {
+        if (std::any_of(runs_.begin(), runs_.end(), [&](const ChunkRuns& r) { return contains(r.axes, axis); }))
+            walked.push_back(axis);
+        else
+            repeats = saturating_mul(repeats, num_tiles(axis));
+    }
+    std::vector<std::int64_t> chunks(live_.loops.size());
+    walk_groups(walked, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
+                            std::int64_t weight) {
+        for (std::size_t l = 0; l < chunks.size(); ++l) {
+            if (live_.loops[l].is_sub) continue;
+            const ChunkRange range = chunks_in(live_.loops[l], begin, tile, cut(live_.loops[l].axis, static_cast<int>(l)));
+            chunks[l] = range.end - range.begin;
+        }
+        f(chunks, saturating_mul(repeats, weight));
+    });
+}
+
 std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int loop) const {
     std::int64_t total = 0;
     for_each_tile(axes, loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {

@@ -38,6 +38,10 @@ public:
     [[nodiscard]] std::int64_t points(const std::vector<AxisId>& axes, int loop) const;
     /// Values of the variable that are moved, over all groups and iterations in which they are.
     [[nodiscard]] std::int64_t moved(const CoreVariable& v) const;
+    /// Calls f(chunks that run, by loop; how often) for the groups that differ in how many run: of a stream's loop, 0 of a subloop.
+    void for_each_group(const std::function<void(const std::vector<std::int64_t>& chunks, std::int64_t count)>& f) const;
+    /// The stream's loop among the loop and those around it, or -1.
+    [[nodiscard]] int stream_of(int loop) const;
     [[nodiscard]] std::int64_t chunks_run(int loop) const { return points({}, loop); }  ///< over all groups
     [[nodiscard]] std::int64_t chunks(int loop) const;                                  ///< run or skipped
     /// The largest sum of the tiles alive at one of the moments that happen, values.
@@ -71,8 +75,7 @@ private:
     [[nodiscard]] bool is_grouped(AxisId axis) const { return sizes_.group[static_cast<std::size_t>(axis)] > 0; }
     [[nodiscard]] std::int64_t num_tiles(AxisId axis) const;
     [[nodiscard]] const CoreLoop& loop(int id) const { return live_.loops[static_cast<std::size_t>(id)]; }
-    /// The stream's loop among the loop and those around it, or -1; and the subloops among them, outermost first.
-    [[nodiscard]] int stream_of(int loop) const;
+    /// The subloops among the loop and those around it, outermost first.
     [[nodiscard]] std::vector<int> subloops_of(int loop) const;
     /// The grouped axes among `axes` or cut by the subloops.
     [[nodiscard]] std::vector<AxisId> grouped_among(std::vector<AxisId> axes, const std::vector<int>& subloops) const;

@@ -25,6 +25,7 @@ constexpr StandIn instructions[] = {
     {"cvt.rn.f16x2", "both = emulated::to_f16(low) | emulated::to_f16(high) << 16;"},
     {"cvt.rn.bf16x2", "both = emulated::to_bf16(low) | emulated::to_bf16(high) << 16;"},
     {"ex2.approx", "y = exp2f(x);"},
+    {"%laneid", "lane = emulated::current % 32;"},
     {"bar.sync", "__syncthreads();"},
     {"rcp.approx", "reciprocal = 1 / divisor;"},
     {"(place), \"l\"(from) :", "emulated::copy(place, from, true);"},

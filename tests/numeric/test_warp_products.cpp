@@ -105,6 +105,7 @@ void expect_right(const std::string& text, const std::string& schedule, const Ma
     }
 }
 
+const ScheduledKernel& only(const Planned& p) { return p.plan.kernels.at(0).scheduled; }
 Machine a100() { return load_machine("a100-sxm-80gb").value(); }
 
 std::string product(const std::string& a, const std::string& b, const std::string& type, const std::string& sizes) {
@@ -216,9 +217,42 @@ sizes h = 2, q = 72, x = 104, k = 64, d = 48
     expect_right(attention, "tensor q\nwarps 4\n", a100());
 }
 
+// Rows of any length go to memory, in 16 bytes where those are aligned.
+TEST(WarpProducts, GoToMemoryInAnyType) {
+    const auto stored = [](const std::string& type, const std::string& sizes, const std::string& schedule) {
+        SCOPED_TRACE(type + " " + sizes);
+        expect_right("product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: " + type +
+                         "\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes " + sizes + "\n",
+                     "tensor m\nwarps 2\n" + schedule, a100());
+    };
+    stored("bf16", "m = 40, n = 77, k = 48", "group n = 40\n");
+    stored("f16", "m = 32, n = 104, k = 48", "group n = 72\n");
+    stored("e4m3", "m = 40, n = 80, k = 16", "");
+    stored("f32", "m = 40, n = 77, k = 16", "group n = 24\n");
+}
+
+// Groups with the most chunks come first, one for each block.
+TEST(WarpProducts, SkipWhatMasksLeaveOut) {
+    for (const char* condition : {"x <= q", "x >= q", "x <= 2 * q and x >= q"})
+        for (const char* schedule :
+             {"tensor q\nwarps 2\nstream x = 16\n", "tensor q\nwarps 1\nstream x = 32\nthreads 3\n"}) {
+            SCOPED_TRACE(condition);
+            const std::string text = fmt::format(
+                "masked(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+                "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q, x] = where({}, S[h, q, x] * k^-0.5, "
+                "-inf)\n"
+                "    P[h, q, x] = softmax(x) M[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+                "sizes h = 3, q = 72, x = 104, k = 32, d = 24\n",
+                condition);
+            const Planned p = planned(text, schedule, a100());
+            EXPECT_TRUE(only(p).has_uneven_groups());
+            EXPECT_EQ(p.source.entries[0].blocks, p.source.entries[0].groups) << p.source.text;
+            expect_right(text, schedule, a100());
+        }
+}
+
 // ---- which instruction, and which copies
 
-const ScheduledKernel& only(const Planned& p) { return p.plan.kernels.at(0).scheduled; }
 std::string instruction_of(const Planned& p) {
     for (const Step& step : only(p).steps)
         if (const auto product = matrix_product(only(p), step)) return product->instruction->name;

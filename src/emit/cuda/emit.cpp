@@ -55,10 +55,10 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
         const std::int64_t bytes = round_up(kernel.arena_bytes(), 256),
                            warps = kernel.copying_role() ? kernel.copying_role()->workers : kernel.schedule.warps.value;
         const int row = static_cast<int>(warps) * kernel.unit.warp_threads;
-        out.entries.push_back(
-            {entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
-             std::min(kernel.schedule.threads.value, kernel.num_groups()), row, static_cast<int>(kernel.num_threads()) / row,
-             kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(kernel), kernel.arena_in_core() ? 0 : bytes});
+        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
+                               kernel.num_blocks(), row, static_cast<int>(kernel.num_threads()) / row,
+                               kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(kernel),
+                               kernel.arena_in_core() ? 0 : bytes});
     }
     return out;
 }

@@ -26,7 +26,7 @@ struct KernelEntry {
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
     std::vector<bool> packed;              ///< inputs that must come with row-major strides; the others come with any
     std::int64_t groups = 1;
-    std::int64_t blocks = 1;         ///< of the grid that the schedule asks for
+    std::int64_t blocks = 1;         ///< of the grid that the schedule asks for, as ScheduledKernel::num_blocks says
     int threads = 32, rows = 1;      ///< of a block: so many rows of as many threads
     std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
     std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
