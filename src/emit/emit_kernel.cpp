@@ -10,6 +10,7 @@
 
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
+#include "emit/emit_header.hpp"
 #include "emit/emit_write.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
@@ -18,36 +19,6 @@
 
 namespace napkin::writers {
 namespace {
-ExprNames expression_names(const Frame& frame) {
-    return {[&frame](AxisId a) { return frame.diagram().axis(a).name; },
-            [&frame](ArrayId v) { return frame.variable(v).name; }};
-}
-
-std::string joined(const std::vector<AxisId>& axes, const Diagram& diagram) {
-    std::string out = join(names_of(diagram.axes, axes), ", ");
-    return out;
-}
-
-/// The statement as an equation over the kernel's variables.
-std::string equation(const Frame& frame, const Compute& c) {
-    const ExprNames names = expression_names(frame);
-    const Variable& v = frame.variable(c.variable);
-    std::string out = to_string(read(c.variable, v.dims), names) + " = ";
-    std::string body = to_string(c.body, names);
-    if (!c.reduce) return out + body;
-    const std::string op(name(*c.reduce));
-    if (c.carry) {
-        const std::string carry = to_string(c.carry, names);
-        if (*c.reduce == ReduceOp::sum)
-            out += carry + " + ";
-        else if (*c.reduce == ReduceOp::prod)
-            out += "(" + carry + ") * ";
-        else
-            return fmt::format("{}{}({}, {}({}) {})", out, op, carry, op, joined(c.reduce_axes, frame.diagram()), body);
-    }
-    return fmt::format("{}{}({}) {}", out, op, joined(c.reduce_axes, frame.diagram()), body);
-}
-
 class KernelWriter {
 public:
     KernelWriter(Frame& frame, std::string entry) : frame_(frame), entry_(std::move(entry)) {}
@@ -70,7 +41,7 @@ public:
         out_.close();
         const std::string main = std::exchange(out_, Lines()).text();
 
-        header_comment();
+        write_header(frame_, out_);
         const char* const library = frame_.in_blocks() ? "napkin_gpu" : "napkin_cpu";
         out_(fmt::format("namespace {}::{}_code {{", library, entry_));
         out_("");
@@ -158,42 +129,6 @@ private:
         } else {
             out_(fmt::format("void* const arena = scratch + blockIdx.x * {}ll;", round_up(frame_.arena_bytes(), 256)));
         }
-    }
-
-    void header_comment() {
-        out_(fmt::format("// Kernel {} of {}.", frame_.kernel->name, diagram().name));
-        out_("//");
-        const std::set<ArrayId> shown = computed();
-        for (const Equation& e : diagram().equations)
-            if (shown.contains(e.target)) out_("//     " + to_string(diagram(), e));
-        out_("//");
-        const KernelSchedule& s = frame_.schedule;
-        for (const auto& [axis, choice] : s.group) line("group " + diagram().axis(axis).name, choice);
-        for (const auto& [axis, choice] : s.stream) line("stream " + diagram().axis(axis).name, choice);
-        line("threads", s.threads);
-        if (frame_.in_blocks()) line("warps", s.warps);
-        if (s.vector_axis >= 0)
-            out_(fmt::format("//     {:<14} {:>6}  {}", "vector axis", diagram().axis(s.vector_axis).name,
-                             s.vector_axis_reason));
-    }
-    void line(const std::string& what, const Choice& choice) {
-        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, choice.value, choice.reason);
-        text.erase(text.find_last_not_of(' ') + 1);
-        out_(text);
-    }
-    /// The equations that the kernel computes: those of its variables, and what they are made of short of what it loads.
-    [[nodiscard]] std::set<ArrayId> computed() const {
-        std::set<ArrayId> loaded(frame_.inputs.begin(), frame_.inputs.end()), out;
-        std::vector<ArrayId> open;
-        for (const Variable& v : frame_.kernel->variables) open.push_back(v.array);
-        while (!open.empty()) {
-            const ArrayId a = open.back();
-            open.pop_back();
-            if (loaded.contains(a) || !out.insert(a).second) continue;
-            if (const Equation* e = diagram().definition(a))
-                for (const ArrayId r : read_arrays(e->body)) open.push_back(r);
-        }
-        return out;
     }
 
     void memory_pointers(const std::string& user) {

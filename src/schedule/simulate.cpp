@@ -442,7 +442,7 @@ double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& c
         for (std::size_t l = 0; l < chunks.size(); ++l) time += static_cast<double>(chunks[l]) * a_chunk[l];
         counts[time] += static_cast<double>(count);
     });
-    std::vector<GroupTime> times;
+    std::vector<napkin::GroupTime> times;
     double total = 0;
     for (const auto& [time, count] : counts) times.push_back({time, count}), total += time * count;
     const double taken = k.has_block_a_group() ? time_as_workers_end(times, workers) : time_in_turn(times, workers);
