@@ -1,6 +1,7 @@
 // The synchronisation of the warps that run a group together. A barrier stands before a step that meets, in the arena or in an array in
 // memory, what other warps have written or read since the last barrier.
 #include <algorithm>
+#include <utility>
 
 #include "schedule/clocks.hpp"
 #include "schedule/scheduled.hpp"
@@ -111,7 +112,14 @@ private:
                 settle->frees.insert(settle->frees.begin() + static_cast<std::ptrdiff_t>(f), freed);
                 ++f;
             }
+            // A wait for nothing but what was freed after it.
+            const int pending = settle ? std::exchange(settle->pending, -1) : -1;
+            if (pending >= 0 && !operands_out_of_order(kernel_).empty()) settle->pending = pending;
         }
+        std::erase_if(list, [](const Node& node) {
+            const auto* settle = std::get_if<Settle>(&node);
+            return settle && settle->pending < 0 && settle->frees.empty();
+        });
     }
     [[nodiscard]] bool is_operand_load(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);
