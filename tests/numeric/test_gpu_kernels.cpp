@@ -281,9 +281,9 @@ TEST(GpuExamples, ArePlannedAsTheAssemblerAccepts) {
             return note.find("is taken all the same") != std::string::npos;
         });
         refused += is_said ? 1 : 0;
+        if (is_said) continue;
         for (const gpu::AssemblerReport& report : cubin->kernels)
-            if (!is_said)
-                EXPECT_THAT(gpu::refusals(report), testing::IsEmpty()) << example.name << ", kernel " << report.kernel;
+            EXPECT_THAT(gpu::refusals(report), testing::IsEmpty()) << example.name << ", kernel " << report.kernel;
     }
     EXPECT_GE(programs, 40);
     EXPECT_LE(refused, programs / 8);
