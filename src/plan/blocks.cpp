@@ -18,6 +18,8 @@ namespace {
 
 /// Threads of a warp in CUDA.
 constexpr double cuda_warp = 32;
+/// Of a block: 1,024 threads (CUDA's technical specifications).
+constexpr std::int64_t most_warps = 32;
 
 struct BlockShape {
     int warps, blocks_a_core;
@@ -36,6 +38,7 @@ constexpr BlockShape shapes_with_copies[] = {{8, 1, 4}, {12, 1, 4}, {8, 1, 4, tr
 struct BlocksByHand {
     std::optional<std::int64_t> warps, threads;
     std::int64_t copying = 0;
+    SourceRange copying_range = {};
 };
 
 /// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many blocks as by hand
@@ -50,7 +53,7 @@ std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const 
         const int warps = shape.warps + shape.copying_warps;
         if (by_hand.warps || by_hand.threads || by_hand.copying > 0)
             shape.blocks_a_core = std::max(1, std::min(shape.blocks_a_core, static_cast<int>(most) / warps));
-        if (warps * shape.blocks_a_core <= most && !contains(out, shape)) out.push_back(shape);
+        if (warps <= most_warps && warps * shape.blocks_a_core <= most && !contains(out, shape)) out.push_back(shape);
     }
     return out;
 }
@@ -85,8 +88,8 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
     for (const ScheduleItem& item : items)
         if (item.kind == "threads" && item.value)
             out.threads = std::max(out.threads.value_or(1), *item.value);
-        else if (item.kind == "role")
-            out.copying = std::max(out.copying, item.value.value_or(0));
+        else if (item.kind == "role" && item.value.value_or(0) > out.copying)
+            out.copying = *item.value, out.copying_range = item.range;
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
@@ -118,6 +121,16 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     }
     const auto wanted = blocks_by_hand(derived, extents, by_hand, options);
     if (!wanted) return wanted.errors();
+    if (const std::int64_t fewest = wanted->warps.value_or(ordinary_shapes[3].warps); wanted->copying + fewest > most_warps)
+        return Diagnostic{
+            "too-many-warps",
+            wanted->copying_range,
+            fmt::format("a block of {} warps beside {} of a role is more than the {} that a block may have", fewest,
+                        wanted->copying, most_warps),
+            "a role of 4 warps",
+            "role copies 4",
+            {},
+            ExitCode::bad_input};
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
         of_shape.quick = quick || options.quick;
