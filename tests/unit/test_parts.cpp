@@ -320,6 +320,10 @@ TEST(Parts, TheRoleThatCopiesDoesNothingElse) {
                 HasSubstr("of which 8 warps are a multiple"));
     EXPECT_THAT(broken([&](KernelSchedule& s) { s.roles.push_back({"more", 4}); }),
                 HasSubstr("role more beside role copies"));
+    options.file = std::make_shared<const Source>(Source{"a.schedule", "warps 8\nrole copies 64\n"});
+    const auto many = choose_plan(d, extents, load_machine("h200").value(), {}, options);
+    ASSERT_FALSE(many.ok());
+    EXPECT_EQ(many.errors().front().code, "too-many-warps");
 }
 
 TEST(Parts, RegistersOfRolesAreTheBlocks) {
