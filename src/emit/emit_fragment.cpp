@@ -221,8 +221,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
 
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
     const auto& compute = std::get<Compute>(*step.statement);
-    const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
-    if (!compute.carry || (kept && kept->array == compute.variable)) return;
+    if (!compute.carry || adds_in_place(compute)) return;
     each_value(frame, out, step, columns, compute.carry);
 }
 

@@ -116,9 +116,7 @@ private:
                         frame_.on_matrix_unit() && frame_.has_bulk_copies()
                             ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
                             : ""));
-        const std::int64_t row = frame_.copying_role() ? frame_.copying_role()->workers : frame_.schedule.warps.value;
-        out_(fmt::format("block_has({}, {});", row * frame_.unit.warp_threads,
-                         frame_.num_threads() / (row * frame_.unit.warp_threads)));
+        out_(fmt::format("block_has({}, {});", frame_.threads_a_row(), frame_.num_threads() / frame_.threads_a_row()));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");
         out_("const int64_t* const strides = arguments.strides;");

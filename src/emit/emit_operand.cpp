@@ -82,9 +82,7 @@ std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
 
 std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope) {
     std::vector<VariableId> out;
-    for (const Step& s : kernel.steps)
-        if (const auto* load = std::get_if<Load>(s.statement); load && s.scope == scope && kernel.is_operand(load->variable))
-            out.push_back(load->variable);
+    for (const Step* s : kernel.operand_loads(scope)) out.push_back(kernel.operand_loaded(*s));
     return out;
 }
 

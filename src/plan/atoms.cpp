@@ -249,7 +249,8 @@ void choose_atoms(ScheduledKernel& kernel) {
 }
 
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit, Completion completion) {
+                         KernelSchedule schedule, const VectorUnit& unit, Completion completion,
+                         ProductOrder products) {
     ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit);
     choose_orders(out);
     choose_atoms(out);
@@ -259,7 +260,7 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     apply_atoms(out);
     choose_places(out);
     choose_roles(out);
-    choose_slots(out);
+    if (products == ProductOrder::ahead) choose_slots(out);
     apply_slots(out);
     if (out.on_matrix_unit()) choose_stages(out);
     apply_places(out);

@@ -24,7 +24,7 @@ constexpr std::int64_t most_warps = 32;
 struct BlockShape {
     int warps, blocks_a_core;
     int copying_warps = 0;  ///< beside the others, of kernels that load operands of a matrix unit in a loop
-    bool overlaps = false;  ///< KernelSchedule::overlaps
+    ProductOrder products = ProductOrder::in_turn;
     friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
 /// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each other.
@@ -32,7 +32,7 @@ constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
 /// For kernels that no matrix unit runs: long rows of which three fit an SM, short ones, and few, each of which has an SM for itself.
 constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
 /// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one waits for.
-constexpr BlockShape shapes_with_copies[] = {{8, 1, 4}, {12, 1, 4}, {8, 1, 4, true}, {12, 1, 4, true}};
+constexpr BlockShape shapes_with_copies[] = {{8, 1, 4}, {12, 1, 4}, {8, 1, 4, ProductOrder::ahead}, {12, 1, 4, ProductOrder::ahead}};
 
 /// What is said of all blocks by hand.
 struct BlocksByHand {
@@ -67,8 +67,7 @@ bool is_any_on_matrix_unit(const Plan& plan) {
 bool loads_operands_in_a_loop(const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
     return k.has_bulk_copies() && std::any_of(k.steps.begin(), k.steps.end(), [&](const Step& step) {
-               const auto* load = std::get_if<Load>(step.statement);
-               return load && step.scope > 0 && k.is_operand(load->variable);
+               return step.scope > 0 && k.loads_operand(step);
            });
 }
 
@@ -135,7 +134,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         PlanOptions of_shape = options;
         of_shape.quick = quick || options.quick;
         of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
-        of_shape.copying_warps = shape.copying_warps, of_shape.overlaps = shape.overlaps;
+        of_shape.copying_warps = shape.copying_warps, of_shape.products = shape.products;
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),
                            by_hand, of_shape);
     };

@@ -9,6 +9,7 @@
 #include "derive/derived.hpp"
 #include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
+#include "plan/complete.hpp"
 #include "plan/plan.hpp"
 #include "support/result.hpp"
 
@@ -25,7 +26,7 @@ struct KernelCandidate {
     AxisId vector_axis = -1, tensor_axis = -1;
     int panel_vectors = 1;
     std::map<AxisId, std::int64_t> group, stream;
-    bool overlaps = false;
+    bool runs_ahead = false;  ///< some of its statements, of the loop that they are in
     friend bool operator==(const KernelCandidate&, const KernelCandidate&) = default;
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
@@ -33,7 +34,7 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel);
 struct PlanOptions {
     Choice warps = {};                   ///< of a block of threads, where the machine is block_machine's
     int copying_warps = 0;               ///< beside them, which ask for the copies of operands
-    bool overlaps = false;               ///< KernelSchedule::overlaps
+    ProductOrder products = ProductOrder::in_turn;
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.

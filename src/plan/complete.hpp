@@ -18,8 +18,8 @@ bool choose_fragments(ScheduledKernel& kernel);
 /// Slots of the operands' loads in the role that asks for copies. There is none, but by hand, where copies are not asked for by one thread or
 /// nothing is copied in a loop.
 void choose_roles(ScheduledKernel& kernel);
-/// Slots in which a loop's products run beside what is computed for the turn to come, where KernelSchedule::overlaps and a product depends on
-/// another. Pre: roles are chosen.
+/// Slots in which a loop's products run beside what is computed for the turn to come, where a product depends on another. Pre: roles are
+/// chosen.
 void choose_slots(ScheduledKernel& kernel);
 /// Place::stages of operands: as many as fit. Pre: places are chosen and shaped.
 void choose_stages(ScheduledKernel& kernel);
@@ -37,8 +37,13 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
 /// What a completed kernel is for: one that is only rated has none of a matrix unit's waits, which no rating asks for and which take long to find.
 enum class Completion : std::uint8_t { whole, for_rating };
 
+/// How a completed kernel's products run where slots are not by hand: in the order of the statements, or beside what is computed for the turn
+/// to come (choose_slots).
+enum class ProductOrder : std::uint8_t { in_turn, ahead };
+
 /// The schedule with its atoms and places, and all that follows from it. Pre: sizes, vector axis, panel and rows are there.
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit, Completion completion = Completion::whole);
+                         KernelSchedule schedule, const VectorUnit& unit, Completion completion = Completion::whole,
+                         ProductOrder products = ProductOrder::in_turn);
 
 }  // namespace napkin

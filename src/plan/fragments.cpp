@@ -43,18 +43,14 @@ bool choose_fragments(ScheduledKernel& kernel) {
 void choose_roles(ScheduledKernel& kernel) {
     std::vector<Role>& roles = kernel.schedule.roles;
     if (roles.empty()) return;
-    const auto is_operand_load = [&](const Step& step) {
-        const auto* load = std::get_if<Load>(step.statement);
-        return load && kernel.is_operand(load->variable);
-    };
     const bool repeats = std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                                     [&](const Step& step) { return is_operand_load(step) && step.scope > 0; });
+                                     [&](const Step& step) { return kernel.loads_operand(step) && step.scope > 0; });
     if (!kernel.on_matrix_unit() || !kernel.has_bulk_copies() || !repeats) {
         std::erase_if(roles, [](const Role& role) { return !role.by_hand; });
         return;
     }
     for (std::size_t s = 0; s < kernel.steps.size(); ++s)
-        if (is_operand_load(kernel.steps[s])) kernel.schedule.slots.try_emplace(static_cast<int>(s), Slot{0});
+        if (kernel.loads_operand(kernel.steps[s])) kernel.schedule.slots.try_emplace(static_cast<int>(s), Slot{0});
 }
 
 void choose_stages(ScheduledKernel& kernel) {

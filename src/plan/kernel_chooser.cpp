@@ -164,7 +164,6 @@ private:
         s.roles = given_.roles, s.slots = given_.slots;
         if (s.roles.empty() && shape.tensor >= 0 && options_.copying_warps > 0)
             s.roles = {{"copies", options_.copying_warps, "asks for tiles as stages are free", false}};
-        s.overlaps = options_.overlaps;
         for (const CoreLoop& loop : model_.live().loops)
             if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
         s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
@@ -180,7 +179,8 @@ private:
     }
 
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule, Completion completion = Completion::for_rating) const {
-        ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_, completion);
+        ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_, completion,
+                                     options_.products);
         choose_non_temporal(k, model_.machine());
         fetch_rows_ahead(k);
         return k;

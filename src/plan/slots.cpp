@@ -8,9 +8,9 @@
 namespace napkin {
 namespace {
 
-class Overlap {
+class TurnsAhead {
 public:
-    Overlap(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {
+    TurnsAhead(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {
         for (const Node& node : loop.body)
             if (const int* s = std::get_if<int>(&node); s && std::holds_alternative<Compute>(*kernel.step(*s).statement))
                 steps_.push_back(*s);
@@ -36,9 +36,7 @@ public:
 private:
     [[nodiscard]] bool is_product(int s) const { return runs_beside(kernel_, kernel_.step(s)); }
     [[nodiscard]] bool depends(int s, int on) const {
-        const VariableId result = std::get<Compute>(*kernel_.step(on).statement).variable;
-        const std::vector<const Read*>& reads = kernel_.step(s).reads;
-        return on < s && std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == result; });
+        return on < s && reads(kernel_.step(s), variable_of(kernel_.step(on)));
     }
     /// Through statements between them.
     [[nodiscard]] bool depends_somehow(int s, int on) const {
@@ -54,10 +52,10 @@ private:
 }  // namespace
 
 void choose_slots(ScheduledKernel& kernel) {
-    if (!kernel.schedule.overlaps || !kernel.copying_role()) return;
+    if (!kernel.copying_role()) return;
     for (const ScheduledLoop& loop : kernel.loops) {
         if (!is_repeated(kernel, loop)) continue;
-        for (const auto& [step, slot] : Overlap(kernel, loop).slots()) kernel.schedule.slots.try_emplace(step, slot);
+        for (const auto& [step, slot] : TurnsAhead(kernel, loop).slots()) kernel.schedule.slots.try_emplace(step, slot);
     }
 }
 

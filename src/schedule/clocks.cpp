@@ -73,29 +73,20 @@ private:
         const auto found = loop_turns_.find(scope);
         return scope == 0 || found == loop_turns_.end() ? group_turn_ : found->second + ahead;
     }
-    /// Loads of operands in the scope, in their order.
-    [[nodiscard]] std::vector<const Step*> operands_in(int scope) const {
-        std::vector<const Step*> out;
-        for (const Step& s : kernel_.steps)
-            if (const auto* load = std::get_if<Load>(s.statement);
-                load && s.scope == scope && kernel_.is_operand(load->variable))
-                out.push_back(&s);
-        return out;
-    }
     void fill(const Step& load, std::int64_t turn) {
         if (!fills()) return;
-        const VariableId id = std::get<Load>(*load.statement).variable;
+        const VariableId id = kernel_.operand_loaded(load);
         if (load.refills && copies()) add(Event::refill, id, turn);
         add(Event::fill, id, turn);
     }
     /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to this one, and all meet.
     void await(const Step& s) {
         const auto await_one = [&](const Step& load) {
-            const VariableId id = std::get<Load>(*load.statement).variable;
+            const VariableId id = kernel_.operand_loaded(load);
             add(Event::await, id, turn_of(id, s.ahead));
         };
         if (kernel_.has_bulk_copies()) return await_one(s);
-        for (const Step* before : operands_in(s.scope)) {
+        for (const Step* before : kernel_.operand_loads(s.scope)) {
             await_one(*before);
             if (before == &s) break;
         }
@@ -115,16 +106,11 @@ private:
     /// Registers that a statement reads or writes, but those in which a product adds to what it finds.
     void touch(const Step& s) {
         const auto* compute = std::get_if<Compute>(s.statement);
-        const auto* store = std::get_if<Store>(s.statement);
-        const auto* init = std::get_if<Init>(s.statement);
         const auto touch_one = [&](VariableId v) {
             if (kernel_.is_in_registers(v)) add(Event::touch, v);
         };
-        if (store) touch_one(store->variable);
-        if (init) touch_one(init->variable);
-        if (!compute) return;
-        const auto* kept = compute->carry ? as<Read>(compute->carry) : nullptr;
-        const bool in_place = kept && kept->array == compute->variable;
+        if (!compute) return touch_one(variable_of(s));
+        const bool in_place = adds_in_place(*compute);
         const bool beside = runs_beside(kernel_, s);
         for (const Read* r : s.reads)
             if (!beside || !in_place || r->array != compute->variable) touch_one(r->array);
@@ -136,8 +122,7 @@ private:
     }
 
     void step(const Step& s) {
-        const auto* load = std::get_if<Load>(s.statement);
-        const bool is_operand = load && kernel_.is_operand(load->variable);
+        const bool is_operand = kernel_.loads_operand(s);
         if (s.synchronizes) meet();
         if (is_operand && s.scope == 0) fill(s, group_turn_);
         if (copies()) return;
@@ -154,13 +139,13 @@ private:
 
     void loop(const LoopRef& ref) {
         const ScheduledLoop& l = kernel_.loop(ref);
-        const std::vector<const Step*> operands = operands_in(l.scope);
+        const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
         std::int64_t& turn = loop_turns_[l.scope];
         const std::int64_t last = turn + turns_[at(ref.loop)];
         // A role of its own is as far ahead as there are stages that are free; else copies are asked for so many turns ahead.
         const int ahead = operands.empty() || kernel_.copying_role()
                               ? 0
-                              : kernel_.place(std::get<Load>(*operands.front()->statement).variable).stages - 1;
+                              : kernel_.place(kernel_.operand_loaded(*operands.front())).stages - 1;
         const auto fill_all = [&](std::int64_t t) {
             for (const Step* s : operands)
                 if (t < last) fill(*s, t);

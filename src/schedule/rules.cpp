@@ -61,15 +61,9 @@ private:
     }
 
     void touch(int step, int run) {
-        const TileStatement& s = *kernel_.step(step).statement;
         const auto use = [&](VariableId v) { runs_[static_cast<std::size_t>(v)].insert(run); };
-        if (const auto* load = std::get_if<Load>(&s)) use(load->variable);
-        if (const auto* store = std::get_if<Store>(&s)) use(store->variable);
-        if (const auto* init = std::get_if<Init>(&s)) use(init->variable);
-        if (const auto* compute = std::get_if<Compute>(&s)) {
-            use(compute->variable);
-            for (const Read* r : kernel_.step(step).reads) use(r->array);
-        }
+        use(variable_of(kernel_.step(step)));
+        for (const Read* r : kernel_.step(step).reads) use(r->array);
     }
 
     const ScheduledKernel& kernel_;

@@ -131,7 +131,6 @@ struct KernelSchedule {
     std::vector<Place> places;
     std::vector<Prefetch> prefetches;  ///< of views that are read, at most one each
     std::vector<Role> roles;
-    bool overlaps = false;  ///< products run beside what is computed for the turn to come, where slots are not by hand
     std::map<int, Slot> slots;  ///< by statement, as statement_names counts them; one that is missing has the default
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;
 };

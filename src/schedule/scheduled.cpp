@@ -161,6 +161,23 @@ bool carries(const Variable& variable, AxisId axis) {
     return std::any_of(variable.dims.begin(), variable.dims.end(), [&](const Index& d) { return d.depends_on(axis); });
 }
 
+VariableId variable_of(const Step& step) {
+    const TileStatement& s = *step.statement;
+    if (const auto* load = std::get_if<Load>(&s)) return load->variable;
+    if (const auto* store = std::get_if<Store>(&s)) return store->variable;
+    if (const auto* init = std::get_if<Init>(&s)) return init->variable;
+    return std::get<Compute>(s).variable;
+}
+
+bool reads(const Step& step, VariableId variable) {
+    return std::any_of(step.reads.begin(), step.reads.end(), [&](const Read* r) { return r->array == variable; });
+}
+
+bool adds_in_place(const Compute& compute) {
+    const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
+    return kept && kept->array == compute.variable;
+}
+
 std::vector<const Read*> reads_of(const Compute& compute) {
     std::vector<const Read*> out;
     const auto take = [&](const Expr& e) {

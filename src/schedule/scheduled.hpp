@@ -167,15 +167,31 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == Holding::registers; }
     [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == Holding::operand; }
     [[nodiscard]] bool on_matrix_unit() const { return schedule.tensor_axis >= 0; }
+    /// The operand whose tile the step loads; -1: it loads none.
+    [[nodiscard]] VariableId operand_loaded(const Step& step) const {
+        const auto* load = std::get_if<Load>(step.statement);
+        return load && is_operand(load->variable) ? load->variable : -1;
+    }
+    [[nodiscard]] bool loads_operand(const Step& step) const { return operand_loaded(step) >= 0; }
+    /// The steps of the scope that load operands, in their order.
+    [[nodiscard]] std::vector<const Step*> operand_loads(int in_scope) const {
+        std::vector<const Step*> out;
+        for (const Step& s : steps)
+            if (s.scope == in_scope && loads_operand(s)) out.push_back(&s);
+        return out;
+    }
     /// Operands come by bulk copies, of which one thread asks for each; else all threads copy them.
     [[nodiscard]] bool has_bulk_copies() const { return unit.bulk_dimensions > 0; }
     /// The role that loads operands, which runs ahead of the warps that compute; null: one of these asks for the copies.
     [[nodiscard]] const Role* copying_role() const {
         return schedule.roles.empty() ? nullptr : &schedule.roles.front();
     }
-    /// Of a block.
+    /// Of a block, whose threads stand in rows: all of them in one, or in rows as long as the role's, which is the last one.
     [[nodiscard]] std::int64_t num_threads() const {
         return (schedule.warps.value + (copying_role() ? copying_role()->workers : 0)) * unit.warp_threads;
+    }
+    [[nodiscard]] std::int64_t threads_a_row() const {
+        return (copying_role() ? copying_role()->workers : schedule.warps.value) * unit.warp_threads;
     }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
@@ -220,8 +236,10 @@ struct ScheduledKernel {
         return std::any_of(group_order.begin(), group_order.end(), [](const GroupAxis& a) { return a.is_uneven; });
     }
     /// Each group has a block of its own, which the hardware starts as another one ends; else as many blocks as run at once take the groups
-    /// in turn. One block alone takes all of them, and so do blocks with an arena in memory, which each of them has for itself.
-    [[nodiscard]] bool has_block_a_group() const { return in_blocks() && has_uneven_groups() && arena_in_core(); }
+    /// in turn. Blocks of a number by hand take all of them, and so do blocks with an arena in memory, which each of them has for itself.
+    [[nodiscard]] bool has_block_a_group() const {
+        return in_blocks() && has_uneven_groups() && arena_in_core() && !schedule.threads.by_hand;
+    }
     /// Of a GPU's grid.
     [[nodiscard]] std::int64_t num_blocks() const;
     /// Values of the axis that one pass of its loop in the atom covers.
@@ -240,6 +258,11 @@ inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + un
 /// The axes of a variable that a compute statement defines, in the order of its dimensions.
 std::vector<AxisId> target_axes(const Variable& variable);
 bool carries(const Variable& variable, AxisId axis);
+/// The variable that a step computes, sets to its first value, loads or stores.
+VariableId variable_of(const Step& step);
+bool reads(const Step& step, VariableId variable);
+/// What the statement computes is added to the target's own values, as they are.
+bool adds_in_place(const Compute& compute);
 /// Plain reads of the statement's body and carry.
 std::vector<const Read*> reads_of(const Compute& compute);
 /// Terms of the statement's reduction over all chunks, at most 2^40.
@@ -268,6 +291,8 @@ void apply_places(ScheduledKernel& kernel);
 void apply_slots(ScheduledKernel& kernel);
 /// What is wrong with slots: statements that would run before what they need, or after it is overwritten. Pre: slots are applied.
 std::vector<std::string> slot_faults(const ScheduledKernel& kernel);
+/// Some of its statements run ahead of their loop.
+bool runs_ahead(const ScheduledKernel& kernel);
 /// The step is a product that its warps do not wait for.
 bool runs_beside(const ScheduledKernel& kernel, const Step& step);
 /// Waits for products, and when operands are free (Settle). Pre: places are applied.

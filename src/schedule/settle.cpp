@@ -63,26 +63,14 @@ private:
         for (const UnderWay& p : products) std::erase(here.results, target(p.step));
     }
 
-    [[nodiscard]] VariableId target(int step) const {
-        return std::get<Compute>(*kernel_.step(step).statement).variable;
-    }
-    /// The target's own values are what the product adds to, as they are.
-    [[nodiscard]] bool adds_in_place(const Step& step) const {
-        const auto& compute = std::get<Compute>(*step.statement);
-        const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
-        return kept && kept->array == compute.variable;
-    }
+    [[nodiscard]] VariableId target(int step) const { return variable_of(kernel_.step(step)); }
     /// The step reads or writes registers that the product under way reads or writes.
     [[nodiscard]] bool touches(int step, const UnderWay& product) const {
         const Step &s = kernel_.step(step), &p = kernel_.step(product.step);
         const VariableId result = target(product.step);
-        const auto* compute = std::get_if<Compute>(s.statement);
-        const auto* store = std::get_if<Store>(s.statement);
-        const auto* init = std::get_if<Init>(s.statement);
-        if (step == product.step) return matrix_product(kernel_, p)->a_in_registers || !adds_in_place(s);
-        if ((store && store->variable == result) || (init && init->variable == result)) return true;
-        return compute && (compute->variable == result ||
-                           std::any_of(s.reads.begin(), s.reads.end(), [&](const Read* r) { return r->array == result; }));
+        if (step == product.step)
+            return matrix_product(kernel_, p)->a_in_registers || !adds_in_place(std::get<Compute>(*s.statement));
+        return variable_of(s) == result || reads(s, result);
     }
 
     Products list(std::vector<Node>& nodes, Products products) {
@@ -104,13 +92,10 @@ private:
         return products;
     }
 
-    [[nodiscard]] bool reads(const Node& node, VariableId operand) const {
-        const auto of_step = [&](int s) {
-            const std::vector<const Read*>& all = kernel_.step(s).reads;
-            return std::any_of(all.begin(), all.end(), [&](const Read* r) { return r->array == operand; });
-        };
+    [[nodiscard]] bool is_read_in(const Node& node, VariableId operand) const {
+        const auto of_step = [&](int s) { return reads(kernel_.step(s), operand); };
         const auto in = [&](const std::vector<Node>& nodes) {
-            return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return reads(n, operand); });
+            return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return is_read_in(n, operand); });
         };
         if (const int* s = std::get_if<int>(&node)) return of_step(*s);
         if (const auto* run = std::get_if<Run>(&node))
@@ -138,20 +123,19 @@ private:
     [[nodiscard]] bool reads_last(const Node& node, VariableId operand) const {
         const Node* last = nullptr;
         for (const Node& n : body_of(operand))
-            if (reads(n, operand) && (!last || ahead_of(n) <= ahead_of(*last))) last = &n;
+            if (is_read_in(n, operand) && (!last || ahead_of(n) <= ahead_of(*last))) last = &n;
         if (last) return same(*last, node);
         const int* s = std::get_if<int>(&node);
-        const auto* load = s ? std::get_if<Load>(kernel_.step(*s).statement) : nullptr;
-        return load && load->variable == operand;
+        return s && kernel_.operand_loaded(kernel_.step(*s)) == operand;
     }
     /// Operands that the node reads last are free: when the products are done that read them, or at once.
     void free(std::vector<Node>& nodes, std::size_t n, Products& products) {
         for (const Step& step : kernel_.steps) {
-            const auto* load = std::get_if<Load>(step.statement);
-            if (!load || !step.refills || !reads_last(nodes[n], load->variable)) continue;
-            const Freed freed{load->variable, ahead_of(nodes[n])};
+            const VariableId operand = kernel_.operand_loaded(step);
+            if (!step.refills || !reads_last(nodes[n], operand)) continue;
+            const Freed freed{operand, ahead_of(nodes[n])};
             const auto reader = std::find_if(products.rbegin(), products.rend(),
-                                             [&](const UnderWay& p) { return reads(Node{p.step}, load->variable); });
+                                             [&](const UnderWay& p) { return reads(kernel_.step(p.step), operand); });
             std::vector<Freed>& frees = reader == products.rend() ? after(nodes, n + 1).frees : reader->frees;
             if (!contains(frees, freed)) frees.push_back(freed);
         }
@@ -169,9 +153,9 @@ private:
     /// that it holds on to, for the next turn's and for one that is copied meanwhile.
     [[nodiscard]] bool may_outlast_a_turn(const UnderWay& product) const {
         constexpr int stages = 3;
-        const std::vector<const Read*>& reads = kernel_.step(product.step).reads;
+        const std::vector<const Read*>& read = kernel_.step(product.step).reads;
         return kernel_.copying_role() && !touches(product.step, product) &&
-               std::all_of(reads.begin(), reads.end(), [&](const Read* r) {
+               std::all_of(read.begin(), read.end(), [&](const Read* r) {
                    return !kernel_.is_operand(r->array) || kernel_.place(r->array).stages >= stages ||
                           kernel_.layout(r->array).scope == 0;
                });

@@ -77,7 +77,7 @@ private:
         double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
     };
     /// Seconds that a group takes of its core's units and of the core's share of memory, and those in which its block waits for itself.
-    struct GroupTime {
+    struct BlockTime {
         double core = 0, memory = 0, chain = 0;
     };
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
@@ -91,7 +91,7 @@ private:
                                           const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] double chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                                        bool is_load) const;
-    [[nodiscard]] double cycle_seconds(double blocks, const GroupTime& group) const;
+    [[nodiscard]] double cycle_seconds(double blocks, const BlockTime& group) const;
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;

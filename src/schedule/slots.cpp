@@ -31,32 +31,24 @@ private:
         const auto found = kernel_.schedule.slots.find(step);
         return found == kernel_.schedule.slots.end() ? Slot{} : found->second;
     }
-    [[nodiscard]] bool is_operand_load(int step) const {
-        const auto* load = std::get_if<Load>(kernel_.step(step).statement);
-        return load && kernel_.is_operand(load->variable);
-    }
-    [[nodiscard]] bool reads(int step, VariableId v) const {
-        const std::vector<const Read*>& all = kernel_.step(step).reads;
-        return std::any_of(all.begin(), all.end(), [&](const Read* r) { return r->array == v; });
-    }
 
     /// An operand is waited for where it is first read: before the first statement in order of those that run the furthest ahead.
     void order(ScheduledLoop& loop) {
         std::vector<int> steps, loads;
         for (const Node& node : loop.body)
-            (is_operand_load(std::get<int>(node)) ? loads : steps).push_back(std::get<int>(node));
+            (kernel_.loads_operand(kernel_.step(std::get<int>(node))) ? loads : steps).push_back(std::get<int>(node));
         std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) { return slot(a).position < slot(b).position; });
         for (const int s : steps) kernel_.steps[at(s)].ahead = slot(s).ahead;
         std::vector<Node> body;
         for (const int s : steps) {
             for (const int load : loads) {
-                const VariableId operand = std::get<Load>(*kernel_.step(load).statement).variable;
+                const VariableId operand = kernel_.operand_loaded(kernel_.step(load));
                 int furthest = 0;
                 for (const int other : steps)
-                    if (reads(other, operand)) furthest = std::max(furthest, slot(other).ahead);
+                    if (reads(kernel_.step(other), operand)) furthest = std::max(furthest, slot(other).ahead);
                 const bool is_there = std::any_of(body.begin(), body.end(),
                                                   [&](const Node& node) { return std::get<int>(node) == load; });
-                if (is_there || !reads(s, operand) || slot(s).ahead != furthest) continue;
+                if (is_there || !reads(kernel_.step(s), operand) || slot(s).ahead != furthest) continue;
                 kernel_.steps[at(load)].ahead = furthest;
                 body.emplace_back(load);
             }
@@ -109,16 +101,9 @@ private:
         return {turn - kernel_.step(steps_[s].first).ahead, steps_[s].second};
     }
     [[nodiscard]] const std::string& name(int step) const { return kernel_.variable(written(step)).name; }
-    [[nodiscard]] VariableId written(int step) const {
-        const TileStatement& s = *kernel_.step(step).statement;
-        if (const auto* load = std::get_if<Load>(&s)) return load->variable;
-        if (const auto* store = std::get_if<Store>(&s)) return store->variable;
-        if (const auto* init = std::get_if<Init>(&s)) return init->variable;
-        return std::get<Compute>(s).variable;
-    }
+    [[nodiscard]] VariableId written(int step) const { return variable_of(kernel_.step(step)); }
     [[nodiscard]] bool touches(int step, VariableId v) const {
-        const std::vector<const Read*>& reads = kernel_.step(step).reads;
-        return written(step) == v || std::any_of(reads.begin(), reads.end(), [&](const Read* r) { return r->array == v; });
+        return written(step) == v || reads(kernel_.step(step), v);
     }
     /// One of them writes what the other touches. Stages keep an operand's tile apart from the next one.
     [[nodiscard]] bool meet(int a, int b) const {
@@ -150,6 +135,10 @@ std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
         if (std::any_of(loop.body.begin(), loop.body.end(), [](const Node& n) { return std::holds_alternative<int>(n); }))
             for (std::string& fault : SlotRules(kernel, loop).run()) out.push_back(std::move(fault));
     return out;
+}
+
+bool runs_ahead(const ScheduledKernel& kernel) {
+    return std::any_of(kernel.loops.begin(), kernel.loops.end(), [](const ScheduledLoop& l) { return !l.prologue.empty(); });
 }
 
 void apply_slots(ScheduledKernel& kernel) { Slots(kernel).run(); }

@@ -47,7 +47,7 @@ public:
         // A barrier that was found in a loop's second turn may have made one needless that was found before.
         adds_ = false;
         for (Step& step : kernel_.steps) {
-            if (!step.synchronizes || is_operand_load(step)) continue;
+            if (!step.synchronizes || kernel_.loads_operand(step)) continue;
             step.synchronizes = false;
             step.synchronizes = !is_right();
         }
@@ -57,12 +57,12 @@ public:
 private:
     /// Bulk copies of operands are done by none of the warps: a barrier of its own says that a copy is done; without them every thread waits
     /// for its own copies, and all for each other. A role that asks for copies waits until what it overwrites is free, and those that compute
-    /// say so after their last read (settle_products). All barriers and waits there may be; those without which everything is in order still are taken out when
-    /// the others are there.
+    /// say so after their last read (settle_products). These are all barriers and waits that there may be; take_out_needless leaves those
+    /// without which something is out of order.
     void order_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         for (Step& step : kernel_.steps) {
-            step.waits = step.refills = is_operand_load(step);
+            step.waits = step.refills = kernel_.loads_operand(step);
             step.refills &= kernel_.copying_role() != nullptr;
             step.copies_behind = -1;
             if (!step.waits) continue;
@@ -85,7 +85,7 @@ private:
         };
         for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes_before);
         for (Step& step : kernel_.steps)
-            if (is_operand_load(step)) try_without(step.synchronizes);
+            if (kernel_.loads_operand(step)) try_without(step.synchronizes);
         for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes);
         for (Step& step : kernel_.steps) try_without(step.waits);
         // What is copied once is overwritten by nothing.
@@ -121,18 +121,11 @@ private:
             return settle && settle->pending < 0 && settle->frees.empty();
         });
     }
-    [[nodiscard]] bool is_operand_load(const Step& step) const {
-        const auto* load = std::get_if<Load>(step.statement);
-        return load && kernel_.is_operand(load->variable);
-    }
     /// A loop copies all of its operands in their order, so many turns ahead as there are stages but one. A thread's copies are done in the
     /// order in which it asked for them: of loads that follow each other the last one waits for all.
     [[nodiscard]] int copies_behind(const Step& step, const ScheduledLoop* loop) const {
         if (!loop) return 0;
-        const auto is_beside = [&](const Step& other) {
-            const auto* load = std::get_if<Load>(other.statement);
-            return load && other.scope == step.scope && kernel_.is_operand(load->variable);
-        };
+        const auto is_beside = [&](const Step& other) { return other.scope == step.scope && kernel_.loads_operand(other); };
         const auto here = kernel_.steps.begin() + (&step - kernel_.steps.data());
         if (here + 1 != kernel_.steps.end() && is_beside(*(here + 1))) return -1;
         const auto all = std::count_if(kernel_.steps.begin(), kernel_.steps.end(), is_beside),

@@ -287,7 +287,6 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
             s.tensor_axis = axis, s.vector_axis = -1;
             s.warps = {seed % 2 == 0 ? 4 : 8, "", false};
             if (seed % 3 != 0) s.roles = {{"copies", 4}};
-            s.overlaps = seed / 2 % 2 == 0;
             for (std::size_t a = 0; a < axes.size(); ++a) {
                 const auto found = drawn.group.find(axes[a]);
                 const std::int64_t size = found == drawn.group.end() ? extent(axes[a])
@@ -299,7 +298,8 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
             }
             for (auto& [stream, choice] : s.stream)
                 choice.value = std::min({extent(stream), round_up(choice.value, step), most_columns});
-            ScheduledKernel out = complete(tiles, k, extents, s, unit);
+            ScheduledKernel out = complete(tiles, k, extents, s, unit, Completion::whole,
+                                           seed / 2 % 2 == 0 ? ProductOrder::ahead : ProductOrder::in_turn);
             if (out.on_matrix_unit() && verify(out).empty()) return out;
         }
     return std::nullopt;

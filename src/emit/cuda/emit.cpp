@@ -52,11 +52,9 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
         if (!out.entries.empty()) out.text += "\n";
         out.text += writers::kernel_text(kernel, entry);
         out.wide_index |= needs_wide_index(kernel);
-        const std::int64_t bytes = round_up(kernel.arena_bytes(), 256),
-                           warps = kernel.copying_role() ? kernel.copying_role()->workers : kernel.schedule.warps.value;
-        const int row = static_cast<int>(warps) * kernel.unit.warp_threads;
+        const std::int64_t bytes = round_up(kernel.arena_bytes(), 256), row = kernel.threads_a_row();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
-                               kernel.num_blocks(), row, static_cast<int>(kernel.num_threads()) / row,
+                               kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
                                kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(kernel),
                                kernel.arena_in_core() ? 0 : bytes});
     }
