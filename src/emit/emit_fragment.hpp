@@ -21,6 +21,10 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions);
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, int scope);
+/// The same by boxes: every warp writes to them, and one of its threads asks for the bulk copies that bring them to memory.
+void write_store_by_boxes(const Frame& frame, Lines& out, const Step& store);
+/// Variables that bulk copies store. Their tensor maps come behind those of the operands.
+std::vector<VariableId> boxed_of(const ScheduledKernel& kernel);
 
 /// Texts of the stage in which operands of a scope are loaded in a turn, "0" of one, and of how often the stages came round, modulo 2. The turn is
 /// that of the scope's counters, over all groups, or so many ahead of it: -1, 0 or 1.

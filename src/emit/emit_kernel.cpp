@@ -38,6 +38,7 @@ public:
         declare_turns();
         out_.append(groups_loop);
         if (is_any_non_temporal()) out_("settle();");
+        if (frame_.waits_for_boxes) out_("wait_boxes<0>();");
         out_.close();
         const std::string main = std::exchange(out_, Lines()).text();
 
@@ -114,7 +115,8 @@ private:
                         frame_.num_threads(), blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "",
                         entry_, count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
                         frame_.on_matrix_unit() && frame_.has_bulk_copies()
-                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps", operands_of(frame_).size())
+                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
+                                          operands_of(frame_).size() + boxed_of(frame_).size())
                             : ""));
         out_(fmt::format("block_has({}, {});", frame_.threads_a_row(), frame_.num_threads() / frame_.threads_a_row()));
         out_("const void* const* const inputs = arguments.inputs;");
@@ -268,8 +270,12 @@ private:
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
             if (frame_.is_view(store->variable)) return;  // its statement wrote it where it goes
             out_(fmt::format("// store {}", tile(store->variable)));
-            frame_.is_in_registers(store->variable) ? write_store_of_fragments(frame_, out_, store->variable, s.scope)
-                                                    : write_store(frame_, out_, store->variable, s.scope);
+            if (frame_.is_boxed(store->variable))
+                write_store_by_boxes(frame_, out_, s);
+            else if (frame_.is_in_registers(store->variable))
+                write_store_of_fragments(frame_, out_, store->variable, s.scope);
+            else
+                write_store(frame_, out_, store->variable, s.scope);
         } else if (const auto* init = std::get_if<Init>(s.statement)) {
             frame_.is_in_registers(init->variable) ? write_init_of_fragments(frame_, out_, *init)
                                                    : write_init(frame_, out_, *init);

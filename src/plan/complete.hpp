@@ -23,6 +23,8 @@ void choose_roles(ScheduledKernel& kernel);
 void choose_slots(ScheduledKernel& kernel);
 /// Place::stages of operands: as many as fit. Pre: places are chosen and shaped.
 void choose_stages(ScheduledKernel& kernel);
+/// Place::boxes: wherever bulk copies may store a variable and there is room left for boxes. Pre: stages are chosen.
+void choose_boxes(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
 
 /// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold

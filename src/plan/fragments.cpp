@@ -12,6 +12,9 @@ namespace {
 /// Stages of an operand, at most: more hide no latency that four do not.
 constexpr std::int64_t most_stages = 4;
 
+/// Boxes of a warp, at most: one is written while the one before it is read.
+constexpr std::int64_t most_boxes = 2;
+
 /// Only the loops of an atom are named: which values are whose is the instruction's.
 Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind) {
     const auto& compute = std::get<Compute>(*step.statement);
@@ -20,6 +23,27 @@ Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind
     atom.points = target_axes(kernel.variable(compute.variable));
     atom.reduced = compute.reduce_axes;
     return atom;
+}
+
+/// Of shared memory that tiles leave: for what alignment and barriers take of it.
+constexpr std::int64_t margin_bytes = operand_alignment;
+
+/// Bytes of shared memory: of a stage of all operands that are loaded in loops, and of everything else. Pre: places are chosen.
+struct SharedBytes {
+    std::int64_t staged = 0, others = 0;
+};
+SharedBytes shared_bytes(ScheduledKernel& kernel) {
+    SharedBytes out;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        if (kernel.is_operand(id)) {
+            (kernel.layouts[v].scope > 0 ? out.staged : out.others) += operand_tile(kernel, id)->bytes;
+        } else if (!kernel.is_in_registers(id)) {
+            shape(kernel, id);
+            out.others += kernel.layouts[v].count * kernel.value_bytes();
+        }
+    }
+    return out;
 }
 
 }  // namespace
@@ -54,23 +78,33 @@ void choose_roles(ScheduledKernel& kernel) {
 }
 
 void choose_stages(ScheduledKernel& kernel) {
-    std::int64_t staged = 0, others = 0;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
-        if (kernel.is_operand(id)) {
-            (kernel.layouts[v].scope > 0 ? staged : others) += operand_tile(kernel, id)->bytes;
-        } else if (!kernel.is_in_registers(id)) {
-            shape(kernel, id);
-            others += kernel.layouts[v].count * kernel.value_bytes();
-        }
-    }
+    const auto [staged, others] = shared_bytes(kernel);
     std::int64_t chunks = 1;
     for (const ScheduledLoop& loop : kernel.loops) chunks = std::max(chunks, turns_of(kernel, loop).most);
-    const std::int64_t fit = staged == 0 ? 1 : (kernel.unit.share_bytes - others - operand_alignment) / staged;
+    const std::int64_t fit = staged == 0 ? 1 : (kernel.unit.share_bytes - others - margin_bytes) / staged;
     const auto stages = static_cast<int>(std::clamp<std::int64_t>(std::min(fit, chunks), 1, most_stages));
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (kernel.is_operand(static_cast<VariableId>(v)) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_hand)
             kernel.schedule.places[v].stages = stages;
+}
+
+void choose_boxes(ScheduledKernel& kernel) {
+    const auto [staged, others] = shared_bytes(kernel);
+    int stages = 1;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (kernel.is_operand(static_cast<VariableId>(v))) stages = std::max(stages, kernel.schedule.places[v].stages);
+    std::int64_t left = kernel.unit.share_bytes - others - staged * stages - margin_bytes;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        Place& place = kernel.schedule.places[v];
+        const auto boxes = stored_boxes(kernel, static_cast<VariableId>(v));
+        if (place.by_hand || !boxes) continue;
+        // A row of boxes comes round to the same box in every tile.
+        std::int64_t n = std::min(boxes->count, most_boxes);
+        const auto bytes_of = [&](std::int64_t count) { return count * kernel.schedule.warps.value * box_bytes; };
+        while (n > 0 && (boxes->count % n != 0 || bytes_of(n) > left)) --n;
+        place.boxes = static_cast<int>(n);
+        left -= bytes_of(n);
+    }
 }
 
 }  // namespace napkin

@@ -395,6 +395,17 @@ void place_partials(ScheduledKernel& kernel) {
     if (most > 0) kernel.arena_values = kernel.partials_offset + round_up(most, unit);
 }
 
+/// Behind those: the boxes of all warps.
+void place_boxes(ScheduledKernel& kernel) {
+    const std::int64_t unit = operand_alignment / kernel.value_bytes();
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const std::int64_t boxes = kernel.schedule.places[v].boxes * kernel.schedule.warps.value;
+        if (boxes == 0) continue;
+        kernel.layouts[v].offset = round_up(kernel.arena_values, unit);
+        kernel.arena_values = kernel.layouts[v].offset + boxes * box_bytes / kernel.value_bytes();
+    }
+}
+
 /// Behind everything: a barrier of 8 bytes for each stage of each operand.
 std::int64_t barrier_values(const ScheduledKernel& kernel) {
     return round_up(num_barriers(kernel) * 8, alignment_bytes) / kernel.value_bytes();
@@ -431,7 +442,7 @@ void apply_places(ScheduledKernel& kernel) {
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
                 if (const auto id = static_cast<VariableId>(v);
-                    (kernel.is_view(id) || kernel.is_operand(id)) && kernel.kernel->variables[v].array == arrays[i])
+                    (kernel.is_view(id) || kernel.is_operand(id) || kernel.is_boxed(id)) && kernel.kernel->variables[v].array == arrays[i])
                     found[i] = true;
         return found;
     };
@@ -447,6 +458,7 @@ void apply_places(ScheduledKernel& kernel) {
         kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);
     }
     place_partials(kernel);
+    place_boxes(kernel);
     kernel.arena_values += barrier_values(kernel);
     kernel.held_values = most_held(kernel, false);
     kernel.memory_values = most_held(kernel, true);

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -33,6 +34,10 @@ struct Event {
         settle,  ///< waits until so many products are under way
         touch,   ///< reads or writes registers of the variable
         free,    ///< says that it is done with the tile
+        await_boxes,  ///< waits until so many of its boxes are being read
+        write_box,    ///< of this number
+        publish,      ///< bulk copies see what it has written to boxes
+        send,         ///< asks for the copy of the box to memory
         refill,  ///< waits until all warps have said so of the tile that is copied over
     };
     Kind kind = meet;
@@ -52,6 +57,7 @@ public:
             walk(kernel_.body);
             ++group_turn_;
         }
+        if (kernel_.waits_for_boxes && !copies()) add(Event::await_boxes);
         return std::move(out_);
     }
 
@@ -121,6 +127,17 @@ private:
         if (!beside || !in_place || rounds) touch_one(compute->variable);
     }
 
+    void store_boxes(const Step& s) {
+        const VariableId id = variable_of(s);
+        for (std::int64_t box = 0; box < stored_boxes(kernel_, id)->count; ++box) {
+            const std::int64_t number = box % kernel_.place(id).boxes;
+            if (s.boxes_behind >= 0) add(Event::await_boxes, -1, s.boxes_behind);
+            add(Event::write_box, id, number);
+            if (s.publishes) add(Event::publish, id);
+            add(Event::send, id, number);
+        }
+    }
+
     void step(const Step& s) {
         const bool is_operand = kernel_.loads_operand(s);
         if (s.synchronizes) meet();
@@ -128,6 +145,7 @@ private:
         if (copies()) return;
         if (is_operand && s.waits) await(s);
         touch(s);
+        if (std::holds_alternative<Store>(*s.statement) && kernel_.is_boxed(variable_of(s))) store_boxes(s);
         const auto* compute = std::get_if<Compute>(s.statement);
         if (!compute) return;
         const bool beside = runs_beside(kernel_, s);
@@ -193,7 +211,7 @@ public:
         for (std::size_t w = 0; w < (kernel.copying_role() ? num_warps : num_computing); ++w)
             traces_.push_back(Tracer(kernel, turns, w).run());
         next_.assign(traces_.size(), 0);
-        products_.resize(traces_.size());
+        products_.resize(traces_.size()), boxes_.resize(traces_.size());
     }
 
     std::string run() {
@@ -207,6 +225,8 @@ public:
         }
         for (const std::vector<Product>& left : products_)
             if (!left.empty()) fail("is never waited for", {Event::begin, left.front().result, 0});
+        for (const Boxes& boxes : boxes_)
+            if (!boxes.sent.empty()) fail("may still be read as the block ends", {Event::send, boxes.sent.front().first, 0});
         for (std::size_t w = 0; w < traces_.size(); ++w)
             if (next_[w] < traces_[w].size()) fail("is waited for without end", traces_[w][next_[w]]);
         return fault_;
@@ -232,6 +252,12 @@ private:
     struct Product {
         VariableId result = -1;
         std::vector<Event> factors;
+    };
+
+    /// Of a warp, each with its variable and its number.
+    struct Boxes {
+        std::vector<std::pair<VariableId, std::int64_t>> sent;  ///< which may still be read, in their order
+        std::vector<std::pair<VariableId, std::int64_t>> own;   ///< written, and seen by the warp alone
     };
 
     void fail(const std::string& what, const Event& e) {
@@ -280,7 +306,8 @@ private:
         if (e.kind == Event::touch)
             for (const Product& p : products)
                 if (p.result == e.operand) fail("is touched while a product computes it", e);
-        if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch) return true;
+        if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch || handles_box(boxes_[w], e))
+            return true;
         Stage& s = stage(e);
         Part& own = s.parts[s.parts.size() > 1 ? w : 0];
         switch (e.kind) {
@@ -308,6 +335,21 @@ private:
         }
         return true;
     }
+    bool handles_box(Boxes& boxes, const Event& e) {
+        const std::pair box{e.operand, e.turn};
+        if (e.kind == Event::await_boxes)
+            while (static_cast<std::int64_t>(boxes.sent.size()) > e.turn) boxes.sent.erase(boxes.sent.begin());
+        if (e.kind == Event::write_box) {
+            if (contains(boxes.sent, box)) fail("is written to a box that may still be read", e);
+            boxes.own.push_back(box);
+        }
+        if (e.kind == Event::publish) boxes.own.clear();
+        if (e.kind == Event::send) {
+            if (contains(boxes.own, box)) fail("is sent out of a box before its values are there for bulk copies", e);
+            boxes.sent.push_back(box);
+        }
+        return e.kind >= Event::await_boxes && e.kind <= Event::send;
+    }
     void fill(std::size_t w, const Event& e, Stage& s, Part& part) {
         for (std::size_t other = 0; other < num_warps; ++other)
             if (s.reading[other] > 0 || s.read[other] > clocks_[w][other])
@@ -331,6 +373,7 @@ private:
     std::array<Clock, num_warps> clocks_{};
     std::map<VariableId, std::vector<Stage>> stages_;
     std::vector<std::vector<Product>> products_;  ///< by warp
+    std::vector<Boxes> boxes_;                    ///< by warp
     std::string fault_;
 };
 

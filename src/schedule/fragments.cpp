@@ -362,6 +362,37 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     return out;
 }
 
+std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const int scope = kernel.layout(id).scope;
+    const std::int64_t value = bytes(variable.memory_type);
+    const std::size_t rank = variable.dims.size();
+    const bool is_stored = std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+        const auto* store = std::get_if<Store>(step.statement);
+        return store && store->variable == id;
+    });
+    if (!kernel.is_in_registers(id) || !is_stored || contains(kernel.inputs, variable.array)) return std::nullopt;
+    if (rank < 2 || rank > static_cast<std::size_t>(kernel.unit.bulk_dimensions)) return std::nullopt;
+    if (!is_float(variable.memory_type) || (value != 2 && value != 4)) return std::nullopt;
+    StoredBoxes out;
+    out.rows = -1, out.columns = static_cast<int>(rank) - 1;
+    std::int64_t stride = value;
+    for (std::size_t d = rank; d-- > 0;) {
+        const AxisId axis = variable.dims[d].single_axis();
+        if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
+        if (static_cast<int>(d) != out.columns && stride % stride_bytes != 0) return std::nullopt;
+        stride *= kernel.extent(variable.limits[d]);
+        if (axis == kernel.schedule.tensor_axis) out.rows = static_cast<int>(d);
+    }
+    const AxisId columns = column_axis(kernel, id);
+    if (out.rows < 0 || columns < 0 || !variable.dims.back().is_axis(columns)) return std::nullopt;
+    out.width = operand_row_bytes / value;
+    const Span& span = kernel.span(columns, scope);
+    if (span.begins && span.tile % out.width != 0) return std::nullopt;
+    out.count = (span.tile + out.width - 1) / out.width;
+    return out;
+}
+
 std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step) {
     const auto* compute = std::get_if<Compute>(step.statement);
     const AxisId m = kernel.schedule.tensor_axis;

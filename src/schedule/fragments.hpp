@@ -64,6 +64,19 @@ struct OperandTile {
 /// elsewhere.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
 
+/// What a warp has of a variable in registers, as bulk copies bring it to memory: boxes of its 16 rows and of 128 bytes of columns, swizzled as
+/// operands are. stmatrix writes values of 16 bits to them (PTX ISA, sm_90, as bulk copies).
+struct StoredBoxes {
+    int rows = 0, columns = 0;  ///< dimensions of the variable; the columns are contiguous in memory
+    std::int64_t width = 0;     ///< values in 128 bytes
+    std::int64_t count = 0;     ///< beside each other
+};
+inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
+/// None where the variable cannot be stored so: there are no bulk copies, it is not in registers or not stored, or loaded, too; it has no columns,
+/// or they are not contiguous in memory; values do not have 16 or 32 bits; indices are no plain axes; rows in memory do not begin at
+/// multiples of 16 bytes; a tile ends inside of a box while others follow it.
+std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id);
+
 /// Barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables: one for each stage of each operand, which
 /// says that the stage is full, and where a role asks for copies as many behind them, which say that it is free. Without bulk copies there
 /// are none.

@@ -108,6 +108,7 @@ private:
             out += fmt::format(", inner {}", to_string(v.dims[static_cast<std::size_t>(p.innermost)], diagram_.names()));
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
         if (p.non_temporal) out += ", nontemporal";
+        if (p.boxes > 0) out += fmt::format(", boxes {}", p.boxes);
         return out;
     }
 

@@ -233,6 +233,9 @@ private:
             if (c.word == "stages") {
                 p.stages = small_of(c);
                 check_rest(c, 0, {});
+            } else if (c.word == "boxes") {
+                p.boxes = small_of(c);
+                check_rest(c, 0, {});
             } else if (c.word == "inner") {
                 p.innermost = dimension(c, kernel, kernel.variables[index]);
             } else if (c.word == "nontemporal") {
@@ -240,7 +243,7 @@ private:
                 check_rest(c, 0, {});
                 check_no_number(c);
             } else {
-                fail("bad-schedule", c.range, "a place cannot be read here", "inner, stages or nontemporal");
+                fail("bad-schedule", c.range, "a place cannot be read here", "inner, stages, boxes or nontemporal");
             }
         }
         s.places[index] = p;

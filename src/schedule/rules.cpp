@@ -396,11 +396,21 @@ private:
                 report("{} has {} stages: {}", name, k_.place(id).stages,
                        on_either("a CPU's loads are done when they return",
                                  "a block's loads are done before its warps go on, but those of operands"));
+            if (k_.is_boxed(id)) check_boxes(id);
             if (!k_.is_held(id)) continue;
             if (l.offset < 0 || l.offset + l.count * k_.cell_values(k_.is_whole(id)) > k_.arena_values)
                 report("{} lies outside of the arena", name);
             for (std::size_t w = 0; w < v; ++w) check_apart(id, static_cast<VariableId>(w));
         }
+    }
+
+    void check_boxes(VariableId id) {
+        const auto boxes = k_.on_matrix_unit() ? stored_boxes(k_, id) : std::nullopt;
+        const std::string& name = k_.variable(id).name;
+        if (!boxes) return report("{} cannot be stored in boxes of 16 rows and 128 bytes by bulk copies", name);
+        if (boxes->count % k_.place(id).boxes != 0)
+            report("{} is stored in {} boxes of 128 bytes beside each other, of which {} at a time are no whole part", name,
+                   boxes->count, k_.place(id).boxes);
     }
 
     void check_matrix_unit() {

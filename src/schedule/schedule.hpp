@@ -73,6 +73,9 @@ struct Place {
     int innermost = -1;         ///< the dimension whose neighbours lie beside each other; -1: a single value
     int stages = 1;             ///< tiles of a stream that are held at a time
     bool non_temporal = false;  ///< of a view that is written: past the caches
+    /// Of a variable in registers that is stored: boxes of 16 rows and 128 bytes that every warp has for it in shared memory, out of which
+    /// bulk copies bring it to memory; 0: every thread stores its own values.
+    int boxes = 0;
     bool by_hand = false;
     friend bool operator==(const Place&, const Place&) = default;
 };

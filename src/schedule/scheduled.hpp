@@ -57,6 +57,10 @@ struct Step {
     /// Of a load of an operand that threads copy themselves: each waits until at most so many of its later copies are under way, then all
     /// wait for each other; -1: a bulk copy says itself what it has filled, or the next step waits for both.
     int copies_behind = -1;
+    /// Of a store by boxes: before a warp writes to a box, it waits until at most so many of those that it has sent are still being read; -1: it
+    /// does not wait.
+    int boxes_behind = -1;
+    bool publishes = false;  ///< of a store by boxes: what a warp has written to a box is made visible to the bulk copy that it asks for then
     bool refills = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
     int ahead = 0;      ///< it runs for so many turns to come of its loop
     int position = -1;  ///< in order of execution; a follower has that of its leader
@@ -108,7 +112,7 @@ struct Layout {
     std::int64_t panel_stride = 0;  ///< packed: from one panel to the next
     std::int64_t count = 1;         ///< values with padding
     std::int64_t tile = 1;          ///< values of the full tile that are held
-    std::int64_t offset = 0;        ///< in the arena, in values
+    std::int64_t offset = 0;        ///< in the arena, in values; of a variable in registers where its boxes are (Place::boxes)
     VariableId over = -1;           ///< the variable whose place this one takes as that one dies; -1: it has its own
     bool may_overrun = false;  ///< of a view: some tiles' padding would lie past the array's end; these are copied, with the same strides
     std::int64_t reach = 0;   ///< of a view: values from the first to past the last that a padded tile reads
@@ -138,6 +142,7 @@ struct ScheduledKernel {
     std::vector<Step> steps;
     std::vector<Node> body;
     std::vector<ScheduledLoop> loops;
+    bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< outermost first: the last one's next tile is the next group
     std::vector<Layout> layouts;         ///< by VariableId
     std::vector<bool> whole;             ///< by VariableId: the buffer holds 64-bit integers, not real numbers
@@ -162,6 +167,8 @@ struct ScheduledKernel {
             if (p.ahead.value > 0 && p.atom == step.atom) found.push_back(&p);
         return found;
     }
+    /// Bulk copies store it.
+    [[nodiscard]] bool is_boxed(VariableId id) const { return place(id).boxes > 0; }
     [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == Holding::panel; }
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == Holding::registers; }

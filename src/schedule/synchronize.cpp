@@ -61,10 +61,15 @@ private:
     /// without which something is out of order.
     void order_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
+        kernel_.waits_for_boxes = false;
         for (Step& step : kernel_.steps) {
             step.waits = step.refills = kernel_.loads_operand(step);
             step.refills &= kernel_.copying_role() != nullptr;
-            step.copies_behind = -1;
+            step.copies_behind = step.boxes_behind = -1;
+            const auto* store = std::get_if<Store>(step.statement);
+            step.publishes = store && kernel_.is_boxed(store->variable);
+            if (step.publishes) step.boxes_behind = kernel_.place(store->variable).boxes - 1;
+            kernel_.waits_for_boxes |= step.publishes;
             if (!step.waits) continue;
             if (kernel_.copying_role()) continue;
             const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
@@ -88,6 +93,11 @@ private:
             if (kernel_.loads_operand(step)) try_without(step.synchronizes);
         for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes);
         for (Step& step : kernel_.steps) try_without(step.waits);
+        // A box that is written once.
+        for (Step& step : kernel_.steps) {
+            const int behind = std::exchange(step.boxes_behind, -1);
+            if (behind >= 0 && !operands_out_of_order(kernel_).empty()) step.boxes_behind = behind;
+        }
         // What is copied once is overwritten by nothing.
         for (Step& step : kernel_.steps) {
             if (!step.refills) continue;

@@ -35,6 +35,8 @@ constexpr StandIn instructions[] = {
     {"cp.async.commit_group", "emulated::commit();"},
     {"cp.async.wait_group", "emulated::wait(behind);"},
     {"ldmatrix.sync", "emulated::load_matrices(to, from, how);"},
+    {"stmatrix.sync", "emulated::store_matrices(to, from);"},
+    {"st.shared.v2.f32", "const float both[2] = {a, b}; memcpy(emulated::in_memory(to), both, 8);"},
     {"mma.sync.aligned", "emulated::multiply(#shape, #type, d, a, b);"},
 };
 

@@ -154,7 +154,7 @@ std::vector<std::vector<Node>*> lists_of(ScheduledKernel& kernel) {
 
 /// Every barrier and every wait of the operands is needed: without it something is out of order, and the clocks see it.
 TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
-    int waits = 0, roles = 0, overlaps = 0;
+    int waits = 0, roles = 0, overlaps = 0, boxes = 0;
     for (std::uint64_t round = 0; round < 4; ++round)
         for (const cpu_case::Case& c : drawn_cases(first_matrix_seed() + 1000 * round))
             for (const ScheduledKernel& kernel : c.scheduled.kernels) {
@@ -170,6 +170,15 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
                     without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].waits, false); });
                 for (std::size_t s = 0; s < kernel.steps.size(); ++s)
                     without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].refills, false); });
+                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+                    without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].boxes_behind, -1) >= 0; });
+                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+                    without([&](ScheduledKernel& k) {
+                        const bool publishes = std::exchange(k.steps[s].publishes, false);
+                        boxes += publishes ? 1 : 0;
+                        return publishes;
+                    });
+                without([&](ScheduledKernel& k) { return std::exchange(k.waits_for_boxes, false); });
                 for (std::size_t l = 0; l < kernel.loops.size(); ++l)
                     without([&](ScheduledKernel& k) { return std::exchange(k.loops[l].synchronizes_before, false); });
                 ScheduledKernel read = kernel;
@@ -192,6 +201,7 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
             }
     EXPECT_GE(waits, 200);
     EXPECT_GE(roles, 20);
+    EXPECT_GE(boxes, 20);
     EXPECT_GE(overlaps, 10) << "products under way as others begin";
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "algebra/fragment.hpp"
+#include "algebra/shared_operand.hpp"
 #include "numeric/block_on_cpu.hpp"
 #include "run/tensor.hpp"
 
@@ -85,6 +87,55 @@ TEST(StoredRows, HaveEachValueOnceAndNothingPastTheirEnds) {
                             << shift << ": row " << row << ", column " << column;
                     }
                 }
+}
+
+// Bulk copies find in a box what the layout of the accumulator gives to whom, where the swizzle puts it.
+TEST(StoredRows, LieInBoxesAsTheLayoutsSay) {
+    constexpr int most = 8;
+    cuda::CudaSource source;
+    source.text = R"(
+namespace napkin_gpu::probe_code {
+template <class T> NAPKIN_INLINE void probe(T* to, int groups) {
+    extern __shared__ __align__(1024) char shared_memory[];
+    float x[32];
+    for (int i = 0; i < 32; ++i) x[i] = float(lane_of_thread() * 32 + i);
+    write_box<T>(shared_address(shared_memory), x, groups);
+    __syncwarp();
+    for (int i = lane_of_thread(); i < 2048 / int(sizeof(T)); i += 32) to[i] = reinterpret_cast<const T*>(shared_memory)[i];
+}
+}
+)";
+    const std::vector<DType> types{DType::f16, DType::f32};
+    for (const DType type : types) {
+        cuda::KernelEntry& entry = source.entries.emplace_back();
+        entry.name = fmt::format("box_{}", name(type));
+        source.text += fmt::format(
+            "namespace napkin_gpu::{0}_code {{\nextern \"C\" __global__ void __launch_bounds__(32) {0}(const "
+            "__grid_constant__ Arguments<1, 1, 1> arguments, char* scratch) {{\n    block_has(32, 1);\n    "
+            "probe_code::probe(static_cast<{1}*>(arguments.outputs[0]), int(arguments.strides[0]));\n}}\n}}\n",
+            entry.name, type == DType::f32 ? "float" : std::string(name(type)));
+    }
+    const auto module = cpu_case::compiled_for_cpu(source);
+    for (std::size_t t = 0; t < types.size(); ++t) {
+        const std::int64_t value_bytes = bytes(types[t]), width = 128 / value_bytes;
+        const layouts::Swizzled box = layouts::shared_operand(rows, width, value_bytes, layouts::Major::k, 128).value();
+        const layouts::Fragment fragment = layouts::wgmma_accumulator(width).value();
+        for (std::int64_t groups = 2; groups <= std::min<std::int64_t>(most, width / 8); groups += 2) {
+            Tensor made = Tensor::make(types[t], {rows * width}).value();
+            ASSERT_TRUE(cpu_case::run_on_cpu(*module, source.entries[t],
+                                             {0, reinterpret_cast<std::uint64_t>(made.data()),
+                                              static_cast<std::uint64_t>(groups)},
+                                             {}));
+            const Column stored = made.to_column();
+            for (std::int64_t lane = 0; lane < 32; ++lane)
+                for (std::int64_t i = 0; i < 4 * groups; ++i) {
+                    // The first warp's rows of 64.
+                    const std::int64_t place = fragment.map({lane, i}), row = place % 64, column = place / 64;
+                    ASSERT_EQ(stored[static_cast<std::size_t>(box({row, column}))], static_cast<double>(lane * 32 + i))
+                        << name(types[t]) << " row " << row << ", column " << column;
+                }
+        }
+    }
 }
 
 }  // namespace

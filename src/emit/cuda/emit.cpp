@@ -39,6 +39,13 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
         map.box[static_cast<std::size_t>(tile.inner)] = tile.width;
         maps.push_back(std::move(map));
     }
+    for (const VariableId v : writers::boxed_of(kernel)) {
+        const StoredBoxes boxes = *stored_boxes(kernel, v);
+        TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
+        map.box[static_cast<std::size_t>(boxes.rows)] = fragment_rows;
+        map.box[static_cast<std::size_t>(boxes.columns)] = boxes.width;
+        maps.push_back(std::move(map));
+    }
     return maps;
 }
 

@@ -10,8 +10,8 @@
 
 namespace napkin::cuda {
 
-/// The tensor map of an operand that bulk copies bring to shared memory: boxes of an array, with the 128-byte swizzle; what lies outside
-/// of the array is zeros.
+/// The tensor map of an operand that bulk copies bring to shared memory, or of what they bring from there: boxes of an array, with the 128-byte
+/// swizzle; what lies outside of the array is zeros, and is not written.
 struct TensorMap {
     ArrayId array = -1;
     std::vector<std::int64_t> box;  ///< values by dimension of the array, the last one contiguous

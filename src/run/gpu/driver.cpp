@@ -184,8 +184,8 @@ Result<Function> function(const Module& module, const std::string& name, std::in
 
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
                               const std::vector<std::int64_t>& box) {
-    // CUtensorMapDataType: operands are copied as they are, so that only the width of a value counts; 0 is uint8, 1 uint16.
-    const int width = bytes(type) == 1 ? 0 : 1;
+    // CUtensorMapDataType: values are copied as they are, so that only their width counts; 0 is uint8, 1 uint16, 2 uint32.
+    const int width = bytes(type) == 1 ? 0 : bytes(type) == 2 ? 1 : 2;
     constexpr int no_interleave = 0, swizzle_128 = 3, promote_256 = 3, zeros_outside = 0;
     std::vector<std::uint64_t> extents, strides;
     std::vector<std::uint32_t> boxes, steps(sizes.size(), 1);

@@ -1,0 +1,55 @@
+// Stores by boxes: a warp's rows of a result go to shared memory, 128 bytes of columns at a time, and bulk copies bring them to memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/emit_fragment.hpp"
+#include "emit/emit_write.hpp"
+#include "schedule/fragments.hpp"
+#include "support/ids.hpp"
+
+namespace napkin::writers {
+
+std::vector<VariableId> boxed_of(const ScheduledKernel& kernel) {
+    std::vector<VariableId> out;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (kernel.is_boxed(static_cast<VariableId>(v))) out.push_back(static_cast<VariableId>(v));
+    return out;
+}
+
+void write_store_by_boxes(const Frame& frame, Lines& out, const Step& store) {
+    const VariableId variable = variable_of(store);
+    const Variable& v = frame.variable(variable);
+    const StoredBoxes boxes = *stored_boxes(frame, variable);
+    const int held = frame.place(variable).boxes;
+    const std::vector<VariableId> boxed = boxed_of(frame);
+    const auto map = operands_of(frame).size() +
+                     static_cast<std::size_t>(std::find(boxed.begin(), boxed.end(), variable) - boxed.begin());
+    std::string coordinates;
+    for (std::size_t d = v.dims.size(); d-- > 0;) {
+        const AxisId axis = v.dims[d].single_axis();
+        std::string at = frame.span(axis, store.scope).begins ? frame.axis(axis).begin : "0";
+        if (static_cast<int>(d) == boxes.columns && boxes.count > 1) at += fmt::format(" + {} * box_", boxes.width);
+        if (static_cast<int>(d) == boxes.rows) at += fmt::format(" + {} * {}", fragment_rows, warp_name);
+        coordinates += fmt::format(", int({})", at);
+    }
+    const std::int64_t groups = columns_of(frame, column_axis(frame, variable), store.scope) / fragment_columns,
+                       groups_a_box = boxes.width / fragment_columns;
+    const std::string here = held == 1 ? "boxes" : fmt::format("boxes + {} * (box_ % {})", box_bytes, held);
+    out.open("");
+    out(fmt::format("const unsigned boxes = shared_address(shared_memory) + {} + {} * {};",
+                    frame.layout(variable).offset * frame.value_bytes(), held * box_bytes, warp_name));
+    out.open(boxes.count > 1 ? fmt::format("EACH(box_, {})", boxes.count) : "");
+    if (store.boxes_behind >= 0) out(fmt::format("wait_boxes<{}>();", store.boxes_behind));
+    if (boxes.count > 1)
+        out(fmt::format("write_box<{}>({}, {} + {} * box_, {} - {} * box_);", memory_type(v.memory_type), here,
+                        frame.name(variable), 4 * groups_a_box, groups, groups_a_box));
+    else
+        out(fmt::format("write_box<{}>({}, {}, {});", memory_type(v.memory_type), here, frame.name(variable), groups));
+    if (store.publishes) out("publish_box();");
+    out(fmt::format("send_box({}, &maps.of[{}]{});", here, map, coordinates));
+    out.close();
+    out.close();
+}
+
+}  // namespace napkin::writers
