@@ -193,21 +193,25 @@ private:
             for (const VariableId v : owed(l)) out_(fmt::format("bool {} = false;", owed_name(frame_, v)));
     }
 
-    /// Where the tiles of a group begin along the grouped axes, innermost first: its number's digits.
+    /// Where the tiles of a group begin along the grouped axes, innermost first: from its number's digits.
     [[nodiscard]] std::vector<std::pair<AxisId, std::string>> group_position(const std::string& group) const {
         std::int64_t below = 1;
         std::vector<std::pair<AxisId, std::string>> begins;
         for (auto it = frame_.group_order.rbegin(); it != frame_.group_order.rend(); ++it) {
-            const auto& [axis, tiles, is_uneven, is_backward] = *it;
-            const Span& span = frame_.span(axis, 0);
-            if (!span.begins) continue;
+            const auto& [axis, tiles, stride, is_uneven, is_backward] = *it;
+            if (tiles == 1) continue;
             std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
             if (below * tiles != frame_.num_groups()) text += fmt::format(" % {}", tiles);
             if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
-            if (span.tile != 1) text += fmt::format(" * {}", span.tile);
-            begins.emplace_back(axis, text);
             below *= tiles;
+            const auto band = std::find_if(begins.begin(), begins.end(), [&, a = axis](const auto& b) { return b.first == a; });
+            if (band != begins.end())
+                band->second = fmt::format("({} + {} * {})", band->second, text, stride);
+            else
+                begins.emplace_back(axis, text);
         }
+        for (auto& [axis, text] : begins)
+            if (const std::int64_t tile = frame_.span(axis, 0).tile; tile != 1) text += fmt::format(" * {}", tile);
         return begins;
     }
 

@@ -19,6 +19,46 @@ double growth(const ScheduledKernel& kernel, AxisId axis) {
     return values;
 }
 
+/// Bytes that a group loads of all tiles, each counted as the part of it that is different among groups that run at the same time.
+double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
+    const auto workers = static_cast<double>(kernel.schedule.threads.value);
+    double total = 0;
+    for (const Step& step : kernel.steps) {
+        const auto* load = std::get_if<Load>(step.statement);
+        if (!load) continue;
+        const Variable& variable = kernel.variable(load->variable);
+        double loaded = bytes(variable.memory_type);
+        for (const Index& dim : variable.dims)
+            for (const AxisId axis : dim.axes()) {
+                const bool is_grouped = std::any_of(order.begin(), order.end(), [&](const GroupAxis& a) { return a.axis == axis; });
+                loaded *= static_cast<double>(is_grouped ? kernel.span(axis, 0).tile : kernel.extent(axis));
+            }
+        total += loaded * different_tiles(order, variable, workers);
+    }
+    return total;
+}
+
+/// The order with bands of the last axis but one, of those that have several tiles.
+std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
+    constexpr double worth_a_band = 0.99;
+    std::vector<std::size_t> several;
+    for (std::size_t i = 0; i < order.size(); ++i)
+        if (order[i].tiles > 1) several.push_back(i);
+    if (several.size() < 2 || order[several.back()].is_uneven || order[several[several.size() - 2]].is_uneven) return order;
+    const std::size_t outer = several[several.size() - 2];
+    std::vector<GroupAxis> best = order;
+    double least = bytes_from_memory(kernel, order);
+    for (std::int64_t width = 2; width <= order[outer].tiles; ++width) {
+        if (order[outer].tiles % width != 0) continue;
+        std::vector<GroupAxis> banded = order;
+        banded[outer].tiles /= width, banded[outer].stride = width;
+        banded.push_back({order[outer].axis, width});
+        const double bytes = bytes_from_memory(kernel, banded);
+        if (bytes < least * worth_a_band) best = std::move(banded), least = bytes;
+    }
+    return best;
+}
+
 double num_groups(const std::vector<GroupTime>& groups) {
     double n = 0;
     for (const GroupTime& g : groups) n += g.count;
@@ -37,7 +77,17 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
         out.push_back(next);
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
-    return out;
+    return kernel.in_blocks() ? with_bands(kernel, out) : out;
+}
+
+double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double workers) {
+    double below = 1, tiles = 1;
+    for (auto g = order.rbegin(); g != order.rend(); ++g) {
+        const auto n = static_cast<double>(g->tiles);
+        if (carries(variable, g->axis)) tiles *= std::min(n, std::ceil(workers / below));
+        below *= n;
+    }
+    return std::min(1.0, tiles / std::min(workers, below));
 }
 
 double time_in_turn(const std::vector<GroupTime>& groups, double workers) {

@@ -119,10 +119,12 @@ struct Layout {
     std::vector<Life> lives;  ///< in order; none of a variable that no step touches
 };
 
-/// An axis by whose tiles the groups are numbered.
+/// A digit of a group's number: of so many tiles of an axis, or of as many bands of it, each of `stride` tiles, of which another digit counts
+/// the tiles.
 struct GroupAxis {
     AxisId axis = -1;
     std::int64_t tiles = 1;
+    std::int64_t stride = 1;
     bool is_uneven = false;    ///< groups that stand elsewhere along it run more chunks of a stream, or fewer
     bool is_backward = false;  ///< its last tile comes first
     friend bool operator==(const GroupAxis&, const GroupAxis&) = default;
@@ -143,7 +145,7 @@ struct ScheduledKernel {
     std::vector<Node> body;
     std::vector<ScheduledLoop> loops;
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
-    std::vector<GroupAxis> group_order;  ///< outermost first: the last one's next tile is the next group
+    std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
     std::vector<Layout> layouts;         ///< by VariableId
     std::vector<bool> whole;             ///< by VariableId: the buffer holds 64-bit integers, not real numbers
     std::vector<ArrayId> inputs, outputs;

@@ -357,18 +357,6 @@ std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t tr
     return transfer;
 }
 
-/// Of the tiles that so many groups in a row load, the part that are different ones. Blocks of a GPU start together and go through their
-/// streams at one pace, so that what several of them load comes from memory once.
-double Simulator::different_tiles(const ScheduledKernel& k, VariableId id, double workers) const {
-    double below = 1, tiles = 1;
-    for (auto g = k.group_order.rbegin(); g != k.group_order.rend(); ++g) {
-        const auto n = static_cast<double>(g->tiles);
-        if (carries(k.variable(id), g->axis)) tiles *= std::min(n, std::ceil(workers / below));
-        below *= n;
-    }
-    return std::min(1.0, tiles / std::min(workers, below));
-}
-
 std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                    double& values_moved) const {
     std::vector<Moved> out;
@@ -388,7 +376,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
-        if (load && k.in_blocks()) moved.together = different_tiles(k, id, workers);
+        if (load && k.in_blocks()) moved.together = different_tiles(k.group_order, variable, workers);
         moved.is_ahead = load && k.is_operand(id) && k.place(id).stages > 1;
         if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
         counted.push_back(variable.array);

@@ -95,7 +95,6 @@ private:
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
-    [[nodiscard]] double different_tiles(const ScheduledKernel& k, VariableId id, double workers) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                double& values_moved) const;
     [[nodiscard]] double waves_of_uneven(const ScheduledKernel& k, const TileCounter& counter,

@@ -130,6 +130,31 @@ TEST(GroupOrder, GivesUnevenGroupsABlockEach) {
     EXPECT_EQ(far.num_blocks(), far.schedule.threads.value) << "each block has its arena in memory";
 }
 
+// 132 blocks that go along a row of 56 tiles load all 56 of B and 3 of A; 16 rows and 9 columns of tiles are fewer bytes than any other band.
+TEST(GroupOrder, GoesThroughBandsInWhichBlocksLoadTheFewestBytes) {
+    const auto order = [](const std::string& sizes) {
+        const Plan plan = plan_of(
+            "matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes " + sizes +
+                "\n",
+            "tensor m\nwarps 8\ngroup m = 128\ngroup n = 256\nthreads 132\n");
+        return plan.kernels.at(0).scheduled;
+    };
+    const ScheduledKernel wide = order("m = 4096, n = 14336, k = 4096");
+    EXPECT_EQ(order_of(wide), "m n m");
+    EXPECT_EQ(wide.group_order.back().tiles, 16);
+    EXPECT_EQ(wide.group_order.front().stride, 16);
+    EXPECT_EQ(wide.num_groups(), 32 * 56);
+    const auto of = [&](const char* name) {
+        for (const Variable& v : wide.kernel->variables)
+            if (v.name == name) return different_tiles(wide.group_order, v, 132);
+        return 0.0;
+    };
+    EXPECT_DOUBLE_EQ(of("A"), 16.0 / 132);
+    EXPECT_DOUBLE_EQ(of("B"), 9.0 / 132);
+    EXPECT_EQ(order_of(order("m = 128, n = 14336, k = 4096")), "n") << "there is one row of tiles";
+    EXPECT_EQ(order_of(order("m = 1664, n = 512, k = 512")), "m n") << "all of them run at the same time";
+}
+
 TEST(GroupOrder, IsThatOfTheProgramOnACpu) {
     const Derived derived = derived_from(masked("x <= q"));
     const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("generic-cpu").value(), {});
