@@ -1,0 +1,241 @@
+#include "plan/candidate_schedules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "machine/block_machine.hpp"
+#include "plan/candidates.hpp"
+#include "plan/complete.hpp"
+#include "schedule/fragments.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// Sizes that tiles have before any are chosen, where the axes are that long.
+constexpr std::int64_t ordinary_group = 64, ordinary_stream = 128;
+
+VectorUnit unit_of(const Simulator& model) {
+    const Machine& machine = model.machine();
+    VectorUnit unit;
+    unit.bytes = static_cast<int>(machine.vector_bits.value) / 8;
+    unit.registers = static_cast<int>(machine.vector_registers.value);
+    unit.line_bytes = static_cast<int>(machine.line_bytes.value);
+    if (machine.kind == MachineKind::gpu) {
+        unit.warp_threads = static_cast<int>(model.lanes());
+        unit.blocks_a_core = static_cast<int>(std::lround(blocks_a_core(machine)));
+        unit.block_bytes = static_cast<std::int64_t>(machine.threads->block_bytes.value);
+        unit.share_bytes = static_cast<std::int64_t>(model.usable_bytes());
+        unit.block_registers = static_cast<std::int64_t>(machine.threads->registers_a_core.value);
+        unit.matrix = machine.instructions;
+        unit.bulk_dimensions = static_cast<int>(machine.threads->bulk_copy_dimensions.value);
+    }
+    return unit;
+}
+
+}  // namespace
+
+CandidateSchedules::CandidateSchedules(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
+                                       const Simulator& model, const HandChoices& hand, const PlanOptions& options,
+                                       KernelSchedule given)
+    : program_(program),
+      index_(kernel),
+      model_(model),
+      hand_(hand),
+      options_(options),
+      given_(std::move(given)),
+      unit_(unit_of(model)),
+      threads_(hand.threads ? *hand.threads->value : model.machine().num_cores()) {}
+
+std::int64_t CandidateSchedules::extent(AxisId axis) const { return model_.extents()[at(axis)]; }
+
+std::int64_t CandidateSchedules::panel(const Shape& shape) const { return shape.vectors * model_.lanes(); }
+
+/// Of the kernel's stream; 1: it runs whole.
+std::int64_t CandidateSchedules::num_parts() const {
+    const StreamParts& parts = model_.kernel().parts;
+    return parts.any() ? extent(parts.part) : 1;
+}
+
+/// The longest chunk of a streamed axis of which every part has one.
+std::int64_t CandidateSchedules::longest_chunk(AxisId axis) const {
+    return model_.kernel().parts.cut(axis) ? std::max<std::int64_t>(1, extent(axis) / num_parts()) : extent(axis);
+}
+
+/// Rows that the block's warps have on the matrix unit.
+std::int64_t CandidateSchedules::rows_of_warps() const { return options_.warps.value * fragment_rows; }
+
+/// By a subloop, or as the parts of a stream: no group has a size along it.
+bool CandidateSchedules::is_cut_whole(AxisId axis) const {
+    const auto& loops = model_.live().loops;
+    return axis == model_.kernel().parts.part ||
+           std::any_of(loops.begin(), loops.end(), [&](const CoreLoop& l) { return l.is_sub && l.axis == axis; });
+}
+
+// ---- shapes
+
+std::vector<VectorAxis> CandidateSchedules::vectors() const {
+    if (hand_.vector) return {{hand_.vector_axis, "by hand", true}};
+    return vector_axes(model_);
+}
+
+Shape CandidateSchedules::in_panels(const VectorAxis& axis, int vectors) const {
+    return {axis, hand_.vectors ? static_cast<int>(*hand_.vectors->value) : vectors};
+}
+
+Shape CandidateSchedules::on_matrix_unit(AxisId axis) const {
+    Shape shape;
+    shape.axis.reason = "none: threads have their own values";
+    shape.tensor = axis;
+    return shape;
+}
+
+std::vector<Shape> CandidateSchedules::on_matrix_unit() const {
+    std::vector<Shape> shapes;
+    if (options_.warps.value == 0 || unit_.matrix.empty()) return shapes;
+    if (hand_.tensor ? hand_.tensor_axis < 0 : hand_.vector || hand_.vectors) return shapes;
+    for (const AxisId axis : model_.kernel().group_axes) {
+        if (hand_.tensor && axis != hand_.tensor_axis) continue;
+        const auto by_hand = hand_.group.find(axis);
+        if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
+        const Shape shape = on_matrix_unit(axis);
+        if (completed(ordinary(shape)).on_matrix_unit()) shapes.push_back(shape);
+    }
+    return shapes;
+}
+
+std::optional<Diagnostic> CandidateSchedules::no_tensor() const {
+    if (!hand_.tensor || hand_.tensor_axis < 0) return std::nullopt;
+    // Said of this kernel alone, or of a program that has no other.
+    if (hand_.tensor->kernel.empty() && program_->kernels.size() != 1) return std::nullopt;
+    std::string why = fmt::format("{} has none", model_.machine().name);
+    if (options_.warps.value > 0 && !unit_.matrix.empty()) {
+        ScheduledKernel k = flattened(program_, index_, model_.extents(), ordinary(on_matrix_unit(hand_.tensor_axis)),
+                                      unit_);
+        choose_orders(k);
+        why = matrix_roles(k).refusal;
+    }
+    return Diagnostic{"no-tensor",
+                      hand_.tensor->range,
+                      fmt::format("kernel {} does not run on a matrix unit: {}", model_.kernel().name, why),
+                      "a kernel with a product of 16-bit or 8-bit tiles that the machine's instructions take",
+                      "leave 'tensor' out",
+                      {},
+                      ExitCode::bad_input};
+}
+
+// ---- sizes
+
+std::optional<SearchedSize> CandidateSchedules::group_size(const Shape& shape, AxisId axis) const {
+    if (is_cut_whole(axis)) return std::nullopt;
+    SearchedSize d{axis, false, {}, false};
+    if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
+        d.sizes = {*found->second.value};
+        d.by_hand = true;
+    } else if (axis == shape.tensor) {
+        d.sizes = {std::min(extent(axis), rows_of_warps())};
+    } else {
+        d.sizes = candidate_sizes(extent(axis), axis == shape.axis.axis ? panel(shape) : 1);
+        if (axis == shape.axis.axis && !contains(model_.kernel().recompute_axes, axis))
+            // A part of a panel is worth something only where memory is short.
+            d.sizes = without_parts_of_panels(d.sizes, panel(shape), extent(axis));
+    }
+    return d;
+}
+
+SearchedSize CandidateSchedules::stream_size(AxisId axis) const {
+    if (const auto found = hand_.stream.find(axis); found != hand_.stream.end())
+        return {axis, true, {*found->second.value}, true};
+    return {axis, true, candidate_sizes(longest_chunk(axis), 1), false};
+}
+
+std::vector<SearchedSize> CandidateSchedules::sizes(const Shape& shape) const {
+    const Kernel& kernel = model_.kernel();
+    std::vector<SearchedSize> out;
+    for (const AxisId axis : kernel.group_axes)
+        if (!contains(kernel.recompute_axes, axis) || hand_.group.contains(axis))
+            if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
+    std::vector<AxisId> streamed;
+    for (const Stage& stage : kernel.stages)
+        if (const auto* loop = std::get_if<Loop>(&stage); loop && !contains(streamed, loop->axis)) {
+            streamed.push_back(loop->axis);
+            out.push_back(stream_size(loop->axis));
+        }
+    return out;
+}
+
+std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const Shape& shape) const {
+    std::vector<SearchedSize> out;
+    for (const AxisId axis : model_.kernel().recompute_axes)
+        if (!hand_.group.contains(axis))
+            if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
+    return out;
+}
+
+// ---- schedules
+
+KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
+    KernelSchedule s;
+    s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches;
+    s.kernel = model_.kernel().name;
+    s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
+    s.tensor_axis = shape.tensor;
+    if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
+    s.threads = {threads_, "", hand_.threads.has_value()};
+    s.warps = options_.warps;
+    s.split.value = num_parts();
+    s.roles = given_.roles, s.slots = given_.slots;
+    if (s.roles.empty() && shape.tensor >= 0 && options_.copying_warps > 0)
+        s.roles = {{"copies", options_.copying_warps, "asks for tiles as stages are free", false}};
+    for (const CoreLoop& loop : model_.live().loops)
+        if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
+    s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
+    return s;
+}
+
+KernelSchedule CandidateSchedules::ordinary(const Shape& shape) const {
+    KernelSchedule s = of_shape(shape);
+    for (const AxisId axis : model_.kernel().group_axes) {
+        if (is_cut_whole(axis)) continue;
+        if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
+            s.group[axis] = {*found->second.value, "", true};
+        } else if (!contains(model_.kernel().recompute_axes, axis)) {
+            const bool batch = model_.carried_by_all_memory(axis) && axis != shape.axis.axis && axis != shape.tensor;
+            // Whole panels: shapes are compared by what they do, and not by what they waste at the end of a tile.
+            const std::int64_t wanted = axis == shape.tensor      ? rows_of_warps()
+                                        : axis == shape.axis.axis ? round_up(ordinary_group, panel(shape))
+                                        : batch                   ? 1
+                                                                  : ordinary_group;
+            s.group[axis] = {std::min(extent(axis), wanted), "", false};
+        }
+    }
+    for (const Stage& stage : model_.kernel().stages)
+        if (const auto* loop = std::get_if<Loop>(&stage)) {
+            const auto found = hand_.stream.find(loop->axis);
+            s.stream[loop->axis] = {found != hand_.stream.end() ? *found->second.value
+                                                                : std::min(longest_chunk(loop->axis), ordinary_stream),
+                                    "", false};
+        }
+    return s;
+}
+
+KernelSchedule CandidateSchedules::at_sizes(const Shape& shape, const std::vector<SearchedSize>& sizes,
+                                            const Point& point) const {
+    KernelSchedule s = of_shape(shape);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        (sizes[i].stream ? s.stream : s.group)[sizes[i].axis] = {sizes[i].sizes[point[i]], "", sizes[i].by_hand};
+    return s;
+}
+
+ScheduledKernel CandidateSchedules::completed(KernelSchedule schedule, Completion completion) const {
+    ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_, completion,
+                                 options_.products);
+    choose_non_temporal(k, model_.machine());
+    fetch_rows_ahead(k);
+    return k;
+}
+
+}  // namespace napkin
