@@ -140,8 +140,8 @@ TEST(Machine, InstructionsSayWhatShareOfTheirUnitTheyReach) {
     for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800"})
         for (const Instruction& i : built_in(name).instructions)
             EXPECT_EQ(i.sustained.known(), i.name == "mma") << name << i.name;
-    EXPECT_EQ(gpu_error("sustained = { value = 0.68", "sustained = { value = -1").code, "impossible-figure");
-    EXPECT_EQ(gpu_error("sustained = { value = 0.68", "sustaned = { value = 0.68").code, "unknown-key");
+    EXPECT_EQ(gpu_error("sustained = { value = 0.71", "sustained = { value = -1").code, "impossible-figure");
+    EXPECT_EQ(gpu_error("sustained = { value = 0.71", "sustaned = { value = 0.71").code, "unknown-key");
 }
 
 TEST(Machine, GenericCpu) {
