@@ -28,6 +28,15 @@ constexpr int most_simulated = 64;
 /// Reductions across the lanes must be worth it.
 constexpr double worth_crossing = 0.9;
 
+/// Of the core's memory, with one stage of everything.
+double bytes_of_one_stage(const ScheduledKernel& kernel) {
+    auto out = static_cast<double>(kernel.memory_bytes());
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (const auto stages = static_cast<double>(kernel.schedule.places[v].stages); stages > 1)
+            out -= (1 - 1 / stages) * static_cast<double>(kernel.layouts[v].count * kernel.value_bytes());
+    return out;
+}
+
 class KernelChooser {
 public:
     KernelChooser(const CandidateSchedules& schedules, const Simulator& model, const HandChoices& hand,
@@ -90,7 +99,8 @@ private:
         double loads = std::numeric_limits<double>::infinity();    ///< seconds of those in which the core loads
     };
     struct Rated {
-        double seconds = std::numeric_limits<double>::infinity(), core_seconds = 0, bytes = 0;
+        double seconds = std::numeric_limits<double>::infinity(), core_seconds = 0;
+        double bytes = 0;  ///< of the core's memory, without those stages of operands that only take what is left of it
     };
     /// The best sizes for one way to fill vectors, with what they were found among.
     struct Found {
@@ -187,11 +197,11 @@ private:
     [[nodiscard]] double bytes_of(const Point& point) const {
         return static_cast<double>(kernel_at(point).memory_bytes());
     }
-    [[nodiscard]] bool fits(const Point& point) const {
-        const ScheduledKernel k = kernel_at(point);
+    [[nodiscard]] bool fits(const ScheduledKernel& k) const {
         return static_cast<double>(k.memory_bytes()) <= model_.usable_bytes() &&
                most_registers(k) <= schedules_.unit().registers;
     }
+    [[nodiscard]] bool fits(const Point& point) const { return fits(kernel_at(point)); }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
 
     /// The smallest groups that have all of their streams at once.
@@ -230,9 +240,8 @@ private:
         const auto [found, added] = rated_.try_emplace(point);
         if (!added || simulated_ >= most_) return found->second;
         const ScheduledKernel k = kernel_at(point);
-        found->second.bytes = static_cast<double>(k.memory_bytes());
-        if (found->second.bytes > model_.usable_bytes() || most_registers(k) > schedules_.unit().registers || is_refused(k))
-            return found->second;
+        found->second.bytes = bytes_of_one_stage(k);
+        if (!fits(k) || is_refused(k)) return found->second;
         ++simulated_;
         const Simulation s = simulated(k);
         found->second.seconds = s.seconds, found->second.core_seconds = s.core_seconds;
@@ -268,7 +277,8 @@ private:
         return best;
     }
 
-    /// The least memory within the tolerance of the best time: what saves no time is not taken from the cache. Where the cores wait for
+    /// The least memory within the tolerance of the best time: what saves no time is not taken from the cache, and where operands have stages
+    /// there are more of them, so that more copies are under way and less is waited for at once. Where the cores wait for
     /// memory anyway their own time may grow a little, but not at will.
     Point shrink(Point best) {
         const double limit = rate(best).seconds * (1 + tolerance),
