@@ -14,8 +14,6 @@ namespace {
 
 /// Rows that one bulk copy brings, at most (CUDA driver API, cuTensorMapEncodeTiled: boxDim).
 constexpr std::int64_t most_copied_rows = 256;
-/// Rows in memory begin at multiples of so many bytes: strides of tensor maps, and what a thread copies at a time (PTX ISA: cp.async.cg).
-constexpr std::int64_t stride_bytes = 16;
 
 bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return kernel.span(axis, scope).tile > 1; }
 
@@ -339,7 +337,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     for (std::size_t d = rank; d-- > 0;) {
         const AxisId axis = variable.dims[d].single_axis();
         if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
-        if (static_cast<int>(d) != out.inner && stride % stride_bytes != 0) return std::nullopt;
+        if (static_cast<int>(d) != out.inner && stride % operand_stride_bytes != 0) return std::nullopt;
         stride *= kernel.extent(variable.limits[d]);
         if (static_cast<int>(d) == out.inner || !is_wide(kernel, axis, scope)) continue;
         if (out.outer >= 0) return std::nullopt;
@@ -348,7 +346,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     if (out.outer < 0) out.outer = 0;
     // A copy begins at a multiple of 16 bytes in memory.
     const Span& contiguous = kernel.span(variable.dims[at(out.inner)].single_axis(), scope);
-    if (contiguous.begins && contiguous.tile * value % stride_bytes != 0) return std::nullopt;
+    if (contiguous.begins && contiguous.tile * value % operand_stride_bytes != 0) return std::nullopt;
     out.width = operand_row_bytes / value;
     out.rows = columns_of(kernel, variable.dims[at(out.outer)].single_axis(), scope);
     out.panels = (kernel.span(variable.dims[at(out.inner)].single_axis(), scope).tile + out.width - 1) / out.width;
@@ -380,7 +378,7 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
     for (std::size_t d = rank; d-- > 0;) {
         const AxisId axis = variable.dims[d].single_axis();
         if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
-        if (static_cast<int>(d) != out.columns && stride % stride_bytes != 0) return std::nullopt;
+        if (static_cast<int>(d) != out.columns && stride % operand_stride_bytes != 0) return std::nullopt;
         stride *= kernel.extent(variable.limits[d]);
         if (axis == kernel.schedule.tensor_axis) out.rows = static_cast<int>(d);
     }

@@ -17,6 +17,9 @@ namespace napkin {
 constexpr std::int64_t fragment_rows = 16, fragment_columns = 8;
 /// Bytes of a row of an operand's tile in shared memory: the period of the 128-byte swizzle.
 constexpr std::int64_t operand_row_bytes = 128;
+/// Rows of operands in memory begin at multiples of so many bytes: strides of tensor maps, and what a thread copies at a time (PTX ISA:
+/// cp.async.cg).
+inline constexpr std::int64_t operand_stride_bytes = 16;
 /// Error with which an instruction adds products of 8-bit numbers to an accumulator, in sizes of what is summed: it cuts them at about 14
 /// bits of the largest (DeepSeek-V3 Technical Report, arXiv:2412.19437, 3.3.2). Estimated: 4 · 2^-13. In 24 products of e4m3 matrices on
 /// one H200 on 2026-11-22, one large term beside small ones among them, the most is 2.3 · 2^-13 an instruction.

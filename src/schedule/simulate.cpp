@@ -287,7 +287,13 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     double values = 1;
     for (const Index& dim : variable.dims) values *= span_of(dim, tile);
     if (variable.dims.empty()) return load_clocks_;
-    if (k.is_in_registers(id)) return values / static_cast<double>(lanes_) * store_clocks_;
+    if (k.is_in_registers(id)) {
+        // Where the columns of fragments are not contiguous in memory, what a warp stores at a time lies in as many lines as the four threads
+        // of a row have columns.
+        const AxisId columns = column_axis(k, id);
+        const double lines = columns < 0 || variable.dims.back().is_axis(columns) ? 1 : fragment_columns / 2;
+        return values / static_cast<double>(lanes_) * store_clocks_ * lines;
+    }
     const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
     const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
     const double convert = variable.memory_type == type_

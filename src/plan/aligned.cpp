@@ -1,0 +1,29 @@
+#include "plan/aligned.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "derive/aligned_rows.hpp"
+#include "plan/blocks.hpp"
+#include "schedule/fragments.hpp"
+
+namespace napkin {
+
+Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, const Machine& gpu,
+                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    auto as_it_is = choose_blocks(derived, extents, gpu, by_hand, options);
+    std::vector<ArrayId> odd = factors_in_odd_rows(derived, extents, operand_stride_bytes);
+    std::erase_if(odd, [&](ArrayId id) {
+        const DType type = derived.diagram.array(id).type;
+        return std::none_of(gpu.instructions.begin(), gpu.instructions.end(),
+                            [&](const Instruction& i) { return i.k.contains(type); });
+    });
+    if (!as_it_is || odd.empty()) return as_it_is;
+    const WithAlignedRows aligned = with_aligned_rows(derived, extents, odd, operand_stride_bytes);
+    auto copied = choose_blocks(aligned.form, aligned.extents, gpu, by_hand, options);
+    if (!copied || copied->seconds() >= as_it_is->seconds()) return as_it_is;
+    for (KernelPlan& kernel : copied->kernels) kernel.whole = aligned.whole[kernel.whole];
+    return copied;
+}
+
+}  // namespace napkin

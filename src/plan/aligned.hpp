@@ -1,0 +1,12 @@
+#pragma once
+// Whether factors of products are copied into longer rows before a GPU multiplies them.
+#include "plan/choose.hpp"
+
+namespace napkin {
+
+/// The plan of choose_blocks, or where factors of products lie in rows that no copy to a matrix unit can read, the plan of the form in which
+/// they are copied before (aligned_rows.hpp), if that is predicted to be faster. Pre and errors: those of choose_blocks.
+Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, const Machine& gpu,
+                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options);
+
+}  // namespace napkin
