@@ -47,6 +47,26 @@ bool refused_alike(const std::vector<RatedPlan>& tried, const std::string& kerne
     });
 }
 
+/// What the plan has of one kernel of the derived form: it, or its parts and their merge.
+std::vector<KernelCandidate> candidates_of(const Plan& plan, std::size_t whole) {
+    std::vector<KernelCandidate> out;
+    for (const KernelPlan& kernel : plan.kernels)
+        if (kernel.whole == whole) out.push_back(candidate_of(kernel.scheduled));
+    return out;
+}
+
+/// Why a kernel is taken though it is refused: how many others of it are refused, too.
+std::string no_better_text(const std::vector<RatedPlan>& tried, const Plan& taken, std::size_t whole) {
+    std::vector<std::vector<KernelCandidate>> seen{candidates_of(taken, whole)};
+    for (const RatedPlan& other : tried)
+        if (auto candidates = candidates_of(other.plan, whole); other.refused.contains(whole) && !contains(seen, candidates))
+            seen.push_back(std::move(candidates));
+    const std::size_t others = seen.size() - 1;
+    if (others == 0) return "there is no other candidate of it";
+    if (others == 1) return "1 other candidate of it is no better";
+    return fmt::format("{} other candidates of it are no better", others);
+}
+
 }  // namespace
 
 Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals) {
@@ -84,9 +104,8 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
     });
     for (std::size_t k = 0; k < best.refusals.size(); ++k)
         if (!best.refusals[k].why.empty())
-            notes.push_back(fmt::format("{} is taken all the same: {} other candidate{} of it {} no better",
-                                        described(best.plan.kernels[k]), tried.size() - 1, tried.size() == 2 ? "" : "s",
-                                        tried.size() == 2 ? "is" : "are"));
+            notes.push_back(fmt::format("{} is taken all the same: {}", described(best.plan.kernels[k]),
+                                        no_better_text(tried, best.plan, best.plan.kernels[k].whole)));
     return AcceptedPlan{std::move(best.plan), std::move(notes)};
 }
 

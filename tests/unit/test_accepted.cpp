@@ -11,6 +11,7 @@ namespace napkin {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -114,6 +115,23 @@ TEST(AcceptedPlan, IsTheFirstOneAfterTwoThatAreRefusedForWhatTheyCompute) {
     EXPECT_THAT(p.seen, SizeIs(2));
     EXPECT_EQ(to_string(accepted.plan), to_string(*p.plan()));
     EXPECT_THAT(accepted.notes.back(), HasSubstr("is taken all the same: 1 other candidate of it is no better"));
+}
+
+TEST(AcceptedPlan, IsTheOneThatIsRefusedWhereTheKernelHasNoOther) {
+    Planned p(rows_of_sums, {item("split", "j", 1)});
+    const Diagnostic none_left{"memory-exceeded", {}, "nothing fits", "", "", {}, ExitCode::bad_input};
+    const Refusals all = [](const Plan& plan) {
+        return std::vector<KernelRefusal>(plan.kernels.size(), KernelRefusal{{"it spills"}});
+    };
+    const PlanWithout fails = [&](const auto& refused) { return refused.empty() ? p.plan() : Result<Plan>(none_left); };
+    const PlanWithout repeats = [&](const auto&) { return p.plan(); };
+    for (const PlanWithout& plan : {fails, repeats}) {
+        const auto accepted = accepted_plan(plan, all);
+        ASSERT_TRUE(accepted.ok());
+        EXPECT_EQ(to_string(accepted->plan), to_string(*p.plan()));
+        ASSERT_THAT(accepted->notes, SizeIs(2));
+        EXPECT_THAT(accepted->notes.back(), EndsWith("is taken all the same: there is no other candidate of it"));
+    }
 }
 
 TEST(AcceptedPlan, ChangesOnlyWhatIsRefusedWhereItsBlocksAreFixed) {
