@@ -77,13 +77,25 @@ std::string text_of(const TileProgram& program, std::size_t k, const Kernel& ker
     return text;
 }
 
-/// The rule that the kernel's schedule breaks, at the first thing that was said of its atoms and places.
-Diagnostic broken(const std::string& message, const std::string& kernel, const std::vector<ScheduleItem>& items) {
+/// What was said last of the field, or else of anything of its name, or else first of the kernel.
+SourceRange range_of(const ScheduleField& field, const std::string& kernel, const std::vector<ScheduleItem>& items) {
+    SourceRange of_field, of_name, first;
+    for (const ScheduleItem& item : items) {
+        if (!item.kernel.empty() && item.kernel != kernel) continue;
+        if (!first.source) first = item.range;
+        const bool is_named = field.name.empty() || item.axis == field.name;
+        if (is_named && item.kind == field.kind) of_field = item.range;
+        if (is_named && !field.name.empty()) of_name = item.range;
+    }
+    return of_field.source ? of_field : of_name.source ? of_name : first;
+}
+
+/// The rule that the kernel's schedule breaks, at what was said of the field that breaks it.
+Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::vector<ScheduleItem>& items) {
     Diagnostic d;
     d.code = "broken-schedule";
-    for (const ScheduleItem& item : items)
-        if (!d.range.source && (item.kernel.empty() || item.kernel == kernel)) d.range = item.range;
-    d.message = message;
+    d.range = range_of(rule.field, kernel, items);
+    d.message = rule.message;
     d.expected = "a schedule that keeps the rules; 'napkin plan' prints one";
     d.exit_code = ExitCode::bad_input;
     return d;
@@ -131,8 +143,8 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
             continue;
         }
         if (sets_statements)
-            for (const std::string& message : verify(chosen->scheduled))
-                errors.push_back(broken(message, derived.kernels[k].name, items));
+            for (const BrokenRule& rule : broken_rules(chosen->scheduled))
+                errors.push_back(broken(rule, derived.kernels[k].name, items));
         plan.kernels.push_back(std::move(chosen).value());
     }
     if (!errors.empty()) return errors;

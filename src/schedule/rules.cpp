@@ -285,12 +285,13 @@ int registers_of(const Atom& atom) { return atom.rows * atom.vectors + atom.vect
 
 namespace {
 
-/// What verify() looks at, atom by atom and variable by variable.
+/// What broken_rules() looks at, atom by atom and variable by variable.
 class Rules {
 public:
-    explicit Rules(const ScheduledKernel& kernel) : k_(kernel) {}
+    explicit Rules(const ScheduledKernel& kernel)
+        : k_(kernel), atoms_(atom_names(*kernel.kernel)), statements_(statement_names(*kernel.kernel)) {}
 
-    std::vector<std::string> run() {
+    std::vector<BrokenRule> run() {
         for (const Step& step : k_.steps)
             if (step.atom >= 0) check_atom(step);
         check_runs(k_.body);
@@ -300,14 +301,20 @@ public:
         check_prefetches();
         check_parts();
         check_slots();
-        return std::move(messages_);
+        return std::move(broken_);
     }
 
 private:
     template <class... Args>
-    void report(fmt::format_string<Args...> format, Args&&... args) {
-        messages_.push_back(fmt::format("kernel {}: ", k_.kernel->name) + fmt::format(format, std::forward<Args>(args)...));
+    void report(const ScheduleField& field, fmt::format_string<Args...> format, Args&&... args) {
+        broken_.push_back(
+            {field, fmt::format("kernel {}: ", k_.kernel->name) + fmt::format(format, std::forward<Args>(args)...)});
     }
+    // The fields that rules are about.
+    [[nodiscard]] ScheduleField atom_of(const Step& step) const { return {"atom", atoms_.at(at(step.atom))}; }
+    [[nodiscard]] ScheduleField place_of(VariableId id) const { return {"place", k_.variable(id).name}; }
+    [[nodiscard]] ScheduleField slot_of(std::size_t step) const { return {"slot", statements_.at(step)}; }
+    [[nodiscard]] ScheduleField tensor() const { return {"tensor", ""}; }
     [[nodiscard]] const char* on_either(const char* cpu, const char* gpu) const { return k_.in_blocks() ? gpu : cpu; }
     [[nodiscard]] const std::string& axis_name(AxisId axis) const { return k_.program->diagram.axis(axis).name; }
 
@@ -315,43 +322,49 @@ private:
         const auto& compute = std::get<Compute>(*step.statement);
         const Atom& a = k_.atom(step);
         const std::string& name = k_.variable(compute.variable).name;
+        const ScheduleField field = atom_of(step);
         const std::vector<AxisId> targets = target_axes(k_.variable(compute.variable));
         const int inner = k_.place(compute.variable).innermost;
         if (a.rows < 1 || a.vectors < 1)
-            return report("the block of {} has {} rows of {} vectors", name, a.rows, a.vectors);
-        if (step.is_whole && a.vector_axis >= 0) report("{} computes integers, which fill no vectors", name);
+            return report(field, "the block of {} has {} rows of {} vectors", name, a.rows, a.vectors);
+        if (step.is_whole && a.vector_axis >= 0) report(field, "{} computes integers, which fill no vectors", name);
         if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[static_cast<std::size_t>(inner)] != a.vector_axis))
-            report("{} fills vectors along {}, along which its values do not lie beside each other", name,
+            report(field, "{} fills vectors along {}, along which its values do not lie beside each other", name,
                    axis_name(a.vector_axis));
-        if (a.shared && !k_.in_blocks()) report("{} is shared by warps, and a CPU's thread computes alone", name);
-        if (a.shared && !a.across) report("{} is shared by warps, and only what is reduced across lanes can be", name);
+        if (a.shared && !k_.in_blocks())
+            report(field, "{} is shared by warps, and a CPU's thread computes alone", name);
+        if (a.shared && !a.across)
+            report(field, "{} is shared by warps, and only what is reduced across lanes can be", name);
         if (a.shared && k_.place(compute.variable).holding != Holding::buffer)
-            report("{} is shared by warps, which meet in a buffer, and it is held as {}", name,
+            report(field, "{} is shared by warps, which meet in a buffer, and it is held as {}", name,
                    napkin::name(k_.place(compute.variable).holding));
         std::vector<AxisId> points = a.points, reduced = a.reduced;
         for (const AxisId axis : {a.vector_axis, a.row_axis})
             if (axis >= 0 && !k_.takes_blocks(axis, step.scope, k_.block_size(a, axis)))
-                report("the subloop over {} has parts of {}, which blocks of {} do not cut without a remainder for {}",
+                report(field,
+                       "the subloop over {} has parts of {}, which blocks of {} do not cut without a remainder for {}",
                        axis_name(axis), k_.span(axis, step.scope).tile, k_.block_size(a, axis), name);
         if (a.vector_axis >= 0) (a.across ? reduced : points).push_back(a.vector_axis);
         if (a.row_axis >= 0) points.push_back(a.row_axis);
-        check_axes(name, "points", points, targets);
-        check_axes(name, "reduced axes", reduced, compute.reduce ? compute.reduce_axes : std::vector<AxisId>{});
+        check_axes(field, name, "points", points, targets);
+        check_axes(field, name, "reduced axes", reduced, compute.reduce ? compute.reduce_axes : std::vector<AxisId>{});
         if (compute.reduce && !step.is_whole && registers_of(a) > k_.unit.registers)
             report(
+                field,
                 "the block of {} takes {} registers of {}: {} rows × {} vectors, {} operand{} and a broadcast; {} rows "
                 "fit",
                 name, registers_of(a), k_.unit.registers, a.rows, a.vectors, a.vectors, a.vectors == 1 ? "" : "s",
                 std::max(1, (k_.unit.registers - 1) / a.vectors - 1));
         if (a.cut_axis >= 0 && (!compute.reduce || *compute.reduce != ReduceOp::sum || a.across || step.is_whole ||
                                 a.cut < 1 || std::find(a.reduced.begin(), a.reduced.end(), a.cut_axis) == a.reduced.end()))
-            report("{} cannot be cut along {}: only sums are, along a loop of theirs", name, axis_name(a.cut_axis));
+            report(field, "{} cannot be cut along {}: only sums are, along a loop of theirs", name, axis_name(a.cut_axis));
     }
 
-    void check_axes(const std::string& name, const char* what, std::vector<AxisId> have, std::vector<AxisId> want) {
+    void check_axes(const ScheduleField& field, const std::string& name, const char* what, std::vector<AxisId> have,
+                    std::vector<AxisId> want) {
         std::sort(have.begin(), have.end());
         std::sort(want.begin(), want.end());
-        if (have != want) report("the loops of {} are not over its {}", name, what);
+        if (have != want) report(field, "the loops of {} are not over its {}", name, what);
     }
 
     void check_runs(const std::vector<Node>& nodes) {
@@ -365,10 +378,11 @@ private:
                 const std::string& name = k_.variable(compute_of(k_, s).variable).name;
                 if (a.across || a.vector_axis < 0 || a.vector_axis != k_.schedule.vector_axis ||
                     a.vectors != k_.schedule.panel_vectors)
-                    report("{} is in a run, but does not go along its panels", name);
-                if (!may_join(k_, members, k_.step(s))) report("{} reads another panel of its run", name);
+                    report(atom_of(step), "{} is in a run, but does not go along its panels", name);
+                if (!may_join(k_, members, k_.step(s)))
+                    report(atom_of(step), "{} reads another panel of its run", name);
                 if (a.follows && (members.empty() || !may_follow(k_, k_.step(members.back()), step)))
-                    report("{} cannot ride in the loops of the statement before it", name);
+                    report(atom_of(step), "{} cannot ride in the loops of the statement before it", name);
                 members.push_back(s);
             }
         }
@@ -382,24 +396,25 @@ private:
             const std::string& name = k_.variable(id).name;
             if (k_.is_view(id) && !may_be_view(k_, id)) {
                 if (contains(k_.outputs, k_.variable(id).array))
-                    report("{} cannot be written where it goes in memory: {}", name, why_not_in_place(k_, id));
+                    report(place_of(id), "{} cannot be written where it goes in memory: {}", name, why_not_in_place(k_, id));
                 else
-                    report("{} cannot be read where it lies in memory", name);
+                    report(place_of(id), "{} cannot be read where it lies in memory", name);
             }
             if (k_.place(id).non_temporal)
                 if (const std::string why = why_not_non_temporal(k_, id); !why.empty())
-                    report("{} cannot be written past the caches: {}", name, why);
-            if (k_.is_packed(id) && !may_be_packed(k_, id)) report("{} cannot lie in panels one after the other", name);
+                    report(place_of(id), "{} cannot be written past the caches: {}", name, why);
+            if (k_.is_packed(id) && !may_be_packed(k_, id))
+                report(place_of(id), "{} cannot lie in panels one after the other", name);
             if (k_.is_panel(id) && !local[v])
-                report("{} does not live within one run, and one panel of it is held", name);
+                report(place_of(id), "{} does not live within one run, and one panel of it is held", name);
             if (k_.place(id).stages != 1 && !k_.is_operand(id))
-                report("{} has {} stages: {}", name, k_.place(id).stages,
+                report(place_of(id), "{} has {} stages: {}", name, k_.place(id).stages,
                        on_either("a CPU's loads are done when they return",
                                  "a block's loads are done before its warps go on, but those of operands"));
             if (k_.is_boxed(id)) check_boxes(id);
             if (!k_.is_held(id)) continue;
             if (l.offset < 0 || l.offset + l.count * k_.cell_values(k_.is_whole(id)) > k_.arena_values)
-                report("{} lies outside of the arena", name);
+                report(place_of(id), "{} lies outside of the arena", name);
             for (std::size_t w = 0; w < v; ++w) check_apart(id, static_cast<VariableId>(w));
         }
     }
@@ -415,12 +430,12 @@ private:
 
     void check_matrix_unit() {
         const MatrixRoles roles = k_.on_matrix_unit() ? matrix_roles(k_) : MatrixRoles{};
-        if (!roles.refusal.empty()) return report("it cannot run on the matrix unit: {}", roles.refusal);
+        if (!roles.refusal.empty()) return report(tensor(), "it cannot run on the matrix unit: {}", roles.refusal);
         for (const Step& step : k_.steps) {
             if (step.atom < 0) continue;
             const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[static_cast<std::size_t>(step.atom)] : AtomKind::block;
             if (k_.atom(step).kind != kind)
-                report("{} is a {} atom, and can only be a {} one",
+                report(atom_of(step), "{} is a {} atom, and can only be a {} one",
                        k_.variable(std::get<Compute>(*step.statement).variable).name, name(k_.atom(step).kind), name(kind));
         }
         std::map<int, int> stages;  // by scope
@@ -429,60 +444,77 @@ private:
             const auto role = k_.on_matrix_unit() ? roles.places[v] : std::nullopt;
             const bool is_apart = k_.is_in_registers(id) || k_.is_operand(id);
             if (role ? k_.place(id).holding != *role : is_apart)
-                report("{} is held as {}, and can only be {}", k_.variable(id).name, name(k_.place(id).holding),
-                       role ? name(*role) : "elsewhere");
+                report(place_of(id), "{} is held as {}, and can only be {}", k_.variable(id).name,
+                       name(k_.place(id).holding), role ? name(*role) : "elsewhere");
             if (!k_.is_operand(id)) continue;
             const int scope = k_.layout(id).scope, n = k_.place(id).stages;
-            if (scope == 0 && n != 1) report("{} is loaded once a group, and has {} stages", k_.variable(id).name, n);
+            if (scope == 0 && n != 1)
+                report(place_of(id), "{} is loaded once a group, and has {} stages", k_.variable(id).name, n);
             if (const auto [first, is_new] = stages.try_emplace(scope, n); !is_new && first->second != n)
-                report("{} has {} stages beside another operand's {} in the same loop", k_.variable(id).name, n,
-                       first->second);
+                report(place_of(id), "{} has {} stages beside another operand's {} in the same loop",
+                       k_.variable(id).name, n, first->second);
         }
         if (k_.on_matrix_unit() && most_registers(k_) > k_.unit.registers)
-            report("its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
+            report(tensor(), "its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
         if (k_.on_matrix_unit())
-            if (const std::string fault = operands_out_of_order(k_); !fault.empty()) report("{}", fault);
-        if (k_.on_matrix_unit() && !k_.arena_in_core()) report("its operands take more than a block's shared memory");
+            if (const std::string fault = operands_out_of_order(k_); !fault.empty()) report(tensor(), "{}", fault);
+        if (k_.on_matrix_unit() && !k_.arena_in_core())
+            report(tensor(), "its operands take more than a block's shared memory");
     }
 
     void check_parts() {
         const StreamParts& parts = k_.kernel->parts;
+        const ScheduleField field{"split", parts.any() ? axis_name(parts.axis) : ""};
         const std::int64_t split = parts.any() ? k_.extent(parts.part) : 1;
         if (k_.schedule.split.value != split)
-            report("its stream is cut in {} part{}, where its program has {}", k_.schedule.split.value,
+            report(field, "its stream is cut in {} part{}, where its program has {}", k_.schedule.split.value,
                    k_.schedule.split.value == 1 ? "" : "s", split);
         if (!parts.any()) return;
         const std::int64_t size = chunk_of(parts.axis, false, k_.sizes, k_.extents),
                            chunks = (k_.extent(parts.axis) + size - 1) / size;
         if (split > chunks)
-            report("its stream is cut in {} parts, but {} has {} chunk{} of {}: {} part{} fit", split,
+            report(field, "its stream is cut in {} parts, but {} has {} chunk{} of {}: {} part{} fit", split,
                    axis_name(parts.axis), chunks, chunks == 1 ? "" : "s", size, chunks, chunks == 1 ? "" : "s");
     }
 
     /// A core, or a block of warps, runs one statement after the other, as they stand.
     void check_slots() {
         check_roles();
-        const std::vector<std::string> names = statement_names(*k_.kernel);
-        for (const std::string& fault : slot_faults(k_)) report("{}", fault);
+        for (const std::string& fault : slot_faults(k_)) report(slot_in(fault), "{}", fault);
         for (const auto& [statement, slot] : k_.schedule.slots)
             if ((slot.position != 0 || slot.ahead != 0) && !k_.copying_role())
-                report("{} has position {}, {} ahead: {} runs statements one after the other, as they stand",
-                       names[static_cast<std::size_t>(statement)], slot.position, slot.ahead,
+                report(slot_of(at(statement)),
+                       "{} has position {}, {} ahead: {} runs statements one after the other, as they stand",
+                       statements_.at(at(statement)), slot.position, slot.ahead,
                        on_either("a CPU's core", "a GPU's block"));
+    }
+
+    /// Of the first statement with a position that the fault names.
+    [[nodiscard]] ScheduleField slot_in(const std::string& fault) const {
+        ScheduleField first{"slot", ""};
+        std::size_t begin = fault.size();
+        for (const auto& [statement, slot] : k_.schedule.slots) {
+            if (slot.position == 0 && slot.ahead == 0) continue;
+            const std::string word = " " + k_.variable(variable_of(k_.step(statement))).name, text = " " + fault;
+            const std::size_t found = std::min(text.find(word + " "), text.find(word + ","));
+            if (found < begin) begin = found, first = slot_of(at(statement));
+        }
+        return first;
     }
 
     /// Warps of a role ask for bulk copies of operands, and for all of them.
     void check_roles() {
         const std::vector<Role>& roles = k_.schedule.roles;
-        const std::vector<std::string> names = statement_names(*k_.kernel);
         if (!roles.empty() && !(k_.on_matrix_unit() && k_.has_bulk_copies()))
-            return report("it has role {}: {}, and have no roles", roles[0].name,
+            return report({"role", roles[0].name}, "it has role {}: {}, and have no roles", roles[0].name,
                           on_either("a CPU's threads each run whole groups",
                                     "a block's warps all run every statement where no bulk copies bring operands"));
         if (roles.size() > 1)
-            report("it has role {} beside role {}: one asks for copies", roles[1].name, roles[0].name);
+            report({"role", roles[1].name}, "it has role {} beside role {}: one asks for copies", roles[1].name,
+                   roles[0].name);
         if (!roles.empty() && (roles[0].workers % 4 != 0 || k_.schedule.warps.value % roles[0].workers != 0))
-            report("role {} has {} warps, and not whole warpgroups of 4, of which {} warps are a multiple",
+            report({"role", roles[0].name},
+                   "role {} has {} warps, and not whole warpgroups of 4, of which {} warps are a multiple",
                    roles[0].name, roles[0].workers, k_.schedule.warps.value);
         for (std::size_t s = 0; s < k_.steps.size() && !roles.empty(); ++s) {
             const auto slot = k_.schedule.slots.find(static_cast<int>(s));
@@ -490,8 +522,8 @@ private:
             const bool copies = load && k_.is_operand(load->variable),
                        is_in_role = slot != k_.schedule.slots.end() && slot->second.role >= 0;
             if (copies != is_in_role)
-                report("{} runs {} role {}, which asks for the copies of operands and does nothing else", names.at(s),
-                       is_in_role ? "in" : "outside of", roles[0].name);
+                report(slot_of(s), "{} runs {} role {}, which asks for the copies of operands and does nothing else",
+                       statements_.at(s), is_in_role ? "in" : "outside of", roles[0].name);
         }
     }
 
@@ -506,12 +538,13 @@ private:
             if (const std::string why = is_blocks ? why_no_rows_ahead(k_, p.variable, *in)
                                                   : why_not_prefetched(k_, p.variable, *in);
                 !why.empty())
-                report("{} cannot be fetched ahead in {}: {}", name, where, why);
+                report({"prefetch", name}, "{} cannot be fetched ahead in {}: {}", name, where, why);
             else if (const Atom& atom = k_.atom(*in); is_blocks && p.ahead.value * atom.rows >= k_.extent(atom.row_axis))
-                report("{} is fetched {} blocks of {} rows ahead, and it has {} rows", name, p.ahead.value, atom.rows,
-                       k_.extent(atom.row_axis));
+                report({"prefetch", name}, "{} is fetched {} blocks of {} rows ahead, and it has {} rows", name,
+                       p.ahead.value, atom.rows, k_.extent(atom.row_axis));
             if (!is_blocks && p.ahead.value >= k_.num_groups())
-                report("{} is fetched {} groups ahead, and there are {}", name, p.ahead.value, k_.num_groups());
+                report({"prefetch", name}, "{} is fetched {} groups ahead, and there are {}", name, p.ahead.value,
+                       k_.num_groups());
         }
     }
 
@@ -522,15 +555,22 @@ private:
             return k_.layout(id).offset + k_.layout(id).count * k_.cell_values(k_.is_whole(id));
         };
         if (k_.live_together(a, b) && x.offset < end(b) && y.offset < end(a))
-            report("{} and {} share memory while both live", k_.variable(a).name, k_.variable(b).name);
+            report(place_of(a), "{} and {} share memory while both live", k_.variable(a).name, k_.variable(b).name);
     }
 
     const ScheduledKernel& k_;
-    std::vector<std::string> messages_;
+    const std::vector<std::string> atoms_, statements_;
+    std::vector<BrokenRule> broken_;
 };
 
 }  // namespace
 
-std::vector<std::string> verify(const ScheduledKernel& kernel) { return Rules(kernel).run(); }
+std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel) { return Rules(kernel).run(); }
+
+std::vector<std::string> verify(const ScheduledKernel& kernel) {
+    std::vector<std::string> messages;
+    for (BrokenRule& rule : broken_rules(kernel)) messages.push_back(std::move(rule.message));
+    return messages;
+}
 
 }  // namespace napkin

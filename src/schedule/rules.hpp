@@ -41,12 +41,22 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id);
 /// The variables that live within one run, which defines each of their panels before it reads it. Pre: the atoms are applied.
 std::vector<bool> in_one_run(const ScheduledKernel& kernel);
 
-/// One line for each broken rule, naming the statement or variable; empty when the scheduled kernel is sound:
+/// A field of a schedule as a file names it: "place" and "S", "role" and "copies"; "tensor" has no name.
+struct ScheduleField {
+    std::string kind, name;
+};
+struct BrokenRule {
+    ScheduleField field;  ///< which breaks it, or with which others do
+    std::string message;  ///< one line, naming the statement or variable
+};
+/// All broken rules; none when the scheduled kernel is sound:
 ///  - atoms: loops over just the axes of their statements, vectors along an axis that is stored contiguously or reduced, a block that the
 ///    registers hold, cuts of sums alone;
 ///  - runs and followers as above;
 ///  - a chunk for every part of a stream; no roles, and no slots but the default: a core runs statements as they stand;
 ///  - places as above; no two variables that live at the same time share memory, and all lie in the arena.
+std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel);
+/// Their messages.
 std::vector<std::string> verify(const ScheduledKernel& kernel);
 
 /// Registers that an atom's block takes: its accumulators, a row of operands, a broadcast.

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "hand_derived.hpp"
 #include "plan/choose.hpp"
 #include "schedule/rules.hpp"
@@ -213,6 +215,59 @@ TEST_F(ScheduleRules, AFileThatBreaksOneIsRefused) {
     ASSERT_FALSE(plan.ok());
     EXPECT_EQ(plan.errors().front().code, "broken-schedule");
     EXPECT_THAT(plan.errors().front().message, HasSubstr("S cannot be read where it lies in memory"));
+}
+
+/// A plan's own schedule, in which one line is another.
+TEST_F(ScheduleRules, AreShownAtTheLineThatBreaksThem) {
+    // Smaller groups leave room for what places by hand take.
+    KernelSchedule small = k_.schedule;
+    small.group.at(attention_.diagram.find_axis("h").value()).value = 1;
+    const std::string whole = to_string(*k_.program, *k_.kernel, small);
+    // The line that begins so becomes this one; where none does, it comes last.
+    const auto shown = [&](const std::string& begin, const std::string& line) {
+        std::istringstream lines(whole);
+        std::string text, other;
+        bool is_there = false;
+        while (std::getline(lines, other)) {
+            std::istringstream words(other);
+            std::string kind, name;
+            words >> kind >> name;
+            const bool is_it = kind + " " + name == begin;
+            is_there |= is_it;
+            text += (is_it ? "  " + line : other) + "\n";
+        }
+        if (!is_there) text += "  " + line + "\n";
+        PlanOptions options;
+        options.file = std::make_shared<const Source>(Source{"a.schedule", text});
+        const auto plan = choose_plan(attention_, k_.extents, load_machine("generic-cpu").value(), {}, options);
+        if (plan) return std::string("no error");
+        const Diagnostic& error = plan.errors().front();
+        EXPECT_EQ(error.code, "broken-schedule") << render(plan.errors());
+        if (!error.range.source) return std::string("nowhere");
+        return error.range.source->text.substr(error.range.begin, error.range.end - error.range.begin);
+    };
+    EXPECT_EQ(shown("rows", ""), "no error") << whole;
+    for (const auto& [begin, line] :
+         std::vector<std::pair<std::string, std::string>>{{"place S", "place S view, inner q"},
+                                                          {"place K", "place K packed, inner k"},
+                                                          {"place Y", "place Y panel, inner q"},
+                                                          {"place K", "place K buffer, inner k, stages 2"},
+                                                          {"atom S", "atom S vectors q 1, rows x 40, points h, over k"},
+                                                          {"atom delta", "atom delta scalar, points h"},
+                                                          {"slot P", "slot P position 1"},
+                                                          {"slot load V", "slot load V position 1"},
+                                                          {"role copies", "role copies 4"},
+                                                          {"prefetch V", "prefetch V groups 1, in S"}})
+        EXPECT_EQ(shown(begin, line), line) << whole;
+    // Of what is not in the file, the first line of the kernel or another one of its name.
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(
+        Source{"a.schedule", "kernel " + attention_.kernels[0].name +
+                                 "\n  place Q buffer, inner k\n  place K buffer, inner k\n  place S view, inner x\n"});
+    const auto plan = choose_plan(attention_, k_.extents, load_machine("generic-cpu").value(), {}, options);
+    ASSERT_FALSE(plan.ok());
+    for (const Diagnostic& error : plan.errors())
+        EXPECT_EQ(line_column(*error.range.source, error.range.begin).line, 4U) << render(plan.errors());
 }
 
 }  // namespace
