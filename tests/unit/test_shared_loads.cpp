@@ -1,0 +1,79 @@
+// What several blocks of a GPU load at the same time comes from memory once: counted tile by tile in the order of the groups.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plan/blocks.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin {
+namespace {
+
+/// Tiles of 128 × 64 of a product whose operands are longer than what the L2 holds of all blocks' rows.
+struct ProductOnH200 {
+    Derived derived = derived_from(
+        "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: f32\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
+        "sizes m = 4096, n = 4096, k = 65536\n");
+    Extents extents = bind_sizes(derived.diagram, {}).value();
+    Machine machine = load_machine("h200").value();
+    Plan plan;
+
+    ProductOnH200() {
+        PlanOptions options;
+        options.file = std::make_shared<const Source>(
+            Source{"by_hand.schedule", "tensor m\nwarps 8\ngroup m = 128\ngroup n = 64\nstream k = 64\nthreads 132\n"});
+        plan = choose_blocks(derived, extents, machine, {}, options).value();
+    }
+    const ScheduledKernel& kernel() const { return plan.kernels.at(0).scheduled; }
+    AxisId axis(const std::string& name) const { return derived.diagram.find_axis(name).value(); }
+
+    Traffic from_memory(const ScheduledKernel& k, std::int64_t workers) const {
+        const Simulator model(derived, derived.kernels.at(0), k.program->kernels.at(0), extents, machine);
+        return model.run(k, workers).traffic.at(0);
+    }
+};
+
+/// How many tiles along the axis the first groups have, of which each has another one in the given order, innermost last.
+std::size_t different_tiles_of(const std::vector<GroupAxis>& order, AxisId axis, std::int64_t groups) {
+    std::set<std::int64_t> tiles;
+    for (std::int64_t group = 0; group < groups; ++group) {
+        std::int64_t rest = group;
+        for (auto a = order.rbegin(); a != order.rend(); ++a) {
+            if (a->axis == axis) tiles.insert(rest % a->tiles);
+            rest /= a->tiles;
+        }
+    }
+    return tiles.size();
+}
+
+TEST(SharedLoads, ComeFromMemoryOnceForAllBlocksThatRunTogether) {
+    const ProductOnH200 p;
+    const AxisId m = p.axis("m"), n = p.axis("n");
+    ScheduledKernel k = p.kernel();
+    ASSERT_EQ(k.num_groups(), 32 * 64);
+    // One group's rows of A and of B, along the whole of k.
+    const double rows_of_a = 128.0 * 65536 * 2, rows_of_b = 64.0 * 65536 * 2, groups = 32 * 64;
+    for (const bool is_reversed : {false, true}) {
+        if (is_reversed) std::reverse(k.group_order.begin(), k.group_order.end());
+        for (const std::int64_t workers : {132, 100, 7}) {
+            const auto together = static_cast<double>(workers);
+            const auto a = static_cast<double>(different_tiles_of(k.group_order, m, workers)),
+                       b = static_cast<double>(different_tiles_of(k.group_order, n, workers));
+            const Traffic traffic = p.from_memory(k, workers);
+            EXPECT_NEAR(traffic.loaded_bytes / (groups * (rows_of_a * a + rows_of_b * b) / together), 1, 1e-9)
+                << is_reversed << " " << workers << ": " << a << " tiles of A and " << b << " of B";
+            EXPECT_EQ(traffic.stored_bytes, 4096.0 * 4096 * 4);
+        }
+    }
+    // In numbers: 132 groups are 2 rows of 64 tiles and 4 of a third.
+    std::reverse(k.group_order.begin(), k.group_order.end());
+    ASSERT_EQ(k.group_order.back().axis, n) << "neighbours have the same rows of A";
+    EXPECT_EQ(different_tiles_of(k.group_order, m, 132), 3U);
+    EXPECT_EQ(different_tiles_of(k.group_order, n, 132), 64U);
+    EXPECT_NEAR(p.from_memory(k, 132).loaded_bytes, groups / 132 * (3 * rows_of_a + 64 * rows_of_b), 1);
+}
+
+}  // namespace
+}  // namespace napkin
