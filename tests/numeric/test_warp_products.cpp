@@ -246,7 +246,8 @@ TEST(WarpProducts, SkipWhatMasksLeaveOut) {
                 condition);
             const Planned p = planned(text, schedule, a100());
             EXPECT_TRUE(only(p).has_uneven_groups());
-            EXPECT_EQ(p.source.entries[0].blocks, p.source.entries[0].groups) << p.source.text;
+            const bool is_said = std::string(schedule).find("threads 3") != std::string::npos;
+            EXPECT_EQ(p.source.entries[0].blocks, is_said ? 3 : p.source.entries[0].groups) << p.source.text;
             expect_right(text, schedule, a100());
         }
 }
@@ -285,7 +286,7 @@ TEST(WarpProducts, AreFilledByBulkCopiesWhereThereAreSome) {
     const std::string text = product("m, k", "n, k", "bf16", "m = 512, n = 512, k = 512");
     const Machine h200 = load_machine("h200").value();
     const Planned bulk = planned(text, "tensor m\nwarps 2\n", h200), own = planned(text, "tensor m\nwarps 2\n", a100());
-    EXPECT_EQ(bulk.source.entries[0].maps.size(), 2U);
+    EXPECT_EQ(bulk.source.entries[0].maps.size(), 3U) << "they bring A and B, and store C";
     EXPECT_THAT(bulk.source.text, HasSubstr("wait_phase"));
     EXPECT_GT(num_barriers(only(bulk)), 0);
     EXPECT_TRUE(own.source.entries[0].maps.empty());
