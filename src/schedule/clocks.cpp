@@ -39,18 +39,21 @@ struct Event {
         publish,      ///< bulk copies see what it has written to boxes
         send,         ///< asks for the copy of the box to memory
         refill,  ///< waits until all warps have said so of the tile that is copied over
+        access,  ///< reads and writes what its step touches of what all warps share
     };
     Kind kind = meet;
     VariableId operand = -1;
-    std::int64_t turn = 0;
+    std::int64_t turn = 0;   ///< of an access: which it is of its warp's; those of one number are apart from each other
+    int step = -1;           ///< of an access
+    bool is_second = false;  ///< of an access: what the step touches after its barrier inside
 };
 using Trace = std::vector<Event>;
 
 /// The trace of one warp through all groups.
 class Tracer {
 public:
-    Tracer(const ScheduledKernel& kernel, const std::vector<std::int64_t>& turns, std::size_t warp)
-        : kernel_(kernel), turns_(turns), warp_(warp) {}
+    Tracer(const ScheduledKernel& kernel, const Touches& touches, const std::vector<std::int64_t>& turns, std::size_t warp)
+        : kernel_(kernel), touches_(touches), turns_(turns), warp_(warp) {}
 
     Trace run() {
         for (std::int64_t group = 0; group < std::min<std::int64_t>(2, kernel_.num_groups()); ++group) {
@@ -138,13 +141,31 @@ private:
         }
     }
 
+    /// What the step touches of what all warps share, and its barrier inside. Zeros are left out where a tile is whole: the barrier after them
+    /// orders what is copied over them, and nothing else.
+    void access(const Step& s) {
+        const auto number = static_cast<std::size_t>(&s - kernel_.steps.data());
+        const StepTouches& touches = touches_.steps[number];
+        const bool is_load = std::holds_alternative<Load>(*s.statement);
+        const auto access_part = [&](bool is_second) {
+            out_.push_back({Event::access, -1, accesses_, static_cast<int>(number), is_second});
+        };
+        if (!touches.first.empty()) access_part(false);
+        if (touches.has_parts && s.synchronizes_inside && !is_load) meet();
+        if (!(is_load && s.synchronizes_inside)) ++accesses_;
+        if (!touches.second.empty()) access_part(true);
+        ++accesses_;
+    }
+
     void step(const Step& s) {
-        const bool is_operand = kernel_.loads_operand(s);
         if (s.synchronizes) meet();
+        if (!kernel_.on_matrix_unit()) return access(s);
+        const bool is_operand = kernel_.loads_operand(s);
         if (is_operand && s.scope == 0) fill(s, group_turn_);
         if (copies()) return;
         if (is_operand && s.waits) await(s);
         touch(s);
+        access(s);
         if (std::holds_alternative<Store>(*s.statement) && kernel_.is_boxed(variable_of(s))) store_boxes(s);
         const auto* compute = std::get_if<Compute>(s.statement);
         if (!compute) return;
@@ -157,6 +178,10 @@ private:
 
     void loop(const LoopRef& ref) {
         const ScheduledLoop& l = kernel_.loop(ref);
+        if (!kernel_.on_matrix_unit()) {
+            for (std::int64_t t = 0; t < turns_[at(ref.loop)]; ++t) walk(l.body);
+            return;
+        }
         const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
         std::int64_t& turn = loop_turns_[l.scope];
         const std::int64_t last = turn + turns_[at(ref.loop)];
@@ -196,8 +221,10 @@ private:
     }
 
     const ScheduledKernel& kernel_;
+    const Touches& touches_;
     const std::vector<std::int64_t>& turns_;
     std::size_t warp_;
+    std::int64_t accesses_ = 0;
     std::map<int, std::int64_t> first_turns_;  ///< of the loop's run in this group, by scope
     std::map<int, std::int64_t> loop_turns_;   ///< by scope, over all groups
     std::int64_t group_turn_ = 0;
@@ -207,19 +234,21 @@ private:
 /// Runs the warps' traces beside each other.
 class ClockRun {
 public:
-    ClockRun(const ScheduledKernel& kernel, const std::vector<std::int64_t>& turns) : kernel_(kernel) {
+    ClockRun(const ScheduledKernel& kernel, const Touches& touches, const std::vector<std::int64_t>& turns)
+        : kernel_(kernel), touches_(touches), accesses_(touches.areas.size()) {
         for (std::size_t w = 0; w < (kernel.copying_role() ? num_warps : num_computing); ++w)
-            traces_.push_back(Tracer(kernel, turns, w).run());
+            traces_.push_back(w > 0 && !kernel.on_matrix_unit() ? traces_.front()
+                                                                : Tracer(kernel, touches, turns, w).run());
         next_.assign(traces_.size(), 0);
         products_.resize(traces_.size()), boxes_.resize(traces_.size());
     }
 
-    std::string run() {
+    std::optional<Fault> run() {
         bool moves = true;
-        while (moves && fault_.empty()) {
+        while (moves && !fault_) {
             moves = false;
             for (std::size_t w = 0; w < traces_.size(); ++w)
-                while (fault_.empty() && next_[w] < traces_[w].size() && happens(w, traces_[w][next_[w]]))
+                while (!fault_ && next_[w] < traces_[w].size() && happens(w, traces_[w][next_[w]]))
                     ++next_[w], moves = true;
             if (meet()) moves = true;
         }
@@ -228,7 +257,8 @@ public:
         for (const Boxes& boxes : boxes_)
             if (!boxes.sent.empty()) fail("may still be read as the block ends", {Event::send, boxes.sent.front().first, 0});
         for (std::size_t w = 0; w < traces_.size(); ++w)
-            if (next_[w] < traces_[w].size()) fail("is waited for without end", traces_[w][next_[w]]);
+            if (next_[w] < traces_[w].size() && traces_[w][next_[w]].kind != Event::access)
+                fail("is waited for without end", traces_[w][next_[w]]);
         return fault_;
     }
 
@@ -244,8 +274,17 @@ private:
         std::array<int, num_warps> read{};     ///< the warp's step that read it last; 0: none has
         std::array<int, num_warps> reading{};  ///< products of the warp that are under way and read it
         std::array<bool, num_computing> freed{};
-        int frees = 0;    ///< times that all warps freed it
-        Clock freeing{};  ///< what they knew when they did
+        int frees = 0;               ///< times that all warps freed it
+        Clock freeing{};             ///< what they knew when they did
+        bool is_by_threads = false;  ///< threads wrote it last, and no bulk copy
+    };
+    /// When a warp last read or wrote an area: its step, and what of its trace that was.
+    struct Access {
+        int step = 0;  ///< 0: it has not
+        const Event* event = nullptr;
+    };
+    struct AreaAccesses {
+        std::array<Access, num_computing> read{}, written{};
     };
 
     /// Of a warp, under way.
@@ -261,9 +300,9 @@ private:
     };
 
     void fail(const std::string& what, const Event& e) {
-        if (!fault_.empty()) return;
-        fault_ = e.operand < 0 ? "a warp waits for the others without end"
-                               : fmt::format("{} {}", kernel_.variable(e.operand).name, what);
+        if (fault_) return;
+        fault_ = Fault{e.operand < 0 ? "a warp waits for the others without end"
+                                     : fmt::format("{} {}", kernel_.variable(e.operand).name, what)};
     }
     Stage& stage(const Event& e) {
         const int stages = kernel_.place(e.operand).stages;
@@ -297,6 +336,7 @@ private:
     /// False where the warp has to wait.
     bool happens(std::size_t w, const Event& e) {
         if (e.kind == Event::meet) return false;
+        if (e.kind == Event::access) return access(w, e);
         std::vector<Product>& products = products_[w];
         if (e.kind == Event::begin) products.push_back({e.operand, {}});
         if (e.kind == Event::settle)
@@ -322,6 +362,9 @@ private:
             case Event::factor:
                 for (const Part& part : s.parts)
                     if (part.turn != e.turn || !knows_copied(w, part)) fail("is read before its copy is waited for", e);
+                // The matrix unit reads beside the threads, and without a fence between them it does not see what they write.
+                if (e.kind == Event::factor && s.is_by_threads)
+                    fail("is read by the matrix unit where threads wrote, with no fence between them", e);
                 if (e.kind == Event::read)
                     s.read[w] = mark(w);
                 else
@@ -355,8 +398,79 @@ private:
             if (s.reading[other] > 0 || s.read[other] > clocks_[w][other])
                 fail("is copied over while a warp may still read it", e);
         if (part.fills > 0 && !knows_copied(w, part)) fail("is copied over before the copy before it is waited for", e);
+        copy(w, e);
         ++part.fills;
         part.turn = e.turn, part.awaited = {};
+        s.is_by_threads = !kernel_.has_bulk_copies();
+    }
+    /// What it reads in memory, and the place of its tile, threads may have written: before it as all know, and with a fence where they do not
+    /// copy it themselves.
+    void copy(std::size_t w, const Event& e) {
+        const OperandAreas& own = touches_.operands[at(e.operand)];
+        for (const auto& [area, writes] : {Touch{own.tiles, true}, Touch{own.array, false}})
+            for (const int met : touches_.areas[at(area)].meets)
+                for (std::size_t other = 0; other < num_computing; ++other) {
+                    const AreaAccesses& there = accesses_[at(met)];
+                    const int last = std::max(there.written[other].step, writes ? there.read[other].step : 0);
+                    if (kernel_.has_bulk_copies() && there.written[other].step > 0)
+                        fail("is copied from where or to where threads wrote, with no fence between them", e);
+                    if (other != w && last > clocks_[w][other])
+                        fail("is copied while other warps may still be at its place", e);
+                }
+    }
+
+    /// Warps come to what they share side by side, so that the first fault is the first in the order of the program.
+    bool access(std::size_t w, const Event& e) {
+        for (std::size_t other = 0; other < num_computing; ++other)
+            if (num_accesses_[other] < num_accesses_[w]) return false;
+        ++num_accesses_[w];
+        const StepTouches& touches = touches_.steps[at(e.step)];
+        const std::vector<Touch>& all = e.is_second ? touches.second : touches.first;
+        for (const Touch& touch : all)
+            for (const int met : touches_.areas[at(touch.area)].meets) {
+                if (touches_.areas[at(met)].operand >= 0) meet_operand(w, e, touch, touches_.areas[at(met)].operand);
+                for (std::size_t other = 0; other < num_computing; ++other) {
+                    if (other == w) continue;
+                    const AreaAccesses& there = accesses_[at(met)];
+                    if (is_open(w, other, there.written[other], e)) fail(e, *there.written[other].event, touch);
+                    if (touch.writes && is_open(w, other, there.read[other], e))
+                        fail(e, *there.read[other].event, touch);
+                }
+            }
+        const int now = mark(w);
+        for (const Touch& touch : all) {
+            AreaAccesses& there = accesses_[at(touch.area)];
+            (touch.writes ? there.written : there.read)[w] = {now, &e};
+        }
+        return true;
+    }
+    /// The warp does not know whether the other one is done with it.
+    [[nodiscard]] bool is_open(std::size_t w, std::size_t other, const Access& before, const Event& now) const {
+        return before.step > clocks_[w][other] && before.event->turn != now.turn;
+    }
+    void fail(const Event& now, const Event& before, const Touch& touch) {
+        if (fault_) return;
+        const auto name = [&](const Event& e) { return kernel_.variable(variable_of(kernel_.steps[at(e.step)])).name; };
+        const bool is_inside = now.is_second && before.step == now.step && before.turn + 1 == now.turn;
+        fault_ = Fault{fmt::format("the statement of {} {} {} before all warps are done with it in that of {}", name(now),
+                                   touch.writes ? "writes" : "reads", touches_.areas[at(touch.area)].name, name(before)),
+                       now.step, is_inside};
+    }
+    /// Threads are where an operand has its stages.
+    void meet_operand(std::size_t w, const Event& e, const Touch& touch, VariableId operand) {
+        for (Stage& s : stages_[operand]) {
+            const Event of_operand{Event::read, operand};
+            for (const Part& part : s.parts)
+                if (part.fills > 0 && !knows_copied(w, part))
+                    fail("is copied to where threads may be meanwhile", of_operand);
+            if (!touch.writes) continue;
+            for (std::size_t other = 0; other < num_warps; ++other)
+                if (s.reading[other] > 0 || (other != w && s.read[other] > clocks_[w][other]))
+                    fail(fmt::format("is read where {} may be written meanwhile",
+                                     kernel_.variable(variable_of(kernel_.steps[at(e.step)])).name),
+                         of_operand);
+            s.is_by_threads = true;
+        }
     }
     void free(std::size_t w, const Event& e, Stage& s) {
         if (s.freed[w] || s.frees >= s.parts[0].fills) return fail("is freed twice", e);
@@ -368,37 +482,49 @@ private:
     }
 
     const ScheduledKernel& kernel_;
+    const Touches& touches_;
     std::vector<Trace> traces_;
     std::vector<std::size_t> next_;
     std::array<Clock, num_warps> clocks_{};
     std::map<VariableId, std::vector<Stage>> stages_;
     std::vector<std::vector<Product>> products_;  ///< by warp
     std::vector<Boxes> boxes_;                    ///< by warp
-    std::string fault_;
+    std::vector<AreaAccesses> accesses_;          ///< by area
+    std::array<std::int64_t, num_computing> num_accesses_{};
+    std::optional<Fault> fault_;
 };
 
 }  // namespace
 
-std::string operands_out_of_order(const ScheduledKernel& kernel) {
+std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Touches& touches) {
     int stages = 1;
     for (const Place& place : kernel.schedule.places) stages = std::max(stages, place.stages);
     std::vector<std::vector<std::int64_t>> choices;  // by loop
     for (const ScheduledLoop& l : kernel.loops) {
         const Turns turns = turns_of(kernel, l);
+        // A turn and the next one say all of what every turn touches; stages come round again.
+        const bool has_stages = kernel.on_matrix_unit() && (!kernel.operand_loads(l.scope).empty() || !l.prologue.empty());
         std::vector<std::int64_t>& of_loop = choices.emplace_back();
-        for (const std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::min<std::int64_t>(2 * stages + 2, turns.most)})
-            if (n >= turns.least && n <= turns.most && !contains(of_loop, n)) of_loop.push_back(n);
+        for (const std::int64_t n :
+             {std::int64_t{0}, std::int64_t{1}, std::min<std::int64_t>(has_stages ? 2 * stages + 2 : 2, turns.most)})
+            if (n >= turns.least && n <= turns.most && (n != 1 || has_stages || turns.most == 1) && !contains(of_loop, n))
+                of_loop.push_back(n);
         if (of_loop.empty()) of_loop.push_back(turns.most);
     }
     std::vector<std::size_t> chosen(choices.size(), 0);
     while (true) {
         std::vector<std::int64_t> turns;
         for (std::size_t l = 0; l < choices.size(); ++l) turns.push_back(choices[l][chosen[l]]);
-        if (std::string fault = ClockRun(kernel, turns).run(); !fault.empty()) return fault;
+        if (auto fault = ClockRun(kernel, touches, turns).run()) return fault;
         std::size_t l = 0;
         while (l < chosen.size() && ++chosen[l] == choices[l].size()) chosen[l++] = 0;
-        if (l == chosen.size()) return "";
+        if (l == chosen.size()) return std::nullopt;
     }
+}
+
+std::string out_of_order(const ScheduledKernel& kernel) {
+    const auto fault = first_fault(kernel, touches_of(kernel));
+    return fault ? fault->what : "";
 }
 
 }  // namespace napkin

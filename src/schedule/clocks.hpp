@@ -1,20 +1,34 @@
 #pragma once
-// Whether copies of operands and the statements that read them are in order: a run of the schedule on clocks.
+// Whether the warps of a block do things in order: a run of the schedule on clocks.
 //
-// One thread asks for the copy of an operand's tile into one of its stages; the copy is done at some time after that, and a barrier in
-// shared memory says so to those who wait for it. So every read has to come after a wait for the copy that it reads, and every copy after
-// all reads of what it overwrites. The run keeps a vector clock (Lamport; Mattern 1989) for each of two warps that compute and for one of
-// the role that asks for copies, where there is one: what is known of every warp's steps. A barrier of the block joins the clocks of the
-// warps that compute; a stage that all of them have freed brings their clocks to the role that refills it. The run goes through two groups,
-// every loop with no turn, one, and two more than twice its stages, where it may turn as often, so that every stage is filled anew and comes
-// round to the next group. Warps that all wait for each other are a fault, too.
+// Warps share tiles of the arena and arrays in memory. What one of them reads others have to have written before, and what it writes they
+// have to be done with; barriers of the block see to it. One thread asks for the copy of an operand's tile into one of its stages; the copy
+// is done at some time after that, and a barrier in shared memory says so to those who wait for it. So every read has to come after a wait
+// for the copy that it reads, and every copy after all reads of what it overwrites. Bulk copies and the matrix unit go to shared memory
+// beside the threads, by a proxy of their own (PTX ISA, "Proxies"): what threads write, they see after a fence alone.
+//
+// The run keeps a vector clock (Lamport; Mattern 1989) for each of two warps that compute and for one of the role that asks for copies, where
+// there is one: what is known of every warp's steps. A barrier of the block joins the clocks of the warps that compute; a stage that all of
+// them have freed brings their clocks to the role that refills it. The run goes through two groups, every loop with no turn, one, and two
+// more than twice its stages, where it may turn as often, so that every stage is filled anew and comes round to the next group. Warps that
+// all wait for each other are a fault, too.
+#include <optional>
 #include <string>
 
 #include "schedule/scheduled.hpp"
+#include "schedule/touched.hpp"
 
 namespace napkin {
 
-/// What is out of order first; empty: nothing is.
-std::string operands_out_of_order(const ScheduledKernel& kernel);
+struct Fault {
+    std::string what;
+    int step = -1;        ///< before which the warps would have to wait for each other; -1: no such barrier is missing
+    bool inside = false;  ///< not before it, but inside (Step::synchronizes_inside)
+};
+
+/// What is out of order first; none: nothing is. Pre: the kernel is in blocks; `touches` are its own.
+std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Touches& touches);
+/// The same in words; empty: nothing is.
+std::string out_of_order(const ScheduledKernel& kernel);
 
 }  // namespace napkin

@@ -301,6 +301,8 @@ public:
         check_prefetches();
         check_parts();
         check_slots();
+        if (k_.in_blocks() && broken_.empty())
+            if (const std::string fault = out_of_order(k_); !fault.empty()) report(tensor(), "{}", fault);
         return std::move(broken_);
     }
 
@@ -456,8 +458,6 @@ private:
         }
         if (k_.on_matrix_unit() && most_registers(k_) > k_.unit.registers)
             report(tensor(), "its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
-        if (k_.on_matrix_unit())
-            if (const std::string fault = operands_out_of_order(k_); !fault.empty()) report(tensor(), "{}", fault);
         if (k_.on_matrix_unit() && !k_.arena_in_core())
             report(tensor(), "its operands take more than a block's shared memory");
     }

@@ -13,9 +13,12 @@
 #include "check/small_sizes.hpp"
 #include "derive/derive.hpp"
 #include "numeric/cpu_kernel_case.hpp"
+#include "numeric/without_a_wait.hpp"
+#include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/kernel.hpp"
+#include "schedule/clocks.hpp"
 #include "support/examples.hpp"
 #include "support/random_diagram.hpp"
 #include "support/text.hpp"
@@ -210,6 +213,10 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
             for (const Step& step : kernel.steps) touches.push_back(phases_of(kernel, step));
             EXPECT_FALSE(races(kernel, touches)) << cpu_case::describe(c);
             ++kernels;
+            EXPECT_EQ(out_of_order(kernel), "") << cpu_case::describe(c);
+            each_without_a_wait(kernel, [&](const std::string& what, const ScheduledKernel& without) {
+                EXPECT_NE(out_of_order(without), "") << what << " in seed " << seed << "\n" << cpu_case::describe(c);
+            });
             ScheduledKernel less = kernel;
             for (Step& step : less.steps) {
                 if (!step.synchronizes) continue;
@@ -243,6 +250,31 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
     EXPECT_GE(kernels, 200);
     EXPECT_GE(barriers, 500);
     EXPECT_GE(shared, 40);
+}
+
+TEST(Synchronisation, OfExamplesHasNoWaitTooFewOrTooMany) {
+    int waits = 0, programs = 0;
+    for (const char* name : {"h200", "a100-sxm-80gb"}) {
+        const Machine machine = load_machine(name).value();
+        PlanOptions options;
+        options.quick = true;
+        for (const ExampleDiagram& example : example_diagrams()) {
+            const auto extents = bind_sizes(example.diagram);
+            if (!extents) continue;
+            const Derived derived = choose_form(derive(example.diagram).value(), *extents, machine);
+            const auto plan = choose_plan(derived, *extents, machine, {}, options);
+            ASSERT_TRUE(plan.ok()) << example.name << "\n" << render(plan.errors());
+            ++programs;
+            for (const KernelPlan& kernel : plan->kernels) {
+                EXPECT_EQ(out_of_order(kernel.scheduled), "") << example.name << " on " << name;
+                waits += each_without_a_wait(kernel.scheduled, [&](const std::string& what, const ScheduledKernel& k) {
+                    EXPECT_NE(out_of_order(k), "") << example.name << " on " << name << ": " << what;
+                });
+            }
+        }
+    }
+    EXPECT_GE(programs, 80);
+    EXPECT_GE(waits, 300);
 }
 
 TEST(GpuExamples, AreNeverBadAtRaggedSizes) {

@@ -1,13 +1,16 @@
 // Kernels on the matrix unit: compiled where NVRTC is found, and run against their definition where there is a GPU.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <utility>
+#include <set>
 
 #include "check/probe.hpp"
 #include "numeric/cpu_kernel_case.hpp"
+#include "numeric/without_a_wait.hpp"
 #include "run/gpu/kernel.hpp"
 #include "schedule/clocks.hpp"
 #include "support/parsed.hpp"
@@ -145,64 +148,69 @@ TEST(MatrixUnit, ComputesTheDefinition) {
     }
 }
 
-/// Its own statements, then those of every loop.
-std::vector<std::vector<Node>*> lists_of(ScheduledKernel& kernel) {
-    std::vector<std::vector<Node>*> out{&kernel.body};
-    for (ScheduledLoop& l : kernel.loops) out.insert(out.end(), {&l.prologue, &l.body, &l.epilogue});
-    return out;
-}
-
-/// Every barrier and every wait of the operands is needed: without it something is out of order, and the clocks see it.
+/// Every barrier and every wait is needed: without it something is out of order, and the clocks see it.
 TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
     int waits = 0, roles = 0, overlaps = 0, boxes = 0;
     for (std::uint64_t round = 0; round < 4; ++round)
         for (const cpu_case::Case& c : drawn_cases(first_matrix_seed() + 1000 * round))
-            for (const ScheduledKernel& kernel : c.scheduled.kernels) {
+            for (ScheduledKernel kernel : c.scheduled.kernels) {
                 if (!kernel.on_matrix_unit()) continue;
-                EXPECT_EQ(operands_out_of_order(kernel), "");
-                const auto without = [&](auto&& take_out) {
-                    ScheduledKernel changed = kernel;
-                    if (!take_out(changed)) return;
-                    ++waits;
-                    EXPECT_NE(operands_out_of_order(changed), "") << cpu_case::describe(c);
-                };
-                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
-                    without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].waits, false); });
-                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
-                    without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].refills, false); });
-                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
-                    without([&](ScheduledKernel& k) { return std::exchange(k.steps[s].boxes_behind, -1) >= 0; });
-                for (std::size_t s = 0; s < kernel.steps.size(); ++s)
-                    without([&](ScheduledKernel& k) {
-                        const bool publishes = std::exchange(k.steps[s].publishes, false);
-                        boxes += publishes ? 1 : 0;
-                        return publishes;
-                    });
-                without([&](ScheduledKernel& k) { return std::exchange(k.waits_for_boxes, false); });
-                for (std::size_t l = 0; l < kernel.loops.size(); ++l)
-                    without([&](ScheduledKernel& k) { return std::exchange(k.loops[l].synchronizes_before, false); });
-                ScheduledKernel read = kernel;
-                for (std::size_t l = 0; l < lists_of(read).size(); ++l)
-                    for (std::size_t n = 0; n < lists_of(read)[l]->size(); ++n) {
-                        const auto* settle = std::get_if<Settle>(&(*lists_of(read)[l])[n]);
-                        if (!settle) continue;
-                        const auto in = [&](ScheduledKernel& k) -> Settle& {
-                            return std::get<Settle>((*lists_of(k)[l])[n]);
-                        };
-                        without([&](ScheduledKernel& k) { return settle->pending >= 0 && ++in(k).pending > 0; });
-                        for (std::size_t f = 0; f < settle->frees.size(); ++f)
-                            without([&](ScheduledKernel& k) {
-                                in(k).frees.erase(in(k).frees.begin() + static_cast<std::ptrdiff_t>(f));
-                                return true;
-                            });
-                        overlaps += l > 0 && settle->pending > 0 ? 1 : 0;
-                    }
+                EXPECT_EQ(out_of_order(kernel), "");
+                waits += each_without_a_wait(kernel, [&](const std::string& what, const ScheduledKernel& without) {
+                    EXPECT_NE(out_of_order(without), "") << what << "\n" << cpu_case::describe(c);
+                });
+                boxes += kernel.waits_for_boxes ? 1 : 0;
+                const auto lists = lists_of(kernel);
+                for (std::size_t l = 1; l < lists.size(); ++l)
+                    overlaps += static_cast<int>(std::count_if(lists[l]->begin(), lists[l]->end(), [](const Node& node) {
+                        const auto* settle = std::get_if<Settle>(&node);
+                        return settle && settle->pending > 0;
+                    }));
                 roles += kernel.copying_role() ? 1 : 0;
             }
     EXPECT_GE(waits, 200);
     EXPECT_GE(roles, 20);
     EXPECT_GE(boxes, 20);
     EXPECT_GE(overlaps, 10) << "products under way as others begin";
+}
+
+/// Bulk copies and the matrix unit do not see what threads write: a tile that is loaded to an operand's place is a fault, though all wait
+/// for each other before every statement. Where it is loaded before a product, that is the first to meet it, else the next copy.
+TEST(MatrixUnit, ThreadsWriteNothingThatItOrCopiesMeetWithoutAFence) {
+    std::set<std::string> faults;
+    for (const cpu_case::Case& c : drawn_cases(first_matrix_seed()))
+        for (const ScheduledKernel& kernel : c.scheduled.kernels)
+            for (std::size_t l = 0; l < kernel.steps.size(); ++l) {
+                if (!kernel.on_matrix_unit() || !kernel.has_bulk_copies()) break;
+                const auto* load = std::get_if<Load>(kernel.steps[l].statement);
+                if (!load || !kernel.is_held(load->variable) || kernel.loads_operand(kernel.steps[l])) continue;
+                for (const Step& step : kernel.steps) {
+                    const VariableId operand = kernel.operand_loaded(step);
+                    if (operand < 0) continue;
+                    ScheduledKernel damaged = kernel;
+                    damaged.layouts[static_cast<std::size_t>(load->variable)].offset = kernel.layout(operand).offset;
+                    for (Step& s : damaged.steps) s.synchronizes = true;
+                    const auto note = [&] {
+                        const std::string fault = out_of_order(damaged);
+                        EXPECT_NE(fault, "") << cpu_case::describe(c);
+                        faults.insert(fault.substr(std::min(fault.size(), fault.find(' '))));
+                    };
+                    note();
+                    for (std::vector<Node>* list : lists_of(damaged)) {
+                        std::vector<Node> nodes;
+                        for (const Node& node : *list) {
+                            const int* s = std::get_if<int>(&node);
+                            if (s && runs_beside(kernel, kernel.step(*s))) nodes.emplace_back(static_cast<int>(l));
+                            nodes.push_back(node);
+                        }
+                        *list = nodes;
+                    }
+                    note();
+                }
+            }
+    EXPECT_THAT(faults,
+                testing::IsSupersetOf({" is read by the matrix unit where threads wrote, with no fence between them",
+                                       " is copied from where or to where threads wrote, with no fence between them"}));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "derive/derive.hpp"
 #include "emit/cuda/emit.hpp"
 #include "plan/choose.hpp"
@@ -83,6 +85,25 @@ TEST(SharedReductions, EachWarpHasItsTermsAndItsPlace) {
         EXPECT_LE(k.partials_offset + k.partials(step), k.arena_values);
     }
     EXPECT_EQ(shared, 2);
+}
+
+TEST(SharedReductions, AScheduleWithoutOneOfItsBarriersIsRefused) {
+    ScheduledKernel k = planned(row_shares, 1, 4096);
+    std::vector<std::string> faults;
+    for (Step& step : k.steps)
+        for (const auto barrier : {&Step::synchronizes, &Step::synchronizes_inside}) {
+            if (!std::exchange(step.*barrier, false)) continue;
+            ASSERT_EQ(verify(k).size(), 1u);
+            faults.push_back(verify(k).front());
+            step.*barrier = true;
+        }
+    EXPECT_THAT(verify(k), IsEmpty());
+    EXPECT_THAT(
+        faults,
+        testing::Contains(
+            "kernel Y: the statement of Y_M reads the parts of Y_M before all warps are done with it in that of Y_M"));
+    EXPECT_THAT(faults, testing::Contains(
+                            "kernel Y: the statement of Y_M reads X before all warps are done with it in that of X"));
 }
 
 TEST(SharedReductions, PrintAndParse) {

@@ -1,0 +1,123 @@
+#include "schedule/touched.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+class Touching {
+public:
+    explicit Touching(const ScheduledKernel& kernel) : kernel_(kernel) {}
+
+    Touches run() {
+        out_.operands.resize(kernel_.layouts.size());
+        for (const Step& s : kernel_.steps) out_.steps.push_back(of(s));
+        for (Area& area : out_.areas)
+            for (std::size_t other = 0; other < out_.areas.size(); ++other)
+                if (meet(area, out_.areas[other])) area.meets.push_back(static_cast<int>(other));
+        return std::move(out_);
+    }
+
+private:
+    static bool meet(const Area& a, const Area& b) {
+        return a.array == b.array && (a.array >= 0 || (a.begin < b.end && b.begin < a.end));
+    }
+
+    int add(Area area) {
+        const auto found = std::find_if(out_.areas.begin(), out_.areas.end(), [&](const Area& other) {
+            return other.array == area.array && other.operand == area.operand && other.begin == area.begin &&
+                   other.end == area.end;
+        });
+        if (found != out_.areas.end()) return static_cast<int>(found - out_.areas.begin());
+        out_.areas.push_back(std::move(area));
+        return static_cast<int>(out_.areas.size()) - 1;
+    }
+    int tile_of(VariableId v) {
+        const Layout& l = kernel_.layout(v);
+        return add({kernel_.variable(v).name, -1, kernel_.is_operand(v) ? v : -1, l.offset,
+                    l.offset + l.count * kernel_.cell_values(kernel_.is_whole(v))});
+    }
+    int array_of(VariableId v) {
+        const ArrayId array = kernel_.variable(v).array;
+        return add({fmt::format("{} in memory", kernel_.variable(v).name), array});
+    }
+    int partials_of(const Step& step) {
+        return add({fmt::format("the parts of {}", kernel_.variable(variable_of(step)).name), -1, -1,
+                    kernel_.partials_offset, kernel_.partials_offset + kernel_.partials(step)});
+    }
+
+    /// Operands are read by clocks of their own.
+    void in_arena(std::vector<Touch>& out, VariableId v, bool writes) {
+        if (kernel_.is_held(v) && !kernel_.is_operand(v)) out.push_back({tile_of(v), writes});
+    }
+    void read_all(std::vector<Touch>& out, const Expr& e) {
+        visit(e, [&](const Expr& node) {
+            if (const Read* r = as<Read>(node)) read(out, r->array);
+        });
+    }
+    void read(std::vector<Touch>& out, VariableId v) {
+        in_arena(out, v, false);
+        if (kernel_.is_view(v)) out.push_back({array_of(v), false});
+    }
+
+    StepTouches of(const Step& step) {
+        StepTouches out;
+        if (const auto* load = std::get_if<Load>(step.statement)) of_load(out, step, load->variable);
+        // What is written where it goes is stored by the statement that computes it.
+        if (const auto* store = std::get_if<Store>(step.statement); store && !kernel_.is_view(store->variable)) {
+            in_arena(out.first, store->variable, false);
+            // A thread stores what it has in registers where no other one does; others may load it.
+            if (!kernel_.is_in_registers(store->variable) ||
+                contains(kernel_.inputs, kernel_.variable(store->variable).array))
+                out.first.push_back({array_of(store->variable), true});
+        }
+        if (const auto* init = std::get_if<Init>(step.statement)) in_arena(out.first, init->variable, true);
+        if (const auto* compute = std::get_if<Compute>(step.statement)) of_compute(out, step, *compute);
+        return out;
+    }
+
+    void of_load(StepTouches& out, const Step& step, VariableId v) {
+        if (kernel_.is_operand(v)) out_.operands[at(v)] = {tile_of(v), array_of(v)};
+        if (kernel_.is_operand(v) || step.stays) return;
+        // Zeros first, then what lies inside of the array: by other threads.
+        out.has_parts = is_cut(kernel_, kernel_.variable(v));
+        if (out.has_parts) in_arena(out.first, v, true);
+        std::vector<Touch>& copies = out.has_parts ? out.second : out.first;
+        in_arena(copies, v, true);
+        copies.push_back({array_of(v), false});
+        for (const Index& index : kernel_.variable(v).gathers)
+            for (const VariableId read_by : read_arrays(index.value())) {
+                in_arena(copies, read_by, false);
+                copies.push_back({array_of(read_by), false});
+            }
+    }
+
+    void of_compute(StepTouches& out, const Step& step, const Compute& compute) {
+        if (kernel_.partials(step) > 0) {
+            // Each warp leaves what it finds; of that of all warps each makes some of the result.
+            out.has_parts = true;
+            out.first.push_back({partials_of(step), true});
+            read_all(out.first, compute.body);
+            out.second.push_back({partials_of(step), false});
+            in_arena(out.second, compute.variable, true);
+            if (compute.carry) read_all(out.second, compute.carry);
+            return;
+        }
+        in_arena(out.first, compute.variable, true);
+        if (kernel_.is_view(compute.variable)) out.first.push_back({array_of(compute.variable), true});
+        for (const Read* r : step.reads) read(out.first, r->array);
+    }
+
+    const ScheduledKernel& kernel_;
+    Touches out_;
+};
+
+}  // namespace
+
+Touches touches_of(const ScheduledKernel& kernel) { return Touching(kernel).run(); }
+
+}  // namespace napkin

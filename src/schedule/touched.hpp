@@ -1,0 +1,50 @@
+#pragma once
+// What the warps of a block share, and which of it each step touches: tiles of the arena, the arrays in memory, and what warps that share a
+// reduction leave for each other. Here stands only what is touched; clocks.hpp judges whether that is in order.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "schedule/scheduled.hpp"
+
+namespace napkin {
+
+/// A range of the arena, or an array in memory.
+struct Area {
+    std::string name;
+    ArrayId array = -1;               ///< -1: a range of the arena
+    VariableId operand = -1;          ///< whose tiles the range has, all stages; -1: none's
+    std::int64_t begin = 0, end = 0;  ///< in values
+    std::vector<int> meets = {};      ///< the areas that have something in common with it, itself among them
+};
+
+struct Touch {
+    int area = -1;
+    bool writes = false;
+};
+
+/// What a step touches. Any warp may touch all of it, whichever values the emitter gives it; but within one part of a step no warp meets
+/// what another one does.
+struct StepTouches {
+    std::vector<Touch> first;
+    /// After the barrier inside (Step::synchronizes_inside), of a step that has two parts: what a load copies over the zeros of its tile, or
+    /// what becomes of that which the warps that share a reduction have found.
+    std::vector<Touch> second;
+    bool has_parts = false;
+};
+
+/// Of an operand: copies write its tiles and read its array.
+struct OperandAreas {
+    int tiles = -1, array = -1;
+};
+
+struct Touches {
+    std::vector<Area> areas;
+    std::vector<StepTouches> steps;  ///< by step; of loads of operands nothing: their copies are not done by the step
+    std::vector<OperandAreas> operands;  ///< by VariableId
+};
+
+/// Pre: the places are applied.
+Touches touches_of(const ScheduledKernel& kernel);
+
+}  // namespace napkin

@@ -1,0 +1,62 @@
+#pragma once
+// A kernel in blocks with each of its barriers and waits taken out in turn: what the clocks have to find.
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedule/scheduled.hpp"
+
+namespace napkin {
+
+/// Its own statements, then those of every loop.
+inline std::vector<std::vector<Node>*> lists_of(ScheduledKernel& kernel) {
+    std::vector<std::vector<Node>*> out{&kernel.body};
+    for (ScheduledLoop& l : kernel.loops) out.insert(out.end(), {&l.prologue, &l.body, &l.epilogue});
+    return out;
+}
+
+/// Calls f with what was taken out and with the kernel that lacks it; how many times.
+template <class F>
+int each_without_a_wait(const ScheduledKernel& kernel, F f) {
+    int taken = 0;
+    const auto without = [&](const std::string& what, auto&& take_out) {
+        ScheduledKernel changed = kernel;
+        if (take_out(changed)) ++taken, f(what, changed);
+    };
+    for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
+        const std::string name = fmt::format("{} of step {}", kernel.variable(variable_of(kernel.steps[s])).name, s);
+        for (const auto& [flag, said] : {std::pair{&Step::waits, "wait for the copy"},
+                                         {&Step::refills, "wait for room"},
+                                         {&Step::synchronizes, "barrier before"},
+                                         {&Step::synchronizes_inside, "barrier inside"},
+                                         {&Step::publishes, "fence behind boxes"}})
+            without(fmt::format("{} {}", said, name),
+                    [&, flag = flag](ScheduledKernel& k) { return std::exchange(k.steps[s].*flag, false); });
+    }
+    for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+        without("wait for boxes", [&](ScheduledKernel& k) { return std::exchange(k.steps[s].boxes_behind, -1) >= 0; });
+    without("wait for all boxes", [&](ScheduledKernel& k) { return std::exchange(k.waits_for_boxes, false); });
+    for (std::size_t l = 0; l < kernel.loops.size(); ++l)
+        for (const auto flag : {&ScheduledLoop::synchronizes_before, &ScheduledLoop::synchronizes})
+            without(fmt::format("barrier of loop {}", l),
+                    [&](ScheduledKernel& k) { return std::exchange(k.loops[l].*flag, false); });
+    ScheduledKernel read = kernel;
+    for (std::size_t l = 0; l < lists_of(read).size(); ++l)
+        for (std::size_t n = 0; n < lists_of(read)[l]->size(); ++n) {
+            const auto* settle = std::get_if<Settle>(&(*lists_of(read)[l])[n]);
+            if (!settle) continue;
+            const auto in = [&](ScheduledKernel& k) -> Settle& { return std::get<Settle>((*lists_of(k)[l])[n]); };
+            without("wait for products", [&](ScheduledKernel& k) { return settle->pending >= 0 && ++in(k).pending > 0; });
+            for (std::size_t f_ = 0; f_ < settle->frees.size(); ++f_)
+                without(fmt::format("word that {} is free", kernel.variable(settle->frees[f_].operand).name),
+                        [&](ScheduledKernel& k) {
+                            in(k).frees.erase(in(k).frees.begin() + static_cast<std::ptrdiff_t>(f_));
+                            return true;
+                        });
+        }
+    return taken;
+}
+
+}  // namespace napkin
