@@ -5,7 +5,8 @@
 // have to be done with; barriers of the block see to it. One thread asks for the copy of an operand's tile into one of its stages; the copy
 // is done at some time after that, and a barrier in shared memory says so to those who wait for it. So every read has to come after a wait
 // for the copy that it reads, and every copy after all reads of what it overwrites. Bulk copies and the matrix unit go to shared memory
-// beside the threads, by a proxy of their own (PTX ISA, "Proxies"): what threads write, they see after a fence alone.
+// beside the threads, by a proxy of their own (PTX ISA, "Proxies"): what threads write, they see after a fence alone. So a warp that stores by
+// boxes publishes what it has written to one before it is sent, writes to it again once it has been read, and ends when all have been.
 //
 // The run keeps a vector clock (Lamport; Mattern 1989) for each of two warps that compute and for one of the role that asks for copies, where
 // there is one: what is known of every warp's steps. A barrier of the block joins the clocks of the warps that compute; a stage that all of
