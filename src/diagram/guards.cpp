@@ -120,6 +120,19 @@ std::vector<Affine> implied_forms(const Expr& condition, bool holds) {
     }
 }
 
+std::optional<std::vector<Affine>> equivalent_forms(const Expr& condition, bool holds) {
+    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not) return equivalent_forms(u->a, !holds);
+    const auto* b = as<Binary>(condition);
+    if (!b) return std::nullopt;
+    if (b->op == (holds ? BinaryOp::logical_and : BinaryOp::logical_or)) {
+        const auto x = equivalent_forms(b->a, holds), y = equivalent_forms(b->b, holds);
+        return x && y ? std::optional(united(*x, *y)) : std::nullopt;
+    }
+    std::vector<Affine> forms = implied_forms(condition, holds);
+    if (forms.empty()) return std::nullopt;
+    return forms;
+}
+
 bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<Guard>& guards, const Extents& extents) {
     std::vector<Guard> known;
     std::vector<Affine> forms;

@@ -163,15 +163,15 @@ std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceO
 }
 
 /// Every thread reduces its columns of a row, and the four threads of the row what they found.
-void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
+void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Expr& term, const Expr& carried) {
     const auto& compute = std::get<Compute>(*step.statement);
     const ReduceOp op = *compute.reduce;
     Names names = frame.names;
     BodyWriter body(frame, step, loops_of(frame, columns), 1, names);
     give_values(frame, step, body);
-    const auto scaled = scaled_extremum(frame, op, compute.body);
-    const ValueId root = body.add_root(scaled ? scaled->first : compute.body, 2, false, false, false);
-    const ValueId carry = compute.carry ? body.add_root(compute.carry, 1, false, false, false) : -1;
+    const auto scaled = scaled_extremum(frame, op, term);
+    const ValueId root = body.add_root(scaled ? scaled->first : term, 2, false, false, false);
+    const ValueId carry = carried ? body.add_root(carried, 1, false, false, false) : -1;
     body.decide();
 
     ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
@@ -212,11 +212,24 @@ std::string fragment_declaration(const Frame& frame, VariableId id) {
 void write_fragment(const Frame& frame, Lines& out, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = columns_of_statement(frame, step);
-    if (compute.reduce && columns >= 0 && column_axis(frame, compute.variable) < 0)
-        return write_reduction(frame, out, step, columns);
-    // A single term needs no loop: the value itself is the reduction.
-    each_value(frame, out, step, columns,
-               compute.carry ? binary(pairwise(*compute.reduce), compute.carry, compute.body) : compute.body);
+    const auto write = [&](const Expr& body, const Expr& carry) {
+        if (compute.reduce && columns >= 0 && column_axis(frame, compute.variable) < 0)
+            return write_reduction(frame, out, step, columns, body, carry);
+        // A single term needs no loop: the value itself is the reduction.
+        each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, body) : body);
+    };
+    const auto within = unmasked(frame, compute);
+    if (!within) return write(compute.body, compute.carry);
+    // Masks cost more than what they let through: most tiles lie on one side of them, whole.
+    std::string everywhere;
+    for (const Affine& form : within->forms)
+        everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope));
+    out.open(fmt::format("if ({})", everywhere));
+    write(within->body, within->carry);
+    out.close();
+    out.open("else");
+    write(compute.body, compute.carry);
+    out.close();
 }
 
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {

@@ -18,10 +18,10 @@ Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, cons
         return std::none_of(gpu.instructions.begin(), gpu.instructions.end(),
                             [&](const Instruction& i) { return i.k.contains(type); });
     });
-    if (!as_it_is || odd.empty()) return as_it_is;
+    if (odd.empty()) return as_it_is;
     const WithAlignedRows aligned = with_aligned_rows(derived, extents, odd, operand_stride_bytes);
     auto copied = choose_blocks(aligned.form, aligned.extents, gpu, by_hand, options);
-    if (!copied || copied->seconds() >= as_it_is->seconds()) return as_it_is;
+    if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
     for (KernelPlan& kernel : copied->kernels) kernel.whole = aligned.whole[kernel.whole];
     return copied;
 }

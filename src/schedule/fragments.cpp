@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "diagram/guards.hpp"
 #include "machine/block_machine.hpp"
 #include "support/ids.hpp"
 
@@ -357,6 +358,30 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
         out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
     if (kernel.has_bulk_copies() && out.rows > most_copied_rows) return std::nullopt;
+    return out;
+}
+
+std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Compute& compute) {
+    Unmasked out;
+    const auto sized = [&](const Expr& node) -> Expr {
+        const auto* size = as<AxisSize>(node);
+        return size ? constant(static_cast<double>(kernel.extent(size->axis))) : node;
+    };
+    const auto within = [&](const Expr& e) {
+        return e == nullptr ? e : transform(e, [&](const Expr& node) {
+            const auto* s = as<Select>(node);
+            if (!s || free_axes(s->condition).empty()) return node;
+            // A mask leaves a constant where it takes away.
+            const bool holds = as<Constant>(s->a) == nullptr;
+            const auto forms = equivalent_forms(transform(s->condition, sized), holds);
+            if (!forms) return node;
+            for (const Affine& form : *forms)
+                if (!contains(out.forms, form)) out.forms.push_back(form);
+            return holds ? s->a : s->b;
+        });
+    };
+    out.body = within(compute.body), out.carry = within(compute.carry);
+    if (out.forms.empty()) return std::nullopt;
     return out;
 }
 

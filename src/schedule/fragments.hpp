@@ -80,6 +80,14 @@ inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
 /// multiples of 16 bytes; a tile ends inside of a box while others follow it.
 std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id);
 
+/// What a statement is on a tile on which none of its masks takes anything away: where all of these forms are not negative.
+struct Unmasked {
+    std::vector<Affine> forms;
+    Expr body, carry;  ///< the statement's, with what the masks let through in their place
+};
+/// None where no choice of the statement depends on affine forms of axes alone.
+std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Compute& compute);
+
 /// Barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables: one for each stage of each operand, which
 /// says that the stage is full, and where a role asks for copies as many behind them, which say that it is free. Without bulk copies there
 /// are none.

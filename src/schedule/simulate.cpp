@@ -15,10 +15,6 @@
 namespace napkin {
 namespace {
 
-/// Of the rate of an SM's units beside the matrix unit, what the warps of one warpgroup reach by themselves, one on each scheduler: they wait
-/// for their own results. With it five schedules of attention (16,384 positions, d = 128) take what they were measured to take within 5.4%
-/// (bench/results/2026-11-23-schedules-gpu.json).
-constexpr double rate_of_a_warpgroup = 0.76;
 /// What every thread issues for a statement beside the operations on its values: addresses, barriers, fences, moves. Counted in the assembly of
 /// attention's main loop, NVRTC 13, sm_90a: of 445 instructions a turn 208 compute values and 12 are the matrix unit's, in 9 statements.
 constexpr double statement_instructions = 20;
@@ -97,12 +93,14 @@ Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKer
 }
 
 /// Pipes that run beside each other take a little longer than the busiest: two that are equally busy by the machine's factor.
-double Simulator::beside(std::initializer_list<double> clocks) const {
+double Simulator::beside(std::initializer_list<double> clocks) const { return together(clocks, exponent_); }
+
+double Simulator::together(std::initializer_list<double> clocks, double exponent) {
     const double longest = std::max(clocks);
     if (!(longest > 0)) return 0;
     double sum = 0;
-    for (const double c : clocks) sum += std::pow(c / longest, exponent_);
-    return longest * std::pow(sum, 1 / exponent_);
+    for (const double c : clocks) sum += std::pow(std::max(0.0, c) / longest, exponent);
+    return longest * std::pow(sum, 1 / exponent);
 }
 
 /// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
@@ -457,6 +455,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     Pipes sum;
     std::vector<double> core(k.steps.size());       // clocks, by step
     double on_matrix_unit = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
+    double latency = 0;                             // clocks for which the warps of a block wait for their own results
     double copies = 0;
     const bool beside_others = k.in_blocks() && !k.on_matrix_unit();
     BlockWork of_blocks;
@@ -475,6 +474,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                         pipes.overhead + alone);
                     if (k.atom(step).kind == AtomKind::matrix)
                         on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead;
+                    latency += times * latency_of_warpgroups(k, step);
                     sum.load += times * pipes.load, sum.store += times * pipes.store;
                     sum.cache += times * pipes.cache, sum.overhead += times * (pipes.overhead + alone);
                     if (beside_others)
@@ -505,6 +505,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
     const auto seconds = [&](double clocks) { return clocks * out.waves / (workers * share * clock); };
 
+    double special = 0;  // clocks of units beside the one that multiplies and adds
+    for (std::size_t i = 0; i < num_op_kinds; ++i)
+        if (static_cast<OpKind>(i) != OpKind::fma && static_cast<OpKind>(i) != OpKind::simple) special += sum.by_kind[i];
     for (std::size_t i = 0; i < num_op_kinds; ++i)
         if (sum.by_kind[i] > 0)
             out.busy.push_back({std::string(name(static_cast<OpKind>(i))), seconds(sum.by_kind[i])});
@@ -562,15 +565,11 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         out.core_seconds += here;
         total += beside({first, waited[i]}) + here - first + stood_still[i];
     }
-    // Warpgroups for which others copy wait for nobody: one is at the matrix unit while others compute beside it.
-    if (k.copying_role()) {
-        const double unit = seconds(on_matrix_unit), rest = total - unit - seconds(waiting_for_it);
-        const double warpgroups = static_cast<double>(k.schedule.warps.value) / 4;
-        const double waits = unit + seconds(waiting_for_it), alone = rest / rate_of_a_warpgroup;
-        // One that computes a turn ahead waits for the unit only where that takes longer.
-        total = beside({unit, rest, (runs_ahead(k) ? std::max(waits, alone) : waits + alone) / warpgroups});
-    }
-    total = beside({total, ahead});
+    if (k.copying_role())
+        total = std::max(ahead, seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
+                                                      total - seconds(waiting_for_it), seconds(latency)));
+    else
+        total = beside({total, ahead});
     if (beside_others) {
         for (const double clocks : core) of_blocks.core_clocks += clocks;
         out.core_seconds = seconds_of_blocks(groups, workers, of_blocks);

@@ -92,6 +92,9 @@ private:
     [[nodiscard]] double chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                                        bool is_load) const;
     [[nodiscard]] double cycle_seconds(double blocks, const BlockTime& group) const;
+    [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step);
+    [[nodiscard]] static double seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special, double core,
+                                                      double latency);
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
@@ -104,6 +107,8 @@ private:
     [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;
     [[nodiscard]] double line_waste(const ScheduledKernel& k, VariableId v, int scope) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
+    /// The norm with this exponent.
+    [[nodiscard]] static double together(std::initializer_list<double> clocks, double exponent);
 
     const Derived& derived_;
     const Kernel& kernel_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "machine/block_machine.hpp"
+#include "schedule/fragments.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/simulate.hpp"
 #include "support/ids.hpp"
@@ -25,6 +26,11 @@ constexpr double quad_bytes = 16;
 /// two events where the caches were flushed before, of which its launch, its first block and the group itself are 3.7.
 constexpr double first_instructions_s = 1e-6;
 
+/// In kernels whose operands a role of their own copies, of a turn: the clocks for which a warpgroup waits for its own results in every
+/// statement, and the part of them that is left where products of the turn before are computed meanwhile; and the exponent of the norm by which
+/// the matrix unit, the other units and the warpgroups' own pace add up to the time of all. Fitted to 13 schedules of attention over 16,384 positions,
+/// d = 64 and 128, which take what they were measured to take within 7% (bench/results/2026-11-23-schedules-gpu.json).
+constexpr double statement_latency_clocks = 75, latency_left_ahead = 0.6, units_exponent = 2;
 /// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the prelude's functions; a power
 /// is taken in double precision.
 double instructions_of(OpKind kind) {
@@ -139,6 +145,24 @@ double Simulator::cycle_seconds(double blocks, const BlockTime& group) const {
         at_core = n * core / cycle, at_memory = n * memory / cycle;
     }
     return cycle;
+}
+
+/// Clocks for which the warps of a block wait for their own results in a statement on fragments.
+double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& step) {
+    const AtomKind kind = k.atom(step).kind;
+    if (kind == AtomKind::block) return 0;
+    if (kind == AtomKind::fragment) return statement_latency_clocks;
+    const auto& compute = std::get<Compute>(*step.statement);
+    const bool is_corrected = compute.carry && !adds_in_place(compute);
+    return matrix_product(k, step)->instruction->overhead_clocks.value + (is_corrected ? statement_latency_clocks : 0);
+}
+
+/// Warpgroups for which others copy wait for nobody: one is at the matrix unit while others compute beside it, each at its own pace. `core`: seconds
+/// of all statements, of which `unit` are the matrix unit's and `special` those of the units for exponentials and the like.
+double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special, double core, double latency) {
+    const double warpgroups = static_cast<double>(k.schedule.warps.value) / 4,
+                 pace = unit / warpgroups + latency * (runs_ahead(k) ? latency_left_ahead : 1);
+    return together({unit, special, core - unit - special, pace}, units_exponent);
 }
 
 double Simulator::seconds_of_blocks(double groups, double workers, const BlockWork& work) const {

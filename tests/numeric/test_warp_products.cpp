@@ -16,6 +16,7 @@
 #include "machine/machine.hpp"
 #include "numeric/block_on_cpu.hpp"
 #include "plan/blocks.hpp"
+#include "plan/choose.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/tensor.hpp"
 #include "schedule/fragments.hpp"
@@ -42,7 +43,7 @@ Planned planned(const std::string& text, const std::string& schedule, const Mach
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
     Planned out{parsed(text), bind_sizes(derived.diagram, {}).value(), {}, {}};
-    auto plan = choose_blocks(derived, out.extents, machine, {}, options);
+    auto plan = choose_plan(derived, out.extents, machine, {}, options);
     if (!plan) throw std::runtime_error(render(plan.errors()));
     out.plan = std::move(*plan);
     for (const KernelPlan& k : out.plan.kernels) EXPECT_THAT(verify(k.scheduled), IsEmpty());
@@ -87,9 +88,11 @@ std::string fault_of(const Planned& p, const JitModule& module, cpu_case::Timing
     return "";
 }
 
-void expect_right(const std::string& text, const std::string& schedule, const Machine& machine) {
+void expect_right(const std::string& text, const std::string& schedule, const Machine& machine, std::size_t num_others = 0) {
     const Planned p = planned(text, schedule, machine);
-    for (const KernelPlan& k : p.plan.kernels) ASSERT_TRUE(k.scheduled.on_matrix_unit()) << to_string(p.plan);
+    const auto others = std::count_if(p.plan.kernels.begin(), p.plan.kernels.end(),
+                                      [](const KernelPlan& k) { return !k.scheduled.on_matrix_unit(); });
+    ASSERT_EQ(static_cast<std::size_t>(others), num_others) << to_string(p.plan);
     EXPECT_THAT(p.source.text, HasSubstr("load_matrices"));
     const auto module = cpu_case::compiled_for_cpu(p.source);
     for (const bool late : {false, true})
@@ -215,6 +218,19 @@ sizes h = 2, q = 72, x = 104, k = 64, d = 48
     expect_right(attention, "tensor q\nwarps 2\nstream x = 16\n", a100());
     expect_right(attention, "tensor q\nwarps 4\nstream x = 32\n", a100());
     expect_right(attention, "tensor q\nwarps 4\n", a100());
+}
+
+// Rows that begin anywhere are copied into longer ones first, each array once.
+TEST(WarpProducts, HaveFactorsInRowsOfAnyLength) {
+    const std::string schedule = "tensor m\nwarps 2\n";
+    expect_right(product("m, k", "n, k", "bf16", "m = 95, n = 97, k = 103"), schedule, a100(), 2);
+    expect_right(product("m, k", "k, n", "f16", "m = 64, n = 44, k = 96"), schedule, a100(), 1);
+    expect_right(
+        "f(A[b, m, k]: bf16, B[n, k]: bf16) -> C[b, m, n]\n    C[b, m, n] = sum(k) A[b, m, k] * B[n, k]\n"
+        "sizes b = 3, m = 40, n = 24, k = 37\n",
+        schedule, a100(), 2);
+    const Planned alike = planned(product("m, k", "n, k", "bf16", "m = 64, n = 64, k = 64"), schedule, a100());
+    EXPECT_EQ(alike.plan.kernels.size(), 1U);
 }
 
 // Rows of any length go to memory, in 16 bytes where those are aligned.
