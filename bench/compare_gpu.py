@@ -19,6 +19,12 @@ def matmul(m, n, k):
             "unit": "TFLOP/s", "scale": 1e12}
 
 
+def batched(b, m, n, k):
+    x, y = (torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((b, m, k), (b, n, k)))
+    return {"diagram": "batched", "sizes": {"b": b, "m": m, "n": n, "k": k}, "peer": "cuBLAS", "run": lambda: x @ y.mT,
+            "work": 2 * b * m * n * k, "unit": "TFLOP/s", "scale": 1e12}
+
+
 def attention(diagram, h, x, d):
     q, k, v = (torch.randn(1, h, x, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
     run = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=diagram == "causal")
@@ -34,9 +40,10 @@ def rows(diagram, r, c):
 
 
 def cases():
-    yield matmul(4096, 4096, 4096)
-    yield matmul(8192, 8192, 8192)
-    yield matmul(4096, 14336, 4096)
+    for sizes in ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 4096, 4096), (4096, 14336, 4096), (2048, 2048, 2048),
+                  (8192, 1024, 8192), (512, 4096, 4096), (128, 8192, 8192), (64, 7168, 16384), (4095, 4097, 4103)):
+        yield matmul(*sizes)
+    yield batched(64, 512, 512, 512)
     for d in (64, 128):
         yield attention("attention", 16, 16384, d)
     yield attention("causal", 16, 16384, 128)

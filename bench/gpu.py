@@ -8,6 +8,9 @@ DIAGRAMS = {
     "matmul": """matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16
     C[m, n] = sum(k) A[m, k] * B[n, k]
 """,
+    "batched": """batched(A[b, m, k]: bf16, B[b, n, k]: bf16) -> C[b, m, n]: bf16
+    C[b, m, n] = sum(k) A[b, m, k] * B[b, n, k]
+""",
     "attention": """attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16
     S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
     P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5
