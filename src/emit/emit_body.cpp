@@ -484,6 +484,7 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
 bool BodyWriter::has_powers_of_two() const { return frame_.in_blocks() && !frame_.is_double; }
 
 ValueId BodyWriter::lower_binary(const Binary& b) {
+    if (const ValueId of_column = compare_column(b); of_column >= 0) return of_column;
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;

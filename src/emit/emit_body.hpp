@@ -83,6 +83,7 @@ private:
     ValueId divided(ValueId a, ValueId b);
     ValueId call(const std::string& function, std::vector<ValueId> args);
     ValueId compare(BinaryOp o, ValueId a, ValueId b);
+    ValueId compare_column(const Binary& b);
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
     ValueId power(ValueId base, ValueId exponent);
     ValueId exponential(const Expr& argument, double factor);

@@ -535,7 +535,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
             const double from_above = l < core_level_ ? std::max(m.unique, m.bytes * m.together) : m.bytes;
             const double crossing = keeps ? m.unique : from_above;
-            const double time = crossing * seconds_a_byte(l, workers, m);
+            // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
+            const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
+            const double time = crossing * seconds_a_byte(l, workers, m) * uneven;
             (m.is_store ? traffic[l].stored_bytes : traffic[l].loaded_bytes) += crossing;
             into[l] += time;
             if (keeps) later = level.latency_s.value;
