@@ -25,12 +25,13 @@ ValueId BodyWriter::compare_column(const Binary& b) {
     const Affine form = *x - *y;
     const std::int64_t c = form.coefficient(column);
     if (std::abs(c) != 1 || frame_.span(column, scope_).tile == 1) return -1;
-    std::string rest = std::to_string(-c * form.constant);
+    std::string rest;
     int level = 0;
     const auto add = [&](std::int64_t factor, const std::string& what) {
-        if (!what.empty() && factor != 0)
-            rest += fmt::format(" {} {}({})", factor < 0 ? '-' : '+',
-                                std::abs(factor) == 1 ? "" : fmt::format("{} * ", std::abs(factor)), what);
+        const bool is_sum = what.find(" + ") != std::string::npos && factor != 1;
+        const std::string term = (std::abs(factor) == 1 ? "" : fmt::format("{} * ", std::abs(factor))) +
+                                 (is_sum ? "(" + what + ")" : what);
+        rest += rest.empty() ? (factor < 0 ? "-" : "") + term : (factor < 0 ? " - " : " + ") + term;
     };
     for (const auto& [axis, factor] : form.terms) {
         if (axis == column) continue;
@@ -39,6 +40,7 @@ ValueId BodyWriter::compare_column(const Binary& b) {
     }
     if (frame_.span(column, scope_).begins) add(-1, frame_.axis(column).begin);
     add(-1, "fragment_column(0, 0)");
+    if (form.constant != 0) add(c * form.constant < 0 ? 1 : -1, std::to_string(std::abs(form.constant)));
     Value own, of_row;
     own.pattern = "real(8 * j_ + c_)", own.level = level_of(column);
     of_row.pattern = fmt::format("real({})", rest), of_row.level = level, of_row.hint = "last_column";

@@ -132,7 +132,8 @@ private:
 
     void store_boxes(const Step& s) {
         const VariableId id = variable_of(s);
-        for (std::int64_t box = 0; box < stored_boxes(kernel_, id)->count; ++box) {
+        const auto boxes = stored_boxes(kernel_, id);  // none: the rules refuse them
+        for (std::int64_t box = 0; boxes && box < boxes->count; ++box) {
             const std::int64_t number = box % kernel_.place(id).boxes;
             if (s.boxes_behind >= 0) add(Event::await_boxes, -1, s.boxes_behind);
             add(Event::write_box, id, number);

@@ -329,7 +329,7 @@ struct Simulator::Moved {
     bool is_store, is_non_temporal;
     double bytes, unique;
     double together = 1;    ///< of its bytes, the part that blocks which run at the same time do not have in common
-    bool is_ahead = false;  ///< it is copied while the core computes on earlier tiles
+    bool is_ahead = false;  ///< it is copied while the core computes on other tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
 };
 
@@ -381,7 +381,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
         if (load && k.in_blocks()) moved.together = different_tiles(k.group_order, variable, workers);
-        moved.is_ahead = load && k.is_operand(id) && k.place(id).stages > 1;
+        moved.is_ahead = load ? k.is_operand(id) && k.place(id).stages > 1 : k.is_boxed(id);
         if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
         counted.push_back(variable.array);
         out.push_back(moved);
@@ -526,7 +526,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<double> stood_still(k.steps.size());
     std::vector<Traffic> traffic;  // by level
     for (const std::string& path : pipe_names_) traffic.push_back({path});
-    double ahead = 0;  // seconds of what comes in while the core computes, whatever it computes
+    double ahead = 0, leaving = 0;  // seconds of what comes in and goes out while the core computes, whatever it computes
     for (const Moved& m : moved) {
         double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
@@ -543,7 +543,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             if (keeps) later = level.latency_s.value;
             longest = beside({longest, time});
         }
-        (m.is_ahead ? ahead : waited[m.step]) += longest;
+        (!m.is_ahead ? waited[m.step] : m.is_store ? leaving : ahead) += longest;
         if (m.waits > 0)
             stood_still[m.step] += m.waits / m.bytes / workers *
                                    (m.unique * machine_.levels[0].latency_s.value + (m.bytes - m.unique) * later);
@@ -555,7 +555,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
 
     // One statement after the other: what a core computes hides only what comes in, or goes out, in the same one; of several panels only
     // the first one's work, as the others find it in the cache.
-    double total = seconds(starts);
+    double total = seconds(starts), outside = 0;  // of that, of what no loop is around
     out.core_seconds = total;
     for (std::size_t i = 0; i < k.steps.size(); ++i) {
         const Step& step = k.steps[i];
@@ -565,13 +565,15 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                      : 1;
         const double here = seconds(core[i]), first = here / panels;
         out.core_seconds += here;
-        total += beside({first, waited[i]}) + here - first + stood_still[i];
+        const double of_step = beside({first, waited[i]}) + here - first + stood_still[i];
+        total += of_step;
+        if (step.scope == 0) outside += of_step;
     }
     if (k.copying_role())
-        total = std::max(ahead, seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
-                                                      total - seconds(waiting_for_it), seconds(latency)));
+        total = outside + std::max({ahead, leaving, seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
+                                                                total - outside - seconds(waiting_for_it), seconds(latency))});
     else
-        total = beside({total, ahead});
+        total = beside({total, ahead, leaving});
     if (beside_others) {
         for (const double clocks : core) of_blocks.core_clocks += clocks;
         out.core_seconds = seconds_of_blocks(groups, workers, of_blocks);
