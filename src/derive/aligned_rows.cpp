@@ -47,8 +47,8 @@ Kernel copying_kernel(const Diagram& d, ArrayId from, ArrayId to) {
     out.name = d.array(to).name;
     out.group_axes = d.array(to).axes;
     const Expr is_inside = binary(BinaryOp::lt, axis_index(last), axis_size(own));
-    out.stages = {Block{{Statement{to, std::nullopt, {}, select(is_inside, read(from, indices), constant(0)), nullptr,
-                                   d.array(from).range}}}};
+    out.stages = {Block{{Statement{
+        to, std::nullopt, {}, select(is_inside, read(from, indices), constant(0)), nullptr, d.array(from).range}}}};
     out.inputs = {from}, out.outputs = {to};
     return out;
 }
@@ -81,9 +81,8 @@ std::vector<ArrayId> factors_in_odd_rows(const Derived& derived, const Extents& 
             const auto* product = s.reduce == ReduceOp::sum ? as<Binary>(s.body) : nullptr;
             if (!product || product->op != BinaryOp::mul) return;
             for (const Expr& factor : {product->a, product->b})
-                if (const auto* r = as<Read>(factor);
-                    r && contains(kernel.inputs, r->array) && !contains(out, r->array) &&
-                    has_odd_rows(derived.diagram, extents, r->array, row_bytes))
+                if (const auto* r = as<Read>(factor); r && contains(kernel.inputs, r->array) && !contains(out, r->array) &&
+                                                      has_odd_rows(derived.diagram, extents, r->array, row_bytes))
                     out.push_back(r->array);
         });
     return out;
@@ -99,8 +98,9 @@ WithAlignedRows with_aligned_rows(const Derived& derived, const Extents& extents
         Kernel kernel = derived.kernels[k];
         for (const auto& [from, to] : copies) {
             if (!contains(kernel.inputs, from)) continue;
-            const bool is_there = std::any_of(kernels.begin(), kernels.end(),
-                                              [&, copy = to](const Kernel& before) { return contains(before.outputs, copy); });
+            const bool is_there = std::any_of(kernels.begin(), kernels.end(), [&, copy = to](const Kernel& before) {
+                return contains(before.outputs, copy);
+            });
             if (!is_there) kernels.push_back(copying_kernel(out.form.diagram, from, to)), out.whole.push_back(k);
             read_instead(kernel, from, to);
         }

@@ -163,7 +163,8 @@ std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceO
 }
 
 /// Every thread reduces its columns of a row, and the four threads of the row what they found.
-void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Expr& term, const Expr& carried) {
+void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Expr& term,
+                     const Expr& carried) {
     const auto& compute = std::get<Compute>(*step.statement);
     const ReduceOp op = *compute.reduce;
     Names names = frame.names;

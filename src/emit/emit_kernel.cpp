@@ -204,7 +204,8 @@ private:
             if (below * tiles != frame_.num_groups()) text += fmt::format(" % {}", tiles);
             if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
             below *= tiles;
-            const auto band = std::find_if(begins.begin(), begins.end(), [&, a = axis](const auto& b) { return b.first == a; });
+            const auto band = std::find_if(begins.begin(), begins.end(),
+                                           [&, a = axis](const auto& b) { return b.first == a; });
             if (band != begins.end())
                 band->second = fmt::format("({} + {} * {})", band->second, text, stride);
             else

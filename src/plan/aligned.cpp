@@ -22,6 +22,10 @@ Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, cons
     const WithAlignedRows aligned = with_aligned_rows(derived, extents, odd, operand_stride_bytes);
     auto copied = choose_blocks(aligned.form, aligned.extents, gpu, by_hand, options);
     if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
+    // What by hand was refused of one kernel is not said of a program of several.
+    const bool on_matrix_unit = std::any_of(copied->kernels.begin(), copied->kernels.end(),
+                                            [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
+    if (!on_matrix_unit) return as_it_is;
     for (KernelPlan& kernel : copied->kernels) kernel.whole = aligned.whole[kernel.whole];
     return copied;
 }

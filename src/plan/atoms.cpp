@@ -249,8 +249,7 @@ void choose_atoms(ScheduledKernel& kernel) {
 }
 
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit, Completion completion,
-                         ProductOrder products) {
+                         KernelSchedule schedule, const VectorUnit& unit, Completion completion, ProductOrder products) {
     ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit);
     choose_orders(out);
     choose_atoms(out);

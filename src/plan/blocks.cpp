@@ -32,7 +32,8 @@ constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
 /// For kernels that no matrix unit runs: long rows of which three fit an SM, short ones, and few, each of which has an SM for itself.
 constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
 /// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one waits for.
-constexpr BlockShape shapes_with_copies[] = {{8, 1, 4}, {12, 1, 4}, {8, 1, 4, ProductOrder::ahead}, {12, 1, 4, ProductOrder::ahead}};
+constexpr BlockShape shapes_with_copies[] = {
+    {8, 1, 4}, {12, 1, 4}, {8, 1, 4, ProductOrder::ahead}, {12, 1, 4, ProductOrder::ahead}};
 
 /// What is said of all blocks by hand.
 struct BlocksByHand {
@@ -66,9 +67,8 @@ bool is_any_on_matrix_unit(const Plan& plan) {
 /// One thread asks for copies of them, which warps of their own could do.
 bool loads_operands_in_a_loop(const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
-    return k.has_bulk_copies() && std::any_of(k.steps.begin(), k.steps.end(), [&](const Step& step) {
-               return step.scope > 0 && k.loads_operand(step);
-           });
+    return k.has_bulk_copies() && std::any_of(k.steps.begin(), k.steps.end(),
+                                              [&](const Step& step) { return step.scope > 0 && k.loads_operand(step); });
 }
 
 std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {

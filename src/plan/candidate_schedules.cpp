@@ -101,8 +101,20 @@ std::vector<Shape> CandidateSchedules::on_matrix_unit() const {
         if (hand_.tensor && axis != hand_.tensor_axis) continue;
         const auto by_hand = hand_.group.find(axis);
         if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
-        const Shape shape = on_matrix_unit(axis);
-        if (completed(ordinary(shape)).on_matrix_unit()) shapes.push_back(shape);
+        Shape shape = on_matrix_unit(axis);
+        const auto is_there = [&] { return completed(ordinary(shape)).on_matrix_unit(); };
+        // Tiles have rows and columns. Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make them wide
+        // in more directions, one of those is the columns': the longest that the unit takes, or none where the columns are no group's.
+        if (is_there()) {
+            shapes.push_back(shape);
+            continue;
+        }
+        for (const AxisId columns : model_.kernel().group_axes) {
+            if (shape.columns >= 0 && columns != axis && extent(columns) <= extent(shape.columns)) continue;
+            const AxisId before = std::exchange(shape.columns, columns);
+            if (!is_there()) shape.columns = before;
+        }
+        if (shape.columns >= 0) shapes.push_back(shape);
     }
     return shapes;
 }
@@ -137,6 +149,8 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const Shape& shape, A
         d.by_hand = true;
     } else if (axis == shape.tensor) {
         d.sizes = {std::min(extent(axis), rows_of_warps())};
+    } else if (shape.columns >= 0 && axis != shape.columns) {
+        d.sizes = {1};
     } else {
         d.sizes = candidate_sizes(extent(axis), axis == shape.axis.axis ? panel(shape) : 1);
         if (axis == shape.axis.axis && !contains(model_.kernel().recompute_axes, axis))
@@ -203,7 +217,9 @@ KernelSchedule CandidateSchedules::ordinary(const Shape& shape) const {
         if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
             s.group[axis] = {*found->second.value, "", true};
         } else if (!contains(model_.kernel().recompute_axes, axis)) {
-            const bool batch = model_.carried_by_all_memory(axis) && axis != shape.axis.axis && axis != shape.tensor;
+            const bool batch = shape.columns >= 0 ? axis != shape.columns && axis != shape.tensor
+                                                  : model_.carried_by_all_memory(axis) && axis != shape.axis.axis &&
+                                                        axis != shape.tensor;
             // Whole panels: shapes are compared by what they do, and not by what they waste at the end of a tile.
             const std::int64_t wanted = axis == shape.tensor      ? rows_of_warps()
                                         : axis == shape.axis.axis ? round_up(ordinary_group, panel(shape))

@@ -17,7 +17,8 @@ namespace napkin {
 struct Shape {
     VectorAxis axis;
     int vectors = 1;
-    AxisId tensor = -1;  ///< along which warps share the rows of the matrix unit's tiles; -1: it is not used
+    AxisId tensor = -1;   ///< along which warps share the rows of the matrix unit's tiles; -1: it is not used
+    AxisId columns = -1;  ///< of a matrix unit's tiles, where a group has one value of every other axis, or the tensor axis itself: of all others; -1: all sizes are open
 };
 
 /// One size to be chosen: of a group or of a chunk.

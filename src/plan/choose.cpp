@@ -165,7 +165,7 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
 
 KernelCandidate candidate_of(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
-    KernelCandidate out{s.kernel, kernel.unit, s.warps.value, 1, s.vector_axis, s.tensor_axis, s.panel_vectors,
+    KernelCandidate out{s.kernel, kernel.unit, s.warps.value,     1, s.vector_axis, s.tensor_axis, s.panel_vectors,
                         {},       {},          runs_ahead(kernel)};
     if (const StreamParts& parts = kernel.kernel->parts; parts.any()) out.split = kernel.extent(parts.part);
     for (const auto& [axis, choice] : s.group) out.group[axis] = choice.value;

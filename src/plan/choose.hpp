@@ -32,8 +32,8 @@ struct KernelCandidate {
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
 
 struct PlanOptions {
-    Choice warps = {};                   ///< of a block of threads, where the machine is block_machine's
-    int copying_warps = 0;               ///< beside them, which ask for the copies of operands
+    Choice warps = {};      ///< of a block of threads, where the machine is block_machine's
+    int copying_warps = 0;  ///< beside them, which ask for the copies of operands
     ProductOrder products = ProductOrder::in_turn;
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons

@@ -29,17 +29,17 @@ struct Event {
         fill,   ///< asks for the copy of a turn's tile, or for its own part of it
         await,  ///< waits until that copy is there
         read,
-        begin,   ///< a product begins, which reads and computes beside the warp
-        factor,  ///< it reads the tile
-        settle,  ///< waits until so many products are under way
-        touch,   ///< reads or writes registers of the variable
-        free,    ///< says that it is done with the tile
+        begin,        ///< a product begins, which reads and computes beside the warp
+        factor,       ///< it reads the tile
+        settle,       ///< waits until so many products are under way
+        touch,        ///< reads or writes registers of the variable
+        free,         ///< says that it is done with the tile
         await_boxes,  ///< waits until so many of its boxes are being read
         write_box,    ///< of this number
         publish,      ///< bulk copies see what it has written to boxes
         send,         ///< asks for the copy of the box to memory
-        refill,  ///< waits until all warps have said so of the tile that is copied over
-        access,  ///< reads and writes what its step touches of what all warps share
+        refill,       ///< waits until all warps have said so of the tile that is copied over
+        access,       ///< reads and writes what its step touches of what all warps share
     };
     Kind kind = meet;
     VariableId operand = -1;
@@ -256,7 +256,8 @@ public:
         for (const std::vector<Product>& left : products_)
             if (!left.empty()) fail("is never waited for", {Event::begin, left.front().result, 0});
         for (const Boxes& boxes : boxes_)
-            if (!boxes.sent.empty()) fail("may still be read as the block ends", {Event::send, boxes.sent.front().first, 0});
+            if (!boxes.sent.empty())
+                fail("may still be read as the block ends", {Event::send, boxes.sent.front().first, 0});
         for (std::size_t w = 0; w < traces_.size(); ++w)
             if (next_[w] < traces_[w].size() && traces_[w][next_[w]].kind != Event::access)
                 fail("is waited for without end", traces_[w][next_[w]]);

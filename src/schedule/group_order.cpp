@@ -30,7 +30,8 @@ double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<GroupA
         double loaded = bytes(variable.memory_type);
         for (const Index& dim : variable.dims)
             for (const AxisId axis : dim.axes()) {
-                const bool is_grouped = std::any_of(order.begin(), order.end(), [&](const GroupAxis& a) { return a.axis == axis; });
+                const bool is_grouped = std::any_of(order.begin(), order.end(),
+                                                    [&](const GroupAxis& a) { return a.axis == axis; });
                 loaded *= static_cast<double>(is_grouped ? kernel.span(axis, 0).tile : kernel.extent(axis));
             }
         total += loaded * different_tiles(order, variable, workers);
@@ -44,7 +45,8 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
     std::vector<std::size_t> several;
     for (std::size_t i = 0; i < order.size(); ++i)
         if (order[i].tiles > 1) several.push_back(i);
-    if (several.size() < 2 || order[several.back()].is_uneven || order[several[several.size() - 2]].is_uneven) return order;
+    if (several.size() < 2 || order[several.back()].is_uneven || order[several[several.size() - 2]].is_uneven)
+        return order;
     const std::size_t outer = several[several.size() - 2];
     std::vector<GroupAxis> best = order;
     double least = bytes_from_memory(kernel, order);

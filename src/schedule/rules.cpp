@@ -424,10 +424,12 @@ private:
     void check_boxes(VariableId id) {
         const auto boxes = k_.on_matrix_unit() ? stored_boxes(k_, id) : std::nullopt;
         const std::string& name = k_.variable(id).name;
-        if (!boxes) return report(place_of(id), "{} cannot be stored in boxes of 16 rows and 128 bytes by bulk copies", name);
+        if (!boxes)
+            return report(place_of(id), "{} cannot be stored in boxes of 16 rows and 128 bytes by bulk copies", name);
         if (boxes->count % k_.place(id).boxes != 0)
-            report(place_of(id), "{} is stored in {} boxes of 128 bytes beside each other, of which {} at a time are no whole part", name,
-                   boxes->count, k_.place(id).boxes);
+            report(place_of(id),
+                   "{} is stored in {} boxes of 128 bytes beside each other, of which {} at a time are no whole part",
+                   name, boxes->count, k_.place(id).boxes);
     }
 
     void check_matrix_unit() {

@@ -112,8 +112,8 @@ struct Layout {
     std::int64_t panel_stride = 0;  ///< packed: from one panel to the next
     std::int64_t count = 1;         ///< values with padding
     std::int64_t tile = 1;          ///< values of the full tile that are held
-    std::int64_t offset = 0;        ///< in the arena, in values; of a variable in registers where its boxes are (Place::boxes)
-    VariableId over = -1;           ///< the variable whose place this one takes as that one dies; -1: it has its own
+    std::int64_t offset = 0;  ///< in the arena, in values; of a variable in registers where its boxes are (Place::boxes)
+    VariableId over = -1;     ///< the variable whose place this one takes as that one dies; -1: it has its own
     bool may_overrun = false;  ///< of a view: some tiles' padding would lie past the array's end; these are copied, with the same strides
     std::int64_t reach = 0;   ///< of a view: values from the first to past the last that a padded tile reads
     std::vector<Life> lives;  ///< in order; none of a variable that no step touches
@@ -146,8 +146,8 @@ struct ScheduledKernel {
     std::vector<ScheduledLoop> loops;
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
-    std::vector<Layout> layouts;         ///< by VariableId
-    std::vector<bool> whole;             ///< by VariableId: the buffer holds 64-bit integers, not real numbers
+    std::vector<Layout> layouts;  ///< by VariableId
+    std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
     std::vector<ArrayId> inputs, outputs;
     std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view or an operand's copy reads them
     std::vector<bool> dense;        ///< outputs that must have row-major strides, because a view writes them

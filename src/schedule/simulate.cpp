@@ -507,7 +507,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
 
     double special = 0;  // clocks of units beside the one that multiplies and adds
     for (std::size_t i = 0; i < num_op_kinds; ++i)
-        if (static_cast<OpKind>(i) != OpKind::fma && static_cast<OpKind>(i) != OpKind::simple) special += sum.by_kind[i];
+        if (static_cast<OpKind>(i) != OpKind::fma && static_cast<OpKind>(i) != OpKind::simple)
+            special += sum.by_kind[i];
     for (std::size_t i = 0; i < num_op_kinds; ++i)
         if (sum.by_kind[i] > 0)
             out.busy.push_back({std::string(name(static_cast<OpKind>(i))), seconds(sum.by_kind[i])});
@@ -570,8 +571,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         if (step.scope == 0) outside += of_step;
     }
     if (k.copying_role())
-        total = outside + std::max({ahead, leaving, seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
-                                                                total - outside - seconds(waiting_for_it), seconds(latency))});
+        total = outside + std::max({ahead, leaving,
+                                    seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
+                                                          total - outside - seconds(waiting_for_it), seconds(latency))});
     else
         total = beside({total, ahead, leaving});
     if (beside_others) {

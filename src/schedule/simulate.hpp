@@ -93,8 +93,8 @@ private:
                                        bool is_load) const;
     [[nodiscard]] double cycle_seconds(double blocks, const BlockTime& group) const;
     [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step);
-    [[nodiscard]] static double seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special, double core,
-                                                      double latency);
+    [[nodiscard]] static double seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special,
+                                                      double core, double latency);
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;

@@ -138,7 +138,8 @@ std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
 }
 
 bool runs_ahead(const ScheduledKernel& kernel) {
-    return std::any_of(kernel.loops.begin(), kernel.loops.end(), [](const ScheduledLoop& l) { return !l.prologue.empty(); });
+    return std::any_of(kernel.loops.begin(), kernel.loops.end(),
+                       [](const ScheduledLoop& l) { return !l.prologue.empty(); });
 }
 
 void apply_slots(ScheduledKernel& kernel) { Slots(kernel).run(); }

@@ -58,9 +58,8 @@ TEST(GroupPositions, AreEachTileOnceInAnyOrder) {
             // Without bands first: an axis has one digit.
             const std::vector<GroupAxis> order = k.group_order;
             std::erase_if(k.group_order, [&](const GroupAxis& a) {
-                return a.stride == 1 && std::any_of(order.begin(), order.end(), [&](const GroupAxis& b) {
-                           return b.axis == a.axis && b.stride > 1;
-                       });
+                return a.stride == 1 && std::any_of(order.begin(), order.end(),
+                                                    [&](const GroupAxis& b) { return b.axis == a.axis && b.stride > 1; });
             });
             for (GroupAxis& a : k.group_order) a.tiles *= std::exchange(a.stride, 1);
             std::shuffle(k.group_order.begin(), k.group_order.end(), random);

@@ -31,6 +31,8 @@ const ProductSubject products_and_layers[] = {
     {"batched",
      "f(A[b, h, m, k]: bf16, B[b, h, k, n]: bf16) -> C[b, h, m, n]: bf16\n"
      "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\n"},
+    {"layer of a batch",
+     "f(X[b, m, k]: bf16, W[n, k]: bf16) -> Y[b, m, n]: bf16\n    Y[b, m, n] = sum(k) X[b, m, k] * W[n, k]\n"},
     {"fp8", "f(A[m, k]: e4m3, B[n, k]: e4m3) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"},
     {"transposed result", "f(A[m, k]: bf16, B[n, k]: bf16) -> C[n, m]\n    C[n, m] = sum(k) A[m, k] * B[n, k]\n"},
     {"epilogue",
@@ -46,6 +48,10 @@ const ProductSubject products_and_layers[] = {
      "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]\n"
      "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
      "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"},
+    {"grouped queries",
+     "f(Q[b, h, q, k]: bf16, K[b, x, k]: bf16, V[b, x, d]: bf16) -> O[b, h, q, d]: bf16\n"
+     "    S[b, h, q, x] = sum(k) Q[b, h, q, k] * K[b, x, k]\n    P[b, h, q, x] = softmax(x) S[b, h, q, x] * k^-0.5\n"
+     "    O[b, h, q, d] = sum(x) P[b, h, q, x] * V[b, x, d]\n"},
     {"attention in f16",
      "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16\n"
      "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"

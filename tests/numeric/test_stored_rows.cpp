@@ -122,10 +122,9 @@ template <class T> NAPKIN_INLINE void probe(T* to, int groups) {
         const layouts::Fragment fragment = layouts::wgmma_accumulator(width).value();
         for (std::int64_t groups = 2; groups <= std::min<std::int64_t>(most, width / 8); groups += 2) {
             Tensor made = Tensor::make(types[t], {rows * width}).value();
-            ASSERT_TRUE(cpu_case::run_on_cpu(*module, source.entries[t],
-                                             {0, reinterpret_cast<std::uint64_t>(made.data()),
-                                              static_cast<std::uint64_t>(groups)},
-                                             {}));
+            ASSERT_TRUE(cpu_case::run_on_cpu(
+                *module, source.entries[t],
+                {0, reinterpret_cast<std::uint64_t>(made.data()), static_cast<std::uint64_t>(groups)}, {}));
             const Column stored = made.to_column();
             for (std::int64_t lane = 0; lane < 32; ++lane)
                 for (std::int64_t i = 0; i < 4 * groups; ++i) {

@@ -4,6 +4,7 @@
 
 #include "derive/derive.hpp"
 #include "plan/choose.hpp"
+#include "support/parsed.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {
@@ -41,6 +42,37 @@ TEST(Blocks, EachShapeIsTriedOnceAndCounted) {
     EXPECT_THAT(reason(16, 64), EndsWith(" an SM; fastest of 4 shapes")) << "an SM has room for four";
     EXPECT_THAT(reason(32, 64), EndsWith(" an SM; fastest of 2 shapes")) << "an SM has room for two";
     EXPECT_EQ(reason(32, 48), "1 block an SM; no more of 32 warps fit");
+}
+
+/// The tensor axis and the sizes of the groups' axes, as "t 128, b 1 t 128 n 256"; "none" of a kernel that no matrix unit runs.
+std::string tiles_of(const std::string& text) {
+    const Derived derived = derived_from(text);
+    const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {});
+    if (!plan) return render(plan.errors());
+    const ScheduledKernel& k = plan->kernels.at(0).scheduled;
+    if (!k.on_matrix_unit()) return "none";
+    std::string out = derived.diagram.axis(k.schedule.tensor_axis).name + ":";
+    for (const auto& [axis, choice] : k.schedule.group)
+        out += " " + derived.diagram.axis(axis).name + (choice.value == 1 ? " 1" : "");
+    return out;
+}
+
+// The batch of a layer, whose weights lack it, and the heads that share keys, which lack those, are one value a group.
+TEST(Blocks, HaveOneAxisOfColumnsOnAMatrixUnit) {
+    EXPECT_EQ(tiles_of("layer(X[b, t, k]: bf16, W[n, k]: bf16) -> Y[b, t, n]: bf16\n"
+                       "    Y[b, t, n] = sum(k) X[b, t, k] * W[n, k]\nsizes b = 8, t = 2048, n = 4096, k = 4096\n"),
+              "t: b 1 t n");
+    EXPECT_EQ(tiles_of("gqa(Q[g, r, q, k]: bf16, K[g, x, k]: bf16, V[g, x, d]: bf16) -> O[g, r, q, d]: bf16\n"
+                       "    S[g, r, q, x] = sum(k) Q[g, r, q, k] * K[g, x, k]\n"
+                       "    P[g, r, q, x] = softmax(x) S[g, r, q, x] * k^-0.5\n"
+                       "    O[g, r, q, d] = sum(x) P[g, r, q, x] * V[g, x, d]\n"
+                       "sizes g = 8, r = 8, q = x = 4096, k = d = 128\n"),
+              "q: g 1 r 1 q");
+    EXPECT_EQ(
+        tiles_of(
+            "f(A[a, b, k]: bf16, B[c, e, k]: bf16) -> C[a, b, c, e]: bf16\n"
+            "    C[a, b, c, e] = sum(k) A[a, b, k] * B[c, e, k]\nsizes a = 16, b = 256, c = 16, e = 256, k = 1024\n"),
+        "b: a 1 b c 1 e");
 }
 
 }  // namespace

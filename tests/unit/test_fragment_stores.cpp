@@ -34,7 +34,8 @@ std::string masked(const std::string& mask) {
            "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = " +
            mask +
            "\n    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
-           "sizes q = x = 1024, k = d = 64" + (mask.find("window") == std::string::npos ? "" : ", window = 100") + "\n";
+           "sizes q = x = 1024, k = d = 64" +
+           (mask.find("window") == std::string::npos ? "" : ", window = 100") + "\n";
 }
 
 /// The forms without which a mask takes something away, as they are printed; "none" where no statement has such masks.
@@ -70,7 +71,8 @@ TEST(Unmasked, IsNothingThatNoTileCanSay) {
 }
 
 TEST(Unmasked, FormsAreEquivalentToTheCondition) {
-    const Diagram d = parsed("f(A[i, j]) -> B[i, j]\n    B[i, j] = where(i + 2 * j < 7 and i != j, A[i, j], 0)\nsizes i = 6, j = 6\n");
+    const Diagram d = parsed(
+        "f(A[i, j]) -> B[i, j]\n    B[i, j] = where(i + 2 * j < 7 and i != j, A[i, j], 0)\nsizes i = 6, j = 6\n");
     const auto* choice = as<Select>(d.equations.at(0).body);
     ASSERT_NE(choice, nullptr);
     EXPECT_FALSE(equivalent_forms(choice->condition, true)) << "i != j is no form";
@@ -107,25 +109,29 @@ TEST(StoredBoxes, AreForContiguousColumnsOfWholeBoxes) {
     EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 512, k = 256"), "group n = 128\n"), 2);
     EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 512, k = 256"), "group n = 64\n"), 1);
     EXPECT_EQ(boxes_of(product("m, n", "f32", "m = 512, n = 512, k = 256"), "group n = 64\n"), 2);
-    EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 40, k = 256"), "group n = 40\n"), 1) << "what lies outside is not written";
+    EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 40, k = 256"), "group n = 40\n"), 1)
+        << "what lies outside is not written";
     EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 512, k = 256"), "group n = 32\n"), 0)
         << "the next tile begins inside of a box";
     EXPECT_EQ(boxes_of(product("n, m", "bf16", "m = 512, n = 512, k = 256"), "group n = 128\n"), 0)
         << "columns are not contiguous";
-    EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 132, k = 256")), 0) << "rows begin at multiples of 8 bytes";
+    EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 132, k = 256")), 0)
+        << "rows begin at multiples of 8 bytes";
     EXPECT_EQ(boxes_of(product("m, n", "e4m3", "m = 512, n = 512, k = 256"), "group n = 128\n"), 0) << "8 bits";
 }
 
 TEST(StoredBoxes, AreRefusedByHandWhereTheyAreNone) {
     const auto refusal = [&](const std::string& result, const std::string& boxes) {
-        const auto plan = planned(product(result, "bf16", "m = 512, n = 512, k = 256"),
-                                  "tensor m\nwarps 4\ngroup m = 64\ngroup n = 192\nplace C registers, inner n" + boxes + "\n");
+        const auto plan = planned(
+            product(result, "bf16", "m = 512, n = 512, k = 256"),
+            "tensor m\nwarps 4\ngroup m = 64\ngroup n = 192\nplace C registers, inner n" + boxes + "\n");
         return plan ? "" : plan.errors().front().message;
     };
     EXPECT_EQ(refusal("m, n", ""), "");
     EXPECT_EQ(refusal("m, n", ", boxes 1"), "");
     EXPECT_EQ(refusal("m, n", ", boxes 3"), "");
-    EXPECT_THAT(refusal("m, n", ", boxes 2"), HasSubstr("3 boxes of 128 bytes beside each other, of which 2 at a time"));
+    EXPECT_THAT(refusal("m, n", ", boxes 2"),
+                HasSubstr("3 boxes of 128 bytes beside each other, of which 2 at a time"));
     EXPECT_THAT(refusal("n, m", ", boxes 1"), HasSubstr("C cannot be stored in boxes"));
 }
 

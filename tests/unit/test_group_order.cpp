@@ -134,8 +134,8 @@ TEST(GroupOrder, GivesUnevenGroupsABlockEach) {
 TEST(GroupOrder, GoesThroughBandsInWhichBlocksLoadTheFewestBytes) {
     const auto order = [](const std::string& sizes) {
         const Plan plan = plan_of(
-            "matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes " + sizes +
-                "\n",
+            "matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes " +
+                sizes + "\n",
             "tensor m\nwarps 8\ngroup m = 128\ngroup n = 256\nthreads 132\n");
         return plan.kernels.at(0).scheduled;
     };
