@@ -306,14 +306,16 @@ TEST(GpuExamples, ArePlannedAsTheAssemblerAccepts) {
         const auto accepted = gpu::assembled_plan(derived, *extents, machine);
         ASSERT_TRUE(accepted.ok()) << example.name << "\n" << render(accepted.errors());
         ++programs;
-        const auto cubin = gpu::compile_cuda(cuda::complete(cuda::emit(accepted->plan.program())), machine.architecture);
-        ASSERT_TRUE(cubin.ok()) << example.name << "\n" << render(cubin.errors());
         // Where no candidate is accepted, a note says which is taken all the same.
         const bool is_said = std::any_of(accepted->notes.begin(), accepted->notes.end(), [](const std::string& note) {
             return note.find("is taken all the same") != std::string::npos;
         });
         refused += is_said ? 1 : 0;
-        if (is_said) continue;
+        // What was accepted was compiled for that; some are compiled once more, to see that it is what was accepted.
+        constexpr int each = 4;
+        if (is_said || programs % each != 0) continue;
+        const auto cubin = gpu::compile_cuda(cuda::complete(cuda::emit(accepted->plan.program())), machine.architecture);
+        ASSERT_TRUE(cubin.ok()) << example.name << "\n" << render(cubin.errors());
         for (const gpu::AssemblerReport& report : cubin->kernels)
             EXPECT_THAT(gpu::refusals(report), testing::IsEmpty()) << example.name << ", kernel " << report.kernel;
     }
