@@ -110,9 +110,10 @@ std::vector<std::string> with_keys(std::vector<std::string> others, std::span<co
     return others;
 }
 
-/// The parts of the file that GPUs have: [[cross_transfer]], [[instruction]], [threads]. Levels and units have been read.
+/// The parts of the file that GPUs have: [[cross_transfer]], [[instruction]], [[copy]], [threads]. Levels and units have been read.
 void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine& machine);
 void read_instructions(FigureReader& reader, const toml::table& root, Machine& machine);
+void read_copies(FigureReader& reader, const toml::table& root, Machine& machine);
 void read_threads(FigureReader& reader, const toml::table& root, Machine& machine);
 
 }  // namespace napkin

@@ -69,7 +69,6 @@ std::span<const FigureKey<ThreadLimits>> thread_figures() {
         {"accumulators_a_core", "accumulators_a_core", &T::accumulators_a_core, count, Need::never, 1, 1 << 24},
         {"block_memory", "block_bytes", &T::block_bytes, size},
         {"reserved_memory", "reserved_bytes", &T::reserved_bytes, size, Need::always, 0, 0, true},
-        {"bulk_copy_dimensions", "bulk_copy_dimensions", &T::bulk_copy_dimensions, count, Need::never, 1, 16},
     };
     return table;
 }

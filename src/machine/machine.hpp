@@ -67,6 +67,20 @@ struct Instruction {
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
+/// An instruction of a GPU that moves values between two levels, or between the threads of a warp: from the registers to the registers. Loads
+/// and stores by single threads are no entries: every GPU has them.
+struct CopyInstruction {
+    std::string name;             ///< "cp.async.bulk.tensor", "ldmatrix", "shfl"
+    std::string from, to;         ///< names of levels
+    std::int64_t threads = 1;     ///< that issue it together
+    std::int64_t bytes = 1;       ///< it moves a multiple of these, from and to multiples of these
+    std::int64_t dimensions = 1;  ///< of the boxes that it moves, at most; 1: it moves bytes that lie beside each other
+    std::int64_t box = 0;         ///< values of a box along each dimension, at most; 0: it moves no boxes
+    Figure latency_clocks;        ///< until what it moves can be used; unknown: as the levels say
+    std::string source;
+    friend bool operator==(const CopyInstruction&, const CopyInstruction&) = default;
+};
+
 /// What a GPU's core (SM, compute unit) hands out to blocks of threads.
 struct ThreadLimits {
     Figure warp_threads;   ///< threads in a warp (32; 64 on CDNA)
@@ -79,8 +93,6 @@ struct ThreadLimits {
     Figure accumulators_a_core;  ///< of 32 bits: registers, where the others hold addresses and operands on their way, or a memory for them
     Figure block_bytes;     ///< of the core's memory that one block may use
     Figure reserved_bytes;  ///< of the core's memory, for every block, on top of what it asks for
-    /// Of a tensor of which one instruction copies a box into the core's memory, beside the threads; unknown: there is no such instruction.
-    Figure bulk_copy_dimensions;
     friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
 };
 
@@ -128,6 +140,7 @@ struct Machine {
     std::vector<Unit> units;
     std::vector<CrossTransfer> cross_transfers;
     std::vector<Instruction> instructions;
+    std::vector<CopyInstruction> copies;
     std::optional<ThreadLimits> threads;  ///< of a GPU
     Figure power_watts;                   ///< at full load; may be unknown, as the price
     Figure price_usd_per_hour;            ///< rent

@@ -140,6 +140,30 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
     }
 }
 
+void read_copies(FigureReader& reader, const toml::table& root, Machine& machine) {
+    for (const toml::table* table : reader.tables(root, "copy", false)) {
+        reader.check_keys(*table, {"name", "from", "to", "threads", "bytes", "dimensions", "box", "latency", "source"},
+                          "a copy");
+        CopyInstruction copy;
+        copy.name = reader.text(*table, "name", "a copy");
+        const TableName where{"copy '" + copy.name + "'", fmt::format("copy.{}.", machine.copies.size())};
+        copy.from = reader.text(*table, "from", where.shown);
+        copy.to = reader.text(*table, "to", where.shown);
+        reader.check_name(*table, "from", copy.from, names_of(machine.levels), "level");
+        reader.check_name(*table, "to", copy.to, names_of(machine.levels), "level");
+        copy.threads = reader.integer(*table, "threads", where.shown, 1, 1024).value_or(1);
+        copy.bytes = reader.integer(*table, "bytes", where.shown, 1, 1024).value_or(1);
+        // Boxes have both, or there are none.
+        if (table->contains("dimensions") || table->contains("box")) {
+            copy.dimensions = reader.integer(*table, "dimensions", where.shown, 1, 16).value_or(1);
+            copy.box = reader.integer(*table, "box", where.shown, 1, 65536).value_or(1);
+        }
+        copy.latency_clocks = reader.optional_figure(*table, "latency", where, Dimension::number).value_or(Figure{});
+        copy.source = reader.text(*table, "source", where.shown);
+        machine.copies.push_back(std::move(copy));
+    }
+}
+
 void read_threads(FigureReader& reader, const toml::table& root, Machine& machine) {
     const toml::node* node = root.get("threads");
     const toml::table* table = node ? node->as_table() : nullptr;

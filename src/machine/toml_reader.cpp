@@ -118,7 +118,7 @@ Result<Machine> read_machine(std::shared_ptr<const Source> text) {
     Machine machine;
     reader.check_keys(root,
                       with_keys({"name", "description", "source", "kind", "architecture", "level", "unit",
-                                 "cross_transfer", "instruction", "threads"},
+                                 "cross_transfer", "instruction", "copy", "threads"},
                                 machine_figures()),
                       "a machine");
     machine.name = reader.text(root, "name", "a machine");
@@ -130,6 +130,7 @@ Result<Machine> read_machine(std::shared_ptr<const Source> text) {
     read_units(reader, root, machine);
     read_cross_transfers(reader, root, machine);
     read_instructions(reader, root, machine);
+    read_copies(reader, root, machine);
     read_threads(reader, root, machine);
     if (reader.errors().empty()) complete_figures(machine);
     for (const Impossible& fault : impossible_figures(machine, reader.places()))

@@ -134,21 +134,29 @@ std::string range_text(const IntegerRange& range) {
     return fmt::format("{{ from = {}, to = {}, step = {} }}", range.from, range.to, range.step);
 }
 
+/// A figure of a table that has a source for all that has none of its own.
+std::string own_figure(const char* key, const Figure& f, const std::string& source_of_all) {
+    if (f.value == 0 && f.source.empty()) return "";
+    const std::string value = value_text(f.value, Dimension::number);
+    return f.source == source_of_all ? fmt::format("{} = {}\n", key, value)
+                                     : fmt::format("{} = {{ value = {}, source = {} }}\n", key, value, quoted(f.source));
+}
+
 std::string instruction_toml(const Instruction& i) {
     std::vector<std::string> k;
     for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} = {}", name(type), size));
     std::string out = fmt::format(
         "\n[[instruction]]\nname = {}\nunit = {}\nthreads = {}\nm = {}\nn = {}\nk = {{ {} }}\n", quoted(i.name),
         quoted(i.unit), i.threads, range_text(i.m), range_text(i.n), join(k, ", "));
-    const auto figure = [&](const char* key, const Figure& f) {
-        if (f.value == 0 && f.source.empty()) return;
-        const std::string value = value_text(f.value, Dimension::number);
-        out += f.source == i.source ? fmt::format("{} = {}\n", key, value)
-                                    : fmt::format("{} = {{ value = {}, source = {} }}\n", key, value, quoted(f.source));
-    };
-    figure("overhead", i.overhead_clocks);
-    figure("sustained", i.sustained);
+    out += own_figure("overhead", i.overhead_clocks, i.source) + own_figure("sustained", i.sustained, i.source);
     return out + fmt::format("source = {}\n", quoted(i.source));
+}
+
+std::string copy_toml(const CopyInstruction& c) {
+    std::string out = fmt::format("\n[[copy]]\nname = {}\nfrom = {}\nto = {}\nthreads = {}\nbytes = {}\n",
+                                  quoted(c.name), quoted(c.from), quoted(c.to), c.threads, c.bytes);
+    if (c.box > 0) out += fmt::format("dimensions = {}\nbox = {}\n", c.dimensions, c.box);
+    return out + own_figure("latency", c.latency_clocks, c.source) + fmt::format("source = {}\n", quoted(c.source));
 }
 
 std::string threads_toml(const ThreadLimits& limits) {
@@ -177,6 +185,7 @@ std::string to_toml(const Machine& machine) {
     }
     for (const CrossTransfer& cross : machine.cross_transfers) out += cross_transfer_toml(cross, machine);
     for (const Instruction& instruction : machine.instructions) out += instruction_toml(instruction);
+    for (const CopyInstruction& copy : machine.copies) out += copy_toml(copy);
     if (machine.threads) out += threads_toml(*machine.threads);
     return out;
 }

@@ -31,7 +31,7 @@ VectorUnit unit_of(const Simulator& model) {
         unit.share_bytes = static_cast<std::int64_t>(model.usable_bytes());
         unit.block_registers = static_cast<std::int64_t>(machine.threads->registers_a_core.value);
         unit.matrix = machine.instructions;
-        unit.bulk_dimensions = static_cast<int>(machine.threads->bulk_copy_dimensions.value);
+        unit.copies = copy_atoms(machine);
     }
     return unit;
 }

@@ -13,9 +13,6 @@
 namespace napkin {
 namespace {
 
-/// Rows that one bulk copy brings, at most (CUDA driver API, cuTensorMapEncodeTiled: boxDim).
-constexpr std::int64_t most_copied_rows = 256;
-
 bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return kernel.span(axis, scope).tile > 1; }
 
 /// The one axis of the read that is wide and not the given one; -1: there is none or several.
@@ -132,13 +129,13 @@ std::int64_t registers_at_launch(const ScheduledKernel& kernel) {
     return std::min(most, kernel.unit.block_registers / kernel.num_threads());
 }
 
-/// Of the instructions that emit/emit_product.cpp writes. One that reads operands from shared memory sees what bulk copies bring; a warp's
+/// Of the instructions that emit/emit_product.cpp writes. One of a warp has both operands in registers, brought there by a copy; one that reads operands from shared memory sees what bulk copies bring; a warp's
 /// own one stands beside itself for more columns than it takes.
 bool takes_tiles(const ScheduledKernel& kernel, const Instruction& i, std::int64_t columns) {
     const VectorUnit& unit = kernel.unit;
     if (i.name == "mma")
-        return i.threads == unit.warp_threads && i.m.to == fragment_rows && i.n.to == fragment_columns &&
-               columns % i.n.to == 0;
+        return unit.copies.loads_fragments && i.threads == unit.warp_threads && i.m.to == fragment_rows &&
+               i.n.to == fragment_columns && columns % i.n.to == 0;
     if (i.name != "wgmma" || !kernel.has_bulk_copies()) return false;
     return kernel.schedule.warps.value * unit.warp_threads % i.threads == 0 && columns >= i.n.from &&
            columns <= i.n.to && columns % i.n.step == 0 &&
@@ -172,6 +169,8 @@ private:
         if (rows.tile > held || (rows.tile < held && rows.begins))
             return fmt::format("{} warps have {} rows, and a group has {} of {}", kernel_.schedule.warps.value, held,
                                rows.tile, axis);
+        if (!kernel_.has_bulk_copies() && kernel_.unit.copies.past_registers == 0)
+            return "the machine has no instruction that copies operands into a core's memory while threads go on";
         find_loops();
         computed_.assign(kernel_.layouts.size(), false);
         for (const Step& step : kernel_.steps) {
@@ -325,13 +324,32 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
     return most;
 }
 
+CopyAtoms copy_atoms(const Machine& gpu) {
+    CopyAtoms out;
+    const std::string& core = gpu.levels[core_memory_level(gpu)].name;
+    for (const CopyInstruction& copy : gpu.copies) {
+        const bool comes = copy.to == core, leaves = copy.from == core;
+        if (copy.name == "cp.async.bulk.tensor" && comes)
+            out.bulk_dimensions = static_cast<int>(copy.dimensions), out.bulk_box = static_cast<int>(copy.box);
+        if (copy.name == "cp.async.bulk.tensor" && leaves)
+            out.bulk_store_dimensions = static_cast<int>(copy.dimensions);
+        if (copy.name == "cp.async" && comes) out.past_registers = static_cast<int>(copy.bytes);
+        if (copy.name == "ld.global" && !leaves && !comes) out.vector_bytes = static_cast<int>(copy.bytes);
+        if (copy.from == copy.to && copy.latency_clocks.known()) out.exchange_clocks = copy.latency_clocks.value;
+        if (copy.name == "ldmatrix" && leaves) out.loads_fragments = true;
+        if (copy.name == "stmatrix" && comes) out.stores_fragments = true;
+    }
+    return out;
+}
+
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const int scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
     const std::size_t rank = variable.dims.size();
     if (!variable.gathers.empty() || rank < 2) return std::nullopt;
-    if (kernel.has_bulk_copies() && rank > static_cast<std::size_t>(kernel.unit.bulk_dimensions)) return std::nullopt;
+    if (kernel.has_bulk_copies() && rank > static_cast<std::size_t>(kernel.unit.copies.bulk_dimensions))
+        return std::nullopt;
     OperandTile out;
     out.outer = -1, out.inner = static_cast<int>(rank) - 1;
     std::int64_t stride = value;
@@ -357,7 +375,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     if (variable.dims[at(out.inner)].is_axis(kernel.schedule.tensor_axis))
         out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
-    if (kernel.has_bulk_copies() && out.rows > most_copied_rows) return std::nullopt;
+    if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;
     return out;
 }
 
@@ -395,7 +413,10 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
         return store && store->variable == id;
     });
     if (!kernel.is_in_registers(id) || !is_stored || contains(kernel.inputs, variable.array)) return std::nullopt;
-    if (rank < 2 || rank > static_cast<std::size_t>(kernel.unit.bulk_dimensions)) return std::nullopt;
+    const CopyAtoms& copies = kernel.unit.copies;
+    if (!kernel.has_bulk_copies() || rank < 2 || rank > static_cast<std::size_t>(copies.bulk_store_dimensions))
+        return std::nullopt;
+    if (value == 2 && !copies.stores_fragments) return std::nullopt;
     if (!is_float(variable.memory_type) || (value != 2 && value != 4)) return std::nullopt;
     StoredBoxes out;
     out.rows = -1, out.columns = static_cast<int>(rank) - 1;

@@ -15,6 +15,21 @@
 
 namespace napkin {
 
+/// What of a machine's copy instructions the emitter writes.
+struct CopyAtoms {
+    /// Of a tensor of which one instruction copies a box of at most `bulk_box` values along each into the core's memory; 0: threads copy.
+    int bulk_dimensions = 0, bulk_box = 0;
+    int bulk_store_dimensions = 0;  ///< the same from the core's memory; 0: threads store
+    int past_registers = 0;  ///< bytes that a thread copies into the core's memory and goes on meanwhile; 0: it waits for them
+    int vector_bytes = 0;        ///< that one load of a thread brings to its registers, at most
+    double exchange_clocks = 0;  ///< until a thread has what another thread of its warp shows
+    bool loads_fragments = false,
+         stores_fragments = false;  ///< a warp's instructions between the core's memory and operands' fragments
+    friend bool operator==(const CopyAtoms&, const CopyAtoms&) = default;
+};
+/// By the names that PTX gives them. Pre: a GPU.
+CopyAtoms copy_atoms(const Machine& gpu);
+
 /// What of a processor decides on code: bytes and number of its vector registers, and of a line of its caches. A GPU's warp is a vector
 /// with a value in every thread, whatever its type.
 struct VectorUnit {
@@ -24,8 +39,7 @@ struct VectorUnit {
     std::int64_t share_bytes = 0;          ///< of it that one has where several share a core
     std::int64_t block_registers = 0;      ///< of the core's registers that a block of warps may use
     std::vector<Instruction> matrix = {};  ///< instructions that multiply tiles
-    /// Of a tensor of which one instruction copies a box into the core's memory; 0: there is none, and threads copy 16 bytes at a time.
-    int bulk_dimensions = 0;
+    CopyAtoms copies = {};
     int blocks_a_core = 1;  ///< that a core is to hold at a time: a thread may have so many registers that they fit
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
@@ -190,7 +204,7 @@ struct ScheduledKernel {
         return out;
     }
     /// Operands come by bulk copies, of which one thread asks for each; else all threads copy them.
-    [[nodiscard]] bool has_bulk_copies() const { return unit.bulk_dimensions > 0; }
+    [[nodiscard]] bool has_bulk_copies() const { return unit.copies.bulk_dimensions > 0; }
     /// The role that loads operands, which runs ahead of the warps that compute; null: one of these asks for the copies.
     [[nodiscard]] const Role* copying_role() const {
         return schedule.roles.empty() ? nullptr : &schedule.roles.front();

@@ -13,15 +13,14 @@ namespace napkin {
 namespace {
 
 /// Clocks from an instruction to one that needs its result. Measured on 2026-11-23 on one H200 by chains of 1,024 of them: 4.4 of an addition,
-/// 24.1 of a shuffle, 34.3 of a load from shared memory whose address is added up.
-constexpr double step_clocks = 4.4, shared_clocks = 30, shuffle_clocks = 24;
+/// 34.3 of a load from shared memory whose address is added up.
+constexpr double step_clocks = 4.4, shared_clocks = 30;
 /// Instructions that the compiler leaves under way together in a loop whose passes do not depend on each other: it unrolls these four times.
 constexpr double unrolled = 4;
 /// Instructions of an address and of a loop's end, for a value or for four of them that lie beside each other.
 constexpr double address_instructions = 2, copy_instructions = 8;
 /// The group's place, and pointers to its tiles. Estimated: some 15 instructions.
 constexpr double group_clocks = 60;
-constexpr double quad_bytes = 16;
 /// The first instructions come from memory, line after line. Measured on one H200 on 2026-11-22: a kernel of one small group takes 4.7 µs between
 /// two events where the caches were flushed before, of which its launch, its first block and the group itself are 3.7.
 constexpr double first_instructions_s = 1e-6;
@@ -102,7 +101,8 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     // Of a core's four schedulers each has a fourth of the warps.
     const double issue = turns * passes * values * issued * std::max(1.0, std::min(warps, blocks) / schedulers_a_core);
     double clocks = std::max(issue, std::ceil(bodies) * (answer + depth)) + shared_clocks;
-    const double halvings = std::log2(lanes), over_lanes = halvings * (shuffle_clocks + step_clocks) + shared_clocks;
+    const double halvings = std::log2(lanes),
+                 over_lanes = halvings * (k.unit.copies.exchange_clocks + step_clocks) + shared_clocks;
     if (atom.across) clocks += turns * over_lanes;
     if (atom.shared) clocks += machine_.call_clocks.value + std::ceil(blocks / warps) * over_lanes;
     return clocks;
@@ -121,7 +121,8 @@ double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const s
     const double bytes_a_value = bytes(variable.memory_type);
     const bool is_near = !variable.dims.empty() && k.place(id).innermost + 1 == static_cast<int>(variable.dims.size()),
                is_alike = bytes(variable.memory_type) == k.value_bytes() && !k.is_whole(id);
-    const double narrow = quad_bytes / std::min(bytes_a_value, static_cast<double>(k.value_bytes()));
+    const double narrow = std::max(k.unit.copies.vector_bytes, 1) /
+                          std::min(bytes_a_value, static_cast<double>(k.value_bytes()));
     const bool in_quads = is_near && std::fmod(static_cast<double>(k.extent(variable.limits.back())), narrow) == 0 &&
                           std::fmod(
                               static_cast<double>(

@@ -363,7 +363,8 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
             unit.block_registers = static_cast<std::int64_t>(hopper.threads->registers_a_core.value);
             unit.matrix = hopper.instructions, unit.block_bytes = unit.share_bytes = 227 << 10;
             // Some by mma.sync, with operands that threads copy.
-            if (seed % 4 != 0) unit.bulk_dimensions = static_cast<int>(hopper.threads->bulk_copy_dimensions.value);
+            unit.copies = copy_atoms(hopper);
+            if (seed % 4 == 0) unit.copies.bulk_dimensions = unit.copies.bulk_store_dimensions = 0;
             multiplied = on_matrix_unit(tiles, k, extents, chosen[k], unit, seed);
             c.num_on_matrix_unit += multiplied ? 1 : 0;
         }

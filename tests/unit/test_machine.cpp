@@ -12,6 +12,7 @@
 #include "machine/occupancy.hpp"
 #include "machine/peaks.hpp"
 #include "machine/quantity.hpp"
+#include "schedule/scheduled.hpp"
 
 namespace napkin {
 namespace {
@@ -124,15 +125,20 @@ TEST(Machine, GpusSayTheirArchitecture) {
     EXPECT_EQ(gpu_error("architecture = \"sm_90a\"", "architecture = 90").code, "bad-value");
 }
 
-TEST(Machine, GpusSayWhetherTheyHaveBulkCopies) {
+TEST(Machine, GpusSayHowValuesMove) {
+    const CopyAtoms hopper{5, 256, 5, 16, 16, 24, true, true}, ampere{0, 0, 0, 16, 16, 24, true, false}, none;
     for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"})
-        EXPECT_EQ(built_in(name).threads->bulk_copy_dimensions.value, 5) << name;
-    for (const char* name : {"a100-sxm-40gb", "a100-sxm-80gb", "rtx-4090", "mi300x"})
-        EXPECT_FALSE(built_in(name).threads->bulk_copy_dimensions.known()) << name;
-    const std::string key = "bulk_copy_dimensions = { value = 5";
-    EXPECT_EQ(gpu_error(key, "bulk_copy_dimension = { value = 5").code, "unknown-key");
-    EXPECT_NE(gpu_error(key, "bulk_copy_dimensions = { value = 0").code, "");
-    EXPECT_NE(gpu_error(key, "bulk_copy_dimensions = { value = 17").code, "");
+        EXPECT_EQ(copy_atoms(built_in(name)), hopper) << name;
+    for (const char* name : {"a100-sxm-40gb", "a100-sxm-80gb", "rtx-4090"})
+        EXPECT_EQ(copy_atoms(built_in(name)), ampere) << name;
+    EXPECT_EQ(copy_atoms(built_in("mi300x")), none) << "the emitter writes none of its instructions";
+    EXPECT_EQ(gpu_error("dimensions = 5", "dimension = 5").code, "unknown-key");
+    EXPECT_EQ(gpu_error("dimensions = 5", "dimensions = 0").code, "bad-value");
+    EXPECT_EQ(gpu_error("dimensions = 5\n", "").code, "missing-key");
+    EXPECT_EQ(gpu_error("box = 256\n", "").code, "missing-key");
+    EXPECT_EQ(gpu_error("box = 256", "box = -1").code, "bad-value");
+    EXPECT_EQ(gpu_error("to = \"SMEM\"", "to = \"SMEN\"").code, "bad-value");
+    EXPECT_EQ(gpu_error("latency = { value = 24", "latency = { value = -24").code, "impossible-figure");
 }
 
 // A product's instruction may be slower than the unit that runs it, as mma is beside wgmma.
@@ -179,6 +185,8 @@ std::vector<Figure> figures(const Machine& m) {
     for (const CrossTransfer& cross : m.cross_transfers)
         for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s) out.push_back(rate);
     for (const Instruction& i : m.instructions) out.push_back({1, i.source});
+    for (const CopyInstruction& c : m.copies)
+        out.insert(out.end(), {{1, c.source}, c.latency_clocks.known() ? c.latency_clocks : Figure{1, c.source}});
     if (m.threads) add_figures(out, thread_figures(), *m.threads, cpu);
     return out;
 }

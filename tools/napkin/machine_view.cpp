@@ -41,6 +41,7 @@ public:
         out += section("Links among the instances of a level: cross transfer", cross_transfers(), {2, 3, 4});
         for (const std::string& word : slow_links(m_)) out += "  note: " + word + "\n";
         out += section("Matrix instructions", instructions(), {});
+        out += section("Copies", copies(), {});
         out += section("Limits of threads", threads(), {});
         out += "\n" + bold("Sources", color_) + "\n";
         for (std::size_t i = 0; i < sources_.size(); ++i)
@@ -169,6 +170,20 @@ private:
         return rows;
     }
 
+    Rows copies() {
+        Rows rows;
+        for (const CopyInstruction& c : m_.copies)
+            rows.push_back({c.name, c.from == c.to ? "among " + c.from : c.from + " to " + c.to,
+                            fmt::format("{} thread{}", c.threads, c.threads == 1 ? "" : "s"),
+                            (c.box > 0 ? fmt::format("boxes of up to {} dimensions of {}", c.dimensions, c.box)
+                                       : fmt::format("{} bytes each", c.bytes)) +
+                                mark(c.source),
+                            c.latency_clocks.known()
+                                ? fmt::format("{} clocks{}", c.latency_clocks.value, mark(c.latency_clocks.source))
+                                : ""});
+        return rows;
+    }
+
     /// What a line says, and the sources of the figures in it.
     std::vector<std::string> limit(const char* what, std::string says, const std::vector<Figure>& of) {
         std::set<std::string> marked;
@@ -193,12 +208,7 @@ private:
                 limit("a thread",
                       fmt::format("{} registers, handed to its warp in units of {}", t.registers_a_thread.value,
                                   t.register_unit.value),
-                      {t.registers_a_thread, t.register_unit}),
-                limit("bulk copies",
-                      t.bulk_copy_dimensions.known()
-                          ? fmt::format("of boxes of up to {} dimensions", t.bulk_copy_dimensions.value)
-                          : "none",
-                      {t.bulk_copy_dimensions})};
+                      {t.registers_a_thread, t.register_unit})};
     }
 
     const Machine& m_;
@@ -300,6 +310,13 @@ Json machine_json(const Machine& m) {
         if (i.sustained.known())
             out["instructions"].back()["sustained_share"] = i.sustained.value,
             out["instructions"].back()["sustained_source"] = i.sustained.source;
+    }
+    out["copies"] = Json::array();
+    for (const CopyInstruction& c : m.copies) {
+        out["copies"].push_back(
+            {{"name", c.name}, {"from", c.from}, {"to", c.to}, {"threads", c.threads}, {"bytes", c.bytes}, {"source", c.source}});
+        if (c.box > 0) out["copies"].back()["dimensions"] = c.dimensions, out["copies"].back()["box"] = c.box;
+        if (c.latency_clocks.known()) put(out["copies"].back(), "latency_clocks", c.latency_clocks);
     }
     if (m.threads) put_all(out["threads"] = Json::object(), thread_figures(), *m.threads);
     return out;
