@@ -330,7 +330,8 @@ CopyAtoms copy_atoms(const Machine& gpu) {
     for (const CopyInstruction& copy : gpu.copies) {
         const bool comes = copy.to == core, leaves = copy.from == core;
         if (copy.name == "cp.async.bulk.tensor" && comes)
-            out.bulk_dimensions = static_cast<int>(copy.dimensions), out.bulk_box = static_cast<int>(copy.box);
+            out.bulk_dimensions = static_cast<int>(copy.dimensions), out.bulk_box = static_cast<int>(copy.box),
+            out.bulk_clocks = copy.latency_clocks.value;
         if (copy.name == "cp.async.bulk.tensor" && leaves)
             out.bulk_store_dimensions = static_cast<int>(copy.dimensions);
         if (copy.name == "cp.async" && comes) out.past_registers = static_cast<int>(copy.bytes);

@@ -7,9 +7,11 @@
 #include <functional>
 #include <map>
 
+#include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/rules.hpp"
+#include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -20,20 +22,6 @@ namespace {
 constexpr double statement_instructions = 20;
 
 double ceil_of(double a, double b) { return std::ceil(a / b); }
-
-/// The first step that loads the variable.
-std::size_t first_load(const ScheduledKernel& k, VariableId id) {
-    const auto found = std::find_if(k.steps.begin(), k.steps.end(), [&](const Step& s) {
-        const auto* load = std::get_if<Load>(s.statement);
-        return load && load->variable == id;
-    });
-    return static_cast<std::size_t>(found - k.steps.begin());
-}
-
-/// Values that an index takes over a tile's box, taken at the tile that begins at 0.
-double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
-    return static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
-}
 
 }  // namespace
 
@@ -308,114 +296,6 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
            convert;
 }
 
-/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
-double Simulator::line_waste(const ScheduledKernel& k, VariableId id, int scope) const {
-    const Variable& variable = k.variable(id);
-    double run = bytes(variable.memory_type);
-    for (std::size_t d = variable.dims.size(); d-- > 0;) {
-        std::vector<std::int64_t> tile(k.scope(scope).size(), 1);
-        for (const AxisId axis : variable.dims[d].axes()) tile[at(axis)] = k.span(axis, scope).tile;
-        const double span = span_of(variable.dims[d], tile);
-        run *= span;
-        if (span < static_cast<double>(k.extent(variable.limits[d]))) break;
-    }
-    const double line = machine_.line_bytes.value;
-    return std::ceil(run / line) * line / run;
-}
-
-/// Bytes of one load or store in all, and of those the ones that no earlier transfer moved.
-struct Simulator::Moved {
-    std::size_t step;  ///< in which the core waits for them
-    bool is_store, is_non_temporal;
-    double bytes, unique;
-    double together = 1;    ///< of its bytes, the part that blocks which run at the same time do not have in common
-    bool is_ahead = false;  ///< it is copied while the core computes on other tiles
-    double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
-};
-
-/// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a page, prefetchers
-/// see no stream in it, and the lines of the block's rows, which are asked for together, are waited for in each turn. Not where they are
-/// fetched ahead.
-double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const {
-    if (!rows_share_pages(k, id, step)) return 0;
-    for (const Prefetch* p : k.prefetches_in(step))
-        if (p->variable == id && p->fetched == Fetched::blocks) return 0;
-    return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
-}
-
-/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead, the first that reads
-/// it or the one that makes it.
-std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const {
-    const auto* load = std::get_if<Load>(k.steps[transfer].statement);
-    const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
-    if (!k.is_view(id)) return transfer;
-    for (std::size_t i = 0; load && i < k.steps.size(); ++i)
-        for (const Prefetch* p : k.prefetches_in(k.steps[i]))
-            if (p->variable == id && p->fetched == Fetched::groups && first_load(k, id) == transfer) return i;
-    for (std::size_t i = load ? transfer + 1 : 0; i < k.steps.size(); ++i) {
-        const auto* compute = std::get_if<Compute>(k.steps[i].statement);
-        if (!compute) continue;
-        if (!load && compute->variable == id) return i;
-        if (load && reads(k.steps[i], id)) return i;
-    }
-    return transfer;
-}
-
-std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
-                                                   double& values_moved) const {
-    std::vector<Moved> out;
-    std::vector<ArrayId> counted;
-    for (std::size_t i = 0; i < k.steps.size(); ++i) {
-        const auto* load = std::get_if<Load>(k.steps[i].statement);
-        const auto* store = std::get_if<Store>(k.steps[i].statement);
-        if (!load && !store) continue;
-        const VariableId id = load ? load->variable : store->variable;
-        if (k.steps[i].stays) continue;
-        const Variable& variable = k.variable(id);
-        const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
-        values_moved += values;
-        Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
-                    values * bytes(variable.memory_type) * line_waste(k, id, k.steps[i].scope), 0};
-        if (!contains(counted, variable.array))
-            moved.unique = std::min(moved.bytes,
-                                    static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
-                                        bytes(variable.memory_type));
-        if (load && k.in_blocks()) moved.together = different_tiles(k.group_order, variable, workers);
-        moved.is_ahead = load ? k.is_operand(id) && k.place(id).stages > 1 : k.is_boxed(id);
-        if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
-        counted.push_back(variable.array);
-        out.push_back(moved);
-    }
-    return out;
-}
-
-/// The variable of the kernel whose transfers a tile's load or store makes.
-const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
-    const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
-        return v.variable == id && (is_load ? v.loaded : v.stored);
-    });
-    internal_check(found != live_.variables.end(), "simulate: a transfer that is not counted");
-    return *found;
-}
-
-/// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes, so that writing
-/// takes what reading leaves of its time. What is written past the caches goes by none of them.
-double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& moved) const {
-    if (moved.is_non_temporal && l > 1) return 0;
-    const Level& level = machine_.levels[l];
-    const double sharing = machine_.cores.value / level.instances.value;
-    const auto rate = [&](const Figure& all, const Figure& of_one) {
-        const double together = all.value * std::ceil(workers / sharing);
-        return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
-    };
-    const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
-    const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
-                 &of_one = moved.is_non_temporal ? machine_.core_nontemporal_copy_bytes_per_s
-                                                 : level.core_copy_bandwidth_bytes_per_s;
-    if (!moved.is_store || !(all.value > 0)) return read;
-    return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) - read);
-}
-
 /// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by step, over all groups;
 /// `starts`: those in which groups begin.
 double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& counter, const std::vector<double>& core,
@@ -527,7 +407,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<double> stood_still(k.steps.size());
     std::vector<Traffic> traffic;  // by level
     for (const std::string& path : pipe_names_) traffic.push_back({path});
-    double ahead = 0, leaving = 0;  // seconds of what comes in and goes out while the core computes, whatever it computes
+    std::vector<double> ahead_into(core_level_ + 1);  // of what comes in while the core computes, whatever it computes
+    double leaving = 0;                               // seconds of what goes out meanwhile
+    double first_chunk = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
     for (const Moved& m : moved) {
         double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
@@ -543,8 +425,12 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             into[l] += time;
             if (keeps) later = level.latency_s.value;
             longest = beside({longest, time});
+            if (m.is_ahead && !m.is_store) ahead_into[l] += time;
         }
-        (!m.is_ahead ? waited[m.step] : m.is_store ? leaving : ahead) += longest;
+        if (!m.is_ahead) waited[m.step] += longest;
+        if (m.is_ahead && m.is_store) leaving += longest;
+        if (m.is_ahead && !m.is_store)
+            first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers);
         if (m.waits > 0)
             stood_still[m.step] += m.waits / m.bytes / workers *
                                    (m.unique * machine_.levels[0].latency_s.value + (m.bytes - m.unique) * later);
@@ -570,12 +456,20 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         total += of_step;
         if (step.scope == 0) outside += of_step;
     }
+    double ahead = 0;
+    for (const double time : ahead_into) ahead = beside({ahead, time});
+    const double turns = total - outside;
     if (k.copying_role())
         total = outside + std::max({ahead, leaving,
                                     seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
-                                                          total - outside - seconds(waiting_for_it), seconds(latency))});
+                                                          turns - seconds(waiting_for_it), seconds(latency))});
     else
         total = beside({total, ahead, leaving});
+    // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group
+    // meanwhile, else in every group, unless other blocks of the core have work.
+    if (ahead > 0)
+        total += (k.copying_role() ? 1 : std::ceil(groups / workers) / blocks_a_core(machine_)) *
+                 (std::min(first_chunk, turns / chunks) + k.unit.copies.bulk_clocks / clock);
     if (beside_others) {
         for (const double clocks : core) of_blocks.core_clocks += clocks;
         out.core_seconds = seconds_of_blocks(groups, workers, of_blocks);

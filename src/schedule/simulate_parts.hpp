@@ -1,0 +1,25 @@
+#pragma once
+// What the simulator's files share.
+#include <vector>
+
+#include "schedule/simulate.hpp"
+
+namespace napkin {
+
+/// Values that an index takes over a tile's box, taken at the tile that begins at 0.
+inline double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
+    return static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
+}
+
+/// Bytes of one load or store in all, and of those the ones that no earlier transfer moved.
+struct Simulator::Moved {
+    std::size_t step;  ///< in which the core waits for them
+    bool is_store, is_non_temporal;
+    double bytes, unique;
+    double together = 1;    ///< of its bytes, the part that blocks which run at the same time do not have in common
+    bool is_ahead = false;  ///< it is copied while the core computes on other tiles
+    double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
+    double tiles = 1;  ///< in which they are moved
+};
+
+}  // namespace napkin

@@ -1,0 +1,128 @@
+// What a kernel's loads and stores move through the levels, and what each byte takes there.
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/group_order.hpp"
+#include "schedule/rules.hpp"
+#include "schedule/simulate_parts.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// The first step that loads the variable.
+std::size_t first_load(const ScheduledKernel& k, VariableId id) {
+    const auto found = std::find_if(k.steps.begin(), k.steps.end(), [&](const Step& s) {
+        const auto* load = std::get_if<Load>(s.statement);
+        return load && load->variable == id;
+    });
+    return static_cast<std::size_t>(found - k.steps.begin());
+}
+
+}  // namespace
+
+/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
+double Simulator::line_waste(const ScheduledKernel& k, VariableId id, int scope) const {
+    const Variable& variable = k.variable(id);
+    double run = bytes(variable.memory_type);
+    for (std::size_t d = variable.dims.size(); d-- > 0;) {
+        std::vector<std::int64_t> tile(k.scope(scope).size(), 1);
+        for (const AxisId axis : variable.dims[d].axes()) tile[at(axis)] = k.span(axis, scope).tile;
+        const double span = span_of(variable.dims[d], tile);
+        run *= span;
+        if (span < static_cast<double>(k.extent(variable.limits[d]))) break;
+    }
+    const double line = machine_.line_bytes.value;
+    return std::ceil(run / line) * line / run;
+}
+
+/// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a page, prefetchers
+/// see no stream in it, and the lines of the block's rows, which are asked for together, are waited for in each turn. Not where they are
+/// fetched ahead.
+double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const {
+    if (!rows_share_pages(k, id, step)) return 0;
+    for (const Prefetch* p : k.prefetches_in(step))
+        if (p->variable == id && p->fetched == Fetched::blocks) return 0;
+    return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
+}
+
+/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead, the first that reads
+/// it or the one that makes it.
+std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const {
+    const auto* load = std::get_if<Load>(k.steps[transfer].statement);
+    const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
+    if (!k.is_view(id)) return transfer;
+    for (std::size_t i = 0; load && i < k.steps.size(); ++i)
+        for (const Prefetch* p : k.prefetches_in(k.steps[i]))
+            if (p->variable == id && p->fetched == Fetched::groups && first_load(k, id) == transfer) return i;
+    for (std::size_t i = load ? transfer + 1 : 0; i < k.steps.size(); ++i) {
+        const auto* compute = std::get_if<Compute>(k.steps[i].statement);
+        if (!compute) continue;
+        if (!load && compute->variable == id) return i;
+        if (load && reads(k.steps[i], id)) return i;
+    }
+    return transfer;
+}
+
+std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
+                                                   double& values_moved) const {
+    std::vector<Moved> out;
+    std::vector<ArrayId> counted;
+    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+        const auto* load = std::get_if<Load>(k.steps[i].statement);
+        const auto* store = std::get_if<Store>(k.steps[i].statement);
+        if (!load && !store) continue;
+        const VariableId id = load ? load->variable : store->variable;
+        if (k.steps[i].stays) continue;
+        const Variable& variable = k.variable(id);
+        const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
+        values_moved += values;
+        Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
+                    values * bytes(variable.memory_type) * line_waste(k, id, k.steps[i].scope), 0};
+        if (!contains(counted, variable.array))
+            moved.unique = std::min(moved.bytes,
+                                    static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
+                                        bytes(variable.memory_type));
+        if (load && k.in_blocks()) moved.together = different_tiles(k.group_order, variable, workers);
+        moved.is_ahead = load ? k.is_operand(id) && k.place(id).stages > 1 : k.is_boxed(id);
+        if (moved.is_ahead && load) {
+            moved.tiles = 0;
+            counter.for_each_tile(
+                axes_of(variable.dims), transferred(id, true).loop,
+                [&](const std::vector<std::int64_t>&, std::int64_t count) { moved.tiles += static_cast<double>(count); });
+        }
+        if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
+        counted.push_back(variable.array);
+        out.push_back(moved);
+    }
+    return out;
+}
+
+/// The variable of the kernel whose transfers a tile's load or store makes.
+const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
+    const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
+        return v.variable == id && (is_load ? v.loaded : v.stored);
+    });
+    internal_check(found != live_.variables.end(), "simulate: a transfer that is not counted");
+    return *found;
+}
+
+/// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes, so that writing
+/// takes what reading leaves of its time. What is written past the caches goes by none of them.
+double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& moved) const {
+    if (moved.is_non_temporal && l > 1) return 0;
+    const Level& level = machine_.levels[l];
+    const double sharing = machine_.cores.value / level.instances.value;
+    const auto rate = [&](const Figure& all, const Figure& of_one) {
+        const double together = all.value * std::ceil(workers / sharing);
+        return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
+    };
+    const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
+    const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
+                 &of_one = moved.is_non_temporal ? machine_.core_nontemporal_copy_bytes_per_s
+                                                 : level.core_copy_bandwidth_bytes_per_s;
+    if (!moved.is_store || !(all.value > 0)) return read;
+    return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) - read);
+}
+
+}  // namespace napkin
