@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <functional>
 #include <utility>
 
@@ -33,6 +34,9 @@ struct Driver {
     Code (*attribute)(int*, int, int) = library.function<Code (*)(int*, int, int)>("cuDeviceGetAttribute");
     Code (*retain)(void**, int) = library.function<Code (*)(void**, int)>("cuDevicePrimaryCtxRetain");
     Code (*set_current)(void*) = library.function<Code (*)(void*)>("cuCtxSetCurrent");
+    Code (*get_current)(void**) = library.function<Code (*)(void**)>("cuCtxGetCurrent");
+    Code (*push_current)(void*) = library.function<Code (*)(void*)>("cuCtxPushCurrent_v2");
+    Code (*pop_current)(void**) = library.function<Code (*)(void**)>("cuCtxPopCurrent_v2");
     Code (*wait)() = library.function<Code (*)()>("cuCtxSynchronize");
     Code (*mem_alloc)(std::uint64_t*,
                       std::size_t) = library.function<Code (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2");
@@ -65,10 +69,11 @@ struct Driver {
 
     /// All of it is there: a driver that lacks one is older than the oldest GPU that kernels are emitted for.
     [[nodiscard]] bool is_whole() const {
-        return library.is_open() && init && error_string && driver_version && device_count && device_get && device_name &&
-               device_memory && attribute && retain && set_current && wait && mem_alloc && mem_free && to_device &&
-               to_host && set && module_load && module_unload && module_function && function_attribute && launch_kernel &&
-               encode_tiled && event_create && event_destroy && event_record && event_wait && event_elapsed;
+        return library.is_open() && init && error_string && driver_version && device_count && device_get &&
+               device_name && device_memory && attribute && retain && set_current && get_current && push_current &&
+               pop_current && wait && mem_alloc && mem_free && to_device && to_host && set && module_load &&
+               module_unload && module_function && function_attribute && launch_kernel && encode_tiled &&
+               event_create && event_destroy && event_record && event_wait && event_elapsed;
     }
 };
 
@@ -102,6 +107,9 @@ Status checked(Code code, const std::string& what) {
     return d;
 }
 
+/// Of the device, once it is opened.
+std::atomic<void*> primary_context = nullptr;
+
 Result<DeviceInfo> open_device() {
     const Driver& d = driver();
     if (!d.library.is_open()) return no_gpu(d.library.why_not());
@@ -111,17 +119,19 @@ Result<DeviceInfo> open_device() {
     if (d.device_count(&count) != success || count == 0) return no_gpu("the driver finds no device");
     DeviceInfo info;
     int id = 0;
-    void* context = nullptr;
+    void *current = nullptr, *primary = nullptr;
     if (const Code code = d.device_get(&id, 0); code != success) return no_gpu(words(code));
     char name[256] = {};
     std::size_t bytes = 0;
     int shared = 0;
-    for (const Code code : {d.device_name(name, sizeof name - 1, id), d.device_memory(&bytes, id),
-                            d.attribute(&info.major, capability_major, id), d.attribute(&info.minor, capability_minor, id),
-                            d.attribute(&info.multiprocessors, multiprocessors_attribute, id),
-                            d.attribute(&shared, shared_memory_a_block_optin, id),
-                            d.driver_version(&info.driver_version), d.retain(&context, id), d.set_current(context)})
+    for (const Code code :
+         {d.device_name(name, sizeof name - 1, id), d.device_memory(&bytes, id),
+          d.attribute(&info.major, capability_major, id), d.attribute(&info.minor, capability_minor, id),
+          d.attribute(&info.multiprocessors, multiprocessors_attribute, id),
+          d.attribute(&shared, shared_memory_a_block_optin, id), d.driver_version(&info.driver_version),
+          d.retain(&primary, id), d.get_current(&current), current == nullptr ? d.set_current(primary) : success})
         if (code != success) return no_gpu(words(code));
+    primary_context = primary;
     info.name = name, info.memory_bytes = static_cast<std::int64_t>(bytes), info.block_bytes = shared;
     return info;
 }
@@ -133,6 +143,17 @@ std::string DeviceInfo::architecture() const { return fmt::format("sm_{}{}{}", m
 Result<DeviceInfo> device() {
     static const Result<DeviceInfo> opened = open_device();
     return opened;
+}
+
+InPrimaryContext::InPrimaryContext() {
+    if (primary_context == nullptr && !device()) return;
+    void* current = nullptr;
+    if (driver().get_current(&current) == success && current == primary_context) return;
+    pushed_ = driver().push_current(primary_context) == success;
+}
+InPrimaryContext::~InPrimaryContext() {
+    void* popped = nullptr;
+    if (pushed_) static_cast<void>(driver().pop_current(&popped));
 }
 
 DeviceMemory::DeviceMemory(std::uint64_t address) : address_(address) {}
@@ -205,12 +226,14 @@ Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vect
     return map;
 }
 
-Status launch(const Launch& l) {
-    std::vector<void*> arguments = l.arguments;
-    return checked(driver().launch_kernel(l.function, static_cast<unsigned>(l.blocks), 1, 1,
-                                          static_cast<unsigned>(l.threads), static_cast<unsigned>(l.rows), 1,
-                                          static_cast<unsigned>(l.shared_bytes), nullptr, arguments.data(), nullptr),
-                   "launching a kernel");
+Status launch(const Launch& l, Stream stream) {
+    // The driver copies what the pointers lead to, and takes them without const.
+    const Code code = driver().launch_kernel(
+        l.function, static_cast<unsigned>(l.blocks), 1, 1, static_cast<unsigned>(l.threads), static_cast<unsigned>(l.rows),
+        1, static_cast<unsigned>(l.shared_bytes), stream, const_cast<void**>(l.arguments.data()), nullptr);
+    // Words of what was tried would be allocated.
+    if (code == success) return Done{};
+    return checked(code, "launching a kernel");
 }
 
 Status synchronize() { return checked(driver().wait(), "running a kernel"); }

@@ -37,6 +37,8 @@ private:
 };
 
 using Function = void*;
+/// A CUstream; null is the default stream.
+using Stream = void*;
 
 /// A loaded cubin.
 class Module {
@@ -64,9 +66,21 @@ struct alignas(64) EncodedMap {
     char bytes[128] = {};
 };
 
-/// The driver with the device's primary context, which every call makes current. Error no-gpu (machine_lacks): no driver, or no device, in
-/// the driver's own words.
+/// The driver with the device's primary context, which becomes current for the thread that calls first, unless it has another one. Error
+/// no-gpu (machine_lacks): no driver, or no device, in the driver's own words.
 Result<DeviceInfo> device();
+
+/// The primary context is current for this thread while this lives; afterwards, what was before. Nothing where device() does not succeed.
+class InPrimaryContext {
+public:
+    InPrimaryContext();
+    ~InPrimaryContext();
+    InPrimaryContext(const InPrimaryContext&) = delete;
+    InPrimaryContext& operator=(const InPrimaryContext&) = delete;
+
+private:
+    bool pushed_ = false;
+};
 
 // All of the following need device() to have succeeded. Errors: gpu-failed (machine_lacks) with the driver's words, and
 // too-little-memory where memory ran out.
@@ -78,7 +92,8 @@ Status fill(const DeviceMemory& memory, unsigned char value, std::int64_t bytes)
 Result<std::shared_ptr<const Module>> load(const std::string& cubin);
 /// The kernel of that name, allowed as much dynamic shared memory as it asks for.
 Result<Function> function(const Module& module, const std::string& name, std::int64_t shared_bytes);
-Status launch(const Launch& launch);
+/// Returns before the kernel has run. Neither allocates nor waits, so that a stream that is being captured takes it.
+Status launch(const Launch& launch, Stream stream = nullptr);
 /// The map of a row-major array at that address, from which boxes are copied with the 128-byte swizzle. Sizes and box in the order of the
 /// array's dimensions, the last one contiguous. Pre: what cuTensorMapEncodeTiled asks for.
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,

@@ -9,6 +9,7 @@
 #include "emit/cuda/emit.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/gpu/driver.hpp"
+#include "run/gpu/launcher.hpp"
 #include "run/index_inputs.hpp"
 #include "run/kernel.hpp"
 #include "tile/sizes.hpp"
@@ -42,30 +43,25 @@ public:
     /// array, before the kernel that reads by them runs.
     [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs);
 
-    [[nodiscard]] const Cubin& cubin() const { return cubin_; }
+    [[nodiscard]] const Cubin& cubin() const { return launcher_->cubin(); }
     [[nodiscard]] const DeviceInfo& device() const { return device_; }
     /// Memory besides the diagram's inputs and outputs.
     [[nodiscard]] std::int64_t extra_bytes() const { return extra_bytes_; }
 
 private:
     struct Ready {
-        Launch launch;
-        std::vector<std::uint64_t> parameters;  ///< pointers, then strides
-        std::uint64_t scratch = 0;
-        std::vector<EncodedMap> maps;
+        BoundLaunch bound;
         std::function<Status()> instead;  ///< none: the kernel
     };
     [[nodiscard]] static Status launch(const Ready& ready);
-    [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
-    Status prepare(const cuda::CudaSource& source);
+    [[nodiscard]] const Diagram& diagram() const { return launcher_->program().diagram; }
+    [[nodiscard]] const Extents& extents() const { return launcher_->program().extents; }
+    Status prepare();
     /// Whether the indices among what a kernel has written lead inside of their arrays.
     [[nodiscard]] Status check_computed(ComputedIndices& indices, const std::vector<ArrayId>& written) const;
 
-    SizedProgram program_;
     DeviceInfo device_;
-    Cubin cubin_;
-    std::shared_ptr<const Module> module_;
-    std::vector<cuda::KernelEntry> entries_;
+    std::shared_ptr<const Launcher> launcher_;
     std::vector<Ready> ready_;
     std::vector<DeviceMemory> arrays_;  ///< by ArrayId
     DeviceMemory scratch_;

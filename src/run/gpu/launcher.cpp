@@ -1,0 +1,69 @@
+#include "run/gpu/launcher.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "diagram/array_sizes.hpp"
+#include "support/ids.hpp"
+
+namespace napkin::gpu {
+
+std::int64_t Launcher::bytes_of(ArrayId array) const { return array_bytes(program_.diagram, array, program_.extents); }
+
+Result<std::shared_ptr<const Launcher>> Launcher::load(const SizedProgram& program, const cuda::CudaSource& source,
+                                                       Cubin cubin) {
+    auto launcher = std::make_shared<Launcher>();
+    launcher->program_ = program, launcher->entries_ = source.entries, launcher->cubin_ = std::move(cubin);
+    auto module = gpu::load(launcher->cubin_.code);
+    if (!module) return module.errors();
+    launcher->module_ = *module;
+    std::set<ArrayId> used(program.diagram.inputs.begin(), program.diagram.inputs.end());
+    used.insert(program.diagram.outputs.begin(), program.diagram.outputs.end());
+    const std::set<ArrayId> given = used;
+    for (const cuda::KernelEntry& entry : launcher->entries_) {
+        used.insert(entry.inputs.begin(), entry.inputs.end());
+        used.insert(entry.outputs.begin(), entry.outputs.end());
+        launcher->scratch_bytes_ = std::max(launcher->scratch_bytes_, entry.scratch_bytes * entry.blocks);
+        auto found = function(**module, entry.name, entry.shared_bytes);
+        if (!found) return found.errors();
+        launcher->functions_.push_back(*found);
+    }
+    launcher->arrays_.assign(used.begin(), used.end());
+    for (const ArrayId array : used)
+        if (!given.contains(array)) launcher->between_.push_back(array);
+    return std::shared_ptr<const Launcher>(std::move(launcher));
+}
+
+Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>& addresses, std::uint64_t scratch) const {
+    const auto sizes = [&](ArrayId array) { return array_sizes(program_.diagram, array, program_.extents); };
+    std::vector<BoundLaunch> out;
+    for (std::size_t k = 0; k < entries_.size(); ++k) {
+        const cuda::KernelEntry& entry = entries_[k];
+        BoundLaunch bound;
+        const auto pointers = [&](const std::vector<ArrayId>& list) {
+            for (const ArrayId array : list) bound.parameters.push_back(addresses[at(array)]);
+            if (list.empty()) bound.parameters.push_back(0);
+        };
+        pointers(entry.inputs), pointers(entry.outputs);
+        const std::size_t before = bound.parameters.size();
+        for (const auto* list : {&entry.inputs, &entry.outputs})
+            for (const ArrayId array : *list)
+                for (const std::int64_t stride : row_major_strides(sizes(array)))
+                    bound.parameters.push_back(static_cast<std::uint64_t>(stride));
+        if (bound.parameters.size() == before) bound.parameters.push_back(0);
+        bound.scratch = {scratch};
+        for (const cuda::TensorMap& map : entry.maps) {
+            auto encoded = encode_map(addresses[at(map.array)], program_.diagram.array(map.array).type,
+                                      sizes(map.array), map.box);
+            if (!encoded) return encoded.errors();
+            bound.maps.push_back(*encoded);
+        }
+        bound.launch = {functions_[k],      std::max<std::int64_t>(entry.blocks, 1),        entry.threads, entry.rows,
+                        entry.shared_bytes, {bound.parameters.data(), bound.scratch.data()}};
+        if (!bound.maps.empty()) bound.launch.arguments.push_back(bound.maps.data());
+        out.push_back(std::move(bound));
+    }
+    return out;
+}
+
+}  // namespace napkin::gpu

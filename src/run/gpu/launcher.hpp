@@ -1,0 +1,66 @@
+#pragma once
+// The code of a program on the GPU at hand, and its launches once it is said where its arrays lie.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+#include "emit/cuda/emit.hpp"
+#include "run/gpu/compiler.hpp"
+#include "run/gpu/driver.hpp"
+#include "support/result.hpp"
+#include "tile/sizes.hpp"
+
+namespace napkin::gpu {
+
+/// One kernel's launch, with the values that its arguments point to: it may be moved, since vectors keep their values where they are, and is
+/// not copied.
+struct BoundLaunch {
+    Launch launch;
+    std::vector<std::uint64_t> parameters;  ///< pointers, then strides
+    std::vector<std::uint64_t> scratch;     ///< one address
+    std::vector<EncodedMap> maps;
+
+    BoundLaunch() = default;
+    BoundLaunch(BoundLaunch&&) = default;
+    BoundLaunch& operator=(BoundLaunch&&) = default;
+    BoundLaunch(const BoundLaunch&) = delete;
+    BoundLaunch& operator=(const BoundLaunch&) = delete;
+};
+
+/// Loaded code. It has no memory on the device: whoever launches says where everything lies.
+class Launcher {
+public:
+    /// Pre: device() has succeeded. Errors: gpu-failed.
+    static Result<std::shared_ptr<const Launcher>> load(const SizedProgram& program, const cuda::CudaSource& source,
+                                                        Cubin cubin);
+
+    /// The arrays that lie in memory: the diagram's inputs and outputs, and what kernels leave for others. Ascending.
+    [[nodiscard]] const std::vector<ArrayId>& arrays() const { return arrays_; }
+    /// Of these, the ones that neither are inputs nor outputs.
+    [[nodiscard]] const std::vector<ArrayId>& between() const { return between_; }
+    [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
+    /// Of the blocks' arenas where they do not lie in shared memory, for all kernels, which run one after the other. Zeros before the first
+    /// launch.
+    [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
+
+    /// The launches in order, for arrays at those addresses, by ArrayId. Encodes tensor maps, and does nothing on the device.
+    /// Errors: gpu-failed.
+    [[nodiscard]] Result<std::vector<BoundLaunch>> bind(const std::vector<std::uint64_t>& addresses,
+                                                        std::uint64_t scratch) const;
+
+    [[nodiscard]] const Cubin& cubin() const { return cubin_; }
+    [[nodiscard]] const std::vector<cuda::KernelEntry>& entries() const { return entries_; }
+    [[nodiscard]] const SizedProgram& program() const { return program_; }
+
+private:
+    SizedProgram program_;
+    Cubin cubin_;
+    std::shared_ptr<const Module> module_;
+    std::vector<cuda::KernelEntry> entries_;
+    std::vector<Function> functions_;  ///< by entry
+    std::vector<ArrayId> arrays_, between_;
+    std::int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace napkin::gpu
