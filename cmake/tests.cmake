@@ -74,3 +74,25 @@ foreach(source IN LISTS fuzzers)
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${once} ${corpus})
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 ENVIRONMENT "${test_environment}")
 endforeach()
+
+# tests/c_api/: the C API, used by C programs. What runs on a GPU is run by a stand-in for the driver and the compiler, which says what it was
+# asked for; on what a GPU computes, the numeric tests.
+enable_language(C)
+function(napkin_c_test name)
+    add_executable(c_api_${name} tests/c_api/${name}.c)
+    set_target_properties(c_api_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
+        UNITY_BUILD OFF C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+    target_compile_options(c_api_${name} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${NAPKIN_WERROR}>:-Werror>)
+    target_link_libraries(c_api_${name} PRIVATE napkin)
+    add_test(NAME c_api.${name} COMMAND c_api_${name})
+    set_tests_properties(c_api.${name} PROPERTIES LABELS c_api TIMEOUT 120 ENVIRONMENT "${test_environment};${ARGN}")
+endfunction()
+napkin_c_test(processor)
+
+add_library(fake_cuda SHARED tests/c_api/fake_cuda.c)
+set(fake_cuda_dir "${PROJECT_BINARY_DIR}/tests/fake_cuda")
+set_target_properties(fake_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${fake_cuda_dir}" OUTPUT_NAME cuda SUFFIX .so.1
+    UNITY_BUILD OFF C_STANDARD 11)
+napkin_c_test(launches "LD_LIBRARY_PATH=${fake_cuda_dir}" "NAPKIN_NVRTC=${fake_cuda_dir}/libcuda.so.1")
+target_link_libraries(c_api_launches PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
+add_dependencies(c_api_launches fake_cuda)

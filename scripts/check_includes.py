@@ -4,7 +4,8 @@
     scripts/check_includes.py              check src/, include/ and tools/
     scripts/check_includes.py --self-test  check that the check itself finds what it must
 
-include/napkin/ is the public API: src/api/ implements it, and it includes nothing but itself and the standard library.
+include/napkin/ is the public API: src/api/ implements it, and it includes nothing but itself and the standard library; its headers for C
+include C's.
 """
 
 import pathlib
@@ -17,6 +18,7 @@ ORDER = ["support", "algebra", "diagram", "syntax", "machine", "derive", "tile",
 PUBLIC_HEADERS_IN = {"run", "api"}
 # Folders inside of which each folder is a backend: nothing beside it in the same folder of src/ includes from it.
 BACKENDS_IN = {"emit"}
+C_HEADERS = {"stddef.h", "stdint.h"}
 SUFFIXES = {".cpp", ".hpp", ".h", ".cuh", ".cu"}
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -83,6 +85,8 @@ def check(root):
     for file in files_below(root / "include"):
         for number, quoted, target in includes_of(file):
             where = file.relative_to(root)
+            if file.suffix == ".h" and not quoted and target in C_HEADERS:
+                continue
             # Standard headers have no folder and no ending.
             if not target.startswith("napkin/") and (quoted or "/" in target or "." in target):
                 errors.append(f"{where}:{number}: a public header includes only <napkin/...> and the standard library, not {target}")
@@ -111,6 +115,9 @@ def self_test():
         "src/run/kernel.cpp": ('#include "emit/cpu/emit.hpp"\n', None),
         "src/utils/misc.cpp": ("\n", "src/utils/misc.cpp:1: src/utils/ has no place"),
         "include/napkin/napkin.hpp": ("#include <string>\n#include <napkin/plan.hpp>\n", None),
+        "include/napkin/napkin.h": ("#include <stdint.h>\n", None),
+        "include/napkin/bad.h": ("#include <cuda.h>\n", "include/napkin/bad.h:1: a public header includes only"),
+        "include/napkin/c.hpp": ("#include <stdint.h>\n", "include/napkin/c.hpp:1: a public header includes only"),
         "include/napkin/bad.hpp": ("#include <fmt/core.h>\n", "include/napkin/bad.hpp:1: a public header includes only"),
     }
     with tempfile.TemporaryDirectory() as folder:

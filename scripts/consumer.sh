@@ -8,5 +8,6 @@ cmake --install build/release --prefix "$prefix" >/dev/null
 cmake -G Ninja -S tests/consumer -B build/consumer/build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build build/consumer/build
 build/consumer/build/consumer
+build/consumer/build/consumer_c
 # The installed tool works away from its sources.
 [ ! -x "$prefix/bin/napkin" ] || (cd / && "$prefix/bin/napkin" --help >/dev/null)

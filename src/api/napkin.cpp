@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "api/public_errors.hpp"
 #include "check/first_use.hpp"
 #include "check/verdict.hpp"
 #include "run/derivation.hpp"
@@ -26,26 +27,6 @@ bool is_known(ElementType type) { return static_cast<std::size_t>(type) < std::s
 /// Pre: known.
 DType internal_type(ElementType type) { return static_cast<DType>(type); }
 ElementType public_type(DType type) { return static_cast<ElementType>(type); }
-
-Error to_public(const Diagnostic& diagnostic) {
-    Error error;
-    error.kind = diagnostic.exit_code == ExitCode::machine_lacks ? Error::Kind::machine : Error::Kind::input;
-    error.code = diagnostic.code;
-    error.message = diagnostic.message;
-    if (diagnostic.range.source) {
-        const LineColumn place = line_column(*diagnostic.range.source, diagnostic.range.begin);
-        error.line = static_cast<int>(place.line);
-        error.column = static_cast<int>(place.column);
-    }
-    error.rendered = render(diagnostic);
-    return error;
-}
-
-std::vector<Error> to_public(const std::vector<Diagnostic>& diagnostics) {
-    std::vector<Error> errors;
-    for (const Diagnostic& diagnostic : diagnostics) errors.push_back(to_public(diagnostic));
-    return errors;
-}
 
 ArrayInfo describe_array(const Diagram& diagram, ArrayId id, const Extents& extents) {
     ArrayInfo info;
@@ -173,9 +154,9 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
     if (!compilation->kernel) {
         Diagnostic error;
         error.code = "gpu-in-library";
-        error.message = compilation->machine.name + " is a GPU, and the library runs programs on the processor";
+        error.message = compilation->machine.name + " is a GPU, and this function compiles for the processor";
         error.expected = "a machine of kind cpu, or none for this computer";
-        error.hint = "'napkin run --machine gpu' runs it there";
+        error.hint = "<napkin/napkin.h> runs it there, on the caller's pointers and stream";
         error.exit_code = ExitCode::machine_lacks;
         return to_public(std::vector<Diagnostic>{error});
     }

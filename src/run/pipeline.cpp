@@ -203,6 +203,11 @@ std::string_view name(Pass pass) {
     return names[static_cast<std::size_t>(pass)];
 }
 
+Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted) {
+    const auto& code = std::get<cpu::CpuSource>(emitted.code);
+    return CpuKernel::load(emitted.program, code, emitted.plan.threads(), for_width(code.vector_bytes));
+}
+
 Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options) {
     Compilation c;
     c.source = std::move(source);
@@ -219,12 +224,8 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::plan, c.plan, [&] { return plan_for(c, options); }) &&
         pass(Pass::expand, c.program, [&] { return c.plan.tiles(); }) &&
         pass(Pass::emit, c.code, [&] { return emitted(c); }) &&
-        (c.machine.kind == MachineKind::gpu
-             ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })
-             : pass(Pass::compile, c.kernel, [&] {
-                   const auto& code = std::get<cpu::CpuSource>(c.code);
-                   return CpuKernel::load(c.program, code, c.plan.threads(), for_width(code.vector_bytes));
-               }));
+        (c.machine.kind == MachineKind::gpu ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })
+                                            : pass(Pass::compile, c.kernel, [&] { return loaded_on_processor(c); }));
     if (!pass.errors().empty()) return pass.errors();
     return c;
 }

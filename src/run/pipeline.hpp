@@ -70,6 +70,9 @@ struct Compilation {
     std::vector<PassTime> times;
 };
 
+/// What Pass::compile makes of a CPU's other passes. Errors: those of CpuKernel::load.
+Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted);
+
 /// Runs the passes up to options.until. Errors are those of the passes; each pass' result is verified before the next one starts, and
 /// what breaks an invariant there is an InternalError.
 Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options);

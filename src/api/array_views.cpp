@@ -1,0 +1,160 @@
+#include "api/array_views.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "diagram/array_sizes.hpp"
+
+namespace napkin {
+namespace {
+
+// DLDataTypeCode and DLDeviceType of DLPack 1.1.
+enum TypeCode : std::uint8_t { integer_code = 0, float_code = 2, bfloat_code = 4, e4m3_code = 10, e5m2_code = 12 };
+enum DeviceType : std::int32_t { on_cpu = 1, on_cuda = 2, on_cuda_host = 3, on_cuda_managed = 13 };
+
+std::span<const std::int64_t> shape_of(const napkin_array& array) {
+    return {array.shape, array.ndim > 0 ? static_cast<std::size_t>(array.ndim) : 0};
+}
+
+bool is_same(napkin_type a, napkin_type b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+
+bool has_no_gaps(const napkin_array& array) {
+    if (array.strides == nullptr) return true;
+    std::int64_t below = 1;
+    for (std::size_t d = shape_of(array).size(); d-- > 0; below *= array.shape[d])
+        if (array.shape[d] > 1 && array.strides[d] != below) return false;
+    return true;
+}
+
+std::string type_text(napkin_type type) {
+    for (const DType known : all_dtypes)
+        if (is_same(type, dlpack_type(known))) return std::string(name(known));
+    return fmt::format("type {} of {} bits and {} lanes in DLPack's numbers", type.code, type.bits, type.lanes);
+}
+
+const char* text_of(MachineKind place) {
+    return place == MachineKind::gpu ? "the GPU at hand" : "this computer's processor";
+}
+
+bool is_taken(const napkin_array* array, const TakenArray& taken, MachineKind place) {
+    return array != nullptr && array->data != nullptr && place_of(*array) == place &&
+           is_same(array->dtype, taken.dlpack) && array->ndim == static_cast<std::int32_t>(taken.sizes.size()) &&
+           (array->ndim == 0 || array->shape != nullptr) && std::ranges::equal(shape_of(*array), taken.sizes) &&
+           (place == MachineKind::cpu || has_no_gaps(*array));
+}
+
+}  // namespace
+
+napkin_type dlpack_type(DType type) {
+    const auto width = static_cast<std::uint8_t>(8 * bytes(type));
+    switch (type) {
+        case DType::f64:
+        case DType::f32:
+        case DType::f16: return {float_code, width, 1};
+        case DType::bf16: return {bfloat_code, width, 1};
+        case DType::e4m3: return {e4m3_code, width, 1};
+        case DType::e5m2: return {e5m2_code, width, 1};
+        case DType::i32:
+        case DType::i64: return {integer_code, width, 1};
+    }
+    throw InternalError("api: a type that DLPack has no name for");
+}
+
+std::vector<TakenArray> taken_arrays(const Diagram& diagram, const Extents& extents) {
+    std::vector<TakenArray> out;
+    for (const auto* list : {&diagram.inputs, &diagram.outputs})
+        for (const ArrayId id : *list) {
+            const Array& array = diagram.array(id);
+            TakenArray& taken = out.emplace_back(TakenArray{array.name, array.type, dlpack_type(array.type), {}, {}});
+            for (const AxisId axis : array.axes) taken.axes.push_back(diagram.axis(axis).name);
+            if (!extents.empty()) taken.sizes = array_sizes(diagram, id, extents);
+        }
+    return out;
+}
+
+std::optional<MachineKind> place_of(const napkin_array& array) {
+    switch (array.device.device_type) {
+        case on_cpu:
+        case on_cuda_host: return MachineKind::cpu;
+        case on_cuda:
+        case on_cuda_managed:
+            if (array.device.device_id == 0) return MachineKind::gpu;
+            return std::nullopt;
+        default: return std::nullopt;
+    }
+}
+
+bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place) {
+    if (arrays.size() != taken.size()) return false;
+    for (std::size_t i = 0; i < taken.size(); ++i)
+        if (!is_taken(arrays[i], taken[i], place)) return false;
+    return true;
+}
+
+std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place) {
+    std::vector<Diagnostic> out;
+    const auto fault = [&](const char* code, std::string message, std::string expected) {
+        Diagnostic d;
+        d.code = code;
+        d.message = std::move(message);
+        d.expected = std::move(expected);
+        out.push_back(std::move(d));
+    };
+    if (arrays.size() != taken.size()) {
+        std::string names;
+        for (const TakenArray& one : taken) names += (names.empty() ? "" : ", ") + one.name;
+        fault("view-count", fmt::format("{} array{} given", arrays.size(), arrays.size() == 1 ? " is" : "s are"),
+              fmt::format("{}: {}", taken.size(), names));
+        return out;
+    }
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        const TakenArray& wanted = taken[i];
+        if (arrays[i] == nullptr || arrays[i]->data == nullptr) {
+            fault("view-null",
+                  fmt::format("{} {}", wanted.name,
+                              arrays[i] == nullptr ? "is not given: its view is NULL" : "points nowhere"),
+                  "a pointer to its numbers");
+            continue;
+        }
+        const napkin_array& array = *arrays[i];
+        if (place_of(array) != place)
+            fault("view-device",
+                  fmt::format("{} lies on device {} of type {} in DLPack's numbers", wanted.name,
+                              array.device.device_id, array.device.device_type),
+                  fmt::format("memory of {}, device {} of type {}", text_of(place), 0,
+                              static_cast<int>(place == MachineKind::gpu ? on_cuda : on_cpu)));
+        if (!is_same(array.dtype, wanted.dlpack))
+            fault("view-type", fmt::format("{} holds {}", wanted.name, type_text(array.dtype)),
+                  std::string(name(wanted.type)));
+        if (array.ndim != static_cast<std::int32_t>(wanted.axes.size()) || (array.ndim > 0 && array.shape == nullptr)) {
+            fault("view-sizes",
+                  array.ndim > 0 && array.shape == nullptr ? fmt::format("{} has no shape: it is NULL", wanted.name)
+                                                           : fmt::format("{} has {} axes", wanted.name, array.ndim),
+                  fmt::format("{}, as in {}[{}]", wanted.axes.size(), wanted.name, fmt::join(wanted.axes, ", ")));
+            continue;
+        }
+        if (!wanted.sizes.empty() && !std::ranges::equal(shape_of(array), wanted.sizes))
+            fault("view-sizes", fmt::format("{} is {}", wanted.name, fmt::join(shape_of(array), "×")),
+                  fmt::format("{}", fmt::join(wanted.sizes, "×")));
+        if (place == MachineKind::gpu && !has_no_gaps(array))
+            fault("view-strides", fmt::format("{} has gaps, or its axes in another order", wanted.name),
+                  "an array that lies row-major without gaps on a GPU");
+    }
+    return out;
+}
+
+KernelInput input_view(const napkin_array& array, const TakenArray& taken) {
+    const auto shape = shape_of(array);
+    KernelInput out{begin_of(array), taken.type, {shape.begin(), shape.end()}, {}};
+    if (array.strides != nullptr) out.strides.assign(array.strides, array.strides + array.ndim);
+    return out;
+}
+
+KernelOutput output_view(const napkin_array& array, const TakenArray& taken) {
+    const KernelInput view = input_view(array, taken);
+    return {begin_of(array), view.type, view.sizes, view.strides};
+}
+
+}  // namespace napkin

@@ -1,0 +1,133 @@
+#include "api/kernels_by_shape.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+
+namespace napkin {
+namespace {
+
+/// One step of FNV-1a over whole numbers, with its offset and prime of 64 bits.
+constexpr std::uint64_t hash_offset = 0xcbf29ce484222325, hash_prime = 0x100000001b3;
+std::uint64_t mixed(std::uint64_t hash, std::int64_t value) {
+    hash = (hash ^ static_cast<std::uint64_t>(value)) * hash_prime;
+    return hash ^ (hash >> 32);
+}
+
+/// The sizes that the shapes say, by axis; without those that the text computes from others. Error: view-sizes, where two shapes disagree.
+Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagram, Arrays arrays) {
+    std::map<std::string, std::int64_t> sizes;
+    std::map<std::string, std::string> said_by;
+    std::vector<Diagnostic> errors;
+    std::size_t i = 0;
+    for (const auto* list : {&diagram.inputs, &diagram.outputs})
+        for (const ArrayId id : *list) {
+            const napkin_array& array = *arrays[i++];
+            for (std::size_t d = 0; d < diagram.array(id).axes.size(); ++d) {
+                const Axis& axis = diagram.axis(diagram.array(id).axes[d]);
+                if (axis.size && !axis.size->as_constant()) continue;
+                const auto [known, added] = sizes.emplace(axis.name, array.shape[d]);
+                if (added) {
+                    said_by[axis.name] = diagram.array(id).name;
+                } else if (known->second != array.shape[d]) {
+                    Diagnostic e;
+                    e.code = "view-sizes";
+                    e.message = fmt::format("axis {} is {} in {} but {} in {}", axis.name, array.shape[d],
+                                            diagram.array(id).name, known->second, said_by[axis.name]);
+                    e.expected = fmt::format("one size for {}", axis.name);
+                    errors.push_back(std::move(e));
+                }
+            }
+        }
+    if (!errors.empty()) return errors;
+    return sizes;
+}
+
+}  // namespace
+
+template <class F>
+void KernelsByShape::each_of(const Shapes& shapes, const F& f) {
+    f(static_cast<std::int64_t>(shapes.place));
+    for (const napkin_array* array : shapes.arrays)
+        for (std::int32_t d = 0; d < array->ndim; ++d) f(array->shape[d]);
+}
+
+std::size_t KernelsByShape::Hash::operator()(const Key& key) const {
+    std::uint64_t hash = hash_offset;
+    for (const std::int64_t value : key) hash = mixed(hash, value);
+    return hash;
+}
+std::size_t KernelsByShape::Hash::operator()(const Shapes& shapes) const {
+    std::uint64_t hash = hash_offset;
+    each_of(shapes, [&](std::int64_t value) { hash = mixed(hash, value); });
+    return hash;
+}
+bool KernelsByShape::Same::operator()(const Shapes& a, const Key& b) const {
+    std::size_t i = 0;
+    bool same = true;
+    each_of(a, [&](std::int64_t value) { same = same && i < b.size() && b[i] == value, ++i; });
+    return same && i == b.size();
+}
+
+KernelsByShape::KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram)
+    : source_(std::move(source)), diagram_(std::move(diagram)), taken_(taken_arrays(diagram_)) {}
+
+std::size_t KernelsByShape::count() const {
+    const std::lock_guard lock(looking_);
+    return kernels_.size();
+}
+
+bool KernelsByShape::have_shapes(Arrays arrays) const {
+    if (arrays.size() != taken_.size()) return false;
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+        if (arrays[i] == nullptr || arrays[i]->ndim != static_cast<std::int32_t>(taken_[i].axes.size()) ||
+            (arrays[i]->ndim > 0 && arrays[i]->shape == nullptr))
+            return false;
+    return true;
+}
+
+std::shared_ptr<const LoadedKernel> KernelsByShape::find(const Shapes& shapes) const {
+    const std::lock_guard lock(looking_);
+    const auto found = kernels_.find(shapes);
+    return found == kernels_.end() ? nullptr : found->second;
+}
+
+Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& shapes) const {
+    if (auto faults = faults_of(shapes.arrays, taken_, shapes.place); !faults.empty()) return faults;
+    auto sizes = sizes_of_shapes(diagram_, shapes.arrays);
+    if (!sizes) return sizes.errors();
+    PipelineOptions options;
+    options.diagram = diagram_.name;
+    options.sizes = std::move(*sizes);
+    options.machine = shapes.place == MachineKind::gpu ? "gpu" : "";
+    options.until = Pass::emit;
+    const auto planned = run_pipeline(source_, options);
+    if (!planned) return planned.errors();
+    const std::vector<TakenArray> taken = taken_arrays(planned->diagram, planned->extents);
+    if (auto faults = faults_of(shapes.arrays, taken, shapes.place); !faults.empty()) return faults;
+    return LoadedKernel::load(*planned, 0);
+}
+
+Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::of(Arrays arrays) {
+    // Without arrays, nothing says where a program is to run.
+    const auto place = arrays.empty() || arrays[0] == nullptr ? std::nullopt : place_of(*arrays[0]);
+    if (!place || !have_shapes(arrays)) {
+        auto faults = faults_of(arrays, taken_, place.value_or(MachineKind::cpu));
+        internal_check(!faults.empty(), "api: arrays are refused, and nothing is wrong with them");
+        return faults;
+    }
+    const Shapes shapes{*place, arrays};
+    if (auto found = find(shapes)) return found;
+    const std::lock_guard one_at_a_time(making_);
+    if (auto found = find(shapes)) return found;
+    auto made = make(shapes);
+    if (!made) return made;
+    Key key;
+    each_of(shapes, [&](std::int64_t value) { key.push_back(value); });
+    const std::lock_guard lock(looking_);
+    kernels_.emplace(std::move(key), *made);
+    return made;
+}
+
+}  // namespace napkin

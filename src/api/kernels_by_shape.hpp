@@ -1,0 +1,58 @@
+#pragma once
+// The kernels of one program that its calls made, each for the shapes of the arrays that it takes and for where they lie.
+//
+// Invariant: a kernel's key is the place and every size of every array, in the program's order, so that arrays with one key are all taken by one
+// kernel or by none. What is found needs no derivation, no plan and no allocation.
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "api/loaded_kernel.hpp"
+
+namespace napkin {
+
+class KernelsByShape {
+public:
+    /// A diagram of that text.
+    KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram);
+
+    /// The kernel for arrays of these shapes, there; planned and compiled where there is none yet. Calls for others wait meanwhile, calls for those
+    /// that there are do not. Errors: view-count, view-null, view-device, view-type, view-sizes, view-strides; those of the pipeline.
+    Result<std::shared_ptr<const LoadedKernel>> of(Arrays arrays);
+    [[nodiscard]] std::size_t count() const;
+
+private:
+    using Key = std::vector<std::int64_t>;
+    /// Of arrays whose numbers of axes are the program's.
+    struct Shapes {
+        MachineKind place;
+        Arrays arrays;
+    };
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(const Key& key) const;
+        std::size_t operator()(const Shapes& shapes) const;
+    };
+    struct Same {
+        using is_transparent = void;
+        bool operator()(const Key& a, const Key& b) const { return a == b; }
+        bool operator()(const Shapes& a, const Key& b) const;
+        bool operator()(const Key& a, const Shapes& b) const { return operator()(b, a); }
+    };
+    template <class F>
+    static void each_of(const Shapes& shapes, const F& f);
+    [[nodiscard]] bool have_shapes(Arrays arrays) const;
+    [[nodiscard]] std::shared_ptr<const LoadedKernel> find(const Shapes& shapes) const;
+    [[nodiscard]] Result<std::shared_ptr<const LoadedKernel>> make(const Shapes& shapes) const;
+
+    std::shared_ptr<const Source> source_;
+    Diagram diagram_;
+    std::vector<TakenArray> taken_;  ///< without sizes
+    mutable std::mutex looking_;     ///< of kernels_
+    std::mutex making_;              ///< one at a time
+    std::unordered_map<Key, std::shared_ptr<const LoadedKernel>, Hash, Same> kernels_;
+};
+
+}  // namespace napkin

@@ -1,0 +1,109 @@
+#include "api/loaded_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "check/first_use.hpp"
+#include "diagram/array_sizes.hpp"
+#include "run/gpu/device_machine.hpp"
+#include "run/index_inputs.hpp"
+
+namespace napkin {
+namespace {
+
+/// Programs of more arrays than this have the addresses of a launch in memory that is allocated.
+constexpr std::size_t arrays_on_stack = 64;
+
+std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+/// f(a place for so many addresses).
+template <class F>
+Status with_addresses(std::size_t count, const F& f) {
+    if (count <= arrays_on_stack) {
+        std::array<std::uint64_t, arrays_on_stack> places;  // NOLINT: f writes those that count
+        return f(std::span(places).first(count));
+    }
+    std::vector<std::uint64_t> places(count);
+    return f(std::span(places));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation& planned, unsigned flags) {
+    if ((flags & NAPKIN_NOT_VALIDATED) == 0) validate_first_use(planned.derived);
+    auto out = std::make_shared<LoadedKernel>();
+    out->diagram_ = planned.diagram, out->extents_ = planned.extents;
+    out->taken_ = taken_arrays(planned.diagram, planned.extents);
+    if (const auto* code = std::get_if<cuda::CudaSource>(&planned.code)) {
+        const auto device = gpu::device();
+        if (!device) return device.errors();
+        if (const auto note = gpu::note_on_device(*device, planned.machine); !note) return note.errors();
+        auto kernel = gpu::CallersKernel::load(planned.program, *code, (flags & NAPKIN_CALLERS_WORKSPACE) == 0);
+        if (!kernel) return kernel.errors();
+        out->on_gpu_ = std::move(*kernel);
+    } else {
+        auto kernel = loaded_on_processor(planned);
+        if (!kernel) return kernel.errors();
+        out->on_processor_ = std::move(*kernel);
+    }
+    return std::shared_ptr<const LoadedKernel>(std::move(out));
+}
+
+Status LoadedKernel::run_on_processor(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,
+                                      const void* stream) const {
+    if (stream != nullptr) {
+        Diagnostic d;
+        d.code = "no-stream";
+        d.message = fmt::format("{} is compiled for the processor, and is given a stream", diagram_.name);
+        d.expected = "NULL: it has run when the call returns";
+        return d;
+    }
+    // Values are looked at once their views are known to fit.
+    if (Status fits = on_processor_->check(inputs, outputs); !fits) return fits;
+    if (Status good = check_index_inputs(diagram_, extents_, inputs); !good) return good;
+    return on_processor_->run(inputs, outputs);
+}
+
+Status LoadedKernel::run(Arrays arrays, void* stream) const {
+    if (!are_taken(arrays, taken_, place())) return faults_of(arrays, taken_, place());
+    if (on_gpu_)
+        return with_addresses(arrays.size(), [&](std::span<std::uint64_t> places) {
+            for (std::size_t i = 0; i < places.size(); ++i) places[i] = address_of(begin_of(*arrays[i]));
+            return on_gpu_->launch(places, 0, stream);
+        });
+    std::vector<KernelInput> inputs;
+    std::vector<KernelOutput> outputs;
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+        if (i < diagram_.inputs.size())
+            inputs.push_back(input_view(*arrays[i], taken_[i]));
+        else
+            outputs.push_back(output_view(*arrays[i], taken_[i]));
+    return run_on_processor(inputs, outputs, stream);
+}
+
+Status LoadedKernel::run_at(std::span<void* const> addresses, void* workspace, void* stream) const {
+    if (on_gpu_)
+        return with_addresses(addresses.size(), [&](std::span<std::uint64_t> places) {
+            for (std::size_t i = 0; i < places.size(); ++i) places[i] = address_of(addresses[i]);
+            return on_gpu_->launch(places, address_of(workspace), stream);
+        });
+    std::vector<KernelInput> inputs;
+    std::vector<KernelOutput> outputs;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+        // One too many is an output that the kernel does not know, which it says.
+        const TakenArray none, &taken = i < taken_.size() ? taken_[i] : none;
+        if (i < diagram_.inputs.size())
+            inputs.push_back({addresses[i], taken.type, taken.sizes, {}});
+        else
+            outputs.push_back({addresses[i], taken.type, taken.sizes, {}});
+    }
+    return run_on_processor(inputs, outputs, stream);
+}
+
+bool LoadedKernel::from_cache() const { return on_gpu_ ? on_gpu_->cubin().from_cache : on_processor_->from_cache(); }
+double LoadedKernel::compile_seconds() const {
+    return on_gpu_ ? on_gpu_->cubin().compile_seconds : on_processor_->compile_seconds();
+}
+
+}  // namespace napkin

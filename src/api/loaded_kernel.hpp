@@ -1,0 +1,40 @@
+#pragma once
+// A planned program, compiled and loaded on the machine at hand, that runs on arrays as callers from C describe them.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "api/array_views.hpp"
+#include "run/gpu/callers_kernel.hpp"
+#include "run/pipeline.hpp"
+
+namespace napkin {
+
+class LoadedKernel {
+public:
+    /// Of what the pipeline made until Pass::emit. `flags` are those of napkin_compile. Errors: those of napkin_compile; InternalError where
+    /// the derivation is found wrong.
+    static Result<std::shared_ptr<const LoadedKernel>> load(const Compilation& planned, unsigned flags);
+
+    /// What the public functions of these names do.
+    [[nodiscard]] Status run(Arrays arrays, void* stream) const;
+    [[nodiscard]] Status run_at(std::span<void* const> addresses, void* workspace, void* stream) const;
+
+    [[nodiscard]] std::int64_t workspace_bytes() const { return on_gpu_ ? on_gpu_->workspace_bytes() : 0; }
+    [[nodiscard]] bool from_cache() const;
+    [[nodiscard]] double compile_seconds() const;
+
+private:
+    [[nodiscard]] MachineKind place() const { return on_gpu_ ? MachineKind::gpu : MachineKind::cpu; }
+    [[nodiscard]] Status run_on_processor(const std::vector<KernelInput>& inputs,
+                                          const std::vector<KernelOutput>& outputs, const void* stream) const;
+
+    Diagram diagram_;
+    Extents extents_;
+    std::vector<TakenArray> taken_;
+    std::shared_ptr<const CpuKernel> on_processor_;  ///< one of these two
+    std::shared_ptr<const gpu::CallersKernel> on_gpu_;
+};
+
+}  // namespace napkin

@@ -1,0 +1,25 @@
+#include "api/public_errors.hpp"
+
+namespace napkin {
+
+Error to_public(const Diagnostic& diagnostic) {
+    Error error;
+    error.kind = diagnostic.exit_code == ExitCode::machine_lacks ? Error::Kind::machine : Error::Kind::input;
+    error.code = diagnostic.code;
+    error.message = diagnostic.message;
+    if (diagnostic.range.source) {
+        const LineColumn place = line_column(*diagnostic.range.source, diagnostic.range.begin);
+        error.line = static_cast<int>(place.line);
+        error.column = static_cast<int>(place.column);
+    }
+    error.rendered = render(diagnostic);
+    return error;
+}
+
+std::vector<Error> to_public(const std::vector<Diagnostic>& diagnostics) {
+    std::vector<Error> errors;
+    for (const Diagnostic& diagnostic : diagnostics) errors.push_back(to_public(diagnostic));
+    return errors;
+}
+
+}  // namespace napkin

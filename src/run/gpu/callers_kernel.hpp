@@ -1,0 +1,66 @@
+#pragma once
+// A compiled program on the GPU at hand that runs in the caller's memory, on the caller's stream.
+//
+// A launch neither allocates on the device nor waits for it: all memory besides the caller's arrays is the workspace, which is there before the
+// first launch. Launches of one program that share a workspace run one after the other: whoever launches on several streams orders them.
+// What a launch needs of the addresses, as tensor maps, is encoded once for each tuple of them, and kept for the last ones. The driver copies a
+// launch's arguments, also into a graph, so that nothing has to be kept for a launch that is under way.
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "run/gpu/launcher.hpp"
+
+namespace napkin::gpu {
+
+/// Where every address of an array must be a multiple: bulk copies and tensor maps take no other (CUDA Driver API, cuTensorMapEncodeTiled;
+/// PTX ISA, cp.async).
+constexpr std::uint64_t array_alignment = 16;
+/// Of what the workspace holds, and of its own address: what the driver's allocations have.
+constexpr std::int64_t workspace_alignment = 256;
+
+class CallersKernel {
+public:
+    /// Compiles for the GPU at hand and loads; with a workspace of its own where `has_workspace`.
+    /// Errors: no-gpu, those of compile_cuda, gpu-failed, too-little-memory.
+    static Result<std::shared_ptr<const CallersKernel>> load(const SizedProgram& program,
+                                                             const cuda::CudaSource& source, bool has_workspace);
+    ~CallersKernel();
+    CallersKernel(const CallersKernel&) = delete;
+    CallersKernel& operator=(const CallersKernel&) = delete;
+
+    /// Launches on arrays at those addresses, the diagram's inputs and then its outputs, row-major without gaps; they run after this returns.
+    /// `workspace` is memory of workspace_bytes() that held zeros before its first launch; 0: the program's own.
+    /// Errors: view-count, view-null, view-alignment, view-overlap, no-workspace, gpu-failed.
+    [[nodiscard]] Status launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream) const;
+
+    [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
+    [[nodiscard]] const Cubin& cubin() const { return launcher_->cubin(); }
+
+private:
+    struct Binding {
+        std::vector<std::uint64_t> addresses;
+        std::uint64_t workspace = 0;
+        std::vector<BoundLaunch> launches;
+    };
+    explicit CallersKernel(std::shared_ptr<const Launcher> launcher);
+    [[nodiscard]] Result<std::shared_ptr<const Binding>> bound(std::span<const std::uint64_t> addresses,
+                                                               std::uint64_t workspace) const;
+    [[nodiscard]] Result<std::shared_ptr<const Binding>> bind(std::span<const std::uint64_t> addresses,
+                                                              std::uint64_t workspace) const;
+    [[nodiscard]] std::vector<Diagnostic> faults(std::span<const std::uint64_t> addresses, std::uint64_t workspace) const;
+
+    std::shared_ptr<const Launcher> launcher_;
+    std::vector<ArrayId> given_;         ///< inputs, then outputs
+    std::vector<std::int64_t> offsets_;  ///< in the workspace, of the arrays in between, in their order
+    std::int64_t scratch_offset_ = 0, workspace_bytes_ = 0;
+    DeviceMemory own_;
+
+    mutable std::mutex mutex_;
+    mutable std::vector<std::shared_ptr<const Binding>> recent_;  ///< at most most_recent
+    mutable std::size_t oldest_ = 0;
+};
+
+}  // namespace napkin::gpu
