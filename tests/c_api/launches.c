@@ -148,13 +148,25 @@ static void arrays_that_are_not_taken(void) {
     napkin_program_free(program);
 }
 
+/* The last kernel reads what the first one left in the workspace, and writes the output. */
+static void check_last(const char* workspace, int64_t bytes, const void* output) {
+    int reads = 0, writes = 0;
+    for (int i = 0; i < fake_most_pointers; ++i) {
+        const uint64_t pointer = state->launch[0].pointers[i];
+        reads += pointer >= address(workspace) && pointer < address(workspace) + (uint64_t)bytes;
+        writes += pointer == address(output);
+    }
+    CHECK(reads >= 1 && writes == 1);
+}
+
 static void workspaces(void) {
     napkin_program* program = parsed(chain);
     int allocations = state->allocations;
+    const int fills = state->fills;
     napkin_kernel *own = compiled(program, 0), *given = NULL;
     const int64_t bytes = napkin_kernel_workspace_bytes(own);
     CHECK(bytes >= 256 * 256 * 2);
-    CHECK(state->allocations == allocations + 1);
+    CHECK(state->allocations == allocations + 1 && state->fills == fills + 1);
     allocations = state->allocations;
     given = compiled(program, NAPKIN_CALLERS_WORKSPACE);
     CHECK(napkin_kernel_workspace_bytes(given) == bytes && state->allocations == allocations);
@@ -172,14 +184,10 @@ static void workspaces(void) {
     CHECK_OK(napkin_run_at(given, addresses, 4, workspace, stream, &error));
     state->capturing = 0;
     CHECK(state->launches == before + 2 * kernels && state->broken == 0);
-    /* The last kernel reads what the first one left, and writes the output. */
-    int reads = 0, writes = 0;
-    for (int i = 0; i < fake_most_pointers; ++i) {
-        const uint64_t pointer = state->launch[0].pointers[i];
-        reads += pointer >= address(workspace) && pointer < address(workspace) + (uint64_t)bytes;
-        writes += pointer == address(addresses[3]);
-    }
-    CHECK(reads >= 1 && writes == 1);
+    check_last(workspace, bytes, addresses[3]);
+    char* const another = memory + 8 * array_bytes;
+    CHECK_OK(napkin_run_at(given, addresses, 4, another, stream, &error));
+    check_last(another, bytes, addresses[3]);
     napkin_kernel_free(own);
     napkin_kernel_free(given);
     napkin_program_free(program);
@@ -203,6 +211,15 @@ static void calls_by_shape(void) {
     call.of[1].device.device_type = NAPKIN_ON_CPU;
     CHECK_FAILS(napkin_call(program, call.arrays, 3, stream, &error), NAPKIN_BAD_INPUT, "view-device");
     call.of[1].device.device_type = NAPKIN_ON_GPU;
+
+    /* The same shapes on the processor are another kernel. */
+    Call here;
+    prepare(&here, 256, 256, memory);
+    for (int i = 0; i < most_arrays; ++i) here.of[i].device.device_type = NAPKIN_ON_CPU;
+    memset(memory, 0, 3 * array_bytes);
+    const int launched = state->launches;
+    CHECK_OK(napkin_call(program, here.arrays, 3, NULL, &error));
+    CHECK(napkin_program_kernels(program) == 3 && state->launches == launched);
 
     /* The share of the host's time that is napkin's own: the stand-in takes none. */
     enum { rounds = 200000 };
