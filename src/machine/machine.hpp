@@ -31,6 +31,7 @@ struct Level {
     Figure bandwidth_bytes_per_s;  ///< from the level above into one instance; 0 for the first level
     Figure latency_s;              ///< of a load that this level serves
     Figure sustained;              ///< of a GPU: the share of this bandwidth that programs reach; unknown: all
+    Figure one_line;  ///< the part of its rate that is left where what is read lies in single lines; unknown: all
     // Of a CPU: the same pipe while one core alone uses it, and of copies within the level above, read and written bytes together.
     Figure core_bandwidth_bytes_per_s;
     Figure copy_bandwidth_bytes_per_s;

@@ -66,7 +66,10 @@ public:
         for (const auto& [shape, seconds, loads] : shapes) {
             // What fits no core's memory gives place to anything that does.
             const bool fits = best && best->fits && !std::isinf(best->rated.at(best->point).seconds);
-            if (searches_all)
+            // Which of a product's axes has the rows makes little difference there, and more where tiles are large.
+            const bool is_even = fits && shape.tensor >= 0 && best->shape.tensor >= 0 &&
+                                 worth_crossing * seconds < shapes.front().seconds;
+            if (searches_all || is_even)
                 most_ = simulated_ + budget_;
             else if (fits && (seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2))
                 break;

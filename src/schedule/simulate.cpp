@@ -27,7 +27,8 @@ double ceil_of(double a, double b) { return std::ceil(a / b); }
 
 /// Clocks of one statement by pipe.
 struct Simulator::Pipes {
-    double unit = 0;  ///< of the arithmetic, what a matrix unit does while its warps may go on
+    double unit = 0;    ///< of the arithmetic, what a matrix unit does while its warps may go on
+    double shared = 0;  ///< in which the core's memory gives that unit its operands
     double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
     double waits = 0;  ///< in which no unit is busy
     std::array<double, num_op_kinds> by_kind{};
@@ -91,6 +92,11 @@ double Simulator::together(std::initializer_list<double> clocks, double exponent
     return longest * std::pow(sum, 1 / exponent);
 }
 
+/// Clocks in which so many bytes are read from the core's memory, or written to it.
+double Simulator::clocks_of_shared(const ScheduledKernel& k, double num_bytes) const {
+    return num_bytes / static_cast<double>(k.lanes * k.value_bytes()) * load_clocks_;
+}
+
 /// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
 Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                             const std::vector<std::int64_t>& tile) const {
@@ -118,6 +124,11 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
         add(OpKind::fma, pipes.unit);
         pipes.overhead += instruction.overhead_clocks.value;
+        // Every instruction reads its own rows of A, unless registers hold them, and all of B.
+        const double tiles = rows / static_cast<double>(instruction.m.to),
+                     read = ((product->a_in_registers ? 0 : rows) + tiles * columns) * depth *
+                            static_cast<double>(bytes(product->type));
+        pipes.shared += clocks_of_shared(k, read);
         // What a warp runs by itself it has in registers: its own rows of A, and all of B.
         if (product->by_warp(k.unit)) {
             const auto warps = static_cast<double>(k.schedule.warps.value),
@@ -335,7 +346,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     Pipes sum;
     std::vector<double> core(k.steps.size());       // clocks, by step
     double on_matrix_unit = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
-    double latency = 0;                             // clocks for which the warps of a block wait for their own results
+    double shared = 0;   // in which the core's memory is read by that unit, or filled by copies
+    double latency = 0;  // clocks for which the warps of a block wait for their own results
     double copies = 0;
     const bool beside_others = k.in_blocks() && !k.on_matrix_unit();
     BlockWork of_blocks;
@@ -353,7 +365,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                     core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
                                         pipes.overhead + alone);
                     if (k.atom(step).kind == AtomKind::matrix)
-                        on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead;
+                        on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead,
+                            shared += times * pipes.shared;
                     latency += times * latency_of_warpgroups(k, step);
                     sum.load += times * pipes.load, sum.store += times * pipes.store;
                     sum.cache += times * pipes.cache, sum.overhead += times * (pipes.overhead + alone);
@@ -420,7 +433,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             const double crossing = keeps ? m.unique : from_above;
             // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
-            const double time = crossing * seconds_a_byte(l, workers, m) * uneven;
+            const double runs = m.is_store ? 1 : short_runs(level, m.run);
+            // Equal requests of neighbouring cores go through the pipe once.
+            const double merged = l == core_level_ && m.is_ahead ? m.of_a_pair : 1;
+            const double time = crossing * seconds_a_byte(l, workers, m) * uneven * runs * merged;
             (m.is_store ? traffic[l].stored_bytes : traffic[l].loaded_bytes) += crossing;
             into[l] += time;
             if (keeps) later = level.latency_s.value;
@@ -429,6 +445,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         }
         if (!m.is_ahead) waited[m.step] += longest;
         if (m.is_ahead && m.is_store) leaving += longest;
+        if (m.is_ahead) shared += clocks_of_shared(k, m.bytes);
         if (m.is_ahead && !m.is_store)
             first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers);
         if (m.waits > 0)
@@ -456,7 +473,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         total += of_step;
         if (step.scope == 0) outside += of_step;
     }
-    double ahead = 0;
+    double ahead = seconds(shared);
     for (const double time : ahead_into) ahead = beside({ahead, time});
     const double turns = total - outside;
     if (k.copying_role())

@@ -105,7 +105,10 @@ private:
     [[nodiscard]] double waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const;
     [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;
     [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;
-    [[nodiscard]] double line_waste(const ScheduledKernel& k, VariableId v, int scope) const;
+    [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
+    [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, int scope) const;
+    [[nodiscard]] double line_waste(double run) const;
+    [[nodiscard]] double short_runs(const Level& level, double run) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
     /// The norm with this exponent.
     [[nodiscard]] static double together(std::initializer_list<double> clocks, double exponent);

@@ -148,12 +148,18 @@ double Simulator::cycle_seconds(double blocks, const BlockTime& group) const {
     return cycle;
 }
 
-/// Clocks for which the warps of a block wait for their own results in a statement on fragments.
+/// Clocks for which the warps of a block wait for their own results in a statement on fragments. Where a loop does nothing but add products to
+/// their sums, nobody waits for one before the next.
 double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& step) {
     const AtomKind kind = k.atom(step).kind;
     if (kind == AtomKind::block) return 0;
     if (kind == AtomKind::fragment) return statement_latency_clocks;
     const auto& compute = std::get<Compute>(*step.statement);
+    const bool only_adds = std::all_of(k.steps.begin(), k.steps.end(), [&](const Step& other) {
+        const auto* c = std::get_if<Compute>(other.statement);
+        return !c || other.scope != step.scope || (k.atom(other).kind == AtomKind::matrix && adds_in_place(*c));
+    });
+    if (only_adds) return 0;
     const bool is_corrected = compute.carry && !adds_in_place(compute);
     return matrix_product(k, step)->instruction->overhead_clocks.value + (is_corrected ? statement_latency_clocks : 0);
 }

@@ -21,8 +21,8 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
 
 }  // namespace
 
-/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
-double Simulator::line_waste(const ScheduledKernel& k, VariableId id, int scope) const {
+/// Bytes of a tile that lie beside each other in memory.
+double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, int scope) const {
     const Variable& variable = k.variable(id);
     double run = bytes(variable.memory_type);
     for (std::size_t d = variable.dims.size(); d-- > 0;) {
@@ -32,8 +32,20 @@ double Simulator::line_waste(const ScheduledKernel& k, VariableId id, int scope)
         run *= span;
         if (span < static_cast<double>(k.extent(variable.limits[d]))) break;
     }
+    return run;
+}
+
+/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
+double Simulator::line_waste(double run) const {
     const double line = machine_.line_bytes.value;
     return std::ceil(run / line) * line / run;
+}
+
+/// By how much longer than long runs those of few lines take from memory: as the machine's file says of single lines, an eighth of that of two.
+double Simulator::short_runs(const Level& level, double run) const {
+    if (!level.one_line.known()) return 1;
+    const double lines = std::max(1.0, run / machine_.line_bytes.value);
+    return 1 + (1 / level.one_line.value - 1) / (lines * lines * lines);
 }
 
 /// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a page, prefetchers
@@ -77,13 +89,17 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const Variable& variable = k.variable(id);
         const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
+        const double run = contiguous_bytes(k, id, k.steps[i].scope);
         Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
-                    values * bytes(variable.memory_type) * line_waste(k, id, k.steps[i].scope), 0};
+                    values * bytes(variable.memory_type) * line_waste(run), 0};
+        moved.run = run;
         if (!contains(counted, variable.array))
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
-        if (load && k.in_blocks()) moved.together = different_tiles(k.group_order, variable, workers);
+        if (load && k.in_blocks())
+            moved.together = different_tiles(k.group_order, variable, workers),
+            moved.of_a_pair = different_tiles(k.group_order, variable, 2);
         moved.is_ahead = load ? k.is_operand(id) && k.place(id).stages > 1 : k.is_boxed(id);
         if (moved.is_ahead && load) {
             moved.tiles = 0;

@@ -14,6 +14,7 @@ namespace napkin {
 std::vector<ExampleDiagram> example_diagrams() {
     std::vector<ExampleDiagram> all;
     for (const auto& file : std::filesystem::directory_iterator(NAPKIN_SOURCE_DIR "/examples")) {
+        if (file.path().extension() != ".nk") continue;
         std::ifstream in(file.path());
         std::stringstream text;
         text << in.rdbuf();
