@@ -5,11 +5,15 @@
 #include <regex>
 #include <stdexcept>
 
+#include "diagram/array_sizes.hpp"
+#include "schedule/fragments.hpp"
+
 namespace napkin::cpu_case {
 namespace {
 
 constexpr const char* stand_ins =
 #include "numeric/block_on_cpu.inc"
+#include "numeric/matrix_unit_on_cpu.inc"
     ;
 
 /// Instructions by a word of their text, and what stands for the statement.
@@ -19,26 +23,65 @@ struct StandIn {
 constexpr StandIn instructions[] = {
     {"max.NaN.f32", "c = a != a || a > b ? a : b;"},
     {"min.NaN.f32", "c = a != a || a < b ? a : b;"},
-    {"cvt.f32.f16", "x = emulated::number(\"f16\", h);"},
+    {"cvt.f32.f16", "x = emulated::number(emulated::f16, h);"},
     {"cvt.rn.f16.f32", "h = emulated::to_f16(x);"},
     {"cvt.rn.bf16.f32", "h = emulated::to_bf16(x);"},
     {"cvt.rn.f16x2", "both = emulated::to_f16(low) | emulated::to_f16(high) << 16;"},
     {"cvt.rn.bf16x2", "both = emulated::to_bf16(low) | emulated::to_bf16(high) << 16;"},
     {"ex2.approx", "y = exp2f(x);"},
     {"%laneid", "lane = emulated::current % 32;"},
-    {"bar.sync", "__syncthreads();"},
+    {"bar.sync 1,", "emulated::meet(emulated::named[1], num_threads());"},
     {"rcp.approx", "reciprocal = 1 / divisor;"},
     {"(place), \"l\"(from) :", "emulated::copy(place, from, true);"},
-    {"cp.async.ca", "memcpy(emulated::in_memory(place), from, bytes);"},
-    {"cp.async.wait_all", "emulated::commit(), emulated::wait(0);"},
+    {"cp.async.ca", "memcpy(emulated::at(place), from, bytes);"},
+    {"cp.async.wait_all",
+     "emulated::threads[emulated::current].copies.commit(), emulated::threads[emulated::current].copies.wait(0);"},
     {"cp.async.cg", "emulated::copy(to, from, inside);"},
-    {"cp.async.commit_group", "emulated::commit();"},
-    {"cp.async.wait_group", "emulated::wait(behind);"},
+    {"cp.async.commit_group", "emulated::threads[emulated::current].copies.commit();"},
+    {"cp.async.wait_group", "emulated::threads[emulated::current].copies.wait(behind);"},
     {"ldmatrix.sync", "emulated::load_matrices(to, from, how);"},
     {"stmatrix.sync", "emulated::store_matrices(to, from);"},
-    {"st.shared.v2.f32", "const float both[2] = {a, b}; memcpy(emulated::in_memory(to), both, 8);"},
-    {"mma.sync.aligned", "emulated::multiply(#shape, #type, d, a, b);"},
+    {"st.shared.v2.f32", "const float both[2] = {a, b}; emulated::write(to, both, 8);"},
+    {"mma.sync.aligned", "emulated::multiply(emulated::depth_of(#shape), emulated::type, d, a, b);"},
+    {"mbarrier.init.shared", "emulated::init_barrier(barrier, arrivals);"},
+    {"fence.mbarrier_init", ";"},
+    {"mbarrier.arrive.expect_tx", "emulated::arrive(barrier, bytes);"},
+    {"mbarrier.arrive.shared", "emulated::arrive(barrier, 0);"},
+    {"mbarrier.try_wait.parity", "emulated::wait_phase(barrier, parity);"},
+    {"setmaxnreg", ";"},
+    {".mbarrier::complete_tx::bytes", "emulated::bring_box(to, map, barrier, COORDINATES_##rank);"},
+    {".bulk_group [%1", "emulated::send_box(from, map, COORDINATES_##rank);"},
+    {"cp.async.bulk.commit_group", "emulated::threads[emulated::current].boxes.commit();"},
+    {"cp.async.bulk.wait_group.read", "emulated::threads[emulated::current].boxes.wait(behind);"},
+    {"fence.proxy.async", "emulated::publish();"},
+    {"wgmma.fence", ";"},
+    {"wgmma.commit_group", "emulated::threads[emulated::current].products.commit();"},
+    {"wgmma.wait_group", "emulated::wait_products(pending);"},
+    {"asm volatile(\"\" :", ";"},  // what is pinned has been given to products, which the compiler does not see into
 };
+
+/// Four warps' product: its sizes and type, and which operands run along m or n. Of 8 bits none does, and of two flags more the last is B's.
+std::string product_of_four_warps(const std::string& statement) {
+    static const std::regex instruction(
+        R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.f32\.(\w+)\.\w+ [^;]*, p, 1, 1(?:, ([01]))?(?:, ([01]))?;)");
+    std::smatch found;
+    if (!std::regex_search(statement, found, instruction))
+        throw std::runtime_error("an instruction that none stands for: " + statement);
+    const bool has_two = found[5].matched;
+    const std::string a = has_two ? found[4].str() : "0", b = has_two            ? found[5].str()
+                                                              : found[4].matched ? found[4].str()
+                                                                                 : "0";
+    return fmt::format("emulated::multiply_together({}, {}, emulated::{}, {}, {}, d, a, b, adds);", found[1].str(),
+                       found[2].str(), found[3].str(), a, b);
+}
+
+/// What stands for a statement; "" where nothing does.
+std::string stand_in(const std::string& statement) {
+    if (statement.find("wgmma.mma_async") != std::string::npos) return product_of_four_warps(statement);
+    for (const StandIn& s : instructions)
+        if (statement.find(s.word) != std::string::npos) return s.statement;
+    return "";
+}
 
 /// The text with C++ in place of the instructions that stand_ins has.
 std::string without_instructions(const std::string& text) {
@@ -56,13 +99,10 @@ std::string without_instructions(const std::string& text) {
             if (!quoted) depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
             if (depth == 0) break;
         }
-        const std::string statement = text.substr(at, end + 2 - at);
-        for (const StandIn& s : instructions) {
-            if (statement.find(s.word) == std::string::npos) continue;
-            out += text.substr(done, at - done) + s.statement;
-            done = end + 2;
-            break;
-        }
+        const std::string instead = stand_in(text.substr(at, end + 2 - at));
+        if (instead.empty()) continue;
+        out += text.substr(done, at - done) + instead;
+        done = end + 2;
     }
     return out + text.substr(done);
 }
@@ -75,25 +115,50 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
     static const std::regex declaration("extern __shared__ __align__\\([0-9]+\\) char shared_memory\\[\\];");
     text = std::regex_replace(text, declaration, "char* const shared_memory = emulated::memory;");
     for (const cuda::KernelEntry& entry : source.entries) {
-        if (!entry.maps.empty()) throw std::runtime_error("a kernel has bulk copies: " + entry.name);
         const std::string place = fmt::format("napkin_gpu::{}_code", entry.name);
         text += fmt::format(
-            "extern \"C\" bool run_{0}(const void* arguments, bool late, bool backwards) {{\n"
-            "    return run_grid(&{1}::{0}, arguments, {2}, {3}, late, backwards);\n}}\n",
-            entry.name, place, entry.blocks, entry.threads);
+            "extern \"C\" bool run_{0}(const void* arguments, const void* maps, bool copies_late, bool results_late, "
+            "bool "
+            "backwards) {{\n"
+            "    return run_blocks({{arguments, maps, {2}, {3}, {4}, copies_late, results_late, backwards}}, "
+            "&run_thread_of<&{1}::{0}>);\n}}\n",
+            entry.name, place, entry.blocks, entry.threads, entry.rows);
     }
     JitOptions options;
     options.optimization = "-O1";
-    options.flags = {"-w"};
+    options.flags = {"-w", "-U_FORTIFY_SOURCE"};  // a fortified longjmp takes another stack for a fault
     auto module = jit_compile(text, options);
     if (!module) throw std::runtime_error(render(module.errors()));
     return *module;
 }
 
+BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes,
+                 const std::vector<std::int64_t>& box) {
+    if (box.back() * bytes(type) != operand_row_bytes)
+        throw std::runtime_error(fmt::format("a box with rows of {} {} values: its swizzle takes {} bytes", box.back(),
+                                             name(type), operand_row_bytes));
+    BulkMap map;
+    map.array = array, map.value_bytes = bytes(type), map.rank = static_cast<int>(sizes.size());
+    const std::vector<std::int64_t> strides = row_major_strides(sizes);
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+        const std::size_t from = sizes.size() - 1 - d;
+        map.sizes[d] = sizes[from], map.strides[d] = strides[from] * bytes(type), map.box[d] = static_cast<int>(box[from]);
+    }
+    return map;
+}
+
 bool run_on_cpu(const JitModule& module, const cuda::KernelEntry& entry, const std::vector<std::uint64_t>& arguments,
-                Timing timing) {
-    using Run = bool (*)(const void*, bool, bool);
-    return reinterpret_cast<Run>(module.symbol("run_" + entry.name))(arguments.data(), timing.copies_late, timing.backwards);
+                Timing timing, const std::vector<BulkMap>& maps) {
+    // As kernels have them.
+    struct alignas(64) Whole {
+        BulkMap map;
+        char rest[128 - sizeof(BulkMap)];
+    };
+    std::vector<Whole> whole;
+    for (const BulkMap& map : maps) whole.push_back({map, {}});
+    using Run = bool (*)(const void*, const void*, bool, bool, bool);
+    return reinterpret_cast<Run>(module.symbol("run_" + entry.name))(arguments.data(), whole.data(), timing.copies_late,
+                                                                     timing.results_late, timing.backwards);
 }
 
 }  // namespace napkin::cpu_case

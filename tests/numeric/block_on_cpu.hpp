@@ -1,5 +1,5 @@
 #pragma once
-// Emitted CUDA on the CPU, thread by thread: what a GPU's blocks compute where there is no GPU. Kernels without bulk copies alone.
+// Emitted CUDA on the CPU, thread by thread: what a GPU's blocks compute where there is no GPU.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,19 +9,30 @@
 
 namespace napkin::cpu_case {
 
-/// When a thread's copies to shared memory are there, and in which order the threads of a block go from barrier to barrier. What a kernel
-/// computes must not depend on either.
+/// When what runs beside threads happens, and in which order the threads of a block go from barrier to barrier. What a kernel computes must
+/// not depend on any of it.
 struct Timing {
-    bool copies_late = false;  ///< only as they are waited for; else as they are asked for
-    bool backwards = false;    ///< the last thread first
+    bool copies_late = false;  ///< to shared memory: as they are waited for, bulk copies as nobody goes on without them; else at once
+    bool results_late = false;  ///< products and copies from shared memory read it, and make what they make, as they are waited for
+    bool backwards = false;  ///< the last thread first
 };
+
+/// What stands for a tensor map: a packed array, the innermost dimension first, in boxes with rows of 128 bytes, swizzled by 16 of them.
+struct BulkMap {
+    const void* array = nullptr;
+    std::int32_t value_bytes = 0, rank = 0;
+    std::int64_t sizes[5] = {}, strides[5] = {};  ///< strides in bytes
+    std::int32_t box[5] = {}, swizzle_bits = 3;
+};
+BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes,
+                 const std::vector<std::int64_t>& box);
 
 /// Compiles the kernels for the CPU. Throws std::runtime_error where that fails.
 std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source);
 
-/// Runs one of them. `arguments` are the pointers of inputs, then of outputs, then all strides, as KernelEntry says. False where its threads
-/// wait for each other for ever.
+/// Runs one of them. `arguments` are the pointers of inputs, then of outputs, then all strides, and `maps` those of entry.maps, as KernelEntry
+/// says. False where its threads wait for each other for ever.
 bool run_on_cpu(const JitModule& module, const cuda::KernelEntry& entry, const std::vector<std::uint64_t>& arguments,
-                Timing timing);
+                Timing timing, const std::vector<BulkMap>& maps = {});
 
 }  // namespace napkin::cpu_case

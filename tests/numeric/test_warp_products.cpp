@@ -8,19 +8,14 @@
 
 #include "algebra/fragment.hpp"
 #include "algebra/shared_operand.hpp"
-#include "check/execution.hpp"
-#include "check/probe.hpp"
-#include "check/verdict.hpp"
-#include "diagram/array_sizes.hpp"
 #include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
 #include "numeric/block_on_cpu.hpp"
+#include "numeric/planned_on_cpu.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
 #include "run/gpu/compiler.hpp"
-#include "run/tensor.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/reduction_trees.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
@@ -28,65 +23,10 @@
 namespace napkin {
 namespace {
 
+using cpu_case::fault_of;
+using cpu_case::Planned;
+using cpu_case::planned;
 using testing::HasSubstr;
-using testing::IsEmpty;
-
-struct Planned {
-    Diagram diagram;
-    Extents extents;
-    Plan plan;
-    cuda::CudaSource source;
-};
-
-Planned planned(const std::string& text, const std::string& schedule, const Machine& machine) {
-    const Derived derived = derived_from(text);
-    PlanOptions options;
-    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
-    Planned out{parsed(text), bind_sizes(derived.diagram, {}).value(), {}, {}};
-    auto plan = choose_plan(derived, out.extents, machine, {}, options);
-    if (!plan) throw std::runtime_error(render(plan.errors()));
-    out.plan = std::move(*plan);
-    for (const KernelPlan& k : out.plan.kernels) EXPECT_THAT(verify(k.scheduled), IsEmpty());
-    out.source = cuda::emit(out.plan.program(), "k");
-    return out;
-}
-
-/// What is wrong with the values that the kernels make; "" where nothing is.
-std::string fault_of(const Planned& p, const JitModule& module, cpu_case::Timing timing) {
-    const SizedProgram program = p.plan.tiles();
-    const Diagram& diagram = program.diagram;
-    const Values given = probe_inputs(p.diagram, p.extents, Probe::normal, 1);
-    std::vector<Tensor> arrays;
-    for (std::size_t a = 0; a < diagram.arrays.size(); ++a) {
-        const auto id = static_cast<ArrayId>(a);
-        arrays.push_back(Tensor::make(diagram.array(id).type, array_sizes(diagram, id, program.extents)).value());
-        const auto known = p.diagram.find_array(diagram.array(id).name);
-        const bool is_input = std::find(diagram.inputs.begin(), diagram.inputs.end(), id) != diagram.inputs.end();
-        for (std::int64_t i = 0; i < arrays.back().count(); ++i)
-            arrays.back().set(i, is_input ? given[at(*known)][static_cast<std::size_t>(i)] : 777);
-    }
-    for (const cuda::KernelEntry& entry : p.source.entries) {
-        std::vector<std::uint64_t> arguments;
-        for (const auto* list : {&entry.inputs, &entry.outputs})
-            for (const ArrayId a : *list) arguments.push_back(reinterpret_cast<std::uint64_t>(arrays[at(a)].data()));
-        for (const auto* list : {&entry.inputs, &entry.outputs})
-            for (const ArrayId a : *list)
-                for (const std::int64_t stride : row_major_strides(arrays[at(a)].sizes()))
-                    arguments.push_back(static_cast<std::uint64_t>(stride));
-        if (!cpu_case::run_on_cpu(module, entry, arguments, timing)) return "threads wait for each other for ever";
-    }
-    std::vector<std::vector<ReductionTree>> trees;
-    for (const KernelPlan& k : p.plan.kernels) trees.push_back(reduction_trees(k.scheduled));
-    const BoundedValues reference = evaluate_bounded(p.diagram, p.extents, given,
-                                                     execution_of(p.diagram, p.extents, program, std::move(trees)));
-    for (const ArrayId output : diagram.outputs) {
-        const Tensor& made = arrays[at(output)];
-        const ArrayId id = *p.diagram.find_array(diagram.array(output).name);
-        const ArrayVerdict verdict = judge(p.diagram, id, p.extents, reference, made.to_column());
-        if (verdict.judgement == Judgement::bad) return describe(verdict);
-    }
-    return "";
-}
 
 void expect_right(const std::string& text, const std::string& schedule, const Machine& machine, std::size_t num_others = 0) {
     const Planned p = planned(text, schedule, machine);
@@ -95,10 +35,12 @@ void expect_right(const std::string& text, const std::string& schedule, const Ma
     ASSERT_EQ(static_cast<std::size_t>(others), num_others) << to_string(p.plan);
     EXPECT_THAT(p.source.text, HasSubstr("load_matrices"));
     const auto module = cpu_case::compiled_for_cpu(p.source);
+    const cpu_case::Reference reference = cpu_case::reference_of(p);
     for (const bool late : {false, true})
         for (const bool backwards : {false, true})
-            EXPECT_EQ(fault_of(p, *module, {late, backwards}), "") << (late ? "late " : "early ") << backwards << "\n"
-                                                                   << p.source.text;
+            EXPECT_EQ(fault_of(p, reference, *module, {late, late, backwards}), "")
+                << (late ? "late " : "early ") << backwards << "\n"
+                << p.source.text;
     if (!gpu::cuda_compiler()) return;
     const auto cubin = gpu::compile_cuda(cuda::complete(p.source), machine.architecture);
     ASSERT_TRUE(cubin.ok()) << render(cubin.errors());

@@ -1,0 +1,87 @@
+#include "numeric/planned_on_cpu.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include "check/execution.hpp"
+#include "check/reference.hpp"
+#include "check/verdict.hpp"
+#include "diagram/array_sizes.hpp"
+#include "plan/choose.hpp"
+#include "run/tensor.hpp"
+#include "schedule/reduction_trees.hpp"
+#include "schedule/rules.hpp"
+#include "support/ids.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin::cpu_case {
+
+Planned planned(const std::string& text, const std::string& schedule, const Machine& machine, const std::string& prefix) {
+    const Derived derived = derived_from(text);
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
+    Planned out{parsed(text), bind_sizes(derived.diagram, {}).value(), {}, {}};
+    auto plan = choose_plan(derived, out.extents, machine, {}, options);
+    if (!plan) throw std::runtime_error(render(plan.errors()));
+    out.plan = std::move(*plan);
+    for (const KernelPlan& k : out.plan.kernels)
+        if (const auto broken = verify(k.scheduled); !broken.empty()) throw std::runtime_error(broken.front());
+    out.source = cuda::emit(out.plan.program(), prefix);
+    return out;
+}
+
+cuda::CudaSource in_one_source(const std::vector<Planned>& all) {
+    cuda::CudaSource out;
+    for (const Planned& p : all) {
+        out.text += p.source.text, out.wide_index |= p.source.wide_index;
+        out.entries.insert(out.entries.end(), p.source.entries.begin(), p.source.entries.end());
+    }
+    return out;
+}
+
+Reference reference_of(const Planned& p) {
+    std::vector<std::vector<ReductionTree>> trees;
+    for (const KernelPlan& k : p.plan.kernels) trees.push_back(reduction_trees(k.scheduled));
+    const Values given = probe_inputs(p.diagram, p.extents, Probe::normal, 1);
+    return {given, evaluate_bounded(p.diagram, p.extents, given,
+                                    execution_of(p.diagram, p.extents, p.plan.tiles(), std::move(trees)))};
+}
+
+std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing) {
+    const SizedProgram program = p.plan.tiles();
+    const Diagram& diagram = program.diagram;
+    std::vector<Tensor> arrays;
+    for (std::size_t a = 0; a < diagram.arrays.size(); ++a) {
+        const auto id = static_cast<ArrayId>(a);
+        arrays.push_back(Tensor::make(diagram.array(id).type, array_sizes(diagram, id, program.extents)).value());
+        const auto known = p.diagram.find_array(diagram.array(id).name);
+        const bool is_input = std::find(diagram.inputs.begin(), diagram.inputs.end(), id) != diagram.inputs.end();
+        for (std::int64_t i = 0; i < arrays.back().count(); ++i)
+            arrays.back().set(i, is_input ? reference.given[at(*known)][static_cast<std::size_t>(i)] : 777);
+    }
+    for (const cuda::KernelEntry& entry : p.source.entries) {
+        std::vector<std::uint64_t> arguments;
+        for (const auto* list : {&entry.inputs, &entry.outputs})
+            for (const ArrayId a : *list) arguments.push_back(reinterpret_cast<std::uint64_t>(arrays[at(a)].data()));
+        for (const auto* list : {&entry.inputs, &entry.outputs})
+            for (const ArrayId a : *list)
+                for (const std::int64_t stride : row_major_strides(arrays[at(a)].sizes()))
+                    arguments.push_back(static_cast<std::uint64_t>(stride));
+        std::vector<BulkMap> maps;
+        for (const cuda::TensorMap& map : entry.maps) {
+            const Tensor& array = arrays[at(map.array)];
+            maps.push_back(bulk_map(array.data(), array.type(), array.sizes(), map.box));
+        }
+        if (!run_on_cpu(module, entry, arguments, timing, maps)) return "threads wait for each other for ever";
+    }
+    for (const ArrayId output : diagram.outputs) {
+        const Tensor& made = arrays[at(output)];
+        const ArrayId id = *p.diagram.find_array(diagram.array(output).name);
+        const ArrayVerdict verdict = judge(p.diagram, id, p.extents, reference.values, made.to_column());
+        if (verdict.judgement == Judgement::bad) return describe(verdict);
+    }
+    return "";
+}
+
+}  // namespace napkin::cpu_case

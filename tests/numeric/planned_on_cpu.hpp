@@ -1,0 +1,41 @@
+#pragma once
+// Diagrams planned for a GPU by a schedule that is given, and their kernels' values on the CPU against the definition.
+#include <string>
+#include <vector>
+
+#include "check/bounded_rows.hpp"
+#include "check/probe.hpp"
+#include "diagram/diagram.hpp"
+#include "diagram/sizes.hpp"
+#include "emit/cuda/emit.hpp"
+#include "machine/machine.hpp"
+#include "numeric/block_on_cpu.hpp"
+#include "plan/plan.hpp"
+
+namespace napkin::cpu_case {
+
+struct Planned {
+    Diagram diagram;
+    Extents extents;
+    Plan plan;
+    cuda::CudaSource source;
+};
+
+/// `text` with the sizes that it gives, by this schedule; kernels are named after `prefix`. Throws std::runtime_error where that is refused.
+Planned planned(const std::string& text, const std::string& schedule, const Machine& machine,
+                const std::string& prefix = "k");
+
+/// The kernels of all in one source.
+cuda::CudaSource in_one_source(const std::vector<Planned>& all);
+
+/// Inputs, and what the definition makes of them.
+struct Reference {
+    Values given;
+    BoundedValues values;
+};
+Reference reference_of(const Planned& p);
+
+/// What is wrong with the values that the kernels make; "" where nothing is.
+std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing);
+
+}  // namespace napkin::cpu_case
