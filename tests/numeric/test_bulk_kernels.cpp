@@ -1,0 +1,344 @@
+// Kernels with tensor maps, barriers in shared memory and products of four warps, as planned for a GPU that has them, run on the CPU against
+// their definition: whatever is under way beside their threads comes early or late.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "algebra/fragment.hpp"
+#include "algebra/shared_operand.hpp"
+#include "numeric/planned_on_cpu.hpp"
+#include "numeric/without_a_wait.hpp"
+#include "schedule/fragments.hpp"
+
+namespace napkin {
+namespace {
+
+using cpu_case::Planned;
+using cpu_case::planned;
+using cpu_case::Timing;
+
+Machine hopper() { return load_machine("h200").value(); }
+
+std::string told(Timing t) {
+    return fmt::format("copies {}, results {}, {}", t.copies_late ? "late" : "early", t.results_late ? "late" : "early",
+                       t.backwards ? "the last thread first" : "the first thread first");
+}
+
+std::vector<Timing> all_timings() {
+    std::vector<Timing> out;
+    for (const bool copies_late : {false, true})
+        for (const bool results_late : {false, true})
+            for (const bool backwards : {false, true}) out.push_back({copies_late, results_late, backwards});
+    return out;
+}
+
+struct Subject {
+    std::string name, text, schedule;
+};
+
+/// All are, and these words stand somewhere in their text.
+void expect_all_right(const std::vector<Subject>& subjects, const std::vector<std::string>& words) {
+    std::vector<Planned> all;
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+        SCOPED_TRACE(subjects[i].name);
+        all.push_back(planned(subjects[i].text, subjects[i].schedule, hopper(), fmt::format("k{}_", i)));
+        EXPECT_THAT(all.back().source.text, testing::HasSubstr("wgmma"));
+    }
+    const cuda::CudaSource source = cpu_case::in_one_source(all);
+    for (const std::string& word : words) EXPECT_THAT(source.text, testing::HasSubstr(word));
+    const auto module = cpu_case::compiled_for_cpu(source);
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+        const cpu_case::Reference reference = cpu_case::reference_of(all[i]);
+        for (const Timing timing : all_timings())
+            EXPECT_EQ(fault_of(all[i], reference, *module, timing), "") << subjects[i].name << ": " << told(timing) << "\n"
+                                                                        << all[i].source.text;
+    }
+}
+
+std::string product_of(const std::string& a, const std::string& b, const std::string& type, const std::string& result,
+                       const std::string& sizes) {
+    return fmt::format(
+        "product(A[{0}]: {2}, B[{1}]: {2}) -> C[m, n]: {3}\n    C[m, n] = sum(k) A[{0}] * B[{1}]\nsizes {4}\n", a, b,
+        type, result, sizes);
+}
+
+// ---- what stands in for the GPU, against the layouts
+
+std::uint64_t place_of(auto& of) { return reinterpret_cast<std::uint64_t>(of.data()); }
+
+// A box begins before an array's rows and ends after its columns; what it brought goes to another place, where it is cut off, too.
+TEST(BulkKernels, BoxesLieAsTheLayoutsSay) {
+    constexpr std::int64_t rows = 60, columns = 120, box = 64;
+    cuda::CudaSource source;
+    cuda::KernelEntry& probe = source.entries.emplace_back();
+    probe.name = "probe";
+    source.text = R"(
+namespace napkin_gpu::probe_code {
+extern "C" __global__ void __launch_bounds__(32, 1) probe(const __grid_constant__ Arguments<1, 1, 1> arguments, char* scratch, const __grid_constant__ TensorMaps<2> maps) {
+    extern __shared__ __align__(1024) char shared_memory[];
+    const unsigned full = shared_address(shared_memory) + 8192;
+    if (lane_of_thread() == 0) {
+        init_barrier(full, 1);
+        fence_barriers();
+        expect_bytes(full, 8192);
+        bulk_copy(shared_address(shared_memory), &maps.of[0], full, 72, -3);
+    }
+    __syncthreads();
+    wait_phase(full, 0);
+    unsigned short* const held = static_cast<unsigned short*>(arguments.outputs[0]);
+    for (int i = threadIdx.x; i < 64 * 64; i += 32) held[i] = reinterpret_cast<const unsigned short*>(shared_memory)[i];
+    send_box(shared_address(shared_memory), &maps.of[1], -5, 40);
+    wait_boxes<0>();
+}
+}
+)";
+    const layouts::Swizzled tile = layouts::shared_operand(box, box, 2, layouts::Major::k, operand_row_bytes).value();
+    const auto module = cpu_case::compiled_for_cpu(source);
+    for (const Timing timing : all_timings()) {
+        std::vector<std::uint16_t> given(rows * columns), held(box * box), sent(given.size(), 7777);
+        for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<std::uint16_t>(i + 1);
+        const auto map = [&](const auto& of) {
+            return cpu_case::bulk_map(of.data(), DType::bf16, {rows, columns}, {box, box});
+        };
+        ASSERT_TRUE(cpu_case::run_on_cpu(*module, probe, {0, place_of(held), 0}, timing, {map(given), map(sent)}));
+        const auto in_box = [&](std::int64_t r, std::int64_t c) {
+            return r < 3 || r - 3 >= rows || c + 72 >= columns ? 0 : (r - 3) * columns + c + 72 + 1;
+        };
+        for (std::int64_t r = 0; r < box; ++r)
+            for (std::int64_t c = 0; c < box; ++c)
+                ASSERT_EQ(held[static_cast<std::size_t>(tile({r, c}))], in_box(r, c));
+        for (std::int64_t r = 0; r < rows; ++r)
+            for (std::int64_t c = 0; c < columns; ++c)
+                ASSERT_EQ(sent[static_cast<std::size_t>(r * columns + c)], r >= 40 && c < box - 5 ? in_box(r - 40, c + 5) : 7777)
+                    << told(timing) << " " << r << " " << c;
+    }
+}
+
+/// The instruction for operands along m or n (1) or along k (0), as kernels have it.
+std::string instruction(int a, int b) {
+    std::string registers, bound;
+    for (int i = 0; i < 32; ++i) {
+        registers += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+        bound += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
+    }
+    return fmt::format(
+        "NAPKIN_INLINE void product_{0}{1}(float (&d)[32], unsigned long long a, unsigned long long b, int adds) {{\n"
+        "    asm volatile(\"{{.reg .pred p; setp.ne.b32 p, %34, 0; "
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 \"\n"
+        "                 \"{{{2}}}, %32, %33, p, 1, 1, {0}, {1};}}\" : {3} : \"l\"(a), \"l\"(b), \"r\"(adds));\n}}\n",
+        a, b, registers, bound);
+}
+
+// Tiles lie in boxes of each width, along k or across it; the accumulator's values are where its fragment has them.
+TEST(BulkKernels, ProductsReadWhatDescriptorsSay) {
+    using layouts::Major;
+    constexpr std::int64_t size = 64, deep = 16, tile_bytes = size * size * 2;
+    cuda::CudaSource source;
+    cuda::KernelEntry& probe = source.entries.emplace_back();
+    probe.name = "probe", probe.threads = 128;
+    source.text = "namespace napkin_gpu::probe_code {\n" + instruction(0, 0) + instruction(0, 1) + instruction(1, 0) +
+                  instruction(1, 1) + R"(
+extern "C" __global__ void __launch_bounds__(128) probe(const __grid_constant__ Arguments<2, 1, 1> arguments, char* scratch) {
+    extern __shared__ __align__(1024) char shared_memory[];
+    for (int i = threadIdx.x; i < 16384; i += 128) shared_memory[i] = static_cast<const char*>(arguments.inputs[0])[i];
+    const unsigned long long* const a = static_cast<const unsigned long long*>(arguments.inputs[1]);
+    const unsigned long long* const b = a + 4;
+    const unsigned long long along = a[8];
+    sync();
+    float d[32];
+    for (int i = 0; i < 32; ++i) d[i] = 1000;
+    wgmma_fence();
+    for (int k = 0; k < 4; ++k)
+        along == 0 ? product_00(d, a[k], b[k], k > 0) : along == 1 ? product_01(d, a[k], b[k], k > 0)
+        : along == 2 ? product_10(d, a[k], b[k], k > 0) : product_11(d, a[k], b[k], k > 0);
+    wgmma_commit();
+    wgmma_wait<0>();
+    for (int i = 0; i < 32; ++i) static_cast<float*>(arguments.outputs[0])[threadIdx.x * 32 + i] = d[i];
+}
+}
+)";
+    const auto module = cpu_case::compiled_for_cpu(source);
+    const layouts::Fragment accumulator = layouts::wgmma_accumulator(size).value();
+    const auto value = [](std::int64_t mn, std::int64_t k, std::int64_t seed) {
+        return (mn * 7 + k * 3 + mn * k + seed) % 9 - 4;
+    };
+    int number = 0;
+    for (const std::int64_t box : {16, 32, 64, 128})
+        for (const Major a : {Major::k, Major::mn})
+            for (const Major b : {Major::k, Major::mn}) {
+                std::vector<std::uint16_t> image(2 * size * size);
+                std::vector<std::uint64_t> descriptors;
+                std::int64_t begins = 0;
+                for (const Major major : {a, b}) {
+                    const layouts::Swizzled tile = layouts::shared_operand(size, size, 2, major, box).value();
+                    for (std::int64_t mn = 0; mn < size; ++mn)
+                        for (std::int64_t k = 0; k < size; ++k) {
+                            const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value(mn, k, begins)));
+                            image[static_cast<std::size_t>(begins / 2 + tile({mn, k}))] = static_cast<std::uint16_t>(
+                                bits >> 16);
+                        }
+                    for (std::int64_t k = 0; k < size; k += deep)
+                        descriptors.push_back(
+                            layouts::matrix_descriptor(tile, 2, major).value().bits(begins + 2 * tile.layout({0, k})));
+                    begins += tile_bytes;
+                }
+                descriptors.push_back((a == Major::mn ? 2 : 0) + (b == Major::mn ? 1 : 0));
+                std::vector<float> made(128 * 32);
+                Timing timing;
+                timing.results_late = number++ % 2 == 0;
+                ASSERT_TRUE(cpu_case::run_on_cpu(*module, probe,
+                                                 {place_of(image), place_of(descriptors), place_of(made), 0}, timing));
+                for (std::int64_t thread = 0; thread < 128; ++thread)
+                    for (std::int64_t i = 0; i < 32; ++i) {
+                        const std::int64_t place = accumulator.map({thread, i}), m = place % size, n = place / size;
+                        std::int64_t sum = 0;
+                        for (std::int64_t k = 0; k < size; ++k) sum += value(m, k, 0) * value(n, k, tile_bytes);
+                        ASSERT_EQ(made[static_cast<std::size_t>(thread * 32 + i)], static_cast<float>(sum))
+                            << box << " " << (a == Major::mn) << (b == Major::mn) << " " << m << " " << n;
+                    }
+            }
+}
+
+// ---- kernels
+
+std::string attention(const std::string& type, const std::string& result, const std::string& sizes) {
+    return fmt::format(
+        "attention(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}) -> O[h, q, d]: {1}\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes {2}\n",
+        type, result, sizes);
+}
+
+std::string normed_rows(const std::string& sizes) {
+    return "f(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+           "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes " +
+           sizes + "\n";
+}
+
+/// The softmax of the next chunk is computed while the weights of this one are multiplied.
+constexpr const char* ahead =
+    "slot S position 0, ahead 1\nslot P_M_old position 2, ahead 1\nslot P_M position 2, ahead 1\n"
+    "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
+    "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
+
+// Nine chunks and four stages: each stage is filled once more after it was freed twice.
+TEST(BulkKernels, ReadOperandsAlongEitherDimension) {
+    std::vector<Subject> subjects;
+    for (const char* a : {"m, k", "k, m"})
+        for (const char* b : {"n, k", "k, n"}) {
+            const bool is_f16 = subjects.size() % 2 == 0;
+            subjects.push_back(
+                {fmt::format("{} {}", a, b),
+                 product_of(a, b, is_f16 ? "f16" : "bf16", is_f16 ? "f32" : "bf16", "m = 72, n = 80, k = 144"),
+                 fmt::format("tensor m\nwarps 4\ngroup n = 40\nstream k = 16\nthreads 2\n{}",
+                             std::string(a) == "m, k" ? "role copies 4\n" : "")});
+        }
+    expect_all_right(subjects, {"f16_s(", "f16_st(", "f16_s_t(", "f16_st_t(", "fence_barriers", "sync();"});
+}
+
+TEST(BulkKernels, TakeAnyTilesAndTypes) {
+    expect_all_right(
+        {
+            {"batches",
+             "f(A[b, h, m, k]: bf16, B[b, h, k, n]: bf16) -> C[b, h, m, n]: bf16\n"
+             "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\nsizes b = 2, h = 2, m = 40, n = 72, k = 80\n",
+             "tensor m\nwarps 4\nrole copies 4\nstream k = 16\nthreads 3\n"},
+            {"two groups of four warps", product_of("k, m", "n, k", "f16", "f16", "m = 136, n = 24, k = 72"),
+             "tensor m\nwarps 8\nrole copies 4\nstream k = 16\nthreads 1\n"},
+            {"e4m3", product_of("m, k", "n, k", "e4m3", "f32", "m = 72, n = 40, k = 304"),
+             "tensor m\nwarps 4\nrole copies 4\nstream k = 32\nthreads 1\n"},
+            {"e5m2", product_of("m, k", "n, k", "e5m2", "bf16", "m = 64, n = 80, k = 160"),
+             "tensor m\nwarps 4\nstream k = 32\n"},
+            {"normed rows", normed_rows("m = 72, n = 24, k = 272"), "tensor m\nwarps 4\nstream k = 32\nthreads 1\n"},
+            {"epilogue",
+             "f(A[m, k]: bf16, B[n, k]: bf16, b[n], R[m, n]: bf16) -> C[m, n]: bf16\n"
+             "    H[m, n] = sum(k) A[m, k] * B[n, k]\n    C[m, n] = max(H[m, n] * 0.5 + b[n], 0) + R[m, n]\n"
+             "sizes m = 72, n = 56, k = 80\n",
+             "tensor m\nwarps 4\nrole copies 4\nstream k = 16\ngroup n = 32\nthreads 2\n"},
+        },
+        {"e4m3_s(", "e5m2_s(", "operand_value", "send_box", "store_row", "warp_ / 4"});
+}
+
+TEST(BulkKernels, GoIntoEachOther) {
+    expect_all_right(
+        {
+            {"in turn", attention("f16", "f16", "h = 2, q = 72, x = 88, k = 64, d = 48"),
+             "tensor q\nwarps 4\nstream x = 16\nthreads 1\n"},
+            {"with a role", attention("bf16", "f32", "h = 2, q = 72, x = 144, k = 48, d = 40"),
+             "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 2\n"},
+            {"ahead", attention("bf16", "bf16", "h = 2, q = 136, x = 136, k = 32, d = 64"),
+             std::string("tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+            {"causal",
+             "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]: bf16\n"
+             "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = where(x <= q, S[q, x] * k^-0.5, -inf)\n"
+             "    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 144, k = 32, d = "
+             "24\n",
+             std::string("tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+            {"grouped queries",
+             "f(Q[b, h, q, k]: bf16, K[b, x, k]: bf16, V[b, d, x]: bf16) -> O[b, h, q, d]: bf16\n"
+             "    S[b, h, q, x] = sum(k) Q[b, h, q, k] * K[b, x, k]\n    P[b, h, q, x] = softmax(x) S[b, h, q, x] * "
+             "k^-0.5\n"
+             "    O[b, h, q, d] = sum(x) P[b, h, q, x] * V[b, d, x]\nsizes b = 2, h = 2, q = 24, x = 80, k = 32, d = "
+             "24\n",
+             "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n"},
+        },
+        {"f16_r_t(", "bf16_r(", "send_box", "publish_box", "wgmma_wait<1>", "_phase_ ^ 1"});
+}
+
+// ---- waits
+
+/// A subject with each wait taken out in turn, all in one source.
+struct Without {
+    const Subject* subject;
+    std::string taken;
+    Planned planned;
+    std::shared_ptr<const cpu_case::Reference> reference;
+};
+std::vector<Without> each_without(const Subject& subject, std::size_t num_before) {
+    std::vector<Without> out;
+    const Planned p = planned(subject.text, subject.schedule, hopper());
+    const auto reference = std::make_shared<const cpu_case::Reference>(cpu_case::reference_of(p));
+    each_without_a_wait(p.plan.kernels.at(0).scheduled, [&](const std::string& what, const ScheduledKernel& kernel) {
+        ScheduledProgram program = p.plan.program();
+        program.kernels.at(0) = kernel;
+        out.push_back({&subject, what, p, reference});
+        out.back().planned.source = cuda::emit(program, fmt::format("k{}_", num_before + out.size()));
+    });
+    return out;
+}
+
+// Values differ, or threads wait for ever, by some order in which what is under way is done.
+TEST(BulkKernels, ShowThatAWaitIsMissing) {
+    const Subject subjects[] = {
+        {"product", product_of("m, k", "n, k", "bf16", "bf16", "m = 64, n = 80, k = 144"),
+         "tensor m\nwarps 4\ngroup n = 40\nstream k = 16\nthreads 1\nrole copies 4\n"},
+        {"attention", attention("bf16", "bf16", "h = 2, q = 72, x = 144, k = 32, d = 64"),
+         std::string("tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+        {"normed rows", normed_rows("m = 72, n = 24, k = 272"), "tensor m\nwarps 4\nstream k = 32\nthreads 1\n"},
+    };
+    std::vector<Without> all;
+    std::vector<Planned> kernels;
+    for (const Subject& subject : subjects)
+        for (Without& one : each_without(subject, all.size())) {
+            kernels.push_back(one.planned);
+            all.push_back(std::move(one));
+        }
+    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(kernels));
+    std::vector<std::string> unseen;
+    for (const Without& one : all) {
+        const std::vector<Timing> timings = all_timings();
+        if (std::all_of(timings.begin(), timings.end(),
+                        [&](Timing timing) { return fault_of(one.planned, *one.reference, *module, timing).empty(); }))
+            unseen.push_back(one.subject->name + ": " + one.taken);
+    }
+    EXPECT_GE(all.size(), 30U);
+    // What is owed behind the loop is told a turn later, in the next group: the copies come later, and nothing else changes.
+    EXPECT_THAT(unseen, testing::ElementsAre("product: word that A is free"));
+}
+
+}  // namespace
+}  // namespace napkin
