@@ -36,10 +36,7 @@ function(napkin_test_kind kind seconds)
     if(NOT sources)
         return()
     endif()
-    # Unit tests name their small examples a, b and c.
-    if(NOT kind STREQUAL unit)
-        napkin_unity(sources ${sources})
-    endif()
+    napkin_unity(sources ${sources})
     napkin_test_program(test_${kind} ${sources})
     target_link_libraries(test_${kind} PRIVATE napkin_test_support GTest::gmock GTest::gtest GTest::gtest_main)
     gtest_discover_tests(test_${kind} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES

@@ -34,19 +34,19 @@ void collect(const Expr& e, const Extents& extents, Factors& out) {
 }
 
 /// One axis, or several that lie behind each other in all three arrays, with its distance in each.
-struct Dimension {
+struct StridedDim {
     std::int64_t size = 1;
     std::int64_t a = 0, b = 0, c = 0;
 };
 
 /// Joins neighbours that are one dimension in every array: [h, q] with stride(h) = q·stride(q).
-void merge(std::vector<Dimension>& dims) {
-    std::sort(dims.begin(), dims.end(), [](const Dimension& l, const Dimension& r) {
+void merge(std::vector<StridedDim>& dims) {
+    std::sort(dims.begin(), dims.end(), [](const StridedDim& l, const StridedDim& r) {
         return std::max({l.a, l.b, l.c}) > std::max({r.a, r.b, r.c});
     });
     for (std::size_t i = 1; i < dims.size();) {
-        Dimension& outer = dims[i - 1];
-        const Dimension& inner = dims[i];
+        StridedDim& outer = dims[i - 1];
+        const StridedDim& inner = dims[i];
         if (outer.a == inner.a * inner.size && outer.b == inner.b * inner.size && outer.c == inner.c * inner.size) {
             outer = {outer.size * inner.size, inner.a, inner.b, inner.c};
             dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(i));
@@ -72,7 +72,7 @@ std::optional<std::vector<std::int64_t>> strides_by_axis(const Diagram& diagram,
 bool fits(std::int64_t size) { return size <= std::numeric_limits<std::int32_t>::max(); }
 
 /// The multiply over one choice of m, n and k, when the strides allow it.
-std::optional<Gemm> gemm_over(const Dimension& m, const Dimension& n, const Dimension& k) {
+std::optional<Gemm> gemm_over(const StridedDim& m, const StridedDim& n, const StridedDim& k) {
     Gemm g;
     g.m = m.size;
     g.n = n.size;
@@ -91,7 +91,7 @@ std::optional<Gemm> gemm_over(const Dimension& m, const Dimension& n, const Dime
     return g;
 }
 
-std::vector<GemmLoop> loops_over(const std::vector<Dimension>& dims, std::size_t but) {
+std::vector<GemmLoop> loops_over(const std::vector<StridedDim>& dims, std::size_t but) {
     std::vector<GemmLoop> loops;
     for (std::size_t i = 0; i < dims.size(); ++i) {
         if (i != but) loops.push_back({dims[i].size, dims[i].a, dims[i].b, dims[i].c});
@@ -134,7 +134,7 @@ std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, co
                                        long_axes(diagram.array(equation.target).axes), long_axes(equation.reduce_axes));
         if (!axes || !axes->loose.empty()) return std::nullopt;
         const auto dimensions = [&](const std::vector<AxisId>& ids) {
-            std::vector<Dimension> dims;
+            std::vector<StridedDim> dims;
             for (const AxisId id : ids) {
                 const auto axis = static_cast<std::size_t>(id);
                 dims.push_back({extents[axis], (*a)[axis], (*b)[axis], (*c)[axis]});
@@ -142,7 +142,7 @@ std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, co
             merge(dims);
             return dims;
         };
-        const std::vector<Dimension> batch = dimensions(axes->batch), rows = dimensions(axes->m),
+        const std::vector<StridedDim> batch = dimensions(axes->batch), rows = dimensions(axes->m),
                                      columns = dimensions(axes->n), inner = dimensions(axes->k);
 
         std::optional<Gemm> best;

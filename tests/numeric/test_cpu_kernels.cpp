@@ -53,13 +53,13 @@ TEST_P(RandomKernels, ComputeTheirDefinition) {
     check_batch(static_cast<std::uint64_t>(batch), options);
 }
 /// One diagram with the plans under which it is tried: "group q=24 stream x=32 vector q rows 8 vectors 3 threads 2".
-struct Subject {
+struct HandPlanned {
     const char* name;
     const char* text;
     std::vector<const char*> plans;
 };
 
-const Subject subjects[] = {
+const HandPlanned subjects[] = {
     {"matmul",
      "f(A[a, b], B[b, c]) -> C[a, c]\n"
      "    C[a, c] = sum(b) A[a, b] * B[b, c]\n"
@@ -181,7 +181,7 @@ std::vector<KernelSchedule> schedules_from(const Derived& derived, const std::st
 TEST(CpuKernels, ComputeSubjectsUnderManyPlans) {
     std::vector<cpu_case::Case> cases;
     std::vector<std::string> names;
-    for (const Subject& subject : subjects) {
+    for (const HandPlanned& subject : subjects) {
         const auto source = std::make_shared<const Source>(Source{subject.name, subject.text});
         const auto diagram = parse_diagram(source);
         ASSERT_TRUE(diagram.ok()) << render(diagram.errors());

@@ -13,12 +13,12 @@
 namespace napkin {
 namespace {
 
-struct Subject {
+struct CutProgram {
     const char* name;
     const char* text;
 };
 
-const Subject subjects[] = {
+const CutProgram subjects[] = {
     {"one query against many keys",
      "f(Q[h, k], K[h, x, k], V[h, x, d]) -> O[h, d]\n"
      "    S[h, x] = sum(k) Q[h, k] * K[h, x, k]\n"
@@ -75,7 +75,7 @@ struct Parsed {
     Derived derived;
 };
 
-Parsed parsed(const Subject& subject) {
+Parsed parsed(const CutProgram& subject) {
     const auto diagram = parse_diagram(std::make_shared<const Source>(Source{subject.name, subject.text}));
     if (!diagram) throw std::runtime_error(render(diagram.errors()));
     Parsed out{*diagram, bind_sizes(*diagram).value(), derive(*diagram).value()};
@@ -102,7 +102,7 @@ TEST(PartsOfKernels, ComputeTheirDefinitionAtEveryWidth) {
     for (const cpu_case::Width& width : cpu_case::widths()) {
         std::vector<cpu_case::Case> cases;
         std::vector<std::string> names;
-        for (const Subject& subject : subjects) {
+        for (const CutProgram& subject : subjects) {
             const Parsed p = parsed(subject);
             for (const std::int64_t parts : {2, 3, 7}) {
                 names.push_back(fmt::format("{}, {} parts, {}", subject.name, parts, width.name));

@@ -7,6 +7,7 @@
 
 #include "derive/derived.hpp"
 #include "diagram/sizes.hpp"
+#include "diagram_builder.hpp"
 
 namespace napkin::hand {
 
@@ -48,9 +49,6 @@ public:
     Kernel kernel;
 };
 
-inline Expr operator*(const Expr& a, const Expr& b) { return binary(BinaryOp::mul, a, b); }
-inline Expr operator-(const Expr& a, const Expr& b) { return binary(BinaryOp::sub, a, b); }
-inline Expr operator/(const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); }
 inline Expr exp(const Expr& a) { return unary(UnaryOp::exp, a); }
 
 inline Statement map(ArrayId target, Expr body) { return {target, std::nullopt, {}, std::move(body), nullptr, {}}; }

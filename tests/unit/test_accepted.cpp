@@ -7,7 +7,7 @@
 #include "support/ids.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_accepted {
 namespace {
 
 using testing::ElementsAre;
@@ -178,4 +178,4 @@ TEST(AcceptedPlan, HasTheErrorsOfThePlanner) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_accepted

@@ -4,6 +4,7 @@
 #include <napkin/napkin.hpp>
 #include <thread>
 
+namespace test_api {
 namespace {
 
 constexpr const char* text =
@@ -285,3 +286,4 @@ TEST(Api, bytes_of_types) {
 }
 
 }  // namespace
+}  // namespace test_api

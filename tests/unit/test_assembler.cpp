@@ -4,7 +4,7 @@
 
 #include "run/gpu/compiler.hpp"
 
-namespace napkin {
+namespace napkin::test_assembler {
 namespace {
 
 using testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST(Nvrtc, DoesNotCompileForAnArchitectureThatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_assembler

@@ -7,7 +7,7 @@
 #include "support/parsed.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_blocks {
 namespace {
 
 using testing::EndsWith;
@@ -76,4 +76,4 @@ TEST(Blocks, HaveOneAxisOfColumnsOnAMatrixUnit) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_blocks

@@ -8,7 +8,7 @@
 
 #include "check/bounded_reduce.hpp"
 
-namespace napkin {
+namespace napkin::test_bounded {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -229,4 +229,4 @@ TEST(Bounded, a_maximum_is_uncertain_by_what_could_win) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_bounded

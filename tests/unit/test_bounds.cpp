@@ -6,7 +6,7 @@
 #include "costed.hpp"
 #include "support/in_letters.hpp"
 
-namespace napkin {
+namespace napkin::test_bounds {
 namespace {
 
 using costed::axis;
@@ -105,4 +105,4 @@ TEST(Bounds, CopiesHaveNoneButTheirArrays) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_bounds

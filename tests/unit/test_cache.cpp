@@ -7,7 +7,7 @@
 
 #include "run_test_support.hpp"
 
-namespace napkin {
+namespace napkin::test_cache {
 namespace {
 
 using test::content;
@@ -243,4 +243,4 @@ TEST(Cache, LiesWhereTheEnvironmentSays) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_cache

@@ -8,7 +8,7 @@
 #include "diagram/sizes.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_calls {
 namespace {
 
 struct Evaluated {
@@ -147,4 +147,4 @@ TEST(Calls, ElementwiseCalleesAreExpressions) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_calls

@@ -9,7 +9,7 @@
 
 #include "study/report.hpp"
 
-namespace napkin {
+namespace napkin::test_compare {
 namespace {
 
 using testing::ElementsAre;
@@ -339,4 +339,4 @@ TEST(TiedAxes, AreThoseThatTheTextsGiveOneSize) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_compare

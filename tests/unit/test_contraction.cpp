@@ -5,7 +5,7 @@
 
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_contraction {
 namespace {
 
 struct Parsed {
@@ -112,4 +112,4 @@ TEST(Contraction, flops_are_twice_the_multiplications) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_contraction

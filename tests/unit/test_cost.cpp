@@ -13,7 +13,7 @@
 #include "tile/interpret.hpp"
 #include "tile/work.hpp"
 
-namespace napkin {
+namespace napkin::test_cost {
 namespace {
 
 using hand::extents;
@@ -283,4 +283,4 @@ TEST(CostReport, SaysItInThePapersLetters) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_cost

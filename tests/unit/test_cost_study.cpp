@@ -8,7 +8,7 @@
 #include "study/count_levels.hpp"
 #include "study/report.hpp"
 
-namespace napkin {
+namespace napkin::test_cost_study {
 namespace {
 
 using testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST(CostStudy, KernelsArePlannedForGpusThatCudaProgramsOnly) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_cost_study

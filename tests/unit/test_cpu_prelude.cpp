@@ -12,7 +12,7 @@
 #include "run/jit.hpp"
 #include "run/tensor.hpp"
 
-namespace napkin {
+namespace napkin::test_cpu_prelude {
 namespace {
 
 /// Exports the prelude's functions over arrays; n is a multiple of the lanes.
@@ -418,4 +418,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, Prelude, testing::Range(0, 3));
 TEST(PreludeText, IncludesNothing) { EXPECT_EQ(cpu::prelude_text().find("#include"), std::string_view::npos); }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_cpu_prelude

@@ -4,7 +4,7 @@
 
 #include "run/gpu/device_machine.hpp"
 
-namespace napkin {
+namespace napkin::test_device_machine {
 namespace {
 
 using testing::AllOf;
@@ -71,4 +71,4 @@ TEST(DeviceMachine, CodeRunsOnEveryDeviceOfItsArchitecture) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_device_machine

@@ -9,7 +9,7 @@
 #include "diagram/verifier.hpp"
 #include "diagram_builder.hpp"
 
-namespace napkin {
+namespace napkin::test_diagram {
 namespace {
 
 /// scores -> weights with their maximum: enough to name everything.
@@ -301,4 +301,4 @@ TEST(RangeOf, CornersOfTheBox) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_diagram

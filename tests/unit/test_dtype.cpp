@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace napkin {
+namespace napkin::test_dtype {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -219,4 +219,4 @@ TEST(DType, PromotionHoldsBothAndDoesNotDependOnOrder) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_dtype

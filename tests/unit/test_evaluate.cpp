@@ -10,7 +10,7 @@
 #include "diagram/verifier.hpp"
 #include "diagram_builder.hpp"
 
-namespace napkin {
+namespace napkin::test_evaluate {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -217,4 +217,4 @@ TEST(Evaluate, EightMillionPointsTakeWellUnderASecond) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_evaluate

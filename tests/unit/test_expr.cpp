@@ -13,7 +13,7 @@
 #include "diagram/evaluate.hpp"
 #include "diagram_builder.hpp"
 
-namespace napkin {
+namespace napkin::test_expr {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -446,4 +446,4 @@ TEST(Positive, NoRandomExpressionIsProvedPositiveAndIsNot) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_expr

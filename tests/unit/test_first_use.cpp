@@ -7,7 +7,7 @@
 #include "run_test_support.hpp"
 #include "support/parsed.hpp"
 
-namespace napkin {
+namespace napkin::test_first_use {
 namespace {
 
 const char* const softmax = "f(X[q, x]) -> P[q, x]\n    P[q, x] = softmax(x) where(x <= q, X[q, x], -inf)\n";
@@ -58,4 +58,4 @@ TEST(FirstUse, does_without_a_cache) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_first_use

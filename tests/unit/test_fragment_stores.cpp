@@ -13,7 +13,7 @@
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 
-namespace napkin {
+namespace napkin::test_fragment_stores {
 namespace {
 
 using testing::Contains;
@@ -136,4 +136,4 @@ TEST(StoredBoxes, AreRefusedByHandWhereTheyAreNone) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_fragment_stores

@@ -12,7 +12,7 @@
 #include "schedule/group_order.hpp"
 #include "support/parsed.hpp"
 
-namespace napkin {
+namespace napkin::test_group_order {
 namespace {
 
 using testing::HasSubstr;
@@ -199,4 +199,4 @@ TEST(GroupOrder, DecidesWhatUnevenGroupsCost) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_group_order

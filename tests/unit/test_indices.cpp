@@ -11,7 +11,7 @@
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 
-namespace napkin {
+namespace napkin::test_indices {
 namespace {
 
 using ::testing::HasSubstr;
@@ -217,4 +217,4 @@ TEST(CheckIndices, RandomInputsLeadInside) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_indices

@@ -9,7 +9,7 @@
 #include "run_test_support.hpp"
 #include "support/cache.hpp"
 
-namespace napkin {
+namespace napkin::test_jit {
 namespace {
 
 using test::SetVariable;
@@ -180,4 +180,4 @@ TEST(Compiler, HasAVersion) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_jit

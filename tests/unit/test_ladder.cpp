@@ -10,7 +10,7 @@
 #include "support/files.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_ladder {
 namespace {
 
 const std::filesystem::path folder = NAPKIN_SOURCE_DIR "/examples/schedules";
@@ -64,4 +64,4 @@ TEST(Ladder, StepsHaveWhatTheirNamesSay) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_ladder

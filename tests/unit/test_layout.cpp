@@ -7,7 +7,7 @@
 #include "algebra/layout_tile.hpp"
 #include "algebra/swizzle.hpp"
 
-namespace napkin::layouts {
+namespace napkin::layouts::test_layout {
 namespace {
 
 using testing::HasSubstr;
@@ -185,4 +185,4 @@ TEST(Layout, SwizzlesAfterIt) {
 }
 
 }  // namespace
-}  // namespace napkin::layouts
+}  // namespace napkin::layouts::test_layout

@@ -10,7 +10,7 @@
 #include "algebra/layout_tile.hpp"
 #include "algebra/shared_operand.hpp"
 
-namespace napkin::layouts {
+namespace napkin::layouts::test_layout_fragments {
 namespace {
 
 using testing::HasSubstr;
@@ -273,4 +273,4 @@ TEST(Access, SwizzledBoxesHaveNoConflictsWhereMatricesAreStored) {
 }
 
 }  // namespace
-}  // namespace napkin::layouts
+}  // namespace napkin::layouts::test_layout_fragments

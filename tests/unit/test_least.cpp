@@ -9,7 +9,7 @@
 #include "run/pipeline.hpp"
 #include "tile/exact.hpp"
 
-namespace napkin {
+namespace napkin::test_least {
 namespace {
 
 struct Found {
@@ -92,4 +92,4 @@ TEST(Least, NeverBelowTheCompulsoryTransfers) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_least

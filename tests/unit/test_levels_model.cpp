@@ -5,7 +5,7 @@
 #include "cost/machine_report.hpp"
 #include "costed.hpp"
 
-namespace napkin {
+namespace napkin::test_levels_model {
 namespace {
 
 Machine machine(const std::string& name) { return load_machine(name).value(); }
@@ -111,4 +111,4 @@ TEST(LevelsModel, WhatNoLinkJoins) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_levels_model

@@ -14,7 +14,7 @@
 #include "machine/quantity.hpp"
 #include "schedule/scheduled.hpp"
 
-namespace napkin {
+namespace napkin::test_machine {
 namespace {
 
 using testing::HasSubstr;
@@ -385,6 +385,8 @@ TEST(MachineErrors, ImpossibleGpus) {
     EXPECT_THAT(why("\"700 W\"", "\"0 W\""), HasSubstr("zero"));
     EXPECT_THAT(why("\"2.69 USD/h\"", "\"-1 USD/h\""), HasSubstr("negative"));
     EXPECT_THAT(why("sector = \"32 B\"", "sector = \"256 B\""), HasSubstr("part of a line"));
+    EXPECT_THAT(why("sustained = { value = 0.965", "sustained = { value = 1.01"), HasSubstr("no more than all of it"));
+    EXPECT_THAT(why("one_line = { value = 0.67", "one_line = { value = 67"), HasSubstr("no more than all of it"));
 }
 
 TEST(Occupancy, WhatLimitsIt) {
@@ -445,4 +447,4 @@ TEST(MachineErrors, Syntax) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_machine

@@ -11,7 +11,7 @@
 #include "run/gpu/driver.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_multiply {
 namespace {
 
 using testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST(LibraryMultiply, IsRefusedAndNeverFatal) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_multiply

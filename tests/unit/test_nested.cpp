@@ -5,7 +5,7 @@
 
 #include "unit/tile_examples.hpp"
 
-namespace napkin::tile_examples {
+namespace napkin::tile_examples::test_nested {
 namespace {
 
 using ::testing::HasSubstr;
@@ -146,4 +146,4 @@ TEST(Nested, ATileThatLeavesWhatTheLevelAboveHoldsIsAnInternalFault) {
 }
 
 }  // namespace
-}  // namespace napkin::tile_examples
+}  // namespace napkin::tile_examples::test_nested

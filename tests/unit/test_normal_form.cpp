@@ -13,7 +13,7 @@
 #include "run/derivation.hpp"
 #include "support/parsed.hpp"
 
-namespace napkin {
+namespace napkin::test_normal_form {
 namespace {
 
 Derived derived(const std::string& text) {
@@ -209,4 +209,4 @@ TEST(Gather, AChainOfMapsPrintsInProportionToItsLength) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_normal_form

@@ -10,7 +10,7 @@
 
 #include "run_test_support.hpp"
 
-namespace napkin {
+namespace napkin::test_npy {
 namespace {
 
 using test::TemporaryDirectory;
@@ -183,4 +183,4 @@ TEST(Npy, FilesThatAreNotThere) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_npy

@@ -8,7 +8,7 @@
 #include "diagram/evaluate.hpp"
 #include "diagram_builder.hpp"
 
-namespace napkin {
+namespace napkin::test_number {
 namespace {
 
 constexpr std::int64_t least32 = -2147483648LL, largest32 = 2147483647LL;
@@ -86,4 +86,4 @@ TEST(Number, EvaluationIsExactInBothWidths) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_number

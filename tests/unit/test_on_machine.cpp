@@ -10,7 +10,7 @@
 #include "costed.hpp"
 #include "support/in_letters.hpp"
 
-namespace napkin {
+namespace napkin::test_on_machine {
 namespace {
 
 using costed::axis;
@@ -337,4 +337,4 @@ TEST(OnMachine, OneDieIsNotSlowerThanItselfWithMoreMemory) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_on_machine

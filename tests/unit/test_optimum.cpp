@@ -5,7 +5,7 @@
 #include "run/pipeline.hpp"
 #include "support/in_letters.hpp"
 
-namespace napkin {
+namespace napkin::test_optimum {
 namespace {
 
 using testing::Contains;
@@ -192,4 +192,4 @@ TEST(Optimum, AnAxisMayBeCalledAsSizesAre) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_optimum

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace napkin {
+namespace napkin::test_overlap {
 namespace {
 
 /// How many elements lie on each byte.
@@ -81,4 +81,4 @@ TEST(Overlap, addresses_do_not_wrap_around) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_overlap

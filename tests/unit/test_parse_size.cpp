@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace napkin {
+namespace napkin::test_parse_size {
 namespace {
 
 SymbolTable table;
@@ -98,4 +98,4 @@ TEST(ParseSize, RandomTextIsAFormulaOrAnError) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_parse_size

@@ -14,7 +14,7 @@
 #include "tile/exact.hpp"
 #include "tile_examples.hpp"
 
-namespace napkin {
+namespace napkin::test_parts {
 namespace {
 
 using testing::AllOf;
@@ -391,4 +391,4 @@ TEST(Parts, RolesAndSlotsPrintAndParse) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_parts

@@ -15,7 +15,7 @@
 #include "tile/exact.hpp"
 #include "tile/verify.hpp"
 
-namespace napkin {
+namespace napkin::test_plan {
 namespace {
 
 using hand::extents;
@@ -536,4 +536,4 @@ TEST(Schedule, WrongTexts) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_plan

@@ -3,16 +3,14 @@
 
 #include <gtest/gtest.h>
 
-namespace napkin {
+#include "diagram_builder.hpp"
+
+namespace napkin::test_polynomial {
 namespace {
 
 const Expr a = read(0, {}), b = read(1, {}), c = read(2, {});
 
 Expr op(BinaryOp f, const Expr& x, const Expr& y) { return binary(f, x, y); }
-Expr operator+(const Expr& x, const Expr& y) { return op(BinaryOp::add, x, y); }
-Expr operator-(const Expr& x, const Expr& y) { return op(BinaryOp::sub, x, y); }
-Expr operator*(const Expr& x, const Expr& y) { return op(BinaryOp::mul, x, y); }
-Expr operator/(const Expr& x, const Expr& y) { return op(BinaryOp::div, x, y); }
 
 TEST(Polynomial, SpellingsOfOneValueAreEqual) {
     const Expr k = axis_size(0);
@@ -47,4 +45,4 @@ TEST(Polynomial, WritesOutWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_polynomial

@@ -8,7 +8,7 @@
 
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_probe {
 namespace {
 
 struct Sized {
@@ -69,4 +69,4 @@ TEST(Probe, leaves_integers_small_and_repeats_itself) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_probe

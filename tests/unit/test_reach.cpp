@@ -10,7 +10,7 @@
 #include "check/verdict.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_reach {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -183,4 +183,4 @@ TEST(Reach, every_order_of_the_factors_stays_inside) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_reach

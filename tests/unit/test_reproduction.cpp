@@ -6,7 +6,7 @@
 
 #include "study/reproduction_value.hpp"
 
-namespace napkin {
+namespace napkin::test_reproduction {
 namespace {
 
 using nlohmann::json;
@@ -178,4 +178,4 @@ TEST(Reproduction, MissingResultsAreErrorsAndQueriesRunOnce) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_reproduction

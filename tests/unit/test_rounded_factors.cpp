@@ -15,7 +15,7 @@
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 
-namespace napkin {
+namespace napkin::test_rounded_factors {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -201,19 +201,20 @@ double factor_unit(const PlannedForH200& p, const std::string& array) {
     throw std::out_of_range(array);
 }
 
-TEST(FactorUnit, IsHalfTheSpacingOfTheTypeInWhichWeightsAreMultiplied) {
+TEST(FactorUnit, IsHalfTheSpacingOfTheTypeInWhichWeightsAreMultipliedAndWhatTheUnitCuts) {
     const auto of = [](const std::string& type, const std::string& array, const std::string& schedule) {
         return factor_unit(PlannedForH200(attention_in(type), schedule), array);
     };
+    // What is loaded is multiplied as it is. Each instruction of 16 terms cuts what it adds at 22 bits behind the leading one, twice at most.
+    const double cut_of_S = 64.0 / 16 * std::ldexp(1.0, -22), cut_of_O = 1024.0 / 16 * std::ldexp(1.0, -22);
+    EXPECT_EQ(of("f16", "S", on_the_unit), cut_of_S);
+    EXPECT_EQ(of("bf16", "S", on_the_unit), cut_of_S);
     // 10 bits and 7 bits behind the leading one.
-    EXPECT_EQ(of("f16", "O", on_the_unit), std::ldexp(1.0, -11));
-    EXPECT_EQ(of("bf16", "O", on_the_unit), std::ldexp(1.0, -8));
-    // What is loaded is multiplied as it is.
-    EXPECT_EQ(of("f16", "S", on_the_unit), 0);
-    EXPECT_EQ(of("bf16", "S", on_the_unit), 0);
+    EXPECT_EQ(of("f16", "O", on_the_unit), std::ldexp(1.0, -11) + cut_of_O);
+    EXPECT_EQ(of("bf16", "O", on_the_unit), std::ldexp(1.0, -8) + cut_of_O);
     // Elsewhere all is computed in f32.
     EXPECT_EQ(of("bf16", "O", "tensor none\n"), 0);
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_rounded_factors

@@ -7,7 +7,7 @@
 
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_sample {
 namespace {
 
 void expect_same_values(const std::string& text, double max_points, bool thinned) {
@@ -60,4 +60,4 @@ TEST(Sample, small_diagrams_are_evaluated_whole) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_sample

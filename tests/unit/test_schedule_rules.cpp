@@ -9,7 +9,7 @@
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 
-namespace napkin {
+namespace napkin::test_schedule_rules {
 namespace {
 
 using hand::extents;
@@ -271,4 +271,4 @@ TEST_F(ScheduleRules, AreShownAtTheLineThatBreaksThem) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_schedule_rules

@@ -8,7 +8,7 @@
 #include "cost/search.hpp"
 #include "hand_derived.hpp"
 
-namespace napkin {
+namespace napkin::test_search {
 namespace {
 
 using hand::extents;
@@ -145,4 +145,4 @@ TEST(Search, HugeAxesTakeNoTime) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_search

@@ -8,7 +8,7 @@
 #include "plan/blocks.hpp"
 #include "support/parsed.hpp"
 
-namespace napkin {
+namespace napkin::test_shared_loads {
 namespace {
 
 /// Tiles of 128 × 64 of a product whose operands are longer than what the L2 holds of all blocks' rows.
@@ -78,4 +78,4 @@ TEST(SharedLoads, ComeFromMemoryOnceForAllBlocksThatRunTogether) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_shared_loads

@@ -12,7 +12,7 @@
 #include "support/schedules.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_shared_reductions {
 namespace {
 
 using testing::ElementsAre;
@@ -174,4 +174,4 @@ TEST(StayingTiles, WhatAMaskMayLeaveOutIsLoadedAgain) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_shared_reductions

@@ -8,7 +8,7 @@
 #include "plan/choose.hpp"
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_simulate_blocks {
 namespace {
 
 using testing::AllOf;
@@ -149,4 +149,4 @@ TEST(Division, OfAGpuDoesNotBranch) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_simulate_blocks

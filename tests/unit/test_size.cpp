@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace napkin {
+namespace napkin::test_size {
 namespace {
 
 SymbolTable table;
@@ -176,4 +176,4 @@ TEST(CheckedProduct, StopsAtTwoToThe62) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_size

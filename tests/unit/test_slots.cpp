@@ -10,7 +10,7 @@
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 
-namespace napkin {
+namespace napkin::test_slots {
 namespace {
 
 using testing::Contains;
@@ -119,4 +119,4 @@ TEST_F(SlotFaults, AreShownAtTheLineThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_slots

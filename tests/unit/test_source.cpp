@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace napkin {
+namespace napkin::test_source {
 namespace {
 
 SourceRange range_of(const std::string& text, const std::string& part, const std::string& file = "a.nk") {
@@ -144,4 +144,4 @@ TEST(NearestName, SaysNothingWhenNothingIsNear) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_source

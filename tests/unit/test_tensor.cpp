@@ -8,7 +8,7 @@
 
 #include "run/blas.hpp"
 
-namespace napkin {
+namespace napkin::test_tensor {
 namespace {
 
 TEST(NumberFormats, EveryPatternOfNarrowTypesDecodesAndEncodesBack) {
@@ -161,4 +161,4 @@ TEST(Blas, MultipliesInEveryOrientation) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_tensor

@@ -5,7 +5,7 @@
 #include "tile/subloops.hpp"
 #include "unit/tile_examples.hpp"
 
-namespace napkin::tile_examples {
+namespace napkin::tile_examples::test_tile {
 namespace {
 
 using ::testing::IsEmpty;
@@ -200,4 +200,4 @@ TEST(Tile, AWrongMergeShows) {
 TEST(Tile, AMillionPointsTakeNoTime) { run(matmul(100, 100, 100), {{"a", 32}, {"c", 32}}, {{"b", 32}}); }
 
 }  // namespace
-}  // namespace napkin::tile_examples
+}  // namespace napkin::tile_examples::test_tile

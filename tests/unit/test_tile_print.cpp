@@ -6,7 +6,7 @@
 #include "support/parse_tile.hpp"
 #include "unit/tile_examples.hpp"
 
-namespace napkin::tile_examples {
+namespace napkin::tile_examples::test_tile_print {
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,4 +168,4 @@ TEST(TilePrint, CutTextsAreErrorsNotCrashes) {
 }
 
 }  // namespace
-}  // namespace napkin::tile_examples
+}  // namespace napkin::tile_examples::test_tile_print

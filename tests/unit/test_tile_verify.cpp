@@ -5,7 +5,7 @@
 
 #include "unit/tile_examples.hpp"
 
-namespace napkin::tile_examples {
+namespace napkin::tile_examples::test_tile_verify {
 namespace {
 
 using ::testing::Contains;
@@ -262,4 +262,4 @@ TEST(TileVerifierAccepts, EveryExample) {
 }
 
 }  // namespace
-}  // namespace napkin::tile_examples
+}  // namespace napkin::tile_examples::test_tile_verify

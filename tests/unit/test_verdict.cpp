@@ -8,7 +8,7 @@
 
 #include "syntax/parse.hpp"
 
-namespace napkin {
+namespace napkin::test_verdict {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -119,4 +119,4 @@ TEST(Verdict, an_unstable_form_is_outside_of_the_definition_s_bound) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::test_verdict

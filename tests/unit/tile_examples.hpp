@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "derive/evaluate_derived.hpp"
+#include "diagram_builder.hpp"
 #include "support/sizes.hpp"
 #include "tile/interpret.hpp"
 #include "tile/print.hpp"
@@ -15,10 +16,6 @@
 
 namespace napkin::tile_examples {
 
-inline Expr operator+(const Expr& a, const Expr& b) { return binary(BinaryOp::add, a, b); }
-inline Expr operator-(const Expr& a, const Expr& b) { return binary(BinaryOp::sub, a, b); }
-inline Expr operator*(const Expr& a, const Expr& b) { return binary(BinaryOp::mul, a, b); }
-inline Expr operator/(const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); }
 inline Expr exp(const Expr& a) { return unary(UnaryOp::exp, a); }
 
 /// A derived form and the extents that it is tried with.

@@ -55,7 +55,7 @@ std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& 
 }
 
 namespace {
-Diagnostic file_error(std::string code, std::string message, std::string hint = "") {
+Diagnostic unread_file(std::string code, std::string message, std::string hint = "") {
     Diagnostic error;
     error.code = std::move(code);
     error.message = std::move(message);
@@ -102,17 +102,17 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
         const fs::file_status status = fs::status(file, error);
         if (!fs::exists(status)) {
             const std::string near = nearest_file(file);
-            return file_error("no-such-file", fmt::format("there is no file {}", file),
+            return unread_file("no-such-file", fmt::format("there is no file {}", file),
                               near.empty() ? "" : "did you mean " + near + "?");
         }
         if (fs::is_directory(status))
-            return file_error("not-a-file", fmt::format("{} is a folder", file), "give one .nk file");
+            return unread_file("not-a-file", fmt::format("{} is a folder", file), "give one .nk file");
         std::ifstream in(file, std::ios::binary);
-        if (!in) return file_error("unreadable-file", fmt::format("{} cannot be read", file));
+        if (!in) return unread_file("unreadable-file", fmt::format("{} cannot be read", file));
         read(in);
     }
     if (source->text.size() > limits::max_file_bytes) {
-        return file_error("file-too-large", fmt::format("{} has more than {} bytes", source->name, limits::max_file_bytes));
+        return unread_file("file-too-large", fmt::format("{} has more than {} bytes", source->name, limits::max_file_bytes));
     }
     return std::shared_ptr<const Source>(std::move(source));
 }
