@@ -39,6 +39,10 @@ public:
           outer_(diagram.array(equation.target).axes),
           inner_(equation.reduce_axes),
           target_(target) {
+        for (const ArrayId id : read_arrays(equation.body)) {
+            const DType read = diagram.array(id).type;
+            narrows_ = narrows_ || (kept_ && is_float(read) && epsilon(read) < epsilon(*kept_));
+        }
         std::vector<AxisId>& rows = equation.reduce ? inner_ : outer_;
         if (rows.empty()) return;
         row_axis_ = rows.back();
@@ -114,9 +118,9 @@ private:
         target_.may[k] = x.may;
     }
 
-    /// No rounding of its own waits in memory.
+    /// No rounding of its own waits in memory. A copy, a maximum or a choice of wider values has none of its own before that.
     [[nodiscard]] bool as_computed() const {
-        return is_float(type_) && (!kept_ || epsilon(*kept_) <= epsilon(rounding_.type));
+        return is_float(type_) && (!kept_ || (epsilon(*kept_) <= epsilon(rounding_.type) && !narrows_));
     }
 
     const Extents& extents_;
@@ -128,6 +132,7 @@ private:
     const Rounding& rounding_;
     std::vector<AxisId> outer_, inner_;  ///< inner: reduced axes but the row's
     AxisId row_axis_ = -1;
+    bool narrows_ = false;  ///< it reads wider values than the type in which its own are kept
     Target& target_;
 };
 

@@ -90,6 +90,10 @@ private:
         if (given(path("latency")) && given(above_path("latency")) && above.latency_s.value > 0 &&
             level.latency_s.value > above.latency_s.value)
             impossible(path("latency"), fmt::format("'{}' answers later than '{}' above it", level.name, above.name));
+        for (const auto& [key, share] : {std::pair{"sustained", &level.sustained}, {"one_line", &level.one_line}})
+            if (given(path(key)) && share->value > 1)
+                impossible(path(key), fmt::format("{} is a share of the rate of '{}', and no more than all of it",
+                                                  share->value, level.name));
         shared_by_cores(l);
         if (!given(path("instances")) || !given(above_path("instances")) || told_.contains(above_path("instances")))
             return;

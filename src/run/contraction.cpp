@@ -143,7 +143,7 @@ std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, co
             return dims;
         };
         const std::vector<StridedDim> batch = dimensions(axes->batch), rows = dimensions(axes->m),
-                                     columns = dimensions(axes->n), inner = dimensions(axes->k);
+                                      columns = dimensions(axes->n), inner = dimensions(axes->k);
 
         std::optional<Gemm> best;
         for (std::size_t m = 0; m < rows.size(); ++m) {

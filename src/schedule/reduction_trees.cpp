@@ -16,10 +16,9 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
         if (const auto product = atom.kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt) {
             if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;
-            if (bytes(product->type) == 1)
-                tree.factor_unit += accumulation_unit_of_8_bits *
-                                    static_cast<double>(ceil_div(total_terms(kernel, std::get<Compute>(*step.statement)),
-                                                                 product->instruction->k.at(product->type)));
+            const double unit = bytes(product->type) == 1 ? accumulation_unit_of_8_bits : accumulation_unit_of_16_bits;
+            tree.factor_unit += unit * static_cast<double>(ceil_div(total_terms(kernel, std::get<Compute>(*step.statement)),
+                                                                    product->instruction->k.at(product->type)));
         } else if (atom.across) {
             const std::int64_t warps = atom.shared ? kernel.schedule.warps.value : 1;
             tree.lanes = kernel.lanes, tree.blocks = atom.vectors * warps;

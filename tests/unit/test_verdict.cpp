@@ -108,6 +108,12 @@ TEST(Verdict, the_output_type_rounds_once) {
     EXPECT_EQ(e.judge({1.125, 448, 16}).judgement, Judgement::bad);
 }
 
+TEST(Verdict, a_copy_in_a_narrower_type_rounds) {
+    const Evaluated e("f(X[a]: f64) -> Y[a]: f64\n    T[a]: f32 = X[a]\n    Y[a] = T[a]\nsizes a = 1\n", {{0.1}});
+    EXPECT_EQ(e.judge({static_cast<double>(0.1F)}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({static_cast<double>(0.1F) + 0x1p-27}).judgement, Judgement::bad);
+}
+
 TEST(Verdict, an_unstable_form_is_outside_of_the_definition_s_bound) {
     // The variance as the difference of two large numbers is another formula than the mean of the squared distances.
     const Evaluated e("f(X[t]) -> V\n    M = (sum(t) X[t]) / t\n    V = (sum(t) (X[t] - M)^2) / t\nsizes t = 3\n",

@@ -103,7 +103,7 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
         if (!fs::exists(status)) {
             const std::string near = nearest_file(file);
             return unread_file("no-such-file", fmt::format("there is no file {}", file),
-                              near.empty() ? "" : "did you mean " + near + "?");
+                               near.empty() ? "" : "did you mean " + near + "?");
         }
         if (fs::is_directory(status))
             return unread_file("not-a-file", fmt::format("{} is a folder", file), "give one .nk file");
