@@ -8,6 +8,7 @@
 
 #include "run/jit.hpp"
 #include "run/process.hpp"
+#include "support/files.hpp"
 
 namespace napkin {
 namespace {
@@ -28,16 +29,6 @@ std::string find_on_path(const std::string& name) {
         if (std::string file = fmt::format("{}/{}", directory, name); executable(file)) return file;
     }
     return "";
-}
-
-/// Path, size and time of change of the executable behind all links.
-std::string identity_of(const std::string& path) {
-    char* resolved = ::realpath(path.c_str(), nullptr);
-    std::string real = resolved == nullptr ? path : resolved;
-    std::free(resolved);
-    struct stat info{};
-    if (::stat(real.c_str(), &info) != 0) return real;
-    return fmt::format("{} {} {}.{:09}", real, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
 Diagnostic no_compiler(const std::string& message) {
@@ -68,11 +59,11 @@ Result<Compiler> find_compiler(const JitOptions& options) {
                 fmt::format("there is no compiler \"{}\"{}", name, is_from_environment ? ", which CXX names" : ""));
         }
         for (std::string argument; words >> argument;) compiler.arguments.push_back(argument);
-        compiler.identity = identity_of(compiler.path);
+        compiler.identity = file_identity(compiler.path);
         return compiler;
     }
     for (const char* usual : {"c++", "g++", "clang++"}) {
-        if (const std::string path = find_on_path(usual); !path.empty()) return Compiler{path, {}, identity_of(path)};
+        if (const std::string path = find_on_path(usual); !path.empty()) return Compiler{path, {}, file_identity(path)};
     }
     return no_compiler(
         "kernels are compiled by a C++ compiler, and there is none: looked for CXX, c++, g++ and clang++ on PATH");

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,6 +91,38 @@ Destination destination_of(const std::string& path) {
 }
 
 int write_descriptor(int descriptor, std::string_view content) { return write_all(descriptor, content); }
+
+std::string file_identity(const std::string& path) {
+    char* resolved = ::realpath(path.c_str(), nullptr);
+    std::string real = resolved == nullptr ? path : resolved;
+    std::free(resolved);
+    struct stat info{};
+    if (::stat(real.c_str(), &info) != 0) return real;
+    return fmt::format("{} {} {}.{:09}", real, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+const std::string& own_identity() {
+    static const std::string identity = [] {
+        std::string path;
+        // The loader's list has the program itself first, without a name.
+        ::dl_iterate_phdr(
+            [](dl_phdr_info* object, std::size_t, void* found) {
+                const auto here = reinterpret_cast<ElfW(Addr)>(&own_identity);
+                for (int i = 0; i < object->dlpi_phnum; ++i) {
+                    const auto& segment = object->dlpi_phdr[i];
+                    if (segment.p_type != PT_LOAD || here - object->dlpi_addr - segment.p_vaddr >= segment.p_memsz)
+                        continue;
+                    *static_cast<std::string*>(found) = *object->dlpi_name == 0 ? "/proc/self/exe" : object->dlpi_name;
+                    return 1;
+                }
+                return 0;
+            },
+            &path);
+        struct stat info{};
+        return path.empty() || ::stat(path.c_str(), &info) != 0 ? std::string() : file_identity(path);
+    }();
+    return identity;
+}
 
 int sync_path(const std::string& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
