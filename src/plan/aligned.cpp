@@ -3,30 +3,35 @@
 #include <algorithm>
 #include <utility>
 
-#include "derive/aligned_rows.hpp"
 #include "plan/blocks.hpp"
 #include "schedule/fragments.hpp"
 
 namespace napkin {
 
-Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, const Machine& gpu,
-                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    auto as_it_is = choose_blocks(derived, extents, gpu, by_hand, options);
+std::optional<WithAlignedRows> with_copied_rows(const Derived& derived, const Extents& extents, const Machine& gpu) {
     std::vector<ArrayId> odd = factors_in_odd_rows(derived, extents, operand_stride_bytes);
     std::erase_if(odd, [&](ArrayId id) {
         const DType type = derived.diagram.array(id).type;
         return std::none_of(gpu.instructions.begin(), gpu.instructions.end(),
                             [&](const Instruction& i) { return i.k.contains(type); });
     });
-    if (odd.empty()) return as_it_is;
-    const WithAlignedRows aligned = with_aligned_rows(derived, extents, odd, operand_stride_bytes);
-    auto copied = choose_blocks(aligned.form, aligned.extents, gpu, by_hand, options);
+    if (odd.empty()) return std::nullopt;
+    return with_aligned_rows(derived, extents, odd, operand_stride_bytes);
+}
+
+Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, const Machine& gpu,
+                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    auto as_it_is = choose_blocks(derived, extents, gpu, by_hand, options);
+    const auto aligned = with_copied_rows(derived, extents, gpu);
+    if (!aligned) return as_it_is;
+    auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_hand, options);
     if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
     // What by hand was refused of one kernel is not said of a program of several.
     const bool on_matrix_unit = std::any_of(copied->kernels.begin(), copied->kernels.end(),
                                             [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
     if (!on_matrix_unit) return as_it_is;
-    for (KernelPlan& kernel : copied->kernels) kernel.whole = aligned.whole[kernel.whole];
+    for (KernelPlan& kernel : copied->kernels) kernel.whole = aligned->whole[kernel.whole];
+    copied->change.has_aligned_rows = true;
     return copied;
 }
 

@@ -1,8 +1,14 @@
 #pragma once
 // Whether factors of products are copied into longer rows before a GPU multiplies them.
+#include <optional>
+
+#include "derive/aligned_rows.hpp"
 #include "plan/choose.hpp"
 
 namespace napkin {
+
+/// The form with these copies; nothing where every row of a factor can be copied as it lies.
+std::optional<WithAlignedRows> with_copied_rows(const Derived& derived, const Extents& extents, const Machine& gpu);
 
 /// The plan of choose_blocks, or where factors of products lie in rows that no copy to a matrix unit can read, the plan of the form in which
 /// they are copied before (aligned_rows.hpp), if that is predicted to be faster. Pre and errors: those of choose_blocks.

@@ -46,17 +46,6 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     return out;
 }
 
-/// The tile program with the subloops that the items name: statements have their names when these are there.
-TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
-    TileProgram tiles = sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size()));
-    for (TileKernel& kernel : tiles.kernels)
-        for (const ScheduleItem& item : items)
-            if (item.kind == "subloop" && (item.kernel.empty() || item.kernel == kernel.name))
-                if (const auto axis = tiles.diagram.find_axis(item.axis))
-                    kernel = with_subloops_over(tiles.diagram, std::move(kernel), *axis).kernel;
-    return tiles;
-}
-
 std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
     std::erase_if(items, [](const ScheduleItem& item) { return !item.kernel.empty(); });
     return items;
@@ -162,6 +151,16 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
 }
 
 }  // namespace
+
+TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
+    TileProgram tiles = sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size()));
+    for (TileKernel& kernel : tiles.kernels)
+        for (const ScheduleItem& item : items)
+            if (item.kind == "subloop" && (item.kernel.empty() || item.kernel == kernel.name))
+                if (const auto axis = tiles.diagram.find_axis(item.axis))
+                    kernel = with_subloops_over(tiles.diagram, std::move(kernel), *axis).kernel;
+    return tiles;
+}
 
 KernelCandidate candidate_of(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;

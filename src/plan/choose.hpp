@@ -48,6 +48,9 @@ struct PlanOptions {
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
 
+/// The tile program that is planned, with the subloops that the items name: statements have their names when these are there.
+TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
+
 /// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule. Not less than
 /// `enough` once the kernels' times come to that. Alternatives share many kernels, of which `known` remembers the times.
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,

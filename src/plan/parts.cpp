@@ -20,28 +20,6 @@ constexpr double worth_parting = 0.95;
 /// By so much longer a kernel takes as cores have unequally many groups before parts are looked at.
 constexpr double idle_cores = 1.1;
 
-/// A form whose streams are cut, and of each of its kernels which one of the form before it stands for.
-struct Cut {
-    Derived form;
-    Extents extents;
-    std::vector<std::size_t> whole;
-};
-
-Cut cut_streams(const Derived& derived, const Extents& extents, const std::vector<std::optional<Choice>>& parts) {
-    Cut cut{derived, extents, {}};
-    std::size_t k = 0;
-    for (std::size_t whole = 0; whole < parts.size(); ++whole) {
-        std::size_t num_kernels = 1;
-        if (parts[whole] && parts[whole]->value > 1)
-            if (Parted made = with_parts(cut.form, k, parts[whole]->value); made.form)
-                cut.form = std::move(*made.form), num_kernels = made.num_kernels;
-        cut.whole.insert(cut.whole.end(), num_kernels, whole);
-        k += num_kernels;
-    }
-    cut.extents = with_part_extents(cut.form, extents);
-    return cut;
-}
-
 /// The fewest parts with which no core idles in the last round of groups, and the fewest that give every core one.
 std::set<std::int64_t> numbers_of_parts(std::int64_t groups, std::int64_t cores) {
     return {cores / std::gcd(groups, cores), ceil_div(cores, groups)};
@@ -108,6 +86,21 @@ double start_beside(const KernelPlan& kernel, const Machine& machine) {
 
 }  // namespace
 
+Cut cut_streams(const Derived& derived, const Extents& extents, const std::vector<std::int64_t>& parts) {
+    Cut cut{derived, extents, {}};
+    std::size_t k = 0;
+    for (std::size_t whole = 0; whole < parts.size(); ++whole) {
+        std::size_t num_kernels = 1;
+        if (parts[whole] > 1)
+            if (Parted made = with_parts(cut.form, k, parts[whole]); made.form)
+                cut.form = std::move(*made.form), num_kernels = made.num_kernels;
+        cut.whole.insert(cut.whole.end(), num_kernels, whole);
+        k += num_kernels;
+    }
+    cut.extents = with_part_extents(cut.form, extents);
+    return cut;
+}
+
 double seconds_with_starts(const Plan& plan, const Machine& machine) {
     double seconds = plan.seconds();
     for (const KernelPlan& kernel : plan.kernels) seconds += start_beside(kernel, machine);
@@ -145,9 +138,12 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
                            const Planner& planner) {
     std::vector<std::optional<Choice>> parts = by_hand;
     const auto planned = [&]() -> Result<Plan> {
-        const Cut cut = cut_streams(derived, extents, parts);
+        std::vector<std::int64_t> numbers;
+        for (const auto& part : parts) numbers.push_back(part ? part->value : 1);
+        const Cut cut = cut_streams(derived, extents, numbers);
         auto plan = planner(cut.form, cut.extents, options);
         if (!plan) return plan;
+        plan->change.parts = std::move(numbers);
         for (std::size_t k = 0; k < plan->kernels.size(); ++k) {
             KernelPlan& kernel = plan->kernels[k];
             kernel.whole = cut.whole[k];

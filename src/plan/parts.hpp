@@ -22,6 +22,15 @@ Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived,
                                                          const std::vector<ScheduleItem>& items,
                                                          const PlanOptions& options);
 
+/// A form whose streams are cut, and of each of its kernels which one of the form before it stands for.
+struct Cut {
+    Derived form;
+    Extents extents;
+    std::vector<std::size_t> whole;
+};
+/// Into so many parts by kernel; what cannot be cut stays whole.
+Cut cut_streams(const Derived& derived, const Extents& extents, const std::vector<std::int64_t>& parts);
+
 /// The plan of the form with its streams cut. `cores`: that may work at a time.
 Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const Machine& machine, std::int64_t cores,
                            const std::vector<std::optional<Choice>>& by_hand, const PlanOptions& options,

@@ -18,8 +18,16 @@ struct KernelPlan {
     [[nodiscard]] const KernelSchedule& schedule() const { return scheduled.schedule; }
 };
 
+/// How the form whose kernels are planned was made of the derived one.
+struct FormChange {
+    bool has_aligned_rows = false;    ///< plan/aligned.hpp
+    std::vector<std::int64_t> parts;  ///< then: of every kernel's stream (plan/parts.hpp)
+    friend bool operator==(const FormChange&, const FormChange&) = default;
+};
+
 struct Plan {
     std::string machine;
+    FormChange change;
     std::vector<KernelPlan> kernels;  ///< in order: one for each kernel of the derived diagram, several where its stream is cut into parts
     [[nodiscard]] ScheduledProgram program() const;
     [[nodiscard]] SizedProgram tiles() const;  ///< the tile program with the schedules' sizes

@@ -1,0 +1,31 @@
+#pragma once
+// A plan as text and back, without a search: what was chosen, with its reasons and the simulated times. What follows from it is made anew.
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "derive/derived.hpp"
+#include "diagram/sizes.hpp"
+#include "machine/machine.hpp"
+#include "plan/plan.hpp"
+
+namespace napkin {
+
+/// What the search over forms and schedules came to.
+struct Chosen {
+    Derived derived;  ///< with the alternatives that are planned
+    Plan plan;
+    std::vector<std::string> notes;  ///< what the user should know of the choices, a sentence each
+};
+
+std::string to_text(const Chosen& chosen);
+
+/// What to_text wrote, of the derivation of the same diagram for the same extents, machine and choices by hand (of the diagram and the file).
+/// Nothing where the text is no such thing, or a rule speaks against what it says: ids and numbers are looked at before anything is made
+/// of them.
+std::optional<Chosen> recall(const std::string& text, const Derived& derived, const Extents& extents,
+                             const Machine& machine, const std::shared_ptr<const Source>& file);
+
+}  // namespace napkin

@@ -1,0 +1,131 @@
+// Plans as kept text and back: what is recalled of every example is the plan that was chosen, and its code the same. Text in which a number is
+// another one is refused, or recalled as a plan that keeps the rules.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "derive/derive.hpp"
+#include "diagram/sizes.hpp"
+#include "emit/cpu/emit.hpp"
+#include "emit/cuda/emit.hpp"
+#include "plan/choose.hpp"
+#include "plan/choose_form.hpp"
+#include "plan/recall.hpp"
+#include "schedule/rules.hpp"
+#include "support/examples.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin {
+namespace {
+
+using nlohmann::json;
+
+std::string code_of(const Plan& plan, const Machine& machine) {
+    return machine.kind == MachineKind::gpu ? cuda::complete(cuda::emit(plan.program()))
+                                            : cpu::complete(cpu::emit(plan.program()));
+}
+
+/// The chosen plan, which is the same once recalled.
+Chosen chosen_twice(const std::string& name, const Diagram& diagram, const Machine& machine,
+                    const std::shared_ptr<const Source>& file = nullptr) {
+    const Derived derived = derive(diagram).value();
+    const Extents extents = bind_sizes(diagram).value();
+    PlanOptions options;
+    options.file = file;
+    Chosen chosen{choose_form(derived, extents, machine), {}, {"a note"}};
+    auto plan = choose_plan(chosen.derived, extents, machine, {}, options);
+    EXPECT_TRUE(plan.ok()) << name << "\n" << (plan.ok() ? "" : render(plan.errors()));
+    if (!plan) return chosen;
+    chosen.plan = std::move(*plan);
+    const std::string text = to_text(chosen);
+    const auto again = recall(text, derived, extents, machine, file);
+    EXPECT_TRUE(again.has_value()) << name;
+    if (!again) return chosen;
+    EXPECT_EQ(to_text(*again), text) << name;
+    EXPECT_EQ(again->notes, chosen.notes) << name;
+    EXPECT_EQ(again->plan.seconds(), chosen.plan.seconds()) << name;
+    EXPECT_EQ(to_string(again->plan), to_string(chosen.plan)) << name;
+    EXPECT_EQ(code_of(again->plan, machine), code_of(chosen.plan, machine)) << name;
+    return chosen;
+}
+
+const std::string bf16_attention =
+    "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+    "    P[q, x] = softmax(x) S[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 1024, k = d = 64\n";
+
+TEST(Recall, GivesThePlanOfEveryExample) {
+    Machine cpu = load_machine("generic-cpu").value();
+    const Machine gpu = load_machine("h200").value();
+    int plans = 0, on_gpu = 0;
+    for (const ExampleDiagram& example : example_diagrams()) {
+        if (!bind_sizes(example.diagram)) continue;
+        cpu.cores.value = 2 + 30 * (plans % 2);
+        chosen_twice(example.name, example.diagram, cpu);
+        if (plans++ % 5 == 0) chosen_twice(example.name, example.diagram, gpu), ++on_gpu;
+    }
+    EXPECT_GT(plans, 40);
+    EXPECT_GT(on_gpu, 8);
+}
+
+TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
+    const Machine gpu = load_machine("h200").value(), cpu = load_machine("generic-cpu").value();
+    const std::string product = "f(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n";
+    const Chosen copied = chosen_twice("odd rows", parsed(product + "sizes m = n = 4096, k = 4103\n"), gpu);
+    EXPECT_TRUE(copied.plan.change.has_aligned_rows);
+    const auto file = std::make_shared<const Source>(
+        Source{"by hand", "group m = 64\nsubloop k = 32\nthreads = 3\nvector n\n"});
+    const Chosen by_hand = chosen_twice("by hand", parsed(product + "sizes m = n = k = 512\n"), cpu, file);
+    EXPECT_EQ(by_hand.plan.kernels.at(0).schedule().threads.value, 3);
+    EXPECT_FALSE(by_hand.plan.kernels.at(0).schedule().subloop.empty());
+    const auto split = std::make_shared<const Source>(Source{"split", "split x = 3\n"});
+    for (const Machine* machine : {&cpu, &gpu})
+        EXPECT_EQ(chosen_twice("split", parsed(bf16_attention), *machine, split).plan.kernels.size(), 2U);
+}
+
+/// Calls f with every copy of the text in which one number is another one.
+template <class F>
+void with_other_numbers(json& whole, json& part, const F& f) {
+    if (part.is_structured())
+        for (json& child : part) with_other_numbers(whole, child, f);
+    if (!part.is_number() && !part.is_boolean()) return;
+    const json kept = part;
+    for (const json& other : {json(-2), json(-1), json(0), json(1), json(3), json(1000), json(std::int64_t{1} << 40),
+                              json(std::numeric_limits<std::int64_t>::max()), json(true), json(false), json("text"),
+                              json(nullptr), json::array()}) {
+        if (other == kept) continue;
+        part = other;
+        f(whole.dump());
+    }
+    part = kept;
+}
+
+TEST(Recall, TakesNoTextThatBreaksARule) {
+    for (const char* name : {"generic-cpu", "h200"}) {
+        const Machine machine = load_machine(name).value();
+        const Diagram diagram = parsed(bf16_attention);
+        const Derived derived = derive(diagram).value();
+        const Extents extents = bind_sizes(diagram).value();
+        json text = json::parse(to_text(chosen_twice(name, diagram, machine)));
+        int refused = 0, taken = 0;
+        with_other_numbers(text, text, [&](const std::string& changed) {
+            SCOPED_TRACE(changed);
+            const auto chosen = recall(changed, derived, extents, machine, nullptr);
+            ++(chosen ? taken : refused);
+            if (!chosen) return;
+            for (const KernelPlan& kernel : chosen->plan.kernels) EXPECT_TRUE(verify(kernel.scheduled).empty());
+            EXPECT_FALSE(code_of(chosen->plan, machine).empty());
+        });
+        EXPECT_GT(refused, 500) << name;
+        EXPECT_GT(taken, 50) << "times and numbers of threads are open: " << name;
+        for (const std::string& damaged : {std::string(), std::string("{"), text.dump().substr(0, 400), std::string("[]"),
+                                           std::string("\xff\xfe"), std::string("{\"alternatives\": {}}")})
+            EXPECT_FALSE(recall(damaged, derived, extents, machine, nullptr)) << damaged;
+        // Of the same program with other sizes it may be sound; of another program it is not.
+        const Derived other = derived_from("g(X[i, j]) -> Y[i]\n    Y[i] = sum(j) X[i, j]\nsizes i = j = 64\n");
+        EXPECT_FALSE(recall(text.dump(), other, bind_sizes(other.source).value(), machine, nullptr));
+    }
+}
+
+}  // namespace
+}  // namespace napkin
