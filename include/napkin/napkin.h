@@ -118,7 +118,7 @@ typedef struct napkin_size {
 } napkin_size;
 
 /* Derives the diagram and plans it. `machine` is a machine's name, a .toml file, or "gpu", the GPU at hand; NULL: this computer's
- * processor. Sizes override those of the text. No machine but the one at hand has to be there.
+ * processor. Sizes override those of the text. No machine but the one at hand has to be there. Plans are kept in the user's cache.
  * Errors: unknown-machine, unknown-axis, missing-size, bad-size, no-gpu and others of `napkin plan`. */
 napkin_status napkin_plan_for(const napkin_program* program, const char* machine, const napkin_size* sizes,
                               size_t count, napkin_plan** plan, napkin_error** error);

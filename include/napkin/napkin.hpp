@@ -139,8 +139,8 @@ private:
     std::shared_ptr<const Impl> impl_;
 };
 
-/// Parses, derives, plans, emits and compiles one diagram of a text. Compiled code is kept in the user's cache (see `napkin
-/// cache`), so the second time takes milliseconds. Safe to call from several threads.
+/// Parses, derives, plans, emits and compiles one diagram of a text. Plans and compiled code are kept in the user's cache
+/// (see `napkin cache`), so the second time takes milliseconds. Safe to call from several threads.
 /// Errors: everything that `napkin check` says about a text; sizes that are missing or wrong; choices that break a rule; no
 /// compiler on this machine.
 Expected<Program> compile(std::string_view text, const CompileOptions& options = {});

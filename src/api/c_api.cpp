@@ -234,6 +234,7 @@ napkin_status napkin_plan_for(const napkin_program* program, const char* machine
         options.diagram = program->diagram.name;
         options.machine = machine != nullptr ? machine : "";
         options.until = napkin::Pass::emit;
+        options.keep_plan = true;
         for (size_t i = 0; i < count; ++i) {
             if (Status named = given({{"sizes[].axis", sizes[i].axis}}); !named) return named;
             options.sizes[sizes[i].axis] = sizes[i].value;

@@ -102,6 +102,7 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& s
     options.sizes = std::move(*sizes);
     options.machine = shapes.place == MachineKind::gpu ? "gpu" : "";
     options.until = Pass::emit;
+    options.keep_plan = true;
     const auto planned = run_pipeline(source_, options);
     if (!planned) return planned.errors();
     const std::vector<TakenArray> taken = taken_arrays(planned->diagram, planned->extents);

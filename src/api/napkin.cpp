@@ -149,6 +149,7 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
     if (options.threads != 0) pipeline.schedule.push_back(fmt::format("threads = {}", options.threads));
     if (options.auxiliary) pipeline.schedule.emplace_back("form = auxiliary");
     pipeline.machine = options.machine;
+    pipeline.keep_plan = true;
     auto compilation = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);
     if (!compilation) return to_public(compilation.errors());
     if (!compilation->kernel) {

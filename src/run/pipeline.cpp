@@ -9,11 +9,14 @@
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
+#include "machine/builtin.hpp"
 #include "machine/processor.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "run/gpu/assembled_plan.hpp"
+#include "run/gpu/compiler.hpp"
 #include "run/gpu/device_machine.hpp"
+#include "run/plan_cache.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "syntax/parse.hpp"
@@ -125,6 +128,55 @@ Result<Plan> plan_for(Compilation& c, const PipelineOptions& options) {
     return std::move(accepted->plan);
 }
 
+/// Every part with its length, so that none passes as the end of another.
+std::string asked_for(const Compilation& c, const PipelineOptions& options) {
+    std::string out;
+    const auto part = [&](const std::string& text) { out += fmt::format("{}\n{}\n", text.size(), text); };
+    part(c.source->text), part(c.diagram.name), part(options.fuse ? "" : "no fusion");
+    part(options.types ? std::string(name(*options.types)) : "");
+    for (const auto& [axis, size] : options.sizes) part(fmt::format("{} = {}", axis, size));
+    for (const std::string& item : options.schedule) part(item);
+    if (options.schedule_file) part("schedule"), part(options.schedule_file->text);
+    return out;
+}
+
+/// The form and the plan that an earlier run chose, or choices that are made now and kept for later ones.
+class Choices {
+public:
+    Choices(Compilation& c, const PipelineOptions& options) : c_(c), options_(options) {
+        if (!options.keep_plan || options.until < Pass::plan || own_identity().empty()) return;
+        const auto extents = bind_sizes(c.diagram);
+        if (!extents) return;
+        PlanQuestion question{asked_for(c, options), c.machine, ""};
+        if (c.machine.kind == MachineKind::gpu && !c.machine.architecture.empty())
+            if (auto compiler = gpu::cuda_compiler()) question.compiler = std::move(*compiler);
+        key_ = plan_key(question);
+        if (const auto text = kept_plan(key_))
+            kept_ = recall(*text, c.derived, *extents, c.machine, options.schedule_file);
+    }
+
+    Derived form() {
+        if (!kept_) return choose(c_);
+        c_.notes.insert(c_.notes.end(), kept_->notes.begin(), kept_->notes.end());
+        c_.plan_from_cache = true;
+        return std::move(kept_->derived);
+    }
+    Result<Plan> plan() {
+        if (kept_) return std::move(kept_->plan);
+        auto made = plan_for(c_, options_);
+        if (made && !key_.empty())
+            keep_plan(key_, to_text({c_.derived, *made, c_.notes}),
+                      fmt::format("plan of {} on {}", c_.diagram.name, c_.machine.name));
+        return made;
+    }
+
+private:
+    Compilation& c_;
+    const PipelineOptions& options_;
+    std::string key_;  ///< empty: nothing is kept
+    std::optional<Chosen> kept_;
+};
+
 KernelSource emitted(const Compilation& c) {
     if (c.machine.kind == MachineKind::gpu) return cuda::emit(c.plan.program());
     return cpu::emit(c.plan.program());
@@ -135,10 +187,16 @@ Result<Machine> machine_named(const std::string& name) {
     if (name != "gpu") return load_machine(name.empty() ? "host" : name);
     const auto device = gpu::device();
     if (!device) return device.errors();
-    std::vector<Machine> machines;
-    for (const std::string& candidate : machine_names())
-        if (auto machine = load_machine(candidate)) machines.push_back(std::move(*machine));
-    return gpu::machine_of(*device, machines);
+    const auto among = [&](const auto& is_read) {
+        std::vector<Machine> machines;
+        for (const EmbeddedText& text : builtin_machine_texts())
+            if (is_read(text.text))
+                if (auto machine = load_machine(std::string(text.name))) machines.push_back(std::move(*machine));
+        return gpu::machine_of(*device, machines);
+    };
+    // Reading a file takes longer than looking for the GPU's name in it.
+    auto machine = among([&](std::string_view text) { return text.find(device->name) != std::string_view::npos; });
+    return machine ? machine : among([](std::string_view) { return true; });
 }
 
 Result<std::shared_ptr<gpu::GpuKernel>> loaded_on_gpu(Compilation& c) {
@@ -212,6 +270,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
     Compilation c;
     c.source = std::move(source);
     Runner pass(options, c.times);
+    std::optional<Choices> choices;
     pass(Pass::parse, c.diagram,
          [&] {
              return with_types(with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes),
@@ -219,9 +278,9 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
          }) &&
         pass(Pass::machine, c.machine, [&] { return machine_named(options.machine); }) &&
         pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options)); }) &&
-        pass(Pass::choose, c.derived, [&] { return choose(c); }) &&
+        pass(Pass::choose, c.derived, [&] { return choices.emplace(c, options).form(); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
-        pass(Pass::plan, c.plan, [&] { return plan_for(c, options); }) &&
+        pass(Pass::plan, c.plan, [&] { return choices->plan(); }) &&
         pass(Pass::expand, c.program, [&] { return c.plan.tiles(); }) &&
         pass(Pass::emit, c.code, [&] { return emitted(c); }) &&
         (c.machine.kind == MachineKind::gpu ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })

@@ -38,6 +38,7 @@ struct PipelineOptions {
     std::string machine;                          ///< name or file; empty: this computer; "gpu": the GPU at hand
     std::optional<DType> types;                   ///< of every array of floating point, in place of the text's
     Pass until = Pass::compile;                   ///< the last pass to run
+    bool keep_plan = false;  ///< takes what was chosen from the cache, and keeps there what is chosen (run/plan_cache.hpp)
     std::vector<Pass> print_after;
     std::function<void(const std::string&)> print;  ///< takes what print_after asks for
 };
@@ -66,6 +67,7 @@ struct Compilation {
     KernelSource code;
     std::shared_ptr<const CpuKernel> kernel;     ///< on a CPU
     std::shared_ptr<gpu::GpuKernel> gpu_kernel;  ///< on a GPU
+    bool plan_from_cache = false;                ///< and the form
     std::vector<std::string> notes;              ///< what the user should know of the choices, a sentence each
     std::vector<PassTime> times;
 };

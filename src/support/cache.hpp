@@ -1,5 +1,5 @@
 #pragma once
-// The kernel cache: a private directory of compiled kernels, kept from one process to the next.
+// The kernel cache: a private directory of compiled kernels, and what else takes long to find, kept from one process to the next.
 //
 // An entry is a directory named by its key. It is written beside the others under a temporary name (a draft), synced and renamed, so
 // that it is either absent or whole; its manifest holds the size and SHA-256 of every file, and what does not agree with it is

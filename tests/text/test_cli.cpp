@@ -529,12 +529,14 @@ TEST_F(Cli, the_cache_is_listed_and_cleared) {
     write("a.nk", matmul);
     EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 0);
     EXPECT_EQ(napkin("run a.nk --set a=2,b=3,c=5 --seconds 0.01 --no-baseline --no-validate", own).code, 0);
-    EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 1);
-    EXPECT_EQ(parsed(napkin("cache list --json", own))["list"].size(), 1U);
-    // What was validated is an entry beside the kernel, and is said once.
+    EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 2) << "a kernel and its plan";
+    EXPECT_EQ(parsed(napkin("cache list --json", own))["list"].size(), 2U);
+    EXPECT_THAT(napkin("cache list", own).out, HasSubstr("plan of matmul on host"));
+    // What was validated is an entry beside them, and is said once.
     const std::string run = "run a.nk --set a=2,b=3,c=5 --seconds 0.01 --no-baseline";
     EXPECT_THAT(napkin(run, own).out, HasSubstr("new here"));
-    EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 2);
+    EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 3);
+    EXPECT_THAT(napkin(run + " --time-passes", own).err, HasSubstr("ms  from the cache\n"));
     EXPECT_THAT(napkin(run, own).out, Not(HasSubstr("new here")));
     EXPECT_EQ(napkin("cache clear", own).code, 0);
     EXPECT_EQ(parsed(napkin("cache size --json", own))["entries"], 0);

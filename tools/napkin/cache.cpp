@@ -1,4 +1,4 @@
-// `napkin cache`: the compiled kernels that are kept from one run to the next.
+// `napkin cache`: the compiled kernels, plans and measurements that are kept from one run to the next.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -87,7 +87,7 @@ ExitCode clear(const Options& options) {
 }  // namespace
 
 void add_cache(CLI::App& app, Main& main) {
-    const Command command(app, main, "cache", "List, size or clear the compiled kernels that are kept",
+    const Command command(app, main, "cache", "List, size or clear the compiled kernels and plans that are kept",
                           "napkin cache size", nullptr);
     const auto add = [&](const std::string& name, const std::string& description, ExitCode (*action)(const Options&)) {
         const auto options = std::make_shared<Options>();
@@ -95,7 +95,7 @@ void add_cache(CLI::App& app, Main& main) {
                     [options, action] { return action(*options); });
         sub.output(*options);
     };
-    add("list", "Every kept kernel, used last first", list);
+    add("list", "Every kept kernel and plan, used last first", list);
     add("size", "How many there are and what they take", size);
     add("clear", "Remove them all", clear);
 }

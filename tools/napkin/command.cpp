@@ -147,6 +147,7 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     result.machine = options.machine.empty() && options.vector_bytes > 0 ? fmt::format("host-{}", 8 * options.vector_bytes)
                                                                          : options.machine;
     result.until = until;
+    result.keep_plan = true;
     for (const Pass pass : all_passes) {
         if (contains(options.print_after, name(pass))) {
             result.print_after.push_back(pass);
@@ -160,7 +161,8 @@ std::string pass_times(const Compilation& compilation) {
     std::string text;
     double total = 0;
     for (const PassTime& time : compilation.times) {
-        text += fmt::format("{:8} {:9.3f} ms\n", name(time.pass), time.seconds * 1e3);
+        const bool is_kept = time.pass == Pass::plan && compilation.plan_from_cache;
+        text += fmt::format("{:8} {:9.3f} ms{}\n", name(time.pass), time.seconds * 1e3, is_kept ? "  from the cache" : "");
         total += time.seconds;
     }
     return text + fmt::format("{:8} {:9.3f} ms\n", "all", total * 1e3);
