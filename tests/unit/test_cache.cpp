@@ -185,6 +185,21 @@ TEST(Cache, AnotherProcessMayBeFaster) {
     EXPECT_EQ(content(cache.commit(second.value(), "k", "").value() + "/data"), "mine");
 }
 
+TEST(Cache, LooksAtAllEntriesAfterOneOfManySmallOnes) {
+    const TemporaryDirectory home;
+    const Cache cache = Cache::open(home.file("cache")).value();
+    auto dead = cache.begin();
+    dead.value().lock.reset();
+    put(cache, "small-1", "text");
+    EXPECT_TRUE(fs::exists(dead.value().directory));
+    put(cache, "small-0", "text");
+    EXPECT_FALSE(fs::exists(dead.value().directory));
+    dead = cache.begin();
+    dead.value().lock.reset();
+    put(cache, "large-1", std::string(default_cache_cap_bytes / 4096, 'x'));
+    EXPECT_FALSE(fs::exists(dead.value().directory));
+}
+
 TEST(Cache, ManyThreadsAtATime) {
     const TemporaryDirectory home;
     std::vector<std::thread> threads;
