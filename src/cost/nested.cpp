@@ -98,6 +98,7 @@ Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel
     for (TileSizes& sizes : levels) {
         sizes.group.resize(extents.size());
         sizes.stream.resize(extents.size());
+        if (kernel.parts.any()) sizes.group[at(kernel.parts.part)] = 1;
         for (std::size_t a = 0; a < extents.size(); ++a) {
             if (!grouped[a]) sizes.group[a] = 0;
             if (!streamed[a]) sizes.stream[a] = 0;
@@ -115,14 +116,15 @@ Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel
 }
 
 std::vector<Counts> nested_costs(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                                 const std::vector<TileSizes>& levels) {
+                                 const std::vector<TileSizes>& levels, const TileKernel* tiles) {
     const auto sizes = nest(derived, kernel, extents, levels);
     internal_check(sizes.ok(), "cost: the levels' sizes do not nest");
-    const Liveness live = liveness(derived, kernel, &extents);
+    const Liveness live = tiles ? liveness(with_numbers(*tiles, extents)) : liveness(derived, kernel, &extents);
     const std::vector<Moment> held = Held(live).moments();
     std::vector<Counts> counts;
     for (const TileSizes& level : *sizes) {
-        const TileCounter counter(derived.diagram, live, extents, level);
+        constexpr std::int64_t every_tile = std::int64_t{1} << 22;
+        const TileCounter counter(derived.diagram, live, extents, level, every_tile, &sizes->back());
         counts.push_back(counter.costs());
         if (counts.size() < sizes->size()) counts.back().peak_memory = counter.peak_memory(held);
     }

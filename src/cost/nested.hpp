@@ -5,6 +5,8 @@
 //    in one outer tile, is ragged only where the axis ends, and the core runs the groups and chunks that it runs without outer levels.
 //  - The inner groups in one outer group run in lockstep, as parallel children do: one stage after the other, and in a loop one outer
 //    chunk after the other. An outer chunk in which a form of Loop::support is negative everywhere is skipped, as at the core.
+//  - A group of any level runs one part of a stream that is cut into parts, which consists of the core's chunks. An outer level's chunks
+//    are counted from where the part begins, so that inner ones nest in them; the last is ragged where the part ends.
 //  - A variable that is loaded has a tile at every level: the box that its indices span over that level's group and chunk. Each level
 //    fetches its tile from the level above, once a group or once a chunk as tile/expand.hpp says, and its children fetch
 //    theirs from it. What is stored goes up: a level collects its tile from its children, then writes it upwards once. Everything
@@ -25,8 +27,9 @@ namespace napkin {
 Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                     std::vector<TileSizes> levels);
 
-/// The counts of every level: what the tile interpreter counts by moving the values through all of them. Pre: the sizes nest.
+/// The counts of every level: what the tile interpreter counts by moving the values through all of them. `tiles`: the kernel's, where
+/// subloops cut them at the core. Pre: the sizes nest.
 std::vector<Counts> nested_costs(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                                 const std::vector<TileSizes>& levels);
+                                 const std::vector<TileSizes>& levels, const TileKernel* tiles = nullptr);
 
 }  // namespace napkin

@@ -57,9 +57,12 @@ void restrict_range(Range& range, std::int64_t base, std::int64_t c, std::int64_
 }  // namespace
 
 TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
-                         std::int64_t walk_limit)
+                         std::int64_t walk_limit, const TileSizes* core)
     : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit) {
-    if (live.parts.any()) sizes_.group[at(live.parts.part)] = 1;
+    if (live.parts.any()) {
+        sizes_.group[at(live.parts.part)] = 1;
+        part_chunk_ = chunk_of(live.parts.axis, false, core ? *core : sizes, extents);
+    }
     for (const AxisId axis : live.group_axes)
         if (is_grouped(axis)) grouped_.push_back(axis);
     for (const CoreLoop& l : live.loops) {
@@ -128,27 +131,32 @@ void TileCounter::walk_groups(const std::vector<AxisId>& axes, const Places& f) 
     walk(walk, 0, 1);
 }
 
-TileCounter::ChunkRange TileCounter::chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
-                                               const std::vector<std::int64_t>& tile, std::int64_t s) const {
+Stretch TileCounter::stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const {
     const std::int64_t x = extent(loop.axis);
-    ChunkRange range{0, ceil_div(x, s)};
-    if (live_.parts.cut(loop.axis)) {
-        const AxisId p = live_.parts.part;
-        const Stretch part = stretch_of_parts(begin[at(p)], begin[at(p)] + tile[at(p)], extent(p), x, s);
-        range = {part.begin / s, ceil_div(part.end, s)};
-    }
+    if (!live_.parts.cut(loop.axis)) return {0, x};
+    return stretch_of_parts(first, last, extent(live_.parts.part), x, part_chunk_);
+}
+
+TileCounter::ChunkRange TileCounter::chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
+                                               const std::vector<std::int64_t>& tile) const {
+    const std::int64_t s = chunk_of(loop.axis, false, sizes_, extents_);
+    const std::int64_t first = live_.parts.any() ? begin[at(live_.parts.part)] : 0;
+    const Stretch all = stretch_of(loop, first, first + 1);
+    ChunkRange range{0, ceil_div(all.end - all.begin, s), all, s};
     for (const Affine& form : loop.support) {
         Wide base = form.constant;
         for (const auto& [axis, c] : form.terms)
-            if (axis != loop.axis) base += Wide(c) * (c > 0 ? begin[at(axis)] + tile[at(axis)] - 1 : begin[at(axis)]);
+            base += Wide(c) * (axis == loop.axis ? all.begin
+                               : c > 0           ? begin[at(axis)] + tile[at(axis)] - 1
+                                                 : begin[at(axis)]);
         const Wide far = limits::max_size_product;
-        restrict_range(range, static_cast<std::int64_t>(std::clamp(base, -far, far)), form.coefficient(loop.axis), s, x);
+        restrict_range(range, static_cast<std::int64_t>(std::clamp(base, -far, far)), form.coefficient(loop.axis), s,
+                       all.end - all.begin);
     }
     return range;
 }
 
 TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
-    const std::int64_t x = extent(loop.axis), s = chunk_of(loop.axis, false, sizes_, extents_), num_chunks = ceil_div(x, s);
     ChunkRuns runs;
     for (const AxisId axis : grouped_) {
         const bool in_support = (live_.parts.cut(loop.axis) && axis == live_.parts.part) ||
@@ -162,17 +170,17 @@ TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
     std::map<std::vector<bool>, Case> cases;
     walk_groups(runs.axes,
                 [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
-                    const ChunkRange range = chunks_in(loop, begin, tile, s);
-                    std::int64_t run = range.end - range.begin;
-                    if (run <= 0) return;
+                    const ChunkRange range = chunks_in(loop, begin, tile);
+                    if (range.end <= range.begin) return;
                     std::vector<bool> ragged;
                     for (const AxisId axis : runs.axes) ragged.push_back(tile[at(axis)] < cut(axis, -1));
                     Case& c = cases[ragged];
-                    if (x % s != 0 && range.end == num_chunks) {
-                        c.last = saturating_add(c.last, weight);
-                        --run;
-                    }
-                    c.full = saturating_add(c.full, saturating_mul(weight, run));
+                    // All but the last one are full.
+                    const auto add = [&](std::int64_t size, std::int64_t times) {
+                        if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
+                    };
+                    add(range.size, range.end - range.begin - 1);
+                    add(range.size_of(range.end - 1), 1);
                 });
     for (auto& [key, c] : cases) {
         c.ragged = key;
@@ -209,13 +217,12 @@ void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const 
             from = begin, part = tile;
             if (stream < 0) return in_subloops(in_subloops, 0, times);
             const AxisId axis = loop(stream).axis;
-            const std::int64_t x = extent(axis), s = cut(axis, stream);
-            const ChunkRange range = chunks_in(loop(stream), begin, tile, s);
+            const ChunkRange range = chunks_in(loop(stream), begin, tile);
             const std::int64_t step = std::max<std::int64_t>(1, (range.end - range.begin) / walk_limit_);
             for (std::int64_t chunk = range.begin; chunk < range.end;) {
                 const std::int64_t stands_for = chunk == range.end - 1 ? 1 : std::min(step, range.end - 1 - chunk);
-                from[at(axis)] = chunk * s;
-                part[at(axis)] = std::min(s, x - chunk * s);
+                from[at(axis)] = range.from(chunk);
+                part[at(axis)] = range.size_of(chunk);
                 in_subloops(in_subloops, 0, saturating_mul(times, stands_for));
                 chunk += stands_for;
             }
@@ -261,10 +268,10 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const T
     for (const Case& c : runs_[at(stream)].cases) {
         for (std::size_t i = 0; i < fixed.size(); ++i)
             tile[at(fixed[i])] = c.ragged[i] ? extent(fixed[i]) % cut(fixed[i], -1) : cut(fixed[i], -1);
-        tile[at(x)] = cut(x, stream);
-        if (c.full > 0) walk(walk, 0, saturating_mul(repeats, c.full));
-        tile[at(x)] = extent(x) % cut(x, stream);
-        if (c.last > 0) walk(walk, 0, saturating_mul(repeats, c.last));
+        for (const auto& [size, count] : c.chunks) {
+            tile[at(x)] = size;
+            walk(walk, 0, saturating_mul(repeats, count));
+        }
     }
 }
 
@@ -278,15 +285,15 @@ void TileCounter::for_each_group(const std::function<void(const std::vector<std:
             repeats = saturating_mul(repeats, num_tiles(axis));
     }
     std::vector<std::int64_t> chunks(live_.loops.size());
-    walk_groups(walked, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
-                            std::int64_t weight) {
-        for (std::size_t l = 0; l < chunks.size(); ++l) {
-            if (live_.loops[l].is_sub) continue;
-            const ChunkRange range = chunks_in(live_.loops[l], begin, tile, cut(live_.loops[l].axis, static_cast<int>(l)));
-            chunks[l] = range.end - range.begin;
-        }
-        f(chunks, saturating_mul(repeats, weight));
-    });
+    walk_groups(walked,
+                [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
+                    for (std::size_t l = 0; l < chunks.size(); ++l) {
+                        if (live_.loops[l].is_sub) continue;
+                        const ChunkRange range = chunks_in(live_.loops[l], begin, tile);
+                        chunks[l] = range.end - range.begin;
+                    }
+                    f(chunks, saturating_mul(repeats, weight));
+                });
 }
 
 std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int loop) const {
@@ -354,10 +361,14 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
 
 std::int64_t TileCounter::chunks(int id) const {
     if (loop(id).is_sub) return chunks_run(id);
-    const AxisId x = loop(id).axis;
-    // The groups that differ in the part alone run all of them together.
-    const std::int64_t streams = live_.parts.cut(x) ? groups() / extent(live_.parts.part) : groups();
-    return saturating_mul(streams, ceil_div(extent(x), cut(x, id)));
+    // The groups that differ in the part alone run all parts together.
+    const std::int64_t parts = live_.parts.cut(loop(id).axis) ? extent(live_.parts.part) : 1;
+    std::int64_t of_all_parts = 0;
+    for (std::int64_t part = 0; part < parts; ++part) {
+        const Stretch stretch = stretch_of(loop(id), part, part + 1);
+        of_all_parts += ceil_div(stretch.end - stretch.begin, cut(loop(id).axis, id));
+    }
+    return saturating_mul(groups() / parts, of_all_parts);
 }
 
 std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const {
@@ -393,13 +404,11 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
             continue;
         }
         const ChunkRuns& runs = runs_[at(stream)];
-        const AxisId x = loop(stream).axis;
         for (const Case& c : runs.cases) {
             for (std::size_t i = 0; i < runs.axes.size(); ++i)
                 tile[at(runs.axes[i])] = c.ragged[i] ? extent(runs.axes[i]) % cut(runs.axes[i], -1)
                                                      : cut(runs.axes[i], -1);
-            if (c.full > 0) alive_now(cut(x, stream));
-            if (c.last > 0) alive_now(extent(x) % cut(x, stream));
+            for (const auto& [size, count] : c.chunks) alive_now(size);
         }
     }
     return peak;

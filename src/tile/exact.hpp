@@ -5,8 +5,10 @@
 // combinations of the two, times how often each occurs. Two kinds of axes are walked tile by tile: those in a loop's support, since the
 // chunks that run form one interval for each tile of them, and those of boxes whose size depends on where the tile stands (diagram/box.hpp):
 // quotients and rests, and what reaches past the array, of which only the values inside of it are moved.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "diagram/sizes.hpp"
@@ -19,9 +21,10 @@ namespace napkin {
 /// A kernel under one partition. Holds references: keep it no longer than what it was made from.
 class TileCounter {
 public:
-    /// Where there are more than `walk_limit` tiles to walk, evenly spread ones stand for the rest and counts are estimates.
+    /// Where there are more than `walk_limit` tiles to walk, evenly spread ones stand for the rest and counts are estimates. `core` has the
+    /// chunks that parts of a stream consist of, where `sizes` are those of a level above it.
     TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
-                std::int64_t walk_limit = std::int64_t{1} << 22);
+                std::int64_t walk_limit = std::int64_t{1} << 22, const TileSizes* core = nullptr);
 
     [[nodiscard]] std::int64_t groups() const;
     /// Calls f(extent of every axis in the tile, how often) for every kind of tile that differs in one of `axes`: of the groups, and of
@@ -55,17 +58,23 @@ public:
 private:
     /// The tiles of the axes in a loop's support that are alike in which of them are ragged, and the chunks that run in them.
     struct Case {
-        std::vector<bool> ragged;         ///< by ChunkRuns::axes
-        std::int64_t full = 0, last = 0;  ///< chunks that run: full ones, and ragged last ones
+        std::vector<bool> ragged;                     ///< by ChunkRuns::axes
+        std::map<std::int64_t, std::int64_t> chunks;  ///< that run: how many, by size
     };
     struct ChunkRuns {
         std::vector<AxisId> axes;       ///< the grouped axes in the support
         std::vector<Case> cases;        ///< those in which a chunk runs
         std::int64_t other_groups = 1;  ///< tiles of the grouped axes that are not in the support
     };
-    /// A half-open interval of chunk numbers.
+    /// A half-open interval of chunk numbers, counted from where the group's stretch of the stream begins.
     struct ChunkRange {
         std::int64_t begin = 0, end = 0;
+        Stretch stretch;
+        std::int64_t size = 1;
+        [[nodiscard]] std::int64_t from(std::int64_t chunk) const { return stretch.begin + chunk * size; }
+        [[nodiscard]] std::int64_t size_of(std::int64_t chunk) const {
+            return std::min(size, stretch.end - from(chunk));
+        }
     };
     using Tiles = std::function<void(const std::vector<std::int64_t>& tile, std::int64_t count)>;
     using Places = std::function<void(const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
@@ -80,9 +89,11 @@ private:
     /// The grouped axes among `axes` or cut by the subloops.
     [[nodiscard]] std::vector<AxisId> grouped_among(std::vector<AxisId> axes, const std::vector<int>& subloops) const;
     [[nodiscard]] ChunkRuns count_runs(const CoreLoop& loop) const;
+    /// What the parts [first, last) have of the loop's stream; all of it where it is not cut into parts.
+    [[nodiscard]] Stretch stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const;
     /// The chunks of the loop that run in a group: of its part, those in which no form of the support is negative everywhere.
     [[nodiscard]] ChunkRange chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
-                                       const std::vector<std::int64_t>& tile, std::int64_t s) const;
+                                       const std::vector<std::int64_t>& tile) const;
     /// Calls f(begin, tile, how often) for the tiles of these grouped axes; other axes run whole.
     void walk_groups(const std::vector<AxisId>& axes, const Places& f) const;
     [[nodiscard]] std::int64_t peak_by_place(const Moment& moment, const std::vector<AxisId>& axes) const;
@@ -94,6 +105,7 @@ private:
     const Extents& extents_;
     TileSizes sizes_;
     std::int64_t walk_limit_;
+    std::int64_t part_chunk_ = 1;  ///< of which parts of the stream consist
     std::vector<AxisId> grouped_;
     std::vector<ChunkRuns> runs_;  ///< by loop
 };

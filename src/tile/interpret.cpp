@@ -236,7 +236,7 @@ private:
         Stretch all{tile_.begin[at(loop->axis)], tile_.end(loop->axis)};
         if (const StreamParts& parts = run_.kernel.parts; !loop->is_sub && parts.cut(loop->axis))
             all = stretch_of_parts(tile_.begin[at(parts.part)], tile_.end(parts.part), run_.extent(parts.part), all.end,
-                                   run_.chunk_size(level_, *loop));
+                                   run_.chunk_size(run_.outer.size(), *loop));
         run_loop(*loop, all.begin, all.end);
     }
 
@@ -309,8 +309,6 @@ void check_nested(const KernelRun& run) {
 }
 
 void run_kernel(KernelRun& run) {
-    internal_check(!run.kernel.parts.any() || run.outer.empty(),
-                   "interpret: parts of a stream are cut at the core alone");
     for (const AxisId axis : run.kernel.group_axes)
         internal_check(run.group_size(run.outer.size(), axis) >= 1, "interpret: a group size below 1");
     check_nested(run);

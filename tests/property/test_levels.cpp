@@ -1,4 +1,4 @@
-// Random diagrams and all examples on one to three levels: the values that moved through every level give what the definition gives,
+// Random diagrams and all examples on one to three levels, with streams whole and in parts: the values that moved through every level give what the definition gives,
 // and the counts of every level are those of the formulas, exactly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,10 @@
 #include "cost/nested.hpp"
 #include "cost/transfers.hpp"
 #include "derive/derive.hpp"
+#include "derive/parts.hpp"
 #include "plan/plan.hpp"
 #include "support/random_diagram.hpp"
+#include "support/saturate.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
@@ -25,6 +27,7 @@ namespace napkin {
 namespace {
 struct Coverage {
     int kernels = 0, symbolic = 0, sums = 0, skipping = 0, stored_chunks = 0, held_apart = 0;
+    int parts = 0, symbolic_parts = 0, levels_above_parts = 0, skipping_parts = 0;
 };
 
 class Random {
@@ -110,7 +113,12 @@ double symbolic_transfers(const Derived& derived, const Kernel& kernel, const Ex
     return cost.transfers.evaluate(value).value();
 }
 
-bool divides(const TileSizes& sizes, const Extents& extents) {
+/// Whether the letters' tiles are the tiles: sizes divide their axes, and the parts of a stream.
+bool divides(const Kernel& kernel, const TileSizes& sizes, const Extents& extents) {
+    if (const StreamParts& parts = kernel.parts; parts.any()) {
+        const std::int64_t size = sizes.stream[at(parts.axis)];
+        if (size == 0 || extents[at(parts.axis)] % (size * extents[at(parts.part)]) != 0) return false;
+    }
     for (std::size_t a = 0; a < extents.size(); ++a)
         for (const std::int64_t size : {sizes.group[a], sizes.stream[a]})
             if (size > 0 && extents[a] % size != 0) return false;
@@ -153,13 +161,15 @@ std::string check_kernel(const Derived& derived, const Kernel& kernel, const Ext
     for (std::size_t l = 0; l < levels.size(); ++l) {
         if (counted[l] != model[l])
             return fmt::format("level {}: counted {}\n         model {}", l + 1, describe(counted[l]), describe(model[l]));
-        if (exact_costs(derived, kernel, extents, levels[l]).transfers() != model[l].transfers())
+        // Parts consist of the core's chunks, and would of other ones on two levels.
+        if (!kernel.parts.any() && exact_costs(derived, kernel, extents, levels[l]).transfers() != model[l].transfers())
             return "H at a level is not that of two levels";
-        if (!may_skip && !depends_on_place(live, extents) && divides(levels[l], extents)) {
+        if (!may_skip && !depends_on_place(live, extents) && divides(kernel, levels[l], extents)) {
             const double symbolic = symbolic_transfers(derived, kernel, extents, levels[l], grouped);
             if (std::abs(symbolic - static_cast<double>(counted[l].transfers())) > 1e-9 * symbolic)
                 return fmt::format("level {}: counted {}, symbolic {}", l + 1, counted[l].transfers(), symbolic);
             ++seen.symbolic;
+            seen.symbolic_parts += kernel.parts.any();
         }
         if (l + 1 == levels.size() || may_skip || !without_gaps(live)) continue;
         if (counted[l].transfers() > counted[l + 1].transfers())
@@ -169,6 +179,11 @@ std::string check_kernel(const Derived& derived, const Kernel& kernel, const Ext
     }
     ++seen.kernels;
     seen.skipping += may_skip;
+    if (kernel.parts.any()) {
+        ++seen.parts;
+        seen.levels_above_parts += static_cast<int>(levels.size()) - 1;
+        seen.skipping_parts += counted.back().chunks_skipped > 0;
+    }
     for (const CoreVariable& v : live.variables) {
         seen.stored_chunks += v.stored && v.loop >= 0;
         seen.held_apart += v.loaded && v.loop < 0 && v.first_step < v.last_step;
@@ -176,12 +191,32 @@ std::string check_kernel(const Derived& derived, const Kernel& kernel, const Ext
     return "";
 }
 
-std::string check(const Diagram& diagram, const Extents& extents, const DeriveOptions& options, std::uint64_t seed,
-                  std::size_t num_levels, Coverage& seen) {
-    const auto derived = derive(diagram, options);
+/// The form with its streams cut, each in at most as many parts as the core has chunks.
+Derived in_parts(Derived form, const Extents& extents, const TileSizes& core, Random& random) {
+    for (std::size_t k = 0; k < form.kernels.size(); ++k) {
+        std::int64_t chunks = 1;
+        for (const Stage& stage : form.kernels[k].stages)
+            if (const auto* loop = std::get_if<Loop>(&stage))
+                if (const std::int64_t size = core.stream[at(loop->axis)]; size > 0)
+                    chunks = ceil_div(extents[at(loop->axis)], size);
+        if (chunks < 2) continue;
+        Parted cut = with_parts(form, k, 2 + random.below(chunks - 1));
+        if (!cut.form) continue;
+        form = std::move(*cut.form);
+        k += cut.num_kernels - 1;
+    }
+    return form;
+}
+
+std::string check(const Diagram& diagram, const Extents& given, const DeriveOptions& options, std::uint64_t seed,
+                  std::size_t num_levels, bool parts, Coverage& seen) {
+    auto derived = derive(diagram, options);
     if (!derived.ok()) return "derive: " + render(derived.errors());
     Random random(seed * 31 + num_levels);
-    const auto levels = random.levels(extents, num_levels, seed % 2 == 0);
+    auto levels = random.levels(given, num_levels, seed % 2 == 0);
+    if (parts) derived = in_parts(std::move(derived).value(), given, levels.back(), random);
+    const Extents extents = with_part_extents(*derived, given);
+    for (TileSizes& level : levels) level.group.resize(extents.size()), level.stream.resize(extents.size());
 
     std::vector<TileSizes> cores;
     std::vector<std::vector<TileSizes>> all, outer;
@@ -192,8 +227,8 @@ std::string check(const Diagram& diagram, const Extents& extents, const DeriveOp
         all.push_back(*nested);
         outer.emplace_back(nested->begin(), nested->end() - 1);
     }
-    Values values = random_inputs(diagram, extents, seed), reference = values;
-    evaluate(diagram, extents, reference);
+    Values values = random_inputs(diagram, given, seed), reference = values;
+    evaluate(diagram, given, reference);
     values.resize(derived->diagram.arrays.size());
     const auto counted = interpret_levels(sized(expand(*derived), extents, cores), outer, values);
     if (const auto d = difference(diagram, reference, derived->diagram, values); !d.empty())
@@ -214,7 +249,9 @@ TEST(Levels, RandomDiagrams) {
         options.fuse = seed % 7 != 0;
         std::string failure;
         try {
-            failure = check(diagram, random_extents(diagram, seed), options, seed, 1 + seed % 3, seen);
+            const Extents extents = random_extents(diagram, seed);
+            for (const bool parts : {false, true})
+                if (failure.empty()) failure = check(diagram, extents, options, seed, 1 + seed % 3, parts, seen);
         } catch (const std::exception& e) {
             failure = fmt::format("thrown: {}\n{}", e.what(), describe(diagram));
         }
@@ -224,14 +261,18 @@ TEST(Levels, RandomDiagrams) {
     }
     fmt::print(
         "{} kernels, {} levels equal the symbolic H, {} sums, {} kernels that skip, {} stored in chunks, {} held over "
-        "steps\n",
-        seen.kernels, seen.symbolic, seen.sums, seen.skipping, seen.stored_chunks, seen.held_apart);
+        "steps; {} kernels of parts, {} levels above them, {} equal the symbolic H, {} that skip\n",
+        seen.kernels, seen.symbolic, seen.sums, seen.skipping, seen.stored_chunks, seen.held_apart, seen.parts,
+        seen.levels_above_parts, seen.symbolic_parts, seen.skipping_parts);
     // The property means little where nothing of its kind occurs.
     EXPECT_GT(seen.symbolic, 500);
     EXPECT_GT(seen.sums, 500);
     EXPECT_GT(seen.skipping, 20);
     EXPECT_GT(seen.stored_chunks, 20);
     EXPECT_GT(seen.held_apart, 30);
+    EXPECT_GT(seen.levels_above_parts, 50);
+    EXPECT_GT(seen.symbolic_parts, 20);
+    EXPECT_GT(seen.skipping_parts, 5);
 }
 
 std::shared_ptr<const Source> example(const std::string& name) {
@@ -263,8 +304,9 @@ TEST(Levels, EveryExample) {
         const auto diagram = parse_diagram(example(name));
         ASSERT_TRUE(diagram.ok()) << name;
         for (std::uint64_t seed = 0; seed < 6; ++seed) {
-            const std::string failure = check(*diagram, small_extents(*diagram, seed), {}, seed, 1 + seed % 3, seen);
-            ASSERT_EQ(failure, "") << name << ", seed " << seed;
+            const Extents extents = small_extents(*diagram, seed);
+            for (const bool parts : {false, true})
+                ASSERT_EQ(check(*diagram, extents, {}, seed, 1 + seed % 3, parts, seen), "") << name << ", seed " << seed;
         }
     }
     EXPECT_GT(seen.kernels, 100);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "derive/parts.hpp"
 #include "unit/tile_examples.hpp"
 
 namespace napkin::tile_examples::test_nested {
@@ -25,13 +26,21 @@ std::vector<TileSizes> sizes_of(const Example& e, const std::vector<Level>& leve
     return sizes;
 }
 
-/// The counts of the first kernel, the same by formula and by moving the values.
+/// The example with its stream in parts.
+Example in_parts(Example e, std::int64_t parts) {
+    e.derived = with_parts(e.derived, 0, parts).form.value();
+    e.extents = with_part_extents(e.derived, e.extents);
+    return e;
+}
+
+/// The counts of the first kernel, the same by formula and by moving the values. A second one runs whole.
 std::vector<Counts> counts(const Example& e, const std::vector<Level>& levels) {
     const std::vector<TileSizes> sizes = sizes_of(e, levels);
     const auto model = nested_costs(e.derived, e.derived.kernels[0], e.extents, sizes);
+    std::vector<std::vector<TileSizes>> outer(e.derived.kernels.size());
+    outer[0] = {sizes.begin(), sizes.end() - 1};
     Values values = random_inputs(e.derived.diagram, e.extents, 1), expected = values;
-    const auto counted = interpret_levels(program_for(e, levels.back().group, levels.back().stream),
-                                          {{sizes.begin(), sizes.end() - 1}}, values);
+    const auto counted = interpret_levels(program_for(e, levels.back().group, levels.back().stream), outer, values);
     EXPECT_EQ(counted.at(0), model);
     evaluate(e.derived.diagram, e.extents, expected);
     for (const ArrayId id : e.derived.diagram.outputs)
@@ -71,6 +80,32 @@ TEST(Nested, ThreeLevels) {
     EXPECT_EQ(c[2].loaded, 7 * 11 + 11 * 3 * 4);
     EXPECT_EQ(c[0].peak_memory, 6 * 11 + 11 * 3) << "A and V whole";
     EXPECT_EQ(c[1].peak_memory, 6 * 8 + 8 * 3);
+}
+
+TEST(Nested, AGroupOfAnyLevelRunsOnePart) {
+    // Three parts of 11 chunks of 1: those of x from 0, 3 and 7 on. Outer chunks of 3 begin where their part does: 1, 2 and 2 of them.
+    const auto c = counts(in_parts(weighted_mean(), 3), {{{{"q", 6}}, {{"x", 3}}}, {{{"q", 3}}, {{"x", 1}}}});
+    EXPECT_EQ(c[0].groups, 3 * 2);
+    EXPECT_EQ(c[0].chunks_run, 2 * (1 + 2 + 2));
+    EXPECT_EQ(c[0].loaded, 7 * 11 + 2 * 11 * 3) << "every value of A once, V once for each outer group of q";
+    EXPECT_EQ(c[0].stored, 3 * (7 + 7 + 7 * 3)) << "mu, z and U of every part";
+    EXPECT_EQ(c[0].peak_memory, 6 * 3 + 3 * 3)
+        << "a chunk of A and of V; of the states U alone, 6 * 3, is collected when they are gone";
+    EXPECT_EQ(c[1].groups, 3 * 3);
+    EXPECT_EQ(c[1].chunks_run, 3 * 11);
+    EXPECT_EQ(c[1].loaded, 7 * 11 + 3 * 11 * 3);
+    EXPECT_EQ(c[1].stored, c[0].stored);
+}
+
+TEST(Nested, PartsSkipWhatTheirOwnChunksDoNotReach) {
+    // Two parts of 6 chunks of 2: x from 0 and 6 on, in outer chunks of 4: two each. Groups of 4 reach x = 3 and 6: of the first part 1 and
+    // 2 outer chunks, of the second 0 and 1.
+    const auto c = counts(in_parts(weighted_mean(true), 2), {{{{"q", 4}}, {{"x", 4}}}, {{{"q", 2}}, {{"x", 2}}}});
+    EXPECT_EQ(c[0].chunks_run, 1 + 2 + 0 + 1);
+    EXPECT_EQ(c[0].chunks_skipped, 2 * 4 - 4);
+    EXPECT_EQ(c[0].loaded, 4 * 4 + 3 * (6 + 4) + (4 + 6 + 4) * 3);
+    EXPECT_EQ(c[1].chunks_run, 1 + 2 + 3 + 4) << "as without parts";
+    EXPECT_EQ(c[1].loaded, 2 * 2 + 2 * 4 + 2 * 6 + 1 * 8 + (2 + 4 + 6 + 8) * 3);
 }
 
 TEST(Nested, OuterChunksAreSkippedByTheirOwnTile) {
