@@ -11,8 +11,8 @@ enum class Place : std::uint8_t { memory, accumulator, after_accumulator };
 
 class Places {
 public:
-    Places(const Derived& derived, const Kernel& kernel, const std::vector<CoreVariable>& variables)
-        : diagram_(derived.diagram), variables_(variables), work_(statement_work(derived, kernel)) {
+    Places(const Diagram& diagram, const TileKernel& kernel, const std::vector<CoreVariable>& variables)
+        : diagram_(diagram), variables_(variables), work_(statement_work(diagram, kernel)) {
         for (const CoreVariable& v : variables) places_.push_back(accumulates(v) ? Place::accumulator : Place::memory);
         for (std::size_t v = 0; v < variables.size(); ++v)
             if (places_[v] == Place::memory && !variables[v].loaded && !is_second_operand(variables[v].array) &&
@@ -82,10 +82,9 @@ double accumulator_capacity_bytes(const Machine& machine) {
     return machine.threads ? register_bytes * machine.threads->accumulators_a_core.value : 0;
 }
 
-CoreColumns core_columns(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
+CoreColumns core_columns(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
                          const Machine& machine) {
-    const Diagram& diagram = derived.diagram;
-    const Liveness live = liveness(derived, kernel);
+    const Liveness live = liveness(kernel);
     const auto columns = [&](const ValueWeight& weight) {
         return memory_columns(diagram, live, grouped, live.moments, weight);
     };
@@ -94,7 +93,7 @@ CoreColumns core_columns(const Derived& derived, const Kernel& kernel, const std
                     return bytes(diagram.array(v.array).type);
                 }),
                 {}};
-    const Places places(derived, kernel, live.variables);
+    const Places places(diagram, kernel, live.variables);
     CoreColumns out{
         columns([&](const CoreVariable& v, const Moment&) { return places.in_memory(v); }),
         columns([&](const CoreVariable& v, const Moment& moment) { return places.among_accumulators(v, moment); })};

@@ -19,7 +19,7 @@ struct CoreColumns {
     std::vector<MemoryColumn> memory;  ///< of what lies in the core's memory
     std::vector<MemoryColumn> accumulators;  ///< of the accumulators and what takes their place; empty where they have none of their own
 };
-CoreColumns core_columns(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
+CoreColumns core_columns(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
                          const Machine& machine);
 
 }  // namespace napkin

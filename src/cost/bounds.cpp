@@ -59,7 +59,8 @@ public:
             std::vector<AxisId> shared;
             double tile = bytes(derived_.diagram.array(v.array).type);
             for (const AxisId a : grouped_)
-                if (!is_among(axes, a)) shared.push_back(a);
+                // Groups of different parts load different chunks.
+                if (!is_among(axes, a) && a != kernel_.parts.part) shared.push_back(a);
             for (const AxisId a : axes)
                 if (!is_among(grouped_, a))
                     tile *= a == stream ? static_cast<double>(on_machine_.stream.at(a)) : extent(a);

@@ -8,6 +8,7 @@
 #include "cost/transfers.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
+#include "tile/expand.hpp"
 
 namespace napkin {
 namespace {
@@ -44,12 +45,11 @@ TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& k
 }
 
 void count_exactly(const Derived& derived, const CostNumbers& numbers, KernelFigures& f) {
-    const Kernel& kernel = derived.kernels[f.kernel];
     internal_check(f.kernel < numbers.sizes.size(), "cost: sizes for too few kernels");
-    const Liveness live = liveness(derived, kernel, &numbers.extents);
+    const Liveness live = liveness(with_numbers(f.tiles, numbers.extents));
     const TileCounter counter(derived.diagram, live, numbers.extents, numbers.sizes[f.kernel]);
     f.counts = counter.costs();
-    f.work = total_work(counter, statement_work(derived, kernel));
+    f.work = total_work(counter, statement_work(derived.diagram, f.tiles));
 }
 
 /// The numeric optimum: fewest transfers under integer sizes, with stream sizes of 1.
@@ -89,7 +89,8 @@ void place_on_machine(const Derived& derived, const CostNumbers& numbers, Kernel
     f.machine->special_overhead = numbers.special_overhead;
 }
 
-KernelFigures figures_of(const Derived& derived, std::size_t index, const std::optional<CostNumbers>& numbers) {
+KernelFigures figures_of(const Derived& derived, std::size_t index, const std::optional<CostNumbers>& numbers,
+                         const std::vector<TileKernel>& tiles) {
     const Kernel& kernel = derived.kernels[index];
     KernelFigures f;
     f.kernel = index;
@@ -98,11 +99,15 @@ KernelFigures figures_of(const Derived& derived, std::size_t index, const std::o
         // The axes that are cut in fact; one at its whole extent keeps its letter.
         grouped.clear();
         for (const AxisId axis : kernel.group_axes)
-            if (numbers->sizes[f.kernel].group[at(axis)] > 0) grouped.push_back(axis);
+            if (axis == kernel.parts.part || numbers->sizes[f.kernel].group[at(axis)] > 0) grouped.push_back(axis);
     }
-    f.cost = symbolic_cost(derived, kernel, grouped);
+    f.tiles = tiles.empty() ? expand(derived, kernel) : tiles.at(index);
+    f.cost = symbolic_cost(derived.diagram, f.tiles, grouped);
+    f.operations = symbolic_work(derived.diagram, f.tiles, grouped);
+    f.flops = flops(f.operations);
     f.tied_letters = ties(derived, f.cost, kernel, numbers);
     f.tied = with_tied(f.cost, f.tied_letters);
+    f.tied_flops = with_tied(f.flops, f.tied_letters);
     const KernelCost held = symbolic_cost(derived, kernel, grouped, Measure::values, HeldTiles::point_by_point);
     f.optimum = optimum(held);
     f.tied_optimum = optimum(with_tied(held, f.tied_letters));
@@ -119,15 +124,17 @@ std::optional<double> value_at_hand(const CostNumbers& numbers, std::size_t kern
     const std::size_t axis = at(symbol.axis());
     const TileSizes& sizes = numbers.sizes[kernel];
     const std::int64_t whole = numbers.extents[axis];
-    const std::int64_t cut = symbol.kind == SymbolKind::group    ? sizes.group[axis]
-                             : symbol.kind == SymbolKind::stream ? sizes.stream[axis]
-                                                                 : whole;
+    const std::int64_t cut = symbol.kind == SymbolKind::group     ? sizes.group[axis]
+                             : symbol.kind == SymbolKind::stream  ? sizes.stream[axis]
+                             : symbol.kind == SymbolKind::subloop ? sizes.sub.at(axis)
+                                                                  : whole;
     return static_cast<double>(cut > 0 ? cut : whole);
 }
 
-std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers) {
+std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers,
+                                        const std::vector<TileKernel>& tiles) {
     std::vector<KernelFigures> out;
-    for (std::size_t k = 0; k < derived.kernels.size(); ++k) out.push_back(figures_of(derived, k, numbers));
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) out.push_back(figures_of(derived, k, numbers, tiles));
     return out;
 }
 

@@ -7,6 +7,7 @@
 #include "cost/least.hpp"
 #include "cost/machine_figures.hpp"
 #include "cost/search.hpp"
+#include "cost/symbolic_work.hpp"
 #include "tile/exact.hpp"
 #include "tile/work.hpp"
 
@@ -25,7 +26,10 @@ struct CostNumbers {
 
 struct KernelFigures {
     std::size_t kernel = 0;
-    KernelCost cost, tied;     ///< in letters; with one letter for axes of equal size
+    TileKernel tiles;        ///< what is costed
+    KernelCost cost, tied;   ///< in letters; with one letter for axes of equal size
+    Size flops, tied_flops;  ///< the work, in letters
+    WorkInLetters operations;
     TiedLetters tied_letters;  ///< inner axes (neither grouped nor streamed): the letter that stands for each
     Optimum optimum, tied_optimum;
     // Where sizes are known:
@@ -37,8 +41,10 @@ struct KernelFigures {
     std::optional<MachineFigures> machine;
 };
 
-/// Of every kernel. What points to the machine and its costs points into `numbers`.
-std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers);
+/// Of every kernel; `tiles` has their tile programs where subloops cut them. H* is of the kernel without subloops, which move what it
+/// moves. What points to the machine and its costs points into `numbers`.
+std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers,
+                                        const std::vector<TileKernel>& tiles = {});
 
 /// Of all kernels together; the numbers where sizes are known.
 struct TotalTransfers {

@@ -12,6 +12,7 @@
 #include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/exact.hpp"
+#include "tile/expand.hpp"
 
 namespace napkin {
 namespace {
@@ -61,10 +62,12 @@ public:
           extents_(extents),
           machine_(machine),
           options_(options),
-          live_(liveness(derived, kernel, &extents)),
-          statements_(statement_work(derived, kernel)),
-          columns_(core_columns(derived, kernel, default_grouped(kernel), machine)),
-          cost_(with_columns(symbolic_cost(derived, kernel, default_grouped(kernel), Measure::bytes))),
+          tiles_(options.tiles ? *options.tiles : expand(derived, kernel)),
+          grouped_(grouped_axes(kernel, extents, options)),
+          live_(liveness(with_numbers(tiles_, extents))),
+          statements_(statement_work(derived.diagram, tiles_)),
+          columns_(with_sub_sizes(core_columns(derived.diagram, tiles_, grouped_, machine))),
+          cost_(with_columns(with_sub_sizes(symbolic_cost(derived.diagram, tiles_, grouped_, Measure::bytes)))),
           sized_(cost_, extents),
           memory_(holding(columns_.memory), extents),
           accumulators_(holding(columns_.accumulators), extents),
@@ -73,9 +76,9 @@ public:
         symbols_ = symbols_of_sizes(cost_, extents.size());
         values_.resize(sized_.num_sizes());
         values_.insert(values_.end(), extents.begin(), extents.end());
-        for (const UnitWork& w : unit_work(derived, kernel, cost_.grouped, machine))
-            work_.push_back({pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(w.total, symbols_), w.in_loop,
-                             w.flops_each(), sustained_share(machine, w.rate.unit),
+        for (const UnitWork& w : unit_work(derived.diagram, tiles_, cost_.grouped, machine))
+            work_.push_back({pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(sized_subs(w.total), symbols_),
+                             w.in_loop, w.flops_each(), sustained_share(machine, w.rate.unit),
                              pipe_of(machine, w) == "special" ? 1 + options.special_overhead : 1.0});
         find_splits();
     }
@@ -142,6 +145,37 @@ public:
     }
 
 private:
+    /// A plan also groups axes whose groups repeat work, where the whole axis does not fit.
+    static std::vector<AxisId> grouped_axes(const Kernel& kernel, const Extents& extents, const MachineCostOptions& options) {
+        std::vector<AxisId> grouped;
+        for (const AxisId axis : kernel.group_axes) {
+            const auto size = options.group.find(axis);
+            const bool is_cut = options.planned && size != options.group.end() && size->second < extents[at(axis)];
+            if (is_cut || !contains(kernel.recompute_axes, axis)) grouped.push_back(axis);
+        }
+        return grouped;
+    }
+    /// Subloops have their sizes by hand: numbers stand for their letters.
+    [[nodiscard]] Size sized_subs(Size size) const {
+        for (const auto& [axis, part] : options_.sub)
+            size = size.substitute(Symbol{SymbolKind::subloop, axis}, Size(std::min(part, extents_[at(axis)])));
+        return size;
+    }
+    [[nodiscard]] std::vector<MemoryColumn> with_sub_sizes(std::vector<MemoryColumn> columns) const {
+        for (MemoryColumn& column : columns) column.size = sized_subs(column.size);
+        return columns;
+    }
+    [[nodiscard]] CoreColumns with_sub_sizes(const CoreColumns& columns) const {
+        return {with_sub_sizes(columns.memory), with_sub_sizes(columns.accumulators)};
+    }
+    [[nodiscard]] KernelCost with_sub_sizes(KernelCost cost) const {
+        for (Size* size : {&cost.per_group, &cost.transfers}) *size = sized_subs(*size);
+        for (ArrayTransfers& a : cost.arrays)
+            a.per_group = sized_subs(a.per_group), a.per_launch = sized_subs(a.per_launch);
+        cost.memory = with_sub_sizes(cost.memory);
+        return cost;
+    }
+
     [[nodiscard]] double core_bytes() const { return bytes_a_core(machine_, core_memory_level(machine_)); }
     /// M of all that a core holds, in the measure of its memory: accumulators count as large a share of it as they take of their own place.
     [[nodiscard]] KernelCost with_columns(KernelCost cost) const {
@@ -207,7 +241,8 @@ private:
         std::vector<const Loop*> loops;
         for (const Stage& stage : kernel_.stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) loops.push_back(loop);
-        if (loops.size() != 1 || kernel_.folds.empty()) return;
+        // A plan has its parts as kernels of their own.
+        if (options_.planned || loops.size() != 1 || kernel_.folds.empty()) return;
         can_split_ = true;
         for (const auto& [state, init] : loops[0]->init) {
             double tile = bytes(derived_.diagram.array(state).type);
@@ -299,7 +334,9 @@ private:
     }
 
     void take(const SizedCost::Sizes& sizes) {
-        for (std::size_t i = 0; i < cost_.grouped.size(); ++i) out_.group[cost_.grouped[i]] = sizes[i];
+        for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
+            if (cost_.grouped[i] != cost_.part) out_.group[cost_.grouped[i]] = sizes[i];
+        out_.sub = options_.sub;
         for (std::size_t i = 0; i < cost_.streamed.size(); ++i)
             out_.stream[cost_.streamed[i]] = sizes[cost_.grouped.size() + i];
         out_.num_groups = sized_.num_groups(sizes);
@@ -320,7 +357,8 @@ private:
         const TileCounter counter(derived_.diagram, live_, extents_, tiles, std::int64_t{1} << (options_.quick ? 8 : 14));
         double run = 0, all = 0;
         for (int loop = 0; loop < static_cast<int>(live_.loops.size()); ++loop)
-            run += static_cast<double>(counter.chunks_run(loop)), all += static_cast<double>(counter.chunks(loop));
+            if (!live_.loops[at(loop)].is_sub)
+                run += static_cast<double>(counter.chunks_run(loop)), all += static_cast<double>(counter.chunks(loop));
         return all > 0 ? run / all : 1;
     }
 
@@ -387,7 +425,8 @@ private:
                 const SearchResult found = search_sizes(sized_, search);
                 outer = found.sizes;
             }
-            for (std::size_t i = 0; i < cost_.grouped.size(); ++i) load.group[cost_.grouped[i]] = outer[i];
+            for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
+                if (cost_.grouped[i] != cost_.part) load.group[cost_.grouped[i]] = outer[i];
             // The children of an outer level hold its groups in both places.
             if (l <= core_ || out_.accumulator_capacity == 0) load.memory_bytes = memory_.memory(outer);
             if (l != core_) load.memory_bytes += accumulators_.memory(outer);
@@ -522,6 +561,8 @@ private:
     const Extents& extents_;
     const Machine& machine_;
     const MachineCostOptions& options_;
+    TileKernel tiles_;
+    std::vector<AxisId> grouped_;
     Liveness live_;
     std::vector<StatementWork> statements_;
     CoreColumns columns_;

@@ -21,6 +21,8 @@ namespace napkin {
 struct MachineCostOptions {
     LevelOptions levels;
     std::map<AxisId, std::int64_t> group, stream;  ///< sizes by hand
+    const TileKernel* tiles = nullptr;             ///< the kernel's, cut by subloops; null: its expansion
+    std::map<AxisId, std::int64_t> sub;            ///< sizes of the subloops
     bool planned = false;                          ///< those are a plan's, which knows what it holds
     bool quick = false;                            ///< the time alone, for comparing partitions
     double special_overhead = 0;  ///< of special functions, beside their operations, as a share of their time
@@ -55,7 +57,7 @@ struct Ceiling {
 struct KernelOnMachine {
     std::string kernel;
     Divisors divisors;
-    std::map<AxisId, std::int64_t> group, stream;  ///< sizes of the core's groups
+    std::map<AxisId, std::int64_t> group, stream, sub;  ///< sizes of the core's groups, chunks and parts of statements
     double num_groups = 1, splits = 1;  ///< splits: parts of the stream that cores share and merge, when groups are too few
     double memory_bytes = 0, core_bytes = 0;  ///< M of the sizes in the core's memory, and what a core has
     double accumulator_bytes = 0, accumulator_capacity = 0;  ///< the same of accumulators that have a place of their own; else 0

@@ -39,6 +39,10 @@ public:
                 const Array& array = derived_.diagram.array(id);
                 out["bytes_a_value"][array.name] = bytes(array.type);
             }
+        out["work"] = {{"flops", text(f_.flops)}};
+        for (std::size_t k = 0; k < num_op_kinds; ++k)
+            if (const Size& count = f_.operations[k]; !(count == Size()))
+                out["work"]["operations"][std::string(napkin::name(static_cast<OpKind>(k)))] = text(count);
         out["optimum"] = optimum_json(f_.optimum);
         if (!f_.tied_letters.empty()) {
             json letters;
@@ -78,7 +82,11 @@ private:
                     {"chunks_run", f_.counts->chunks_run},
                     {"chunks_skipped", f_.counts->chunks_skipped},
                     {"flops", f_.work.flops()}};
-        for (const AxisId axis : f_.cost.grouped) out["group"][name(axis)] = numbers_->sizes[f_.kernel].group[at(axis)];
+        const TileSizes& tile = numbers_->sizes[f_.kernel];
+        for (const AxisId axis : f_.cost.grouped)
+            if (axis != f_.cost.part) out["group"][name(axis)] = tile.group[at(axis)];
+        for (std::size_t axis = 0; axis < tile.sub.size(); ++axis)
+            if (tile.sub[axis] > 0) out["subloop"][name(static_cast<AxisId>(axis))] = tile.sub[axis];
         for (const AxisId axis : f_.cost.streamed)
             out["stream"][name(axis)] = value_at_hand(*numbers_, f_.kernel, stream_symbol(axis)).value_or(0);
         for (const ArrayCount& c : f_.counts->arrays)
@@ -92,7 +100,8 @@ private:
             const auto group_json = [&](const SearchResult& found) {
                 json sizes = json::object();
                 for (std::size_t i = 0; i < f_.least->cost.grouped.size(); ++i)
-                    sizes[name(f_.least->cost.grouped[i])] = found.sizes[i];
+                    if (f_.least->cost.grouped[i] != f_.least->cost.part)
+                        sizes[name(f_.least->cost.grouped[i])] = found.sizes[i];
                 return sizes;
             };
             const SearchResult& fewest = f_.least->numeric;
@@ -141,10 +150,10 @@ private:
 
 }  // namespace
 
-json cost_json(const Derived& derived, const std::optional<CostNumbers>& numbers) {
+json cost_json(const Derived& derived, const std::optional<CostNumbers>& numbers, const std::vector<TileKernel>& tiles) {
     json out;
     out["kernels"] = json::array();
-    const std::vector<KernelFigures> kernels = cost_figures(derived, numbers);
+    const std::vector<KernelFigures> kernels = cost_figures(derived, numbers, tiles);
     for (const KernelFigures& kernel : kernels)
         out["kernels"].push_back(KernelJson(derived, numbers ? &*numbers : nullptr, kernel).run());
     const TotalTransfers total = total_transfers(kernels);

@@ -78,6 +78,7 @@ private:
         for (std::size_t i = 0; i < f_.least->cost.grouped.size(); ++i) {
             const AxisId axis = f_.least->cost.grouped[i];
             // A whole axis whose groups would repeat work is not grouped.
+            if (axis == f_.least->cost.part) continue;
             const bool is_whole = fewest.sizes[i] == numbers_->extents[at(axis)];
             if (is_whole && contains(kernel().recompute_axes, axis)) continue;
             sizes.push_back(fmt::format("{} = {}", names_(group_symbol(axis)), fewest.sizes[i]));
@@ -118,6 +119,7 @@ private:
                      "at " + column.at + (tied && first ? ", " + tied_remark() : ""));
             first = false;
         }
+        add(f_.cost.may_skip ? "W ≤" : "W", f_.flops, f_.tied_flops, "FLOP");
         const Optimum& best = tied ? f_.tied_optimum : f_.optimum;
         const std::vector<std::string> at = reached_at(best, derived_.diagram);
         if (best.closed)
@@ -163,7 +165,7 @@ private:
         const auto see = [&](const Size& size) {
             for (const Symbol symbol : size.symbols()) symbols[names_(symbol)] = symbol;
         };
-        see(f_.cost.transfers), see(f_.cost.per_group);
+        see(f_.cost.transfers), see(f_.cost.per_group), see(f_.flops);
         for (const MemoryColumn& column : f_.cost.memory) see(column.size);
         for (const auto& [called, symbol] : symbols)
             if (const auto number = value_at_hand(*numbers_, f_.kernel, symbol))
@@ -199,10 +201,11 @@ private:
 
 }  // namespace
 
-std::string cost_text(const Derived& derived, const std::optional<CostNumbers>& numbers) {
+std::string cost_text(const Derived& derived, const std::optional<CostNumbers>& numbers,
+                      const std::vector<TileKernel>& tiles) {
     std::string text = fmt::format("cost of {}: values moved between memory and core (H), values held in a core (M)\n",
                                    derived.diagram.name);
-    const std::vector<KernelFigures> kernels = cost_figures(derived, numbers);
+    const std::vector<KernelFigures> kernels = cost_figures(derived, numbers, tiles);
     for (const KernelFigures& kernel : kernels)
         text += "\n" + KernelText(derived, numbers ? &*numbers : nullptr, kernel).text();
     if (kernels.size() < 2) return text;

@@ -43,7 +43,7 @@ public:
     Search(const SizedCost& cost, const SearchOptions& options) : cost_(cost), options_(options) {
         num_groups_ = cost.grouped().size();
         std::size_t open = 0;
-        for (const AxisId axis : cost.grouped()) open += options.fixed.contains(axis) ? 0 : 1;
+        for (std::size_t i = 0; i < num_groups_; ++i) open += is_open(i) ? 1 : 0;
         constexpr std::size_t by_bisection[] = {4096, 4096, 512, 40, 12, 7}, one_by_one[] = {512, 512, 40, 12, 6, 4},
                               coarse[] = {512, 512, 24, 8, 5, 3};
         const std::size_t row = std::min<std::size_t>(open, 5);
@@ -55,8 +55,8 @@ public:
                 continue;
             }
             const AxisId axis = cost.grouped()[i];
-            if (const auto fixed = options.fixed.find(axis); fixed != options.fixed.end()) {
-                choices_.push_back({std::min(fixed->second, cost.extent(i))});
+            if (!is_open(i)) {
+                choices_.push_back({axis == cost.part() ? 1 : std::min(options.fixed.at(axis), cost.extent(i))});
                 continue;
             }
             choices_.push_back(candidates(cost.extent(i), divisor(axis), most));
@@ -219,7 +219,10 @@ private:
         if (!smooth_) sizes[i] = tightened(sizes[i], extent, unit);
         look_at(sizes);
     }
-    [[nodiscard]] bool is_open(std::size_t i) const { return !options_.fixed.contains(cost_.grouped()[i]); }
+    [[nodiscard]] bool is_open(std::size_t i) const {
+        const AxisId axis = cost_.grouped()[i];
+        return axis != cost_.part() && !options_.fixed.contains(axis);
+    }
 
     const SizedCost& cost_;
     const SearchOptions& options_;
@@ -242,7 +245,7 @@ std::vector<Symbol> symbols_of_sizes(const KernelCost& cost, std::size_t num_axe
 }
 
 SizedCost::SizedCost(const KernelCost& cost, const Extents& extents)
-    : grouped_(cost.grouped), streamed_(cost.streamed) {
+    : grouped_(cost.grouped), streamed_(cost.streamed), part_(cost.part) {
     const std::vector<Symbol> symbols = symbols_of_sizes(cost, extents.size());
     for (const auto* axes : {&grouped_, &streamed_})
         for (const AxisId axis : *axes) extents_.push_back(extents[static_cast<std::size_t>(axis)]);

@@ -31,6 +31,8 @@ public:
     [[nodiscard]] const std::vector<AxisId>& streamed() const { return streamed_; }
     [[nodiscard]] std::int64_t extent(std::size_t i) const { return extents_[i]; }  ///< of the i-th of Sizes
     [[nodiscard]] std::size_t num_sizes() const { return extents_.size(); }
+    /// The grouped axis of which every group has one value, or -1.
+    [[nodiscard]] AxisId part() const { return part_; }
     [[nodiscard]] bool may_grow() const { return may_grow_; }  ///< H with some group size
 
 private:
@@ -39,6 +41,7 @@ private:
     std::vector<std::int64_t> extents_;
     CompiledSize transfers_;
     std::vector<CompiledSize> memory_;
+    AxisId part_ = -1;
     bool may_grow_ = false;
     mutable std::vector<double> values_;
 };

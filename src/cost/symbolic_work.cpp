@@ -2,25 +2,32 @@
 
 #include <algorithm>
 
+#include "tile/expand.hpp"
+
 namespace napkin {
 
 std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                                 const Machine& machine) {
-    const Diagram& diagram = derived.diagram;
+    return unit_work(derived.diagram, expand(derived, kernel), grouped, machine);
+}
+
+std::vector<UnitWork> unit_work(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
+                                const Machine& machine) {
+    const Liveness live = liveness(kernel);
     std::vector<UnitWork> out;
-    for (const StatementWork& s : statement_work(derived, kernel)) {
+    for (const StatementWork& s : statement_work(diagram, kernel)) {
         const AxisId stream = s.stream;
-        std::vector<AxisId> points;
+        std::vector<AxisId> product;
         if (s.contraction)
             for (const auto* part : {&s.contraction->m, &s.contraction->n, &s.contraction->k, &s.contraction->batch})
-                points.insert(points.end(), part->begin(), part->end());
-        std::sort(points.begin(), points.end());
+                product.insert(product.end(), part->begin(), part->end());
+        std::sort(product.begin(), product.end());
         for (const OpCount& op : s.ops) {
             UnitWork work;
             work.statement = diagram.array(s.target).name;
             work.kind = op.kind;
             work.in_loop = stream >= 0;
-            work.contraction = op.kind == OpKind::fma && s.contraction && op.axes == points;
+            work.contraction = op.kind == OpKind::fma && s.contraction && op.axes == product;
             if (work.contraction) {
                 work.rate = contraction_rate(machine, s.contraction->type);
             } else {
@@ -29,21 +36,30 @@ std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, co
                 work.rate = {unit, type, per_clock(machine, unit, type)};
             }
             // An operation that does not have a cut axis is done again for each of its tiles.
-            work.total = op.count;
+            work.total = Size(op.count) * points(diagram, live, grouped, op.axes, s.loop);
             work.of_a_row = op.count;
-            for (const AxisId axis : op.axes) {
-                work.total *= axis_symbol(axis);
+            for (const AxisId axis : op.axes)
                 if (!is_among(grouped, axis)) work.of_a_row *= axis == stream ? stream_symbol(axis) : axis_symbol(axis);
-            }
-            for (const AxisId axis : grouped)
-                if (!is_among(op.axes, axis)) work.total *= Size(axis_symbol(axis)) / group_symbol(axis);
-            if (stream >= 0 && !is_among(op.axes, stream))
-                work.total *= Size(axis_symbol(stream)) / stream_symbol(stream);
             if (stream < 0) work.of_a_row = Size();
             out.push_back(std::move(work));
         }
     }
     return out;
+}
+
+WorkInLetters symbolic_work(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped) {
+    const Liveness live = liveness(kernel);
+    WorkInLetters work;
+    for (const StatementWork& s : statement_work(diagram, kernel))
+        for (const OpCount& op : s.ops)
+            work[static_cast<std::size_t>(op.kind)] += Size(op.count) * points(diagram, live, grouped, op.axes, s.loop);
+    return work;
+}
+
+Size flops(const WorkInLetters& work) {
+    Size sum = work[static_cast<std::size_t>(OpKind::fma)];
+    for (const Size& of_kind : work) sum += of_kind;
+    return sum;
 }
 
 Size flops(const std::vector<UnitWork>& work, bool contractions_only) {

@@ -1,5 +1,6 @@
 #pragma once
 // The arithmetic of a kernel as expressions in sizes, by the unit that does it.
+#include <array>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,16 @@ struct UnitWork {
 
 std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                                 const Machine& machine);
+std::vector<UnitWork> unit_work(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
+                                const Machine& machine);
 
 /// Σ of the FLOPs, of the contractions alone or of everything.
 Size flops(const std::vector<UnitWork>& work, bool contractions_only);
+
+/// Operations of a launch by kind: those of total_work where sizes divide and no chunk is skipped.
+using WorkInLetters = std::array<Size, num_op_kinds>;
+WorkInLetters symbolic_work(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped);
+/// Of them, an fma counting as 2.
+Size flops(const WorkInLetters& work);
 
 }  // namespace napkin

@@ -50,15 +50,20 @@ public:
         return size;
     }
 
-    /// How often the tile is moved in one group: in every iteration of the loops around it.
-    [[nodiscard]] Size times(const CoreVariable& v) const {
+    /// How often a group runs the loop's body (-1: once).
+    [[nodiscard]] Size times(int of_loop) const {
         Size times = 1;
-        for (const int l : live_.loops_around(v.loop)) {
+        for (const int l : live_.loops_around(of_loop)) {
             const CoreLoop& loop = live_.loops[at(l)];
             times *= letter(loop.axis, loop.outer) / letter(loop.axis, l);
             if (!loop.is_sub && live_.parts.cut(loop.axis)) times = times / whole(live_.parts.part);
         }
         return times;
+    }
+    [[nodiscard]] Size num_groups() const {
+        Size groups = 1;
+        for (const AxisId axis : grouped_) groups *= whole(axis) / letter(axis, -1);
+        return groups;
     }
 
 private:
@@ -262,10 +267,10 @@ KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const
         cost.may_skip |= !loop.support.empty();
     }
 
-    cost.num_groups = 1;
-    for (const AxisId axis : grouped) cost.num_groups *= letters.whole(axis) / letters.letter(axis, -1);
+    cost.part = live.parts.part;
+    cost.num_groups = letters.num_groups();
     const auto move = [&](const CoreVariable& v, bool stored) {
-        const Size per_group = letters.tile(v) * letters.times(v);
+        const Size per_group = letters.tile(v) * letters.times(v.loop);
         cost.per_group += per_group;
         cost.transfers += per_group * cost.num_groups;
         cost.arrays.push_back({v.array, pattern_text(diagram, v), stored, per_group, per_group * cost.num_groups});
@@ -280,6 +285,14 @@ KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const
         return measure == Measure::bytes ? bytes(diagram.array(v.array).type) : 1;
     });
     return cost;
+}
+
+Size points(const Diagram& diagram, const Liveness& live, const std::vector<AxisId>& grouped,
+            const std::vector<AxisId>& axes, int loop) {
+    const Letters letters(diagram, live, grouped, Measure::values);
+    Size points = letters.num_groups() * letters.times(loop);
+    for (const AxisId axis : axes) points *= letters.letter(axis, loop);
+    return points;
 }
 
 std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Liveness& live, const std::vector<AxisId>& grouped,

@@ -36,7 +36,8 @@ struct MemoryColumn {
 struct KernelCost {
     std::string kernel;
     std::vector<AxisId> grouped, streamed;
-    bool may_skip = false;        ///< some loop skips chunks: H is an upper bound
+    AxisId part = -1;       ///< among `grouped`, where every group runs one part of a stream: it has no group size
+    bool may_skip = false;  ///< some loop skips chunks: H is an upper bound
     bool counts_padding = false;  ///< some tile may reach past its array, and counts as a whole: H is an upper bound
     std::vector<std::string> assumptions;  ///< under which H is what is moved: "where tiles of k are aligned with 128"
     Size num_groups, per_group, transfers;
@@ -58,6 +59,10 @@ KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std
                          Measure measure = Measure::values, HeldTiles held = HeldTiles::whole);
 KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
                          Measure measure = Measure::values, HeldTiles held = HeldTiles::whole);
+
+/// Points of the axes over all groups and the iterations of the loop, an index into Liveness::loops (-1: none).
+Size points(const Diagram& diagram, const Liveness& live, const std::vector<AxisId>& grouped,
+            const std::vector<AxisId>& axes, int loop);
 
 /// What a value of a variable counts as at a moment at which it is alive; 0 where it lies elsewhere.
 using ValueWeight = std::function<std::int64_t(const CoreVariable&, const Moment&)>;

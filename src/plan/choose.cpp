@@ -46,6 +46,15 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     return out;
 }
 
+TileProgram with_named_subloops(TileProgram tiles, const std::vector<ScheduleItem>& items) {
+    for (TileKernel& kernel : tiles.kernels)
+        for (const ScheduleItem& item : items)
+            if (item.kind == "subloop" && (item.kernel.empty() || item.kernel == kernel.name))
+                if (const auto axis = tiles.diagram.find_axis(item.axis))
+                    kernel = with_subloops_over(tiles.diagram, std::move(kernel), *axis).kernel;
+    return tiles;
+}
+
 std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
     std::erase_if(items, [](const ScheduleItem& item) { return !item.kernel.empty(); });
     return items;
@@ -153,13 +162,13 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
 }  // namespace
 
 TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
-    TileProgram tiles = sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size()));
-    for (TileKernel& kernel : tiles.kernels)
-        for (const ScheduleItem& item : items)
-            if (item.kind == "subloop" && (item.kernel.empty() || item.kernel == kernel.name))
-                if (const auto axis = tiles.diagram.find_axis(item.axis))
-                    kernel = with_subloops_over(tiles.diagram, std::move(kernel), *axis).kernel;
-    return tiles;
+    return with_named_subloops(sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())), items);
+}
+
+Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const std::shared_ptr<const Source>& file) {
+    const auto items = all_by_hand(derived, {}, file);
+    if (!items) return items.errors();
+    return with_named_subloops(expand(derived), *items).kernels;
 }
 
 KernelCandidate candidate_of(const ScheduledKernel& kernel) {

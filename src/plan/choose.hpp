@@ -48,6 +48,9 @@ struct PlanOptions {
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
 
+/// The tile programs of the form's kernels, cut by the subloops that its schedule or the file names, before sizes stand in indices. Errors:
+/// those of parse_schedule_file.
+Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const std::shared_ptr<const Source>& file);
 /// The tile program that is planned, with the subloops that the items name: statements have their names when these are there.
 TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
 

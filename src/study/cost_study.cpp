@@ -6,6 +6,7 @@
 
 #include "cost/footprint.hpp"
 #include "plan/choose.hpp"
+#include "plan/parts.hpp"
 
 namespace napkin {
 namespace {
@@ -25,8 +26,10 @@ MachineCostOptions machine_options(const CostQuery& query, const Compilation& c)
     options.special_overhead = query.special_overhead;
     for (const ScheduleItem& item : c.derived.diagram.schedule) {
         const auto axis = c.derived.diagram.find_axis(item.axis);
-        if (!axis || !item.value || (item.kind != "group" && item.kind != "stream")) continue;
-        (item.kind == "group" ? options.group : options.stream)[*axis] = *item.value;
+        if (!axis || !item.value) continue;
+        if (item.kind == "group") options.group[*axis] = *item.value;
+        if (item.kind == "stream") options.stream[*axis] = *item.value;
+        if (item.kind == "subloop") options.sub[*axis] = *item.value;
     }
     return options;
 }
@@ -43,36 +46,10 @@ double peak_flops_per_s(const KernelOnMachine& kernel, const Machine& machine, d
 struct Costed {
     Compilation compilation;
     bool sized = false;
+    std::vector<TileKernel> tiles;
     std::vector<KernelOnMachine> kernels;
     CostSummary summary;
 };
-
-/// The plan's kernels that stand for one of the derived form.
-std::vector<const KernelPlan*> parts_of(const Plan& plan, std::size_t kernel) {
-    std::vector<const KernelPlan*> parts;
-    for (const KernelPlan& k : plan.kernels)
-        if (k.whole == kernel) parts.push_back(&k);
-    return parts;
-}
-
-/// Of kernels one after the other.
-Simulation time_of(const std::vector<const KernelPlan*>& kernels) {
-    Simulation time = kernels.front()->time;
-    for (std::size_t i = 1; i < kernels.size(); ++i) {
-        time.seconds += kernels[i]->time.seconds;
-        for (const Busy& busy : kernels[i]->time.busy) {
-            const auto known = std::find_if(time.busy.begin(), time.busy.end(),
-                                            [&](const Busy& b) { return b.what == busy.what; });
-            if (known == time.busy.end())
-                time.busy.push_back(busy);
-            else
-                known->seconds += busy.seconds;
-        }
-    }
-    std::stable_sort(time.busy.begin(), time.busy.end(),
-                     [](const Busy& a, const Busy& b) { return a.seconds > b.seconds; });
-    return time;
-}
 
 Result<Costed> cost_kernels(const CostQuery& query) {
     PipelineOptions pipeline = query.pipeline;
@@ -82,10 +59,11 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     Costed out;
     out.compilation = std::move(made).value();
     Compilation& c = out.compilation;
-    for (const ScheduleItem& item : c.diagram.schedule)
-        if (item.kind == "subloop")
-            c.notes.push_back(fmt::format(
-                "subloop {} is no part of the letters and figures of a cost; 'napkin plan' and 'run' have it", item.axis));
+    PlanOptions plan_options;
+    plan_options.file = pipeline.schedule_file;
+    auto tiles = tiles_in_letters(c.derived, pipeline.schedule_file);
+    if (!tiles) return tiles.errors();
+    out.tiles = std::move(tiles).value();
     auto extents = bind_sizes(c.diagram);
     if (!extents) {
         // Letters need no sizes; whoever names a machine, some sizes or M wants numbers.
@@ -98,39 +76,37 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     // A kernel that is shared among devices or clusters is one launch on each.
     std::optional<Plan> plan;
     if (c.machine.kind == MachineKind::cpu) {
-        auto planned = choose_plan(c.derived, c.extents, c.machine);
+        auto planned = choose_plan(c.derived, c.extents, c.machine, {}, plan_options);
         if (!planned) return planned.errors();
         plan = std::move(planned).value();
-    }
-    for (std::size_t k = 0; plan && k < plan->kernels.size(); ++k) {
-        const ScheduledKernel& s = plan->kernels[k].scheduled;
-        if (s.kernel->parts.any())
-            c.notes.push_back(fmt::format(
-                "kernel {} runs {} in {} parts: the time has them and their merge, letters and figures are those "
-                "of the whole",
-                s.kernel->name, s.program->diagram.axis(s.kernel->parts.axis).name, s.schedule.split.value));
+        Cut cut = cut_streams(c.derived, c.extents, plan->change.parts);
+        c.derived = std::move(cut.form), c.extents = std::move(cut.extents);
+        auto cut_tiles = tiles_in_letters(c.derived, pipeline.schedule_file);
+        if (!cut_tiles) return cut_tiles.errors();
+        out.tiles = std::move(cut_tiles).value();
     }
     out.summary.machine = c.machine.name;
     const auto devices = static_cast<double>(query.levels.devices);
     double longest = -1;
     for (std::size_t k = 0; k < c.derived.kernels.size(); ++k) {
         MachineCostOptions options = machine_options(query, c);
+        options.tiles = &out.tiles[k];
         if (plan) {
             options.planned = true;
-            // Of a stream in parts the first kernel has the stream.
-            const TileSizes& tiles = parts_of(*plan, k).front()->scheduled.sizes;
+            const TileSizes& cuts = plan->kernels[k].scheduled.sizes;
             for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
                 // What the plan does not cut runs whole.
                 const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
-                options.group[static_cast<AxisId>(axis)] = sized(tiles.group[axis]);
-                options.stream[static_cast<AxisId>(axis)] = sized(tiles.stream[axis]);
+                options.group[static_cast<AxisId>(axis)] = sized(cuts.group[axis]);
+                options.stream[static_cast<AxisId>(axis)] = sized(cuts.stream[axis]);
+                if (cuts.sub[axis] > 0) options.sub[static_cast<AxisId>(axis)] = cuts.sub[axis];
             }
         }
         auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
         if (!cost) return cost.errors();
         if (plan) {
             // A CPU's time is that of its schedule, the same as in plan and run.
-            const Simulation time = time_of(parts_of(*plan, k));
+            const Simulation& time = plan->kernels[k].time;
             cost->ceilings.clear();
             for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds, {}});
             cost->seconds = time.seconds, cost->bound_by = time.busy.front().what;
@@ -173,6 +149,7 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     if (!costed) return costed.errors();
     CostStudy study;
     study.compilation = std::move(costed->compilation);
+    study.tiles = std::move(costed->tiles);
     study.kernels = std::move(costed->kernels);
     study.special_overhead = query.special_overhead, study.explain = query.explain;
     if (!costed->sized) return study;

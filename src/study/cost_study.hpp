@@ -36,7 +36,9 @@ struct CostSummary {
 };
 
 struct CostStudy {
-    Compilation compilation;               ///< up to sizes: diagram, machine, derived, extents
+    /// Up to sizes: diagram, machine, derived, extents. On a CPU the derived form is the plan's, whose streams may be cut into parts.
+    Compilation compilation;
+    std::vector<TileKernel> tiles;         ///< of the derived form's kernels, cut by the subloops of its schedule
     std::vector<KernelOnMachine> kernels;  ///< empty when sizes are missing
     std::optional<CostSummary> summary;
     std::optional<double> memory_values;  ///< M for H*, where sizes are known

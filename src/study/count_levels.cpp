@@ -24,6 +24,8 @@ Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
     TileSizes inner{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
     for (const auto& [axis, size] : kernel.group) inner.group[at(axis)] = size;
     for (const auto& [axis, size] : kernel.stream) inner.stream[at(axis)] = size;
+    inner.sub.resize(extents.size());
+    for (const auto& [axis, size] : kernel.sub) inner.sub[at(axis)] = size;
     bool above = false;
     for (auto load = kernel.levels.rbegin(); load != kernel.levels.rend(); ++load) {
         if (load->level.is_core) {
@@ -38,6 +40,7 @@ Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
         }
         out.names.push_back(load->level.name);
         out.sizes.push_back(inner);
+        inner.sub.clear();
     }
     std::reverse(out.names.begin(), out.names.end());
     std::reverse(out.sizes.begin(), out.sizes.end());
@@ -50,7 +53,8 @@ bool LevelCount::equal() const {
     return std::all_of(levels.begin(), levels.end(), [](const CountedLevel& l) { return l.predicted == l.counted; });
 }
 
-Result<LevelCount> count_levels(const Derived& derived, const Extents& extents, const std::vector<KernelOnMachine>& kernels) {
+Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
+                                const std::vector<KernelOnMachine>& kernels, const std::vector<TileKernel>& tiles) {
     constexpr double most_points = 2e8;
     if (const double points = evaluation_points(derived.source, extents); points > most_points) {
         Diagnostic d;
@@ -69,15 +73,19 @@ Result<LevelCount> count_levels(const Derived& derived, const Extents& extents, 
         cores.push_back(nests[k].sizes.back());
         outer.emplace_back(nests[k].sizes.begin(), nests[k].sizes.end() - 1);
     }
-    Values reference = random_inputs(derived.source, extents, 1);
+    const Extents defined(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(derived.source.axes.size()));
+    Values reference = random_inputs(derived.source, defined, 1);
     Values values = reference;
     values.resize(derived.diagram.arrays.size());
-    evaluate(derived.source, extents, reference);
-    const auto counted = interpret_levels(sized(expand(derived), extents, std::move(cores)), outer, values);
+    evaluate(derived.source, defined, reference);
+    TileProgram program = expand(derived);
+    if (!tiles.empty()) program.kernels = tiles;
+    const auto counted = interpret_levels(sized(std::move(program), extents, std::move(cores)), outer, values);
 
     LevelCount out;
     for (std::size_t k = 0; k < kernels.size(); ++k) {
-        const auto predicted = nested_costs(derived, derived.kernels[k], extents, nests[k].sizes);
+        const auto predicted = nested_costs(derived, derived.kernels[k], extents, nests[k].sizes,
+                                            tiles.empty() ? nullptr : &tiles[k]);
         for (std::size_t l = 0; l < predicted.size(); ++l)
             out.levels.push_back(
                 {derived.kernels[k].name, nests[k].names[l], nests[k].sizes[l], predicted[l], counted[k][l]});

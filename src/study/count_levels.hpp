@@ -23,7 +23,9 @@ struct LevelCount {
 
 /// Runs the kernels in double precision on random inputs, with the sizes of the core's groups and of every caching, clustered or plain
 /// level above it, cut down to multiples of each other. Errors: too-many-points (the interpreter goes point by point).
-Result<LevelCount> count_levels(const Derived& derived, const Extents& extents, const std::vector<KernelOnMachine>& kernels);
+/// `tiles` as cost_figures has them.
+Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
+                                const std::vector<KernelOnMachine>& kernels, const std::vector<TileKernel>& tiles = {});
 
 /// One line a level, predicted beside counted.
 std::string to_string(const LevelCount& count);

@@ -41,7 +41,7 @@ json coalescing(const Compilation& c) {
 
 json to_json(const CostStudy& study) {
     const Compilation& c = study.compilation;
-    json out = cost_json(c.derived, numbers_of(study));
+    json out = cost_json(c.derived, numbers_of(study), study.tiles);
     out["diagram"] = c.diagram.name;
     if (!study.summary) return out;
     const CostSummary& s = *study.summary;

@@ -18,6 +18,8 @@ TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {
     TileSizes tiles{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
     for (const auto& [axis, size] : cost.group) tiles.group[static_cast<std::size_t>(axis)] = size;
     for (const auto& [axis, size] : cost.stream) tiles.stream[static_cast<std::size_t>(axis)] = size;
+    tiles.sub.resize(extents.size());
+    for (const auto& [axis, size] : cost.sub) tiles.sub[static_cast<std::size_t>(axis)] = size;
     return tiles;
 }
 
@@ -84,7 +86,7 @@ std::optional<CostNumbers> numbers_of(const CostStudy& study) {
 
 std::string to_text(const CostStudy& study) {
     const Compilation& c = study.compilation;
-    const std::string text = cost_text(c.derived, numbers_of(study));
+    const std::string text = cost_text(c.derived, numbers_of(study), study.tiles);
     if (study.summary) return text + summary_text(*study.summary, study.kernels.size());
     std::vector<std::string> missing;
     const auto unbound = bind_sizes(c.diagram);

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "check/agreement.hpp"
+#include "cost/symbolic_work.hpp"
 #include "cost/transfers.hpp"
 #include "derive/evaluate_derived.hpp"
 #include "derive/parts.hpp"
@@ -61,7 +62,7 @@ std::optional<Extents> up_to_whole_tiles(const SizedProgram& program, std::size_
     return extents;
 }
 
-/// H and M in letters, at extents of whole tiles: the exact counts where the extents are such already, no chunk is skipped and no tile reaches
+/// H, M and the work in letters, at extents of whole tiles: the exact counts where the extents are such already, no chunk is skipped and no tile reaches
 /// past its array, and else no less. Quotients and rests are left out, for which letters assume more than that.
 std::string against_letters(const SizedProgram& program, std::size_t k, const Counts& exact, Coverage& seen) {
     const TileSizes& sizes = program.sizes[k];
@@ -99,6 +100,12 @@ std::string against_letters(const SizedProgram& program, std::size_t k, const Co
     if (differs(transfers, exact.transfers()))
         return fmt::format("H {}{} counted {}", transfers, how, exact.transfers());
     if (differs(memory, exact.peak_memory)) return fmt::format("M {}{} counted {}", memory, how, exact.peak_memory);
+    const TileCounter counter(program.diagram, live, program.extents, sizes);
+    const WorkTotals work = total_work(counter, statement_work(program.diagram, program.kernels[k]));
+    const WorkInLetters letters = symbolic_work(program.diagram, program.kernels[k], grouped);
+    for (std::size_t kind = 0; kind < num_op_kinds; ++kind)
+        if (const double operations = letters[kind].evaluate(value).value(); differs(operations, work.by_kind[kind]))
+            return fmt::format("{} {}{} counted {}", name(static_cast<OpKind>(kind)), operations, how, work.by_kind[kind]);
     return "";
 }
 

@@ -34,7 +34,7 @@ struct Coverage {
 };
 
 /// "" when every derivation step, the derived form, its merged streams and the tile program give what the definition gives, all
-/// verifiers are silent, the interpreter's counts are the model's, the letters' H and M are these counts or, where sizes do not divide or
+/// verifiers are silent, the interpreter's counts are the model's, the letters' H, M and work are these counts or, where sizes do not divide or
 /// chunks are skipped, no less, and the printed program reads back, with reductions cut by subloops and streams cut into parts too; else what does not. Whatever is
 /// thrown is a failure too.
 std::string failure_of(const Case& c, Coverage& seen);

@@ -272,12 +272,16 @@ TEST_F(Cli, sizes_by_hand_that_change_the_form_are_said_to) {
     }
 }
 
-TEST_F(Cli, subloops_are_planned_and_a_cost_says_that_it_has_none) {
+TEST_F(Cli, subloops_are_planned_and_costed) {
     write("a.nk", std::string(attention) + "schedule\n    subloop k = 7\n");
     const Outcome plan = napkin("plan a.nk --machine generic-cpu");
     EXPECT_EQ(plan.code, 0) << plan.err;
     EXPECT_THAT(plan.out, HasSubstr("subloop k"));
-    EXPECT_THAT(napkin("cost a.nk --machine h200").err, HasSubstr("note: subloop k is no part"));
+    for (const char* machine : {"generic-cpu", "h200"}) {
+        const Outcome cost = napkin(std::string("cost a.nk --machine ") + machine);
+        EXPECT_EQ(cost.err, "");
+        EXPECT_THAT(cost.out, AllOf(HasSubstr("·u_k"), HasSubstr("u_k = 7"))) << machine;
+    }
 }
 
 TEST_F(Cli, plan_and_cost_say_one_time) {

@@ -9,6 +9,7 @@
 #include "cost/multilevel.hpp"
 #include "costed.hpp"
 #include "support/in_letters.hpp"
+#include "tile/expand.hpp"
 
 namespace napkin::test_on_machine {
 namespace {
@@ -221,8 +222,8 @@ chain(A[a, b]: f16, B[b, c]: f16, D[e, b]: f16) -> C[a, e]: f16
     pipeline.until = Pass::choose;
     const Compilation c = run_pipeline(std::make_shared<const Source>(Source{"<text>", chain}), pipeline).value();
     ASSERT_EQ(c.derived.kernels.size(), 1U);
-    const CoreColumns columns = core_columns(c.derived, c.derived.kernels[0], default_grouped(c.derived.kernels[0]),
-                                             c.machine);
+    const CoreColumns columns = core_columns(c.derived.diagram, expand(c.derived, c.derived.kernels[0]),
+                                             default_grouped(c.derived.kernels[0]), c.machine);
     const auto holds = [&](const std::vector<MemoryColumn>& of, const std::string& name) {
         const ArrayId array = c.derived.diagram.find_array(name).value();
         return std::any_of(of.begin(), of.end(), [&](const MemoryColumn& m) { return contains(m.arrays, array); });
@@ -233,7 +234,8 @@ chain(A[a, b]: f16, B[b, c]: f16, D[e, b]: f16) -> C[a, e]: f16
     EXPECT_FALSE(holds(columns.accumulators, "Y"));
     EXPECT_TRUE(holds(columns.accumulators, "C"));
     const Machine cpu = load_machine("generic-cpu").value();
-    const CoreColumns on_cpu = core_columns(c.derived, c.derived.kernels[0], default_grouped(c.derived.kernels[0]), cpu);
+    const CoreColumns on_cpu = core_columns(c.derived.diagram, expand(c.derived, c.derived.kernels[0]),
+                                            default_grouped(c.derived.kernels[0]), cpu);
     EXPECT_TRUE(on_cpu.accumulators.empty());
     EXPECT_TRUE(holds(on_cpu.memory, "X"));
 }

@@ -75,7 +75,7 @@ ExitCode cost(const CostCommand& c) {
     if (c.count) {
         const Compilation& made = study->compilation;
         if (!study->summary) return fail(bind_sizes(made.diagram).errors(), c.common);
-        auto count = count_levels(made.derived, made.extents, study->kernels);
+        auto count = count_levels(made.derived, made.extents, study->kernels, study->tiles);
         if (!count) return fail(count.errors(), c.common);
         counted = std::move(count).value();
     }
