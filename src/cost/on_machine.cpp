@@ -71,7 +71,8 @@ public:
           sized_(cost_, extents),
           memory_(holding(columns_.memory), extents),
           accumulators_(holding(columns_.accumulators), extents),
-          once_(each_once(cost_), extents) {
+          once_(each_once(cost_), extents),
+          parts_together_(parts_together(cost_), extents) {
         cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
         symbols_ = symbols_of_sizes(cost_, extents.size());
         values_.resize(sized_.num_sizes());
@@ -97,6 +98,7 @@ public:
         core_weight_ = core.sustained_seconds_per_byte;
         const ModelLevel& outermost = (*levels)[(*levels)[0].rule == LevelRule::devices ? 2 : 0];
         memory_weight_ = outermost.sustained_seconds_per_byte;
+        merge_s_ = machine_.launch_s.value + machine_.group_s.value + latency_s(*levels);
         SearchOptions search;
         search.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes;
         search.fixed = options_.group;
@@ -157,9 +159,18 @@ private:
     }
     /// Subloops have their sizes by hand: numbers stand for their letters.
     [[nodiscard]] Size sized_subs(Size size) const {
-        for (const auto& [axis, part] : options_.sub)
-            size = size.substitute(Symbol{SymbolKind::subloop, axis}, Size(std::min(part, extents_[at(axis)])));
+        for (const auto& [axis, part] : subs()) size = size.substitute(Symbol{SymbolKind::subloop, axis}, Size(part));
         return size;
+    }
+    [[nodiscard]] std::map<AxisId, std::int64_t> subs() const {
+        std::map<AxisId, std::int64_t> out;
+        for (const CoreLoop& loop : live_.loops) {
+            if (!loop.is_sub) continue;
+            const auto size = options_.sub.find(loop.axis);
+            const std::int64_t extent = extents_[at(loop.axis)];
+            out[loop.axis] = size == options_.sub.end() ? extent : std::min(size->second, extent);
+        }
+        return out;
     }
     [[nodiscard]] std::vector<MemoryColumn> with_sub_sizes(std::vector<MemoryColumn> columns) const {
         for (MemoryColumn& column : columns) column.size = sized_subs(column.size);
@@ -208,6 +219,19 @@ private:
         return cost;
     }
 
+    /// The cost of groups that run all parts of their stream: what the parts have in common they load once.
+    [[nodiscard]] KernelCost parts_together(KernelCost cost) const {
+        if (cost.part < 0) return cost;
+        TileKernel whole = tiles_;
+        whole.parts = {};
+        std::vector<AxisId> grouped = grouped_;
+        std::erase(grouped, cost.part);
+        cost = with_sub_sizes(symbolic_cost(derived_.diagram, whole, grouped, Measure::bytes));
+        // The part keeps its place among the sizes.
+        cost.grouped = grouped_;
+        return cost;
+    }
+
     /// A chunk is the least that the divisors take, and enough bytes to cover the memory's latency (Little's law).
     [[nodiscard]] std::int64_t stream_size(AxisId axis, const ModelLevel& core, std::int64_t factor) const {
         const std::int64_t extent = extents_[at(axis)];
@@ -242,7 +266,7 @@ private:
         for (const Stage& stage : kernel_.stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) loops.push_back(loop);
         // A plan has its parts as kernels of their own.
-        if (options_.planned || loops.size() != 1 || kernel_.folds.empty()) return;
+        if (options_.planned || options_.whole || loops.size() != 1 || kernel_.folds.empty()) return;
         can_split_ = true;
         for (const auto& [state, init] : loops[0]->init) {
             double tile = bytes(derived_.diagram.array(state).type);
@@ -261,6 +285,12 @@ private:
     }
     [[nodiscard]] SizedCost::Sizes smallest() const { return SizedCost::Sizes(sized_.num_sizes(), 1); }
 
+    /// Of a first load, through all levels.
+    [[nodiscard]] double latency_s(const std::vector<ModelLevel>& levels) const {
+        double seconds = machine_.levels[0].latency_s.value;
+        for (const ModelLevel& level : levels) seconds += level.latency_s;
+        return seconds;
+    }
     /// Into how many parts the stream may be cut for cores that would be idle: at most one a chunk.
     [[nodiscard]] double most_splits(const SizedCost::Sizes& sizes) const {
         const double groups = sized_.num_groups(sizes);
@@ -269,7 +299,7 @@ private:
         const double chunks = std::ceil(static_cast<double>(sized_.extent(stream)) / static_cast<double>(sizes[stream]));
         return std::max(1.0, std::min(std::floor(cores_ / groups), chunks));
     }
-    /// The number of parts with the least time: merging costs a launch, and moves every state out and in.
+    /// The number of parts with the least time: merging costs a kernel's launch and latency, and moves every state out and in.
     [[nodiscard]] double best_splits(const SizedCost::Sizes& sizes) const {
         double best = 1, least = seconds_at(sizes, 1);
         for (double parts = most_splits(sizes); parts > 1; parts = std::floor(parts / 2)) {
@@ -282,7 +312,7 @@ private:
         const double tasks = sized_.num_groups(sizes) * splits;
         double longest = sized_.transfers(sizes) * core_weight_ * std::max(1.0, cores_ / tasks);
         longest = std::max(longest, longest_pipe(sizes, splits) * wave_of(tasks)) + starts_s(sizes, splits);
-        return splits > 1 ? longest + 2 * splits * state_bytes_ * memory_weight_ + machine_.launch_s.value : longest;
+        return splits > 1 ? longest + 2 * splits * state_bytes_ * memory_weight_ + merge_s_ : longest;
     }
     /// A caching level holds all that the groups at work load, so that a second traversal finds it there.
     [[nodiscard]] bool held_by(const ModelLevel& level, const SizedCost::Sizes& sizes) const {
@@ -336,7 +366,7 @@ private:
     void take(const SizedCost::Sizes& sizes) {
         for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
             if (cost_.grouped[i] != cost_.part) out_.group[cost_.grouped[i]] = sizes[i];
-        out_.sub = options_.sub;
+        out_.sub = subs();
         for (std::size_t i = 0; i < cost_.streamed.size(); ++i)
             out_.stream[cost_.streamed[i]] = sizes[cost_.grouped.size() + i];
         out_.num_groups = sized_.num_groups(sizes);
@@ -430,7 +460,8 @@ private:
             // The children of an outer level hold its groups in both places.
             if (l <= core_ || out_.accumulator_capacity == 0) load.memory_bytes = memory_.memory(outer);
             if (l != core_) load.memory_bytes += accumulators_.memory(outer);
-            load.transfers_bytes = sized_.transfers(outer);
+            // Parts that run at the same time find what they have in common in a cache that they share.
+            load.transfers_bytes = (l < core_ ? parts_together_ : sized_).transfers(outer);
             if (held_by(levels[l], sizes))
                 load.transfers_bytes = std::min(load.transfers_bytes, once_.transfers(outer));
             load.transfers_bytes *= (cost_.may_skip ? skipped_share(outer) : 1);
@@ -481,8 +512,7 @@ private:
         if (!link.empty()) out_.ceilings.push_back({link, std::max(0.0, between), ""});
         std::stable_sort(out_.ceilings.begin(), out_.ceilings.end(),
                          [](const Ceiling& a, const Ceiling& b) { return a.seconds > b.seconds; });
-        for (const ModelLevel& level : levels) out_.latency_s += level.latency_s;
-        out_.latency_s += machine_.levels[0].latency_s.value;
+        out_.latency_s = latency_s(levels);
         out_.launch_s = machine_.launch_s.value * (out_.splits > 1 ? 2 : 1);
         out_.starts_s = starts_s(sizes, out_.splits);
         const double longest = out_.ceilings.empty() ? 0 : out_.ceilings[0].seconds;
@@ -567,8 +597,8 @@ private:
     std::vector<StatementWork> statements_;
     CoreColumns columns_;
     KernelCost cost_;
-    SizedCost sized_, memory_, accumulators_, once_;
-    double cores_ = 1, state_bytes_ = 0, core_weight_ = 0, memory_weight_ = 0;
+    SizedCost sized_, memory_, accumulators_, once_, parts_together_;
+    double cores_ = 1, state_bytes_ = 0, core_weight_ = 0, memory_weight_ = 0, merge_s_ = 0;
     bool can_split_ = false;
     std::size_t core_ = 0;
     std::vector<Symbol> symbols_;

@@ -24,6 +24,7 @@ struct MachineCostOptions {
     const TileKernel* tiles = nullptr;             ///< the kernel's, cut by subloops; null: its expansion
     std::map<AxisId, std::int64_t> sub;            ///< sizes of the subloops
     bool planned = false;                          ///< those are a plan's, which knows what it holds
+    bool whole = false;                            ///< the stream is not split, though cores be idle
     bool quick = false;                            ///< the time alone, for comparing partitions
     double special_overhead = 0;  ///< of special functions, beside their operations, as a share of their time
 };

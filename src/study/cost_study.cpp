@@ -1,8 +1,7 @@
 #include "study/cost_study.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "cost/footprint.hpp"
 #include "plan/choose.hpp"
@@ -43,6 +42,88 @@ double peak_flops_per_s(const KernelOnMachine& kernel, const Machine& machine, d
     return peak;
 }
 
+/// Into how many parts the stream of each kernel is cut by hand.
+Result<std::vector<std::optional<Choice>>> parts_of(const Compilation& c, const PlanOptions& options) {
+    const auto items = all_by_hand(c.derived, {}, options.file);
+    if (!items) return items.errors();
+    std::vector<ScheduleItem> splits = *items;
+    std::erase_if(splits, [](const ScheduleItem& item) { return item.kind != "split" || !item.kernel.empty(); });
+    if (const auto legal = hand_choices(c.derived, c.extents, splits); !legal) return legal.errors();
+    return parts_by_hand(c.derived, c.extents, *items, options);
+}
+
+/// The kernels of a form by the closed form, those of streams in parts each by itself. Parts that are not by hand are as many as it finds
+/// worth their merge where cores would be idle.
+struct ClosedForm {
+    Cut cut;
+    std::vector<TileKernel> tiles;
+    std::vector<KernelOnMachine> kernels;
+};
+Result<ClosedForm> closed_form(const CostQuery& query, const Compilation& c, const PlanOptions& plan) {
+    const auto parts = parts_of(c, plan);
+    if (!parts) return parts.errors();
+    const auto costed = [&](const Derived& form, const Extents& extents, const std::vector<TileKernel>& tiles,
+                            std::size_t k, bool whole) {
+        MachineCostOptions options = machine_options(query, c);
+        options.tiles = &tiles[k];
+        options.whole = whole;
+        return cost_on_machine(form, form.kernels[k], extents, c.machine, options);
+    };
+    ClosedForm out;
+    auto tiles = tiles_in_letters(c.derived, plan.file);
+    if (!tiles) return tiles.errors();
+    std::vector<std::int64_t> numbers;
+    for (std::size_t k = 0; k < c.derived.kernels.size(); ++k) {
+        auto cost = costed(c.derived, c.extents, *tiles, k, (*parts)[k].has_value());
+        if (!cost) return cost.errors();
+        numbers.push_back((*parts)[k] ? (*parts)[k]->value : static_cast<std::int64_t>(cost->splits));
+        out.kernels.push_back(std::move(cost).value());
+    }
+    out.tiles = std::move(tiles).value();
+    out.cut = cut_streams(c.derived, c.extents, numbers);
+    if (out.cut.form.kernels.size() == out.kernels.size()) return out;
+    tiles = tiles_in_letters(out.cut.form, plan.file);
+    if (!tiles) return tiles.errors();
+    out.tiles = std::move(tiles).value();
+    const std::vector<KernelOnMachine> known = std::exchange(out.kernels, {});
+    for (std::size_t k = 0; k < out.tiles.size(); ++k) {
+        const std::size_t whole = out.cut.whole[k];
+        if (std::count(out.cut.whole.begin(), out.cut.whole.end(), whole) == 1) {
+            out.kernels.push_back(known[whole]);
+            continue;
+        }
+        auto cost = costed(out.cut.form, out.cut.extents, out.tiles, k, true);
+        if (!cost) return cost.errors();
+        out.kernels.push_back(std::move(cost).value());
+    }
+    return out;
+}
+
+/// On a CPU, whose sizes and time are those of a plan's schedule.
+Result<KernelOnMachine> planned_cost(const CostQuery& query, const Compilation& c, const KernelPlan& plan,
+                                     const TileKernel& tiles, std::size_t k) {
+    MachineCostOptions options = machine_options(query, c);
+    options.tiles = &tiles;
+    options.planned = true;
+    const TileSizes& cuts = plan.scheduled.sizes;
+    for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
+        // What the plan does not cut runs whole.
+        const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
+        options.group[static_cast<AxisId>(axis)] = sized(cuts.group[axis]);
+        options.stream[static_cast<AxisId>(axis)] = sized(cuts.stream[axis]);
+        if (cuts.sub[axis] > 0) options.sub[static_cast<AxisId>(axis)] = cuts.sub[axis];
+    }
+    auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
+    if (!cost) return cost;
+    const Simulation& time = plan.time;
+    cost->ceilings.clear();
+    for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds, {}});
+    cost->seconds = time.seconds, cost->bound_by = time.busy.front().what;
+    cost->margin = time.busy.size() > 1 ? time.busy[0].seconds / time.busy[1].seconds : 1;
+    cost->latency_s = 0, cost->launch_s = 0;
+    return cost;
+}
+
 struct Costed {
     Compilation compilation;
     bool sized = false;
@@ -61,65 +142,50 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     Compilation& c = out.compilation;
     PlanOptions plan_options;
     plan_options.file = pipeline.schedule_file;
-    auto tiles = tiles_in_letters(c.derived, pipeline.schedule_file);
-    if (!tiles) return tiles.errors();
-    out.tiles = std::move(tiles).value();
     auto extents = bind_sizes(c.diagram);
     if (!extents) {
         // Letters need no sizes; whoever names a machine, some sizes or M wants numbers.
         const bool wants_numbers = !pipeline.sizes.empty() || !pipeline.machine.empty() || query.memory_values;
         if (wants_numbers || extents.errors().front().code != "missing-size") return extents.errors();
+        auto tiles = tiles_in_letters(c.derived, plan_options.file);
+        if (!tiles) return tiles.errors();
+        out.tiles = std::move(tiles).value();
         return out;
     }
     out.sized = true;
     c.extents = *extents;
     // A kernel that is shared among devices or clusters is one launch on each.
-    std::optional<Plan> plan;
     if (c.machine.kind == MachineKind::cpu) {
-        auto planned = choose_plan(c.derived, c.extents, c.machine, {}, plan_options);
-        if (!planned) return planned.errors();
-        plan = std::move(planned).value();
+        const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, plan_options);
+        if (!plan) return plan.errors();
         Cut cut = cut_streams(c.derived, c.extents, plan->change.parts);
         c.derived = std::move(cut.form), c.extents = std::move(cut.extents);
-        auto cut_tiles = tiles_in_letters(c.derived, pipeline.schedule_file);
-        if (!cut_tiles) return cut_tiles.errors();
-        out.tiles = std::move(cut_tiles).value();
+        auto tiles = tiles_in_letters(c.derived, plan_options.file);
+        if (!tiles) return tiles.errors();
+        out.tiles = std::move(tiles).value();
+        for (std::size_t k = 0; k < plan->kernels.size(); ++k) {
+            auto cost = planned_cost(query, c, plan->kernels[k], out.tiles[k], k);
+            if (!cost) return cost.errors();
+            out.kernels.push_back(std::move(cost).value());
+        }
+    } else {
+        auto closed = closed_form(query, c, plan_options);
+        if (!closed) return closed.errors();
+        c.derived = std::move(closed->cut.form);
+        c.extents = std::move(closed->cut.extents);
+        out.tiles = std::move(closed->tiles);
+        out.kernels = std::move(closed->kernels);
     }
     out.summary.machine = c.machine.name;
     const auto devices = static_cast<double>(query.levels.devices);
     double longest = -1;
-    for (std::size_t k = 0; k < c.derived.kernels.size(); ++k) {
-        MachineCostOptions options = machine_options(query, c);
-        options.tiles = &out.tiles[k];
-        if (plan) {
-            options.planned = true;
-            const TileSizes& cuts = plan->kernels[k].scheduled.sizes;
-            for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
-                // What the plan does not cut runs whole.
-                const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
-                options.group[static_cast<AxisId>(axis)] = sized(cuts.group[axis]);
-                options.stream[static_cast<AxisId>(axis)] = sized(cuts.stream[axis]);
-                if (cuts.sub[axis] > 0) options.sub[static_cast<AxisId>(axis)] = cuts.sub[axis];
-            }
-        }
-        auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
-        if (!cost) return cost.errors();
-        if (plan) {
-            // A CPU's time is that of its schedule, the same as in plan and run.
-            const Simulation& time = plan->kernels[k].time;
-            cost->ceilings.clear();
-            for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds, {}});
-            cost->seconds = time.seconds, cost->bound_by = time.busy.front().what;
-            cost->margin = time.busy.size() > 1 ? time.busy[0].seconds / time.busy[1].seconds : 1;
-            cost->latency_s = 0, cost->launch_s = 0;
-        }
-        out.summary.seconds += cost->seconds;
-        out.summary.bound_s += cost->bound_s;
-        out.summary.flops += cost->flops;
-        out.summary.transfers_bytes += cost->memory_transfers_bytes();
-        if (cost->seconds > longest) longest = cost->seconds, out.summary.bound_by = cost->bound_by;
-        out.summary.peak_flops_per_s = std::max(out.summary.peak_flops_per_s, peak_flops_per_s(*cost, c.machine, devices));
-        out.kernels.push_back(std::move(cost).value());
+    for (const KernelOnMachine& cost : out.kernels) {
+        out.summary.seconds += cost.seconds;
+        out.summary.bound_s += cost.bound_s;
+        out.summary.flops += cost.flops;
+        out.summary.transfers_bytes += cost.memory_transfers_bytes();
+        if (cost.seconds > longest) longest = cost.seconds, out.summary.bound_by = cost.bound_by;
+        out.summary.peak_flops_per_s = std::max(out.summary.peak_flops_per_s, peak_flops_per_s(cost, c.machine, devices));
     }
     const Footprint arrays = footprint(c.derived, c.extents);
     out.summary.num_kernels = out.kernels.size();

@@ -95,6 +95,35 @@ TEST(ProgramCost, WhatStandsInPartsIsWhatThePlanHas) {
     }
 }
 
+TEST(ProgramCost, OnAGpuIdleCoresAreWorthPartsUnlessByHand) {
+    const std::map<std::string, std::int64_t> sizes{{"q", 1}, {"k", 128}, {"x", 8192}, {"d", 128}};
+    const CostStudy parts = study_of(attention, {}, sizes, "h200"),
+                    by_hand = study_of(attention, {"split x = 4"}, sizes, "h200"),
+                    whole = study_of(attention, {"split x = 1"}, sizes, "h200");
+    ASSERT_EQ(parts.kernels.size(), 2U);
+    EXPECT_EQ(parts.kernels[0].num_groups, 132) << "a part of the one row for every core";
+    EXPECT_EQ(parts.kernels[0].kernel, "O_part");
+    EXPECT_EQ(parts.summary->seconds, parts.kernels[0].seconds + parts.kernels[1].seconds);
+    EXPECT_EQ(by_hand.kernels.at(0).num_groups, 4);
+    ASSERT_EQ(whole.kernels.size(), 1U);
+    EXPECT_EQ(whole.kernels[0].splits, 1);
+    EXPECT_LT(parts.summary->seconds, by_hand.summary->seconds);
+    EXPECT_LT(by_hand.summary->seconds, whole.summary->seconds);
+}
+
+TEST(ProgramCost, ASplitByHandOfAnotherAxisIsRefusedOnEveryMachine) {
+    for (const char* machine : {"generic-cpu", "h200"}) {
+        CostQuery q;
+        q.source = std::make_shared<Source>(Source{"program.nk", attention});
+        q.pipeline.machine = machine;
+        q.pipeline.sizes = {{"q", 4}, {"k", 2}, {"x", 24}, {"d", 3}};
+        q.pipeline.schedule = {"split d = 3"};
+        const auto study = study_cost(q);
+        ASSERT_FALSE(study.ok()) << machine;
+        EXPECT_EQ(study.errors()[0].code, "not-streamed") << machine;
+    }
+}
+
 constexpr const char* chain = R"(
 chain(A[i, j], B[j, k], C[k, l]) -> D[i, l]
     T[i, k] = sum(j) A[i, j] * B[j, k]
