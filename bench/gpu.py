@@ -11,6 +11,23 @@ DIAGRAMS = {
     "batched": """batched(A[b, m, k]: bf16, B[b, n, k]: bf16) -> C[b, m, n]: bf16
     C[b, m, n] = sum(k) A[b, m, k] * B[b, n, k]
 """,
+    "fp8": """fp8(A[m, k]: e4m3, B[n, k]: e4m3) -> C[m, n]: bf16
+    C[m, n] = sum(k) A[m, k] * B[n, k]
+""",
+    "block_fp8": """block_fp8(A[m, block, k]: e4m3, B[n, block, k]: e4m3, sa[m, block], sb[w, block]) -> C[m, n]: bf16
+    P[m, n, block] = sum(k) A[m, block, k] * B[n, block, k]
+    C[m, n] = sum(block) P[m, n, block] * sb[n // 128, block] * sa[m, block]
+""",
+    "bias_gelu": """bias_gelu(A[m, k]: bf16, B[n, k]: bf16, bias[n]: bf16) -> C[m, n]: bf16
+    C[m, n] = gelu((sum(k) A[m, k] * B[n, k]) + bias[n])
+""",
+    "residual": """residual(A[m, k]: bf16, B[n, k]: bf16, R[m, n]: bf16) -> D[m, n]: bf16, Q[m]: f32
+    D[m, n] = (sum(k) A[m, k] * B[n, k]) + R[m, n]
+    Q[m] = sum(n) D[m, n] * D[m, n]
+""",
+    "gated": """gated(A[m, k]: bf16, B[n, k]: bf16, G[n, k]: bf16) -> C[m, n]: bf16
+    C[m, n] = silu(sum(k) A[m, k] * B[n, k]) * (sum(k) A[m, k] * G[n, k])
+""",
     "attention": """attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16
     S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
     P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "diagram/blocks.hpp"
 #include "support/saturate.hpp"
 #include "tile/uses.hpp"
 
@@ -118,8 +119,19 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
     }
     for (const Equation& equation : diagram.equations) {
         std::map<std::string, ReductionTree> terms;
+        std::vector<AxisId> axes = equation.reduce_axes;
+        // A sum over blocks runs over the values in a block and over the blocks.
+        for (const AxisId axis : equation.reduce_axes) {
+            const auto blocks = blocks_of(diagram, axis);
+            const bool is_reduced = std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& reduction) {
+                return reduction.axes.contains(diagram.axis(axis).name);
+            });
+            if (!blocks || is_reduced) continue;
+            std::erase(axes, axis);
+            axes.insert(axes.end(), {blocks->inside, blocks->block});
+        }
         // An axis may run under the name of another one of its size.
-        for (const AxisId axis : equation.reduce_axes)
+        for (const AxisId axis : axes)
             terms[diagram.axis(axis).name] = {.chain = extents[at(axis)], .chunks = chunks[extents[at(axis)]]};
         e.depth.push_back(equation.reduce ? depth_over(terms, reductions) : 0);
         e.factor_unit.push_back(multiplies(equation) ? factor_unit_over(terms, reductions) : 0);

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "check/sample.hpp"
+#include "diagram/blocks.hpp"
+#include "support/ids.hpp"
 
 namespace napkin {
 
@@ -59,13 +61,14 @@ std::optional<SizesByName> small_sizes(const Diagram& diagram, std::mt19937_64& 
     const std::vector<std::int64_t> reach = reaches(diagram);
     // Half of the time a mask's number is within reach; at times it is not, which is a case too.
     bool reaching = random() % 2 == 0;
+    const std::vector<AxisId> fixed = fixed_axes(diagram);
     for (int attempt = 0; attempt < attempts; ++attempt) {
         // Windows that reach over an edge need room: later attempts draw larger sizes.
         const std::int64_t least = attempt < attempts / 3 ? 1 : 3, most = usual_size + attempt / 6;
         SizesByName drawn;
         for (std::size_t i = 0; i < diagram.axes.size(); ++i) {
             const Axis& axis = diagram.axes[i];
-            if (axis.size && !axis.size->as_constant()) continue;
+            if ((axis.size && !axis.size->as_constant()) || contains(fixed, static_cast<AxisId>(i))) continue;
             const std::int64_t extra = reaching ? reach[i] : 0;
             drawn[axis.name] = std::uniform_int_distribution<std::int64_t>(least, most)(random) + extra;
         }

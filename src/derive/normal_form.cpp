@@ -5,8 +5,10 @@ namespace napkin {
 Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps) {
     Diagram out = diagram;
     unify_axes(out, steps);
+    drop_exact_casts(out, steps);
     merge_equal_equations(out, steps);
     inline_shifted_maps(out, steps);
+    sum_blocks(out, steps);
     order_contractions(out, steps);
     return out;
 }

@@ -14,12 +14,18 @@ Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps);
 /// over j, and S[a, t] beside it, are of one axis.
 void unify_axes(Diagram& diagram, std::vector<DerivationStep>& steps);
 
+/// What has a narrower type of floating point is read as it is in place of being cast to f32, in which its values are the same.
+void drop_exact_casts(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// Of equations that say the same, up to the order of a sum's and a product's operands and the names of reduced axes, the first stays
 /// and the others read it.
 void merge_equal_equations(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 /// A map that is read at other indices than its own is written where it is read, when it is cheap or read once.
 void inline_shifted_maps(Diagram& diagram, std::vector<DerivationStep>& steps);
+
+/// A sum over k = c · block with factors that depend on k // c alone becomes a sum over blocks of sums in them, outside of which the factors stand.
+void sum_blocks(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 /// A sum over a product of three operands or more becomes sums over products of two in the order with the fewest FLOPs, then the least
 /// that is stored between them: exactly for up to eight operands, greedily beyond.

@@ -7,9 +7,11 @@
 #include <functional>
 #include <set>
 
+#include "diagram/blocks.hpp"
 #include "diagram/guards.hpp"
 #include "diagram/product.hpp"
 #include "diagram/symbol_names.hpp"
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 #include "support/text.hpp"
 
@@ -61,6 +63,7 @@ public:
         check_overrides();
         for (std::size_t i = 0; i < d_.axes.size(); ++i) bind(static_cast<AxisId>(i));
         report_missing();
+        if (errors_.empty()) check_blocks();
         if (errors_.empty()) check_products();
         if (errors_.empty()) check_reads();
         if (!errors_.empty()) return std::move(errors_);
@@ -91,6 +94,24 @@ private:
             } else if (value < 1) {
                 error({"bad-size", {}, fmt::format("the size of {} is given as {}", name, value), "at least 1", "", {}});
             }
+        }
+    }
+
+    /// An axis that equations read by blocks has whole blocks, of as many values as they say.
+    void check_blocks() {
+        const std::vector<AxisId> fixed = fixed_axes(d_);
+        for (std::size_t a = 0; a < d_.axes.size() && !fixed.empty(); ++a) {
+            const auto blocks = blocks_of(d_, static_cast<AxisId>(a));
+            if (!blocks || !contains(fixed, blocks->inside)) continue;
+            const std::int64_t wanted = blocks->length * extents_[at(blocks->block)];
+            const auto refuse = [&](AxisId axis, std::int64_t expected) {
+                error({"bad-size", d_.axis(axis).range,
+                       fmt::format("the size of {} is given as {}, but {} is read in {} blocks of {}", d_.axis(axis).name, extents_[at(axis)],
+                                   d_.axes[a].name, extents_[at(blocks->block)], blocks->length),
+                       std::to_string(expected), fmt::format("set {}", d_.axis(blocks->block).name), {}});
+            };
+            if (extents_[at(blocks->inside)] != blocks->length) refuse(blocks->inside, blocks->length);
+            if (extents_[a] != wanted) refuse(static_cast<AxisId>(a), wanted);
         }
     }
 

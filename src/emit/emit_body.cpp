@@ -427,6 +427,14 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
 }
 
 ValueId BodyWriter::read_value(const Read& r) {
+    if (const auto found = in_memory_.find(r.array); found != in_memory_.end()) {
+        Value v;
+        const Element element = found->second(r);
+        for (const AxisId axis : element.axes) v.level = std::max(v.level, level_of(axis));
+        v.pattern = element.text;
+        v.hint = frame_.name(r.array);
+        return intern(std::move(v));
+    }
     const Address address = frame_.address(r.array, r.indices, scope_);
     if (!address.others.empty()) return read_by_lane(r, address);
     Value v;

@@ -24,6 +24,13 @@ public:
     /// The variable's element at the atom's point stands in registers under this name.
     void give(VariableId variable, std::string text) { given_[variable] = std::move(text); }
 
+    /// Threads read the variable where it lies in memory.
+    struct Element {
+        std::string text;
+        std::vector<AxisId> axes;  ///< in the loops over which it differs
+    };
+    void give_in_memory(VariableId variable, std::function<Element(const Read&)> element) { in_memory_[variable] = std::move(element); }
+
     /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows i as asked for.
     /// Add all roots, then call decide().
     /// `whole`: an integer is wanted, else a real number.
@@ -126,6 +133,7 @@ private:
     std::map<const ExprNode*, ValueId> lowered_;
     std::map<ValueId, Root> roots_;
     std::map<VariableId, std::string> given_;
+    std::map<VariableId, std::function<Element(const Read&)>> in_memory_;
     Names& names_;
     WholeValues whole_values_;
 };

@@ -9,6 +9,7 @@
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
+#include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
@@ -94,15 +95,30 @@ AxisId columns_of_statement(const Frame& frame, const Step& step) {
     return -1;
 }
 
+/// An element of an array where it lies, at the thread's own coordinates.
+BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int scope) {
+    const ArrayId array = frame.variable(r.array).array;
+    std::string at;
+    for (std::size_t d = 0; d < r.indices.size(); ++d)
+        if (const std::string index = index_in_tile(frame, r.indices[d], scope); index != "0")
+            at += fmt::format("{}{} * {}[{}]", at.empty() ? "" : " + ", index, frame.strides.at(array), d);
+    return {fmt::format("static_cast<real>({}[{}])", frame.memory.at(array), at.empty() ? "0" : at), inner_axes(frame, r.indices, scope)};
+}
+
 /// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
 void give_values(const Frame& frame, const Step& step, BodyWriter& body) {
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->array)) body.give(r->array, element(frame, r->array));
+        if (frame.is_read_by_threads(r->array))
+            body.give_in_memory(r->array, [&](const Read& read) {
+                if (!is_read_by_rows(frame, read.array)) return element_in_memory(frame, read, step.scope);
+                return BodyWriter::Element{frame.name(read.array) + "[r_]", {frame.schedule.tensor_axis}};
+            });
         if (!frame.is_operand(r->array)) continue;
         const Variable& v = frame.variable(r->array);
         const OperandTile tile = *operand_tile(frame, r->array);
         const auto at_dimension = [&](int d) {
-            const AxisId axis = v.dims[at(d)].single_axis();
+            const AxisId axis = running_axis(frame, v.dims[at(d)], step.scope);
             return frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
         };
         body.give(r->array, fmt::format("operand_value<{}, {}>({}, {}, {}, {})", memory_type(v.memory_type), tile.rows,
@@ -237,6 +253,14 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
     const auto& compute = std::get<Compute>(*step.statement);
     if (!compute.carry || adds_in_place(compute)) return;
     each_value(frame, out, step, columns, compute.carry);
+}
+
+void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
+    const VariableId id = std::get<Load>(*step.statement).variable;
+    ValueLoops loops(frame, out, step.scope, -1, true);
+    loops.open_rows();
+    out(fmt::format("{}[r_] = {};", frame.name(id), element_in_memory(frame, *as<Read>(read(id, frame.variable(id).dims)), step.scope).text));
+    loops.close_rows();
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {

@@ -19,6 +19,8 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step);
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns);
 /// The matrix instruction; `functions` gets those that the text calls and the prelude has not, each once.
 void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions);
+/// Reads what is_read_by_rows into registers.
+void write_load_of_rows(const Frame& frame, Lines& out, const Step& step);
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, int scope);
 /// The same by boxes: every warp writes to them, and one of its threads asks for the bulk copies that bring them to memory.

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 
 #include "support/result.hpp"
 
@@ -23,6 +27,12 @@ std::string text_of(const Expr& e, const CoordinateText& coordinate, const Eleme
     const auto* b = as<Binary>(e);
     if (!b) return std::to_string(whole(e));
     const std::string x = text_of(b->a, coordinate, element), y = text_of(b->b, coordinate, element);
+    // By a power of two both are single instructions, of which compilers see what is the same for neighbours.
+    const auto* divisor = as<Constant>(b->b);
+    if (divisor && divisor->value >= 1 && std::has_single_bit(static_cast<std::uint64_t>(whole(b->b)))) {
+        if (b->op == BinaryOp::floor_div) return fmt::format("({} >> {})", x, std::countr_zero(static_cast<std::uint64_t>(whole(b->b))));
+        if (b->op == BinaryOp::mod) return fmt::format("({} & {})", x, whole(b->b) - 1);
+    }
     switch (b->op) {
         case BinaryOp::floor_div: return fmt::format("floor_div({}, {})", x, y);
         case BinaryOp::mod: return fmt::format("floor_mod({}, {})", x, y);
@@ -68,6 +78,41 @@ BoundsText bounds_of(const Frame& frame, const Expr& e, int scope) {
 }
 
 }  // namespace
+
+std::string index_in_tile(const Frame& frame, const Index& index, int scope) {
+    const auto begin = [&](AxisId axis) { return frame.span(axis, scope).begins ? frame.axis(axis).begin : std::string("0"); };
+    const auto local = [&](AxisId axis) { return frame.span(axis, scope).tile == 1 ? std::string("0") : frame.axis(axis).local; };
+    const auto sum = [](const std::string& a, const std::string& b) {
+        return a == "0" ? b : b == "0" ? a : fmt::format("({} + {})", a, b);
+    };
+    const auto whole_in_tile = [&](const Expr& e) -> std::optional<std::string> {
+        const auto* b = as<Binary>(e);
+        const auto* axis = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? as<AxisIndex>(b->a) : nullptr;
+        const auto* divisor = axis ? as<Constant>(b->b) : nullptr;
+        if (!divisor) return std::nullopt;
+        const std::int64_t c = whole(b->b), tile = frame.span(axis->axis, scope).tile;
+        const auto of = [&](const std::string& x) {
+            const CoordinateText same = [&](AxisId) { return x; };
+            return x == "0" ? x : text_of(e, same, {});
+        };
+        if (c % tile == 0)
+            return b->op == BinaryOp::floor_div ? of(begin(axis->axis)) : sum(of(begin(axis->axis)), local(axis->axis));
+        if (tile % c == 0)
+            return b->op == BinaryOp::mod ? of(local(axis->axis)) : sum(of(begin(axis->axis)), of(local(axis->axis)));
+        return std::nullopt;
+    };
+    // Other parts are printed as they are, with these in their places.
+    const std::function<std::string(const Expr&)> text = [&](const Expr& e) -> std::string {
+        if (auto found = whole_in_tile(e)) return *found;
+        const auto* b = as<Binary>(e);
+        if (!b) return text_of(e, [&](AxisId axis) { return sum(begin(axis), local(axis)); }, {});
+        // Axes stand for the two sides while the operator is printed.
+        const std::string sides[] = {text(b->a), text(b->b)};
+        const Expr operation = binary(b->op, axis_index(0), as<Constant>(b->b) ? b->b : axis_index(1));
+        return text_of(operation, [&](AxisId side) { return sides[side]; }, {});
+    };
+    return text(index.value());
+}
 
 std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {
     return text_of(index.value(), coordinate, element);

@@ -13,6 +13,10 @@ using ElementText = std::function<std::string(const Read&)>;
 /// The value of an index: an operand, in brackets where it needs them. Pre: sizes are numbers.
 std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element = {});
 
+/// The index over tiles that begin at multiples of their own length: what of a quotient or a rest is the same for the whole tile stands alone, and what
+/// is not is that of the place in the tile (inner_axes).
+std::string index_in_tile(const Frame& frame, const Index& index, int scope);
+
 /// Text of bounds of an index over a scope's tile, padding included; a buffer's dimension begins at `low`. A rest is taken to run over all
 /// of its values.
 struct BoundsText {

@@ -181,8 +181,10 @@ private:
         if (frame_.has_bulk_copies())
             out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
-            if (const auto id = static_cast<VariableId>(v); frame_.is_in_registers(id) && !frame_.layouts[v].lives.empty())
-                out_(fragment_declaration(frame_, id));
+            if (const auto id = static_cast<VariableId>(v); !frame_.layouts[v].lives.empty()) {
+                if (frame_.is_in_registers(id)) out_(fragment_declaration(frame_, id));
+                if (is_read_by_rows(frame_, id)) out_(fmt::format("float {}[2];", frame_.name(id)));
+            }
     }
     void declare_turns() {
         if (!frame_.on_matrix_unit()) return;
@@ -269,8 +271,9 @@ private:
             if (!stages_are_declared_) declare_stage(frame_, out_, load->variable, 0);
             write_wait(frame_, out_, s, s.ahead + shift_);
         } else if (load) {
-            if (s.stays) return;
+            if (s.stays || (frame_.is_read_by_threads(load->variable) && !is_read_by_rows(frame_, load->variable))) return;
             out_(fmt::format("// load {}", tile(load->variable)));
+            if (frame_.is_read_by_threads(load->variable)) return write_load_of_rows(frame_, out_, s);
             write_load(frame_, out_, s);
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
             if (frame_.is_view(store->variable)) return;  // its statement wrote it where it goes

@@ -35,8 +35,14 @@ std::int64_t num_stages(const Frame& frame) {
 
 /// Where the tile begins along a dimension.
 std::string begin_of(const Frame& frame, const Variable& v, int dimension, int scope) {
-    const AxisId axis = v.dims[at(dimension)].single_axis();
-    return frame.span(axis, scope).begins ? frame.axis(axis).begin : "";
+    const Affine& form = *v.dims[at(dimension)].affine();
+    std::string text;
+    const auto add = [&](const std::string& term) { text += (text.empty() ? "" : " + ") + term; };
+    for (const auto& [axis, factor] : form.terms)
+        if (frame.span(axis, scope).begins)
+            add(factor == 1 ? frame.axis(axis).begin : fmt::format("{} * {}", factor, frame.axis(axis).begin));
+    if (form.constant != 0) add(std::to_string(form.constant));
+    return form.terms.size() > 1 && !text.empty() ? "(" + text + ")" : text;
 }
 
 /// Values between neighbours of each dimension of an array whose rows follow each other.
@@ -127,8 +133,8 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, 
     out(fmt::format("expect_bytes(full, {});", tile.bytes));
     std::string coordinates;
     for (std::size_t d = v.dims.size(); d-- > 0;) {
-        const AxisId axis = v.dims[d].single_axis();
-        std::string at = frame.span(axis, scope).begins ? frame.axis(axis).begin : "0";
+        std::string at = begin_of(frame, v, static_cast<int>(d), scope);
+        if (at.empty()) at = "0";
         if (static_cast<int>(d) == tile.inner && tile.panels > 1) at += fmt::format(" + {} * panel", tile.width);
         coordinates += fmt::format(", int({})", at);
     }

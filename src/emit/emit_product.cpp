@@ -32,8 +32,8 @@ struct Product : MatrixProduct {
           columns(columns_of(frame, n, step.scope)),
           deep(instruction->k.at(type)),
           steps((frame.span(k, step.scope).tile + deep - 1) / deep),
-          a_along_k(a_in_registers || a->indices.back().is_axis(k)),
-          b_along_k(b->indices.back().is_axis(k)) {}
+          a_along_k(a_in_registers || running_axis(frame, a->indices.back(), step.scope) == k),
+          b_along_k(running_axis(frame, b->indices.back(), step.scope) == k) {}
 
     std::string target;
     bool continues;                     ///< an earlier turn's may still be adding to the target

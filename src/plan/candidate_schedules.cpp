@@ -101,22 +101,28 @@ std::vector<Shape> CandidateSchedules::on_matrix_unit() const {
         if (hand_.tensor && axis != hand_.tensor_axis) continue;
         const auto by_hand = hand_.group.find(axis);
         if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
-        Shape shape = on_matrix_unit(axis);
-        const auto is_there = [&] { return completed(ordinary(shape)).on_matrix_unit(); };
-        // Tiles have rows and columns. Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make them wide
-        // in more directions, one of those is the columns': the longest that the unit takes, or none where the columns are no group's.
-        if (is_there()) {
-            shapes.push_back(shape);
-            continue;
-        }
-        for (const AxisId columns : model_.kernel().group_axes) {
-            if (shape.columns >= 0 && columns != axis && extent(columns) <= extent(shape.columns)) continue;
-            const AxisId before = std::exchange(shape.columns, columns);
-            if (!is_there()) shape.columns = before;
-        }
-        if (shape.columns >= 0) shapes.push_back(shape);
+        // Tiles have rows and columns. A product of its own for every value of a stream, as of blocks that have a scale each, is one of a chunk.
+        auto shape = with_columns(axis, -1);
+        for (const AxisId single : streamed_axes())
+            if (!shape && !hand_.stream.contains(single)) shape = with_columns(axis, single);
+        if (shape) shapes.push_back(*shape);
     }
     return shapes;
+}
+
+/// Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make tiles wide in more directions than two, one
+/// of those is the columns': the longest that the unit takes, or none where the columns are no group's. None where no choice is.
+std::optional<Shape> CandidateSchedules::with_columns(AxisId tensor, AxisId single) const {
+    Shape shape = on_matrix_unit(tensor);
+    shape.single = single;
+    const auto is_there = [&] { return completed(ordinary(shape)).on_matrix_unit(); };
+    if (is_there()) return shape;
+    for (const AxisId columns : model_.kernel().group_axes) {
+        if (shape.columns >= 0 && columns != tensor && extent(columns) <= extent(shape.columns)) continue;
+        const AxisId before = std::exchange(shape.columns, columns);
+        if (!is_there()) shape.columns = before;
+    }
+    return shape.columns >= 0 ? std::optional(shape) : std::nullopt;
 }
 
 std::optional<Diagnostic> CandidateSchedules::no_tensor() const {
@@ -160,10 +166,18 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const Shape& shape, A
     return d;
 }
 
-SearchedSize CandidateSchedules::stream_size(AxisId axis) const {
+SearchedSize CandidateSchedules::stream_size(const Shape& shape, AxisId axis) const {
     if (const auto found = hand_.stream.find(axis); found != hand_.stream.end())
         return {axis, true, {*found->second.value}, true};
+    if (axis == shape.single) return {axis, true, {1}, false};
     return {axis, true, candidate_sizes(longest_chunk(axis), 1), false};
+}
+
+std::vector<AxisId> CandidateSchedules::streamed_axes() const {
+    std::vector<AxisId> streamed;
+    for (const Stage& stage : model_.kernel().stages)
+        if (const auto* loop = std::get_if<Loop>(&stage); loop && !contains(streamed, loop->axis)) streamed.push_back(loop->axis);
+    return streamed;
 }
 
 std::vector<SearchedSize> CandidateSchedules::sizes(const Shape& shape) const {
@@ -172,12 +186,7 @@ std::vector<SearchedSize> CandidateSchedules::sizes(const Shape& shape) const {
     for (const AxisId axis : kernel.group_axes)
         if (!contains(kernel.recompute_axes, axis) || hand_.group.contains(axis))
             if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
-    std::vector<AxisId> streamed;
-    for (const Stage& stage : kernel.stages)
-        if (const auto* loop = std::get_if<Loop>(&stage); loop && !contains(streamed, loop->axis)) {
-            streamed.push_back(loop->axis);
-            out.push_back(stream_size(loop->axis));
-        }
+    for (const AxisId axis : streamed_axes()) out.push_back(stream_size(shape, axis));
     return out;
 }
 
@@ -228,13 +237,13 @@ KernelSchedule CandidateSchedules::ordinary(const Shape& shape) const {
             s.group[axis] = {std::min(extent(axis), wanted), "", false};
         }
     }
-    for (const Stage& stage : model_.kernel().stages)
-        if (const auto* loop = std::get_if<Loop>(&stage)) {
-            const auto found = hand_.stream.find(loop->axis);
-            s.stream[loop->axis] = {found != hand_.stream.end() ? *found->second.value
-                                                                : std::min(longest_chunk(loop->axis), ordinary_stream),
-                                    "", false};
-        }
+    for (const AxisId axis : streamed_axes()) {
+        const auto found = hand_.stream.find(axis);
+        s.stream[axis] = {found != hand_.stream.end() ? *found->second.value
+                          : axis == shape.single      ? 1
+                                                      : std::min(longest_chunk(axis), ordinary_stream),
+                          "", false};
+    }
     return s;
 }
 

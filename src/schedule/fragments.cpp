@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "diagram/guards.hpp"
@@ -15,21 +16,22 @@ namespace {
 
 bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return kernel.span(axis, scope).tile > 1; }
 
+/// A dimension of the read runs along the axis.
+bool runs_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, int scope) {
+    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return running_axis(kernel, i, scope) == axis; });
+}
+
 /// The one axis of the read that is wide and not the given one; -1: there is none or several.
 AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, int scope) {
     AxisId found = -1;
     for (const Index& index : r.indices) {
-        const AxisId a = index.single_axis();
+        const AxisId a = running_axis(kernel, index, scope);
         if (a < 0) return -1;
         if (a == axis || !is_wide(kernel, a, scope)) continue;
         if (found >= 0 && found != a) return -1;
         found = a;
     }
     return found;
-}
-
-bool has_axis(const Read& r, AxisId axis) {
-    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.is_axis(axis); });
 }
 
 bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
@@ -256,7 +258,7 @@ private:
         for (const Read* r : step.reads) {
             if (operands_.contains(r->array) && !reads_operand(*r, step.scope)) return false;
             for (const Index& index : r->indices) {
-                if (!index.affine()) return false;
+                if (index.is_gathered()) return false;
                 for (const AxisId axis : index.axes()) add(axis);
             }
         }
@@ -265,7 +267,7 @@ private:
 
     /// Rows and columns are the tile's, whichever lie beside each other.
     [[nodiscard]] bool reads_operand(const Read& r, int scope) const {
-        return r.indices == kernel_.variable(r.array).dims && has_axis(r, row_) && kernel_.layout(r.array).scope <= scope;
+        return r.indices == kernel_.variable(r.array).dims && runs_along(kernel_, r, row_, scope) && kernel_.layout(r.array).scope <= scope;
     }
 
     const ScheduledKernel& kernel_;
@@ -343,6 +345,18 @@ CopyAtoms copy_atoms(const Machine& gpu) {
     return out;
 }
 
+AxisId running_axis(const ScheduledKernel& kernel, const Index& index, int scope) {
+    if (const AxisId single = index.single_axis(); single >= 0) return single;
+    const Affine* form = index.affine();
+    AxisId running = -1;
+    for (std::size_t t = 0; form && t < form->terms.size(); ++t) {
+        const auto& [axis, factor] = form->terms[t];
+        if (factor < 0 || (factor != 1 && is_wide(kernel, axis, scope)) || (factor == 1 && running >= 0)) return -1;
+        if (factor == 1) running = axis;
+    }
+    return running;
+}
+
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const int scope = kernel.layout(id).scope;
@@ -355,7 +369,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     out.outer = -1, out.inner = static_cast<int>(rank) - 1;
     std::int64_t stride = value;
     for (std::size_t d = rank; d-- > 0;) {
-        const AxisId axis = variable.dims[d].single_axis();
+        const AxisId axis = running_axis(kernel, variable.dims[d], scope);
         if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
         if (static_cast<int>(d) != out.inner && stride % operand_stride_bytes != 0) return std::nullopt;
         stride *= kernel.extent(variable.limits[d]);
@@ -365,11 +379,13 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     }
     if (out.outer < 0) out.outer = 0;
     // A copy begins at a multiple of 16 bytes in memory.
-    const Span& contiguous = kernel.span(variable.dims[at(out.inner)].single_axis(), scope);
-    if (contiguous.begins && contiguous.tile * value % operand_stride_bytes != 0) return std::nullopt;
+    for (const auto& [axis, factor] : variable.dims[at(out.inner)].affine()->terms)
+        if (const Span& span = kernel.span(axis, scope); span.begins && factor * span.tile * value % operand_stride_bytes != 0)
+            return std::nullopt;
+    if (variable.dims[at(out.inner)].affine()->constant * value % operand_stride_bytes != 0) return std::nullopt;
     out.width = operand_row_bytes / value;
-    out.rows = columns_of(kernel, variable.dims[at(out.outer)].single_axis(), scope);
-    out.panels = (kernel.span(variable.dims[at(out.inner)].single_axis(), scope).tile + out.width - 1) / out.width;
+    out.rows = columns_of(kernel, running_axis(kernel, variable.dims[at(out.outer)], scope), scope);
+    out.panels = (kernel.span(running_axis(kernel, variable.dims[at(out.inner)], scope), scope).tile + out.width - 1) / out.width;
     // Of the axis that is dealt out to the warps each has its rows, past the tile's end too.
     const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
     if (variable.dims[at(out.outer)].is_axis(kernel.schedule.tensor_axis)) out.rows = std::max(out.rows, dealt);
@@ -378,6 +394,43 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     out.bytes = out.panels * out.panel_bytes();
     if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;
     return out;
+}
+
+std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope) {
+    std::set<AxisId> axes;
+    const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+        if (const auto* i = as<AxisIndex>(e); i && is_wide(kernel, i->axis, scope)) axes.insert(i->axis);
+        if (const auto* u = as<Unary>(e)) walk(u->a);
+        const auto* b = as<Binary>(e);
+        if (!b) return;
+        const auto* of = b->op == BinaryOp::floor_div ? as<AxisIndex>(b->a) : nullptr;
+        const auto* by = of ? as<Constant>(b->b) : nullptr;
+        if (by && static_cast<std::int64_t>(by->value) % kernel.span(of->axis, scope).tile == 0) return;
+        walk(b->a), walk(b->b);
+    };
+    for (const Index& index : indices) walk(index.value());
+    return {axes.begin(), axes.end()};
+}
+
+bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
+    if (!kernel.is_read_by_threads(id) || !is_loaded(kernel, id) || runs_ahead(kernel)) return false;
+    const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
+    return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
+}
+
+bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    if (!kernel.on_matrix_unit() || !variable.gathers.empty() || !is_loaded(kernel, id) || kernel.is_whole(id) ||
+        !is_float(variable.memory_type) || contains(kernel.outputs, variable.array))
+        return false;
+    const std::vector<std::int64_t> origin(kernel.extents.size(), 0);
+    for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+        const Interval range = range_of(variable.dims[d], origin, kernel.extents);
+        if (range.low < 0 || range.high >= kernel.extent(variable.limits[d])) return false;
+    }
+    return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+        return !reads(step, id) || (kernel.atom(step).kind == AtomKind::fragment && !step.is_whole);
+    });
 }
 
 std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Compute& compute) {
@@ -453,9 +506,9 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
     }
     const Read *x = as<Read>(product->a), *y = as<Read>(product->b);
     if (out.k < 0 || !x || !y || x->array == y->array) return std::nullopt;
-    out.a = has_axis(*x, m) ? x : y, out.b = has_axis(*x, m) ? y : x;
-    if (!has_axis(*out.a, m) || has_axis(*out.b, m) || !has_axis(*out.a, out.k) || !has_axis(*out.b, out.k))
-        return std::nullopt;
+    const auto has = [&](const Read* r, AxisId axis) { return runs_along(kernel, *r, axis, step.scope); };
+    out.a = has(x, m) ? x : y, out.b = has(x, m) ? y : x;
+    if (!has(out.a, m) || has(out.b, m) || !has(out.a, out.k) || !has(out.b, out.k)) return std::nullopt;
     out.n = other_axis(kernel, *out.b, out.k, step.scope);
     if (out.n < 0 || other_axis(kernel, *out.b, out.n, step.scope) != out.k) return std::nullopt;
     if (is_wide(kernel, m, step.scope) && other_axis(kernel, *out.a, out.k, step.scope) != m) return std::nullopt;
@@ -474,7 +527,7 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
         (kernel.variable(out.a->array).memory_type != out.type || !operand_tile(kernel, out.a->array)))
         return std::nullopt;
     // Only rows of 16-bit values are read along either dimension, and fragments become operands as they are.
-    const auto is_along_k = [&](const Read& r) { return r.indices.back().is_axis(out.k); };
+    const auto is_along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), step.scope) == out.k; };
     const bool is_16_bit = bytes(out.type) == 2;
     if (!is_16_bit && (out.a_in_registers || !is_along_k(*out.a) || !is_along_k(*out.b))) return std::nullopt;
 
@@ -482,13 +535,17 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
     if (out.a_in_registers && out.type == DType::f16 && !AtMostOne(kernel).variable(out.a->array)) return std::nullopt;
 
     const Span& span = kernel.span(out.k, step.scope);
+    // Behind a part of the axis lie values of the next one, as they do where the axis itself runs through a part of a dimension.
+    bool is_part = span.begins;
+    for (const Read* r : {out.a, out.b})
+        for (const Index& index : r->indices) is_part = is_part || (index.depends_on(out.k) && index.single_axis() < 0);
     const std::int64_t columns = columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
         const auto k = i.k.find(out.type);
         if (k == i.k.end() || !takes_tiles(kernel, i, columns)) continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
-        // A part of the axis must not take in values of the next one; past the end of the array there are zeros.
-        if (span.begins && span.tile % k->second != 0) continue;
+        // Past the end of the array there are zeros.
+        if (is_part && span.tile % k->second != 0) continue;
         if (!is_16_bit && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
         out.instruction = &i;
     }

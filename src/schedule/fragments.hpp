@@ -58,6 +58,10 @@ struct MatrixRoles {
 /// Pre: KernelSchedule::tensor_axis is set.
 MatrixRoles matrix_roles(const ScheduledKernel& kernel);
 
+/// The axis along which an index goes from one value to the next in tiles of the scope: alone, or in an affine form whose other axes have one value
+/// there; -1: there is none.
+AxisId running_axis(const ScheduledKernel& kernel, const Index& index, int scope);
+
 /// The tile of an operand in shared memory: panels of `width` columns, in each of which every row takes 128 bytes.
 struct OperandTile {
     int outer = 0, inner = 0;  ///< dimensions of the variable: its rows, and what is contiguous in memory
@@ -67,7 +71,7 @@ struct OperandTile {
     std::int64_t bytes = 0;  ///< of one stage
     [[nodiscard]] std::int64_t panel_bytes() const { return rows * operand_row_bytes; }
 };
-/// None where the tile cannot be copied so: more than two dimensions are wide, indices are no plain axes, rows in memory do not begin at
+/// None where the tile cannot be copied so: more than two dimensions are wide, indices have no running axis, rows in memory do not begin at
 /// multiples of 16 bytes, or tiles do not; by a bulk copy, more rows or dimensions than one takes; by threads, the tile's own rows begin
 /// elsewhere.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
@@ -84,6 +88,18 @@ inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
 /// or they are not contiguous in memory; values do not have 16 or 32 bits; indices are no plain axes; rows in memory do not begin at
 /// multiples of 16 bytes; a tile ends inside of a box while others follow it.
 std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id);
+
+/// The axes on which indices depend inside of a tile of the scope, ascending: of n // 128 none where tiles of n, which begin at multiples of their own
+/// length, lie in one block of 128.
+std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope);
+
+/// A variable that threads read in memory, and whose values are one for each row: they are read into registers where the variable is loaded, ahead of
+/// the statements that have use for them. Not where statements run for turns to come, whose values would be read too early.
+bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id);
+
+/// Whether threads may read the variable where it lies in memory, each the values that it has use for: statements on fragments alone read it, as real
+/// numbers, at coordinates that lie inside of the array. Pre: atoms are chosen.
+bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
 
 /// What a statement is on a tile on which none of its masks takes anything away: where all of these forms are not negative.
 struct Unmasked {

@@ -165,6 +165,7 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
         return load && load->variable == id;
     });
     if (!loaded) return why_not_in_place(kernel, id).empty();
+    if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
     if (!variable.gathers.empty() || is_cut(kernel, variable) || written || last < 0) return false;
     if (std::any_of(variable.dims.begin(), variable.dims.end(), starts_late)) return false;
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;

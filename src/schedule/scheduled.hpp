@@ -186,6 +186,8 @@ struct ScheduledKernel {
     }
     /// Bulk copies store it.
     [[nodiscard]] bool is_boxed(VariableId id) const { return place(id).boxes > 0; }
+    /// Of a kernel on the matrix unit, whose statements write nothing in place: threads read its values where they lie, whatever their type.
+    [[nodiscard]] bool is_read_by_threads(VariableId id) const { return on_matrix_unit() && is_view(id); }
     [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == Holding::panel; }
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == Holding::registers; }

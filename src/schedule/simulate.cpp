@@ -140,8 +140,19 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
             add(OpKind::simple, rows * depth / lanes * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
         return pipes;
     }
-    for (const Read* r : step.reads)
-        if (!k.is_in_registers(r->array)) pipes.load += block.points(axes_of(r->indices)) / lanes * load_clocks_;
+    // Every warp loads for itself: of each of its threads' rows and pairs of columns that the read tells apart, one value, in as many lines as rows or
+    // columns lie apart in memory.
+    const AxisId row = k.schedule.tensor_axis;
+    for (const Read* r : step.reads) {
+        if (k.is_in_registers(r->array)) continue;
+        double loads = 1, lines = 1;
+        for (const AxisId axis : inner_axes(k, r->indices, step.scope)) {
+            const bool is_near = r->indices.back().depends_on(axis);
+            loads *= axis == row ? 2 : std::max<double>(1, static_cast<double>(tile[at(axis)]) / (fragment_columns / 2));
+            lines *= is_near ? 1 : axis == row ? fragment_rows / 2 : fragment_columns / 2;
+        }
+        pipes.load += static_cast<double>(k.schedule.warps.value) * loads * lines * load_clocks_;
+    }
     return pipes;
 }
 

@@ -56,6 +56,12 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<int> scope = load_scope(kernel, id);
+    // Threads find each of their values by the array's own strides.
+    if (scope && kernel.on_matrix_unit()) {
+        layout.strides.assign(axes.size(), 0);
+        layout.count = layout.reach = 0, layout.may_overrun = false;
+        return;
+    }
     std::int64_t stride = 1, last = 0;  // the farthest value that is read
     layout.strides.assign(axes.size(), 0);
     layout.reach = 1;

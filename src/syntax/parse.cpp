@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "diagram/blocks.hpp"
 #include "diagram/conversions.hpp"
 #include "syntax/elaborate.hpp"
 #include "syntax/parser.hpp"
@@ -149,7 +150,7 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
     if (!diagnostics.empty()) return diagnostics.take();
     internal_check(chosen.ok, "a definition failed without an error");
     apply_defaults(chosen);
-    return canonical(with_conversions(chosen.diagram));
+    return canonical(with_axes_in_blocks(with_conversions(chosen.diagram)));
 }
 
 Result<std::vector<std::string>> list_diagrams(const std::shared_ptr<const Source>& source) {

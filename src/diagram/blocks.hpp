@@ -1,0 +1,32 @@
+#pragma once
+// Axes that run through blocks: k = 128 * block, of which some values are one for each block.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "diagram/diagram.hpp"
+
+namespace napkin {
+
+/// c where the axis stands in the expression as axis // c alone; none where it stands there otherwise, with several c, or not at all.
+std::optional<std::int64_t> block_length(const Expr& e, AxisId axis);
+
+/// The expression with the block's axis in place of axis // c. Pre: block_length is c.
+Expr at_block(const Expr& e, AxisId axis, AxisId block);
+
+/// The two axes of which an axis is made: of blocks, and of the values in one, whose size is a number.
+struct BlocksOf {
+    AxisId block = -1, inside = -1;
+    std::int64_t length = 0;
+};
+/// None where the axis' size is no product of two axes' sizes, one of them a number.
+std::optional<BlocksOf> blocks_of(const Diagram& diagram, AxisId axis);
+
+/// Axes of the values in a block of which equations hold the number: none but their own size means what the text says.
+std::vector<AxisId> fixed_axes(const Diagram& diagram);
+
+/// The diagram with an axis for the values in a block wherever an equation sums over an axis of c · block values, some of which it tells apart by
+/// axis // c alone: the size of the summed axis is that axis times the blocks' then.
+Diagram with_axes_in_blocks(Diagram diagram);
+
+}  // namespace napkin

@@ -1,0 +1,77 @@
+// Sums over blocks of a scale each, and casts that round nothing.
+#include <gmock/gmock.h>
+
+#include "derive/normal_form.hpp"
+#include "diagram/blocks.hpp"
+#include "diagram/sizes.hpp"
+#include "plan/blocks.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin::test_sum_blocks {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A product of matrices in `type` whose factors have the scales.
+std::string scaled_product(const std::string& scales, const std::string& sizes = "k = 128 * block, block = 4") {
+    return "f(A[m, k]: e4m3, B[n, k]: e4m3, s[m, block], t[w, block]) -> C[m, n]\n"
+           "    C[m, n] = sum(k) f32(A[m, k]) * f32(B[n, k])" + scales + "\nsizes m = 256, n = 128 * w, w = 2, " + sizes + "\n";
+}
+
+std::vector<std::string> normal_equations(const std::string& text) {
+    std::vector<DerivationStep> steps;
+    const Diagram normal = normal_form(parsed(text), steps);
+    std::vector<std::string> out;
+    for (const Equation& e : normal.equations) out.push_back(to_string(normal, e));
+    return out;
+}
+
+TEST(SumBlocks, AFactorOfEachBlockLeavesTheSumOverIt) {
+    EXPECT_THAT(normal_equations(scaled_product(" * s[m, k // 128] * t[n // 128, k // 128]")),
+                ElementsAre("C_block[m, n, block] = sum(k_128) A[m, 128*block + k_128] * B[n, 128*block + k_128]",
+                            "C[m, n] = sum(block) C_block[m, n, block] * (s[m, block] * t[n // 128, block])"));
+}
+
+TEST(SumBlocks, WhatIsToldApartOtherwiseStays) {
+    // By the value's place in its block, by a block of another length, by a quotient of an axis that has no blocks.
+    for (const char* scales : {" * s[m, k % 4]", " * s[m, k // 64 % 4]"})
+        EXPECT_THAT(normal_equations(scaled_product(scales)).back(), HasSubstr("sum(k)")) << scales;
+    EXPECT_THAT(normal_equations(scaled_product(" * s[m, k // 128] * t[n // 128, k // 256]")).front(), HasSubstr("t[n // 128, (128 * block + k_128) // 256]"));
+    EXPECT_THAT(normal_equations(scaled_product(" * s[m, k // 128]", "k = 512, block = 4")).back(), HasSubstr("sum(k)"));
+    EXPECT_THAT(normal_equations(scaled_product("")), ElementsAre("C[m, n] = sum(k) A[m, k] * B[n, k]"));
+}
+
+TEST(SumBlocks, CastsThatRoundStay) {
+    EXPECT_THAT(normal_equations("f(A[m]: f16, B[m]) -> C[m], D[m]\n    C[m] = f32(A[m]) + 1\n    D[m] = f32(f16(B[m]))\n"),
+                ElementsAre("C[m] = A[m] + 1", "D[m] = f32(f16(B[m]))"));
+}
+
+TEST(SumBlocks, BlocksAreWhole) {
+    const Diagram diagram = parsed(scaled_product(" * s[m, k // 128]"));
+    EXPECT_TRUE(bind_sizes(diagram, {{"block", 9}}).ok());
+    for (const auto& [axis, size, expected] : {std::tuple{"k", 500, "512"}, {"k_128", 64, "128"}}) {
+        const auto refused = bind_sizes(diagram, {{axis, size}});
+        ASSERT_FALSE(refused.ok()) << axis;
+        EXPECT_EQ(refused.errors().front().code, "bad-size");
+        EXPECT_THAT(refused.errors().front().message, HasSubstr("k is read in 4 blocks of 128"));
+        EXPECT_EQ(refused.errors().front().expected, expected);
+    }
+}
+
+TEST(SumBlocks, RunOnTheMatrixUnitBlockByBlock) {
+    const Derived derived = derived_from(scaled_product(" * s[m, k // 128] * t[n // 128, k // 128]"));
+    const Plan plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {}, {}).value();
+    ASSERT_EQ(plan.kernels.size(), 1U);
+    const ScheduledKernel& kernel = plan.kernels.front().scheduled;
+    EXPECT_TRUE(kernel.on_matrix_unit());
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        const std::string& name = kernel.variable(id).name;
+        EXPECT_EQ(kernel.is_operand(id), name == "A" || name == "B") << name;
+        EXPECT_EQ(kernel.is_read_by_threads(id), name == "s" || name == "t") << name;
+    }
+}
+
+}  // namespace
+}  // namespace napkin::test_sum_blocks
