@@ -24,7 +24,8 @@ public:
     std::vector<Equation> run() {
         if (e_.reduce != ReduceOp::sum || !is_float(d_.array(e_.target).type)) return {};
         const std::vector<ArrayId> arrays = read_arrays(e_.body);
-        if (std::any_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return !is_float(d_.array(a).type); })) return {};
+        if (std::any_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return !is_float(d_.array(a).type); }))
+            return {};
         for (const AxisId axis : e_.reduce_axes)
             if (auto sums = over(axis); !sums.empty()) return sums;
         return {};
@@ -43,7 +44,8 @@ private:
         bool has_blocks = false;
         for (const Expr& factor : factors_of(e_.body)) {
             const bool depends = depends_on_axis(factor, axis),
-                       is_inner = std::any_of(others.begin(), others.end(), [&](AxisId a) { return depends_on_axis(factor, a); });
+                       is_inner = std::any_of(others.begin(), others.end(),
+                                              [&](AxisId a) { return depends_on_axis(factor, a); });
             const bool is_of_block = depends && block_length(factor, axis) == blocks->length;
             if (is_of_block && is_inner) return {};
             has_blocks = has_blocks || is_of_block;
@@ -61,12 +63,14 @@ private:
         axes.push_back(blocks->block);
         const std::vector<ArrayId> factors = read_arrays(e_.body);
         const bool is_double = d_.array(e_.target).type == DType::f64 ||
-                               std::any_of(factors.begin(), factors.end(), [&](ArrayId a) { return d_.array(a).type == DType::f64; });
+                               std::any_of(factors.begin(), factors.end(),
+                                           [&](ArrayId a) { return d_.array(a).type == DType::f64; });
         Equation part = e_, sum = e_;
         others.push_back(blocks->inside);
         std::sort(others.begin(), others.end());
         part.body = inner, part.reduce_axes = std::move(others);
-        part.target = add_array(d_, d_.array(e_.target).name + "_block", axes, is_double ? DType::f64 : DType::f32, ArrayRole::temporary);
+        part.target = add_array(d_, d_.array(e_.target).name + "_block", axes, is_double ? DType::f64 : DType::f32,
+                                ArrayRole::temporary);
         sum.body = binary(BinaryOp::mul, read_self(d_, part.target), outer), sum.reduce_axes = {blocks->block};
         return {part, sum};
     }
@@ -89,7 +93,8 @@ void sum_blocks(Diagram& diagram, std::vector<DerivationStep>& steps) {
         Edit edit;
         edit.arrays.assign(diagram.arrays.begin() + static_cast<std::ptrdiff_t>(num_arrays), diagram.arrays.end());
         edit.equations.push_back({e, sums});
-        steps.push_back({"sum blocks", "sum at once", "a factor that is one for each block leaves the sum over the block",
+        steps.push_back({"sum blocks", "sum at once",
+                         "a factor that is one for each block leaves the sum over the block",
                          fmt::format("{} is summed in blocks of {}", diagram.array(e.target).name,
                                      diagram.axis(sums.back().reduce_axes.front()).name),
                          e.range, std::move(edit)});
@@ -110,8 +115,8 @@ void drop_exact_casts(Diagram& diagram, std::vector<DerivationStep>& steps) {
         if (e == before) continue;
         Edit edit;
         edit.equations.push_back({before, {e}});
-        steps.push_back({"drop cast", "cast", "f32 has all values of narrower types", fmt::format("{} reads them as they are", diagram.array(e.target).name),
-                         e.range, std::move(edit)});
+        steps.push_back({"drop cast", "cast", "f32 has all values of narrower types",
+                         fmt::format("{} reads them as they are", diagram.array(e.target).name), e.range, std::move(edit)});
     }
 }
 

@@ -105,10 +105,13 @@ private:
             if (!blocks || !contains(fixed, blocks->inside)) continue;
             const std::int64_t wanted = blocks->length * extents_[at(blocks->block)];
             const auto refuse = [&](AxisId axis, std::int64_t expected) {
-                error({"bad-size", d_.axis(axis).range,
-                       fmt::format("the size of {} is given as {}, but {} is read in {} blocks of {}", d_.axis(axis).name, extents_[at(axis)],
-                                   d_.axes[a].name, extents_[at(blocks->block)], blocks->length),
-                       std::to_string(expected), fmt::format("set {}", d_.axis(blocks->block).name), {}});
+                error({"bad-size",
+                       d_.axis(axis).range,
+                       fmt::format("the size of {} is given as {}, but {} is read in {} blocks of {}", d_.axis(axis).name,
+                                   extents_[at(axis)], d_.axes[a].name, extents_[at(blocks->block)], blocks->length),
+                       std::to_string(expected),
+                       fmt::format("set {}", d_.axis(blocks->block).name),
+                       {}});
             };
             if (extents_[at(blocks->inside)] != blocks->length) refuse(blocks->inside, blocks->length);
             if (extents_[a] != wanted) refuse(static_cast<AxisId>(a), wanted);

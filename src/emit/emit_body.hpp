@@ -29,7 +29,9 @@ public:
         std::string text;
         std::vector<AxisId> axes;  ///< in the loops over which it differs
     };
-    void give_in_memory(VariableId variable, std::function<Element(const Read&)> element) { in_memory_[variable] = std::move(element); }
+    void give_in_memory(VariableId variable, std::function<Element(const Read&)> element) {
+        in_memory_[variable] = std::move(element);
+    }
 
     /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows i as asked for.
     /// Add all roots, then call decide().

@@ -102,7 +102,8 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int sco
     for (std::size_t d = 0; d < r.indices.size(); ++d)
         if (const std::string index = index_in_tile(frame, r.indices[d], scope); index != "0")
             at += fmt::format("{}{} * {}[{}]", at.empty() ? "" : " + ", index, frame.strides.at(array), d);
-    return {fmt::format("static_cast<real>({}[{}])", frame.memory.at(array), at.empty() ? "0" : at), inner_axes(frame, r.indices, scope)};
+    return {fmt::format("static_cast<real>({}[{}])", frame.memory.at(array), at.empty() ? "0" : at),
+            inner_axes(frame, r.indices, scope)};
 }
 
 /// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
@@ -259,7 +260,8 @@ void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
     ValueLoops loops(frame, out, step.scope, -1, true);
     loops.open_rows();
-    out(fmt::format("{}[r_] = {};", frame.name(id), element_in_memory(frame, *as<Read>(read(id, frame.variable(id).dims)), step.scope).text));
+    out(fmt::format("{}[r_] = {};", frame.name(id),
+                    element_in_memory(frame, *as<Read>(read(id, frame.variable(id).dims)), step.scope).text));
     loops.close_rows();
 }
 

@@ -30,7 +30,8 @@ std::string text_of(const Expr& e, const CoordinateText& coordinate, const Eleme
     // By a power of two both are single instructions, of which compilers see what is the same for neighbours.
     const auto* divisor = as<Constant>(b->b);
     if (divisor && divisor->value >= 1 && std::has_single_bit(static_cast<std::uint64_t>(whole(b->b)))) {
-        if (b->op == BinaryOp::floor_div) return fmt::format("({} >> {})", x, std::countr_zero(static_cast<std::uint64_t>(whole(b->b))));
+        if (b->op == BinaryOp::floor_div)
+            return fmt::format("({} >> {})", x, std::countr_zero(static_cast<std::uint64_t>(whole(b->b))));
         if (b->op == BinaryOp::mod) return fmt::format("({} & {})", x, whole(b->b) - 1);
     }
     switch (b->op) {
@@ -80,8 +81,12 @@ BoundsText bounds_of(const Frame& frame, const Expr& e, int scope) {
 }  // namespace
 
 std::string index_in_tile(const Frame& frame, const Index& index, int scope) {
-    const auto begin = [&](AxisId axis) { return frame.span(axis, scope).begins ? frame.axis(axis).begin : std::string("0"); };
-    const auto local = [&](AxisId axis) { return frame.span(axis, scope).tile == 1 ? std::string("0") : frame.axis(axis).local; };
+    const auto begin = [&](AxisId axis) {
+        return frame.span(axis, scope).begins ? frame.axis(axis).begin : std::string("0");
+    };
+    const auto local = [&](AxisId axis) {
+        return frame.span(axis, scope).tile == 1 ? std::string("0") : frame.axis(axis).local;
+    };
     const auto sum = [](const std::string& a, const std::string& b) {
         return a == "0" ? b : b == "0" ? a : fmt::format("({} + {})", a, b);
     };

@@ -176,7 +176,8 @@ SearchedSize CandidateSchedules::stream_size(const Shape& shape, AxisId axis) co
 std::vector<AxisId> CandidateSchedules::streamed_axes() const {
     std::vector<AxisId> streamed;
     for (const Stage& stage : model_.kernel().stages)
-        if (const auto* loop = std::get_if<Loop>(&stage); loop && !contains(streamed, loop->axis)) streamed.push_back(loop->axis);
+        if (const auto* loop = std::get_if<Loop>(&stage); loop && !contains(streamed, loop->axis))
+            streamed.push_back(loop->axis);
     return streamed;
 }
 

@@ -18,7 +18,8 @@ bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return ker
 
 /// A dimension of the read runs along the axis.
 bool runs_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, int scope) {
-    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return running_axis(kernel, i, scope) == axis; });
+    return std::any_of(r.indices.begin(), r.indices.end(),
+                       [&](const Index& i) { return running_axis(kernel, i, scope) == axis; });
 }
 
 /// The one axis of the read that is wide and not the given one; -1: there is none or several.
@@ -267,7 +268,8 @@ private:
 
     /// Rows and columns are the tile's, whichever lie beside each other.
     [[nodiscard]] bool reads_operand(const Read& r, int scope) const {
-        return r.indices == kernel_.variable(r.array).dims && runs_along(kernel_, r, row_, scope) && kernel_.layout(r.array).scope <= scope;
+        return r.indices == kernel_.variable(r.array).dims && runs_along(kernel_, r, row_, scope) &&
+               kernel_.layout(r.array).scope <= scope;
     }
 
     const ScheduledKernel& kernel_;
@@ -380,12 +382,14 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     if (out.outer < 0) out.outer = 0;
     // A copy begins at a multiple of 16 bytes in memory.
     for (const auto& [axis, factor] : variable.dims[at(out.inner)].affine()->terms)
-        if (const Span& span = kernel.span(axis, scope); span.begins && factor * span.tile * value % operand_stride_bytes != 0)
+        if (const Span& span = kernel.span(axis, scope);
+            span.begins && factor * span.tile * value % operand_stride_bytes != 0)
             return std::nullopt;
     if (variable.dims[at(out.inner)].affine()->constant * value % operand_stride_bytes != 0) return std::nullopt;
     out.width = operand_row_bytes / value;
     out.rows = columns_of(kernel, running_axis(kernel, variable.dims[at(out.outer)], scope), scope);
-    out.panels = (kernel.span(running_axis(kernel, variable.dims[at(out.inner)], scope), scope).tile + out.width - 1) / out.width;
+    out.panels = (kernel.span(running_axis(kernel, variable.dims[at(out.inner)], scope), scope).tile + out.width - 1) /
+                 out.width;
     // Of the axis that is dealt out to the warps each has its rows, past the tile's end too.
     const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
     if (variable.dims[at(out.outer)].is_axis(kernel.schedule.tensor_axis)) out.rows = std::max(out.rows, dealt);

@@ -407,7 +407,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, workers)
                                       : std::ceil(groups / workers) * workers / groups;
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
-    const auto seconds = [&](double clocks) { return clocks * out.waves / (workers * share * clock); };
+    // Where blocks share a core, those of its last turn have more of it to themselves.
+    const double of_turns = beside_others ? 1 : out.waves;
+    const auto seconds = [&](double clocks) { return clocks * of_turns / (workers * share * clock); };
 
     double special = 0;  // clocks of units beside the one that multiplies and adds
     for (std::size_t i = 0; i < num_op_kinds; ++i)

@@ -37,7 +37,8 @@ constexpr std::array kinds{
     ScheduleKind{"prefetch", Operand::clauses},  ScheduleKind{"tensor", Operand::word},
 };
 /// Lines of a printed plan that fix nothing.
-constexpr std::array<std::string_view, 5> figures{"plan", "transfers", "memory", "arena", "predicted"};
+constexpr std::array<std::string_view, 7> figures{"plan",      "transfers", "memory", "arena",
+                                                  "predicted", "bound",     "faster"};
 
 /// The printed names of two fields have two words.
 void skip_printed_word(LineParser& parser) {

@@ -7,8 +7,10 @@
 
 #include "check/sample.hpp"
 #include "check/small_sizes.hpp"
+#include "diagram/blocks.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "support/examples.hpp"
+#include "support/ids.hpp"
 #include "support/seeds.hpp"
 
 namespace napkin {
@@ -19,10 +21,12 @@ constexpr double most_points = 60000;
 
 /// Sizes below, at and past those of vectors and blocks, where the diagram can have them.
 std::optional<Extents> ragged_extents(const Diagram& diagram, std::mt19937_64& random) {
+    const std::vector<AxisId> fixed = fixed_axes(diagram);
     for (int attempt = 0; attempt < 40; ++attempt) {
         SizesByName drawn;
-        for (const Axis& axis : diagram.axes)
-            if (!axis.size || axis.size->as_constant())
+        for (std::size_t a = 0; a < diagram.axes.size(); ++a)
+            if (const Axis& axis = diagram.axes[a];
+                (!axis.size || axis.size->as_constant()) && !contains(fixed, static_cast<AxisId>(a)))
                 drawn[axis.name] = 1 + static_cast<std::int64_t>(random() % (random() % 2 == 0 ? 9 : 90));
         auto extents = bind_sizes(diagram, drawn);
         if (extents && evaluation_points(diagram, *extents) <= most_points) return std::move(extents).value();

@@ -16,7 +16,9 @@
 #include "cost/transfers.hpp"
 #include "derive/derive.hpp"
 #include "derive/parts.hpp"
+#include "diagram/blocks.hpp"
 #include "plan/plan.hpp"
+#include "support/ids.hpp"
 #include "support/random_diagram.hpp"
 #include "support/saturate.hpp"
 #include "syntax/parse.hpp"
@@ -285,10 +287,13 @@ std::shared_ptr<const Source> example(const std::string& name) {
 /// The example with every size that is a plain number made one of 2 to 12, such that sizes which follow from them (n - w + 1) exist.
 Extents small_extents(const Diagram& diagram, std::uint64_t seed) {
     Random random(seed);
+    const std::vector<AxisId> fixed = fixed_axes(diagram);
     for (int tries = 0;; ++tries) {
         std::map<std::string, std::int64_t> sizes;
-        for (const Axis& axis : diagram.axes)
-            if (!axis.size || axis.size->as_constant()) sizes[axis.name] = 2 + random.below(11);
+        for (std::size_t a = 0; a < diagram.axes.size(); ++a)
+            if (const Axis& axis = diagram.axes[a];
+                (!axis.size || axis.size->as_constant()) && !contains(fixed, static_cast<AxisId>(a)))
+                sizes[axis.name] = 2 + random.below(11);
         auto extents = bind_sizes(diagram, sizes);
         if (extents.ok() || tries == 20) return std::move(extents).value();
     }

@@ -16,7 +16,8 @@ using testing::HasSubstr;
 /// A product of matrices in `type` whose factors have the scales.
 std::string scaled_product(const std::string& scales, const std::string& sizes = "k = 128 * block, block = 4") {
     return "f(A[m, k]: e4m3, B[n, k]: e4m3, s[m, block], t[w, block]) -> C[m, n]\n"
-           "    C[m, n] = sum(k) f32(A[m, k]) * f32(B[n, k])" + scales + "\nsizes m = 256, n = 128 * w, w = 2, " + sizes + "\n";
+           "    C[m, n] = sum(k) f32(A[m, k]) * f32(B[n, k])" +
+           scales + "\nsizes m = 256, n = 128 * w, w = 2, " + sizes + "\n";
 }
 
 std::vector<std::string> normal_equations(const std::string& text) {
@@ -37,14 +38,17 @@ TEST(SumBlocks, WhatIsToldApartOtherwiseStays) {
     // By the value's place in its block, by a block of another length, by a quotient of an axis that has no blocks.
     for (const char* scales : {" * s[m, k % 4]", " * s[m, k // 64 % 4]"})
         EXPECT_THAT(normal_equations(scaled_product(scales)).back(), HasSubstr("sum(k)")) << scales;
-    EXPECT_THAT(normal_equations(scaled_product(" * s[m, k // 128] * t[n // 128, k // 256]")).front(), HasSubstr("t[n // 128, (128 * block + k_128) // 256]"));
-    EXPECT_THAT(normal_equations(scaled_product(" * s[m, k // 128]", "k = 512, block = 4")).back(), HasSubstr("sum(k)"));
+    EXPECT_THAT(normal_equations(scaled_product(" * s[m, k // 128] * t[n // 128, k // 256]")).front(),
+                HasSubstr("t[n // 128, (128 * block + k_128) // 256]"));
+    EXPECT_THAT(normal_equations(scaled_product(" * s[m, k // 128]", "k = 512, block = 4")).back(),
+                HasSubstr("sum(k)"));
     EXPECT_THAT(normal_equations(scaled_product("")), ElementsAre("C[m, n] = sum(k) A[m, k] * B[n, k]"));
 }
 
 TEST(SumBlocks, CastsThatRoundStay) {
-    EXPECT_THAT(normal_equations("f(A[m]: f16, B[m]) -> C[m], D[m]\n    C[m] = f32(A[m]) + 1\n    D[m] = f32(f16(B[m]))\n"),
-                ElementsAre("C[m] = A[m] + 1", "D[m] = f32(f16(B[m]))"));
+    EXPECT_THAT(
+        normal_equations("f(A[m]: f16, B[m]) -> C[m], D[m]\n    C[m] = f32(A[m]) + 1\n    D[m] = f32(f16(B[m]))\n"),
+        ElementsAre("C[m] = A[m] + 1", "D[m] = f32(f16(B[m]))"));
 }
 
 TEST(SumBlocks, BlocksAreWhole) {
@@ -61,7 +65,8 @@ TEST(SumBlocks, BlocksAreWhole) {
 
 TEST(SumBlocks, RunOnTheMatrixUnitBlockByBlock) {
     const Derived derived = derived_from(scaled_product(" * s[m, k // 128] * t[n // 128, k // 128]"));
-    const Plan plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {}, {}).value();
+    const Plan plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {}, {})
+                          .value();
     ASSERT_EQ(plan.kernels.size(), 1U);
     const ScheduledKernel& kernel = plan.kernels.front().scheduled;
     EXPECT_TRUE(kernel.on_matrix_unit());

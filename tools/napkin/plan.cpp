@@ -36,14 +36,16 @@ Json plan_json(const Compilation& compilation) {
         entry["panel_vectors"] = s.schedule.panel_vectors;
         entry["schedule"] = to_string(*s.program, *s.kernel, s.schedule);
         entry["arena"] = {{"bytes", s.arena_bytes()}, {"tile_bytes", s.held_values * s.value_bytes()}};
-        Json traffic = Json::array();
+        Json traffic = Json::array(), busy = Json::array();
+        for (const Busy& b : kernel.time.busy) busy.push_back({{"what", b.what}, {"seconds", b.seconds}});
         for (const Traffic& t : kernel.time.traffic)
             traffic.push_back({{"path", t.path}, {"loaded_bytes", t.loaded_bytes}, {"stored_bytes", t.stored_bytes}});
         entry["predicted"] = {{"transfers_values", kernel.time.transfers},
                               {"memory_values", kernel.memory_values},
                               {"seconds", kernel.time.seconds},
                               {"traffic", traffic},
-                              {"bound_by", kernel.time.busy.front().what}};
+                              {"bound_by", kernel.time.busy.front().what},
+                              {"busy", std::move(busy)}};
         document["kernels"].push_back(std::move(entry));
     }
     return document;
