@@ -11,12 +11,15 @@
 #include "plan/complete.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
 
 /// Sizes that tiles have before any are chosen, where the axes are that long.
-constexpr std::int64_t ordinary_group = 64, ordinary_stream = 128;
+constexpr std::int64_t ordinary_group = 64;
+/// Where tiles of a matrix unit are so wide that those along a stream of 128 do not fit beside them.
+constexpr std::int64_t shorter_chunks[] = {64, 32};
 
 VectorUnit unit_of(const Simulator& model) {
     const Machine& machine = model.machine();
@@ -97,33 +100,48 @@ std::vector<Shape> CandidateSchedules::on_matrix_unit() const {
     std::vector<Shape> shapes;
     if (options_.warps.value == 0 || unit_.matrix.empty()) return shapes;
     if (hand_.tensor ? hand_.tensor_axis < 0 : hand_.vector || hand_.vectors) return shapes;
+    if (!may_have_products()) return shapes;
     for (const AxisId axis : model_.kernel().group_axes) {
         if (hand_.tensor && axis != hand_.tensor_axis) continue;
         const auto by_hand = hand_.group.find(axis);
         if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
         // Tiles have rows and columns. A product of its own for every value of a stream, as of blocks that have a scale each, is one of a chunk.
-        auto shape = with_columns(axis, -1);
+        const Shape first = on_matrix_unit(axis);
+        Shape shape = first;
+        bool found = runs_there(shape);
+        for (const std::int64_t chunk : shorter_chunks)
+            if (!found) shape.chunk = chunk, found = runs_there(shape);
+        if (!found) shape = first, found = find_columns(shape);
         for (const AxisId single : streamed_axes())
-            if (!shape && !hand_.stream.contains(single)) shape = with_columns(axis, single);
-        if (shape) shapes.push_back(*shape);
+            if (!found && !hand_.stream.contains(single)) shape = first, shape.single = single, found = runs_there(shape) || find_columns(shape);
+        if (found) shapes.push_back(shape);
     }
     return shapes;
 }
 
-/// Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make tiles wide in more directions than two, one
-/// of those is the columns': the longest that the unit takes, or none where the columns are no group's. None where no choice is.
-std::optional<Shape> CandidateSchedules::with_columns(AxisId tensor, AxisId single) const {
-    Shape shape = on_matrix_unit(tensor);
-    shape.single = single;
-    const auto is_there = [&] { return completed(ordinary(shape)).on_matrix_unit(); };
-    if (is_there()) return shape;
-    for (const AxisId columns : model_.kernel().group_axes) {
-        if (shape.columns >= 0 && columns != tensor && extent(columns) <= extent(shape.columns)) continue;
-        const AxisId before = std::exchange(shape.columns, columns);
-        if (!is_there()) shape.columns = before;
-    }
-    return shape.columns >= 0 ? std::optional(shape) : std::nullopt;
+/// Some statement sums a product of two arrays.
+bool CandidateSchedules::may_have_products() const {
+    bool found = false;
+    for_each_statement(program_->kernels[index_].body, [&](const TileStatement& s) {
+        const auto* compute = std::get_if<Compute>(&s);
+        const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
+        found = found || (product && product->op == BinaryOp::mul && as<Read>(product->a) && as<Read>(product->b));
+    });
+    return found;
 }
+
+/// Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make tiles wide in more directions than two, one
+/// of those is the columns': the longest that the unit takes, or none where the columns are no group's. False where no choice is.
+bool CandidateSchedules::find_columns(Shape& shape) const {
+    for (const AxisId columns : model_.kernel().group_axes) {
+        if (shape.columns >= 0 && columns != shape.tensor && extent(columns) <= extent(shape.columns)) continue;
+        const AxisId before = std::exchange(shape.columns, columns);
+        if (!runs_there(shape)) shape.columns = before;
+    }
+    return shape.columns >= 0;
+}
+
+bool CandidateSchedules::runs_there(const Shape& shape) const { return completed(ordinary(shape)).on_matrix_unit(); }
 
 std::optional<Diagnostic> CandidateSchedules::no_tensor() const {
     if (!hand_.tensor || hand_.tensor_axis < 0) return std::nullopt;
@@ -170,7 +188,11 @@ SearchedSize CandidateSchedules::stream_size(const Shape& shape, AxisId axis) co
     if (const auto found = hand_.stream.find(axis); found != hand_.stream.end())
         return {axis, true, {*found->second.value}, true};
     if (axis == shape.single) return {axis, true, {1}, false};
-    return {axis, true, candidate_sizes(longest_chunk(axis), 1), false};
+    std::vector<std::int64_t> sizes = candidate_sizes(longest_chunk(axis), 1);
+    // Chunks of fewer values than an instruction of the matrix unit takes leave it to others.
+    if (shape.tensor >= 0 && sizes.back() >= fragment_rows)
+        std::erase_if(sizes, [](std::int64_t size) { return size < fragment_rows; });
+    return {axis, true, std::move(sizes), false};
 }
 
 std::vector<AxisId> CandidateSchedules::streamed_axes() const {
@@ -242,7 +264,7 @@ KernelSchedule CandidateSchedules::ordinary(const Shape& shape) const {
         const auto found = hand_.stream.find(axis);
         s.stream[axis] = {found != hand_.stream.end() ? *found->second.value
                           : axis == shape.single      ? 1
-                                                      : std::min(longest_chunk(axis), ordinary_stream),
+                                                      : std::min(longest_chunk(axis), shape.chunk),
                           "", false};
     }
     return s;

@@ -19,6 +19,7 @@ struct Shape {
     int vectors = 1;
     AxisId tensor = -1;   ///< along which warps share the rows of the matrix unit's tiles; -1: it is not used
     AxisId columns = -1;  ///< of a matrix unit's tiles, where a group has one value of every other axis, or the tensor axis itself: of all others; -1: all sizes are open
+    std::int64_t chunk = 128;  ///< of a stream, before any is chosen: as long as leaves a matrix unit's tiles the registers and the memory that they need
     AxisId single = -1;  ///< of a stream whose chunks are single values, along which a matrix unit's tiles would be wide otherwise; -1: chunks are open
 };
 
@@ -66,7 +67,9 @@ public:
 private:
     [[nodiscard]] KernelSchedule of_shape(const Shape& shape) const;
     [[nodiscard]] Shape on_matrix_unit(AxisId axis) const;
-    [[nodiscard]] std::optional<Shape> with_columns(AxisId tensor, AxisId single) const;
+    [[nodiscard]] bool find_columns(Shape& shape) const;
+    [[nodiscard]] bool runs_there(const Shape& shape) const;
+    [[nodiscard]] bool may_have_products() const;
     [[nodiscard]] std::optional<SearchedSize> group_size(const Shape& shape, AxisId axis) const;
     [[nodiscard]] SearchedSize stream_size(const Shape& shape, AxisId axis) const;
     [[nodiscard]] std::vector<AxisId> streamed_axes() const;
