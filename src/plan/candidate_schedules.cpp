@@ -113,7 +113,8 @@ std::vector<Shape> CandidateSchedules::on_matrix_unit() const {
             if (!found) shape.chunk = chunk, found = runs_there(shape);
         if (!found) shape = first, found = find_columns(shape);
         for (const AxisId single : streamed_axes())
-            if (!found && !hand_.stream.contains(single)) shape = first, shape.single = single, found = runs_there(shape) || find_columns(shape);
+            if (!found && !hand_.stream.contains(single))
+                shape = first, shape.single = single, found = runs_there(shape) || find_columns(shape);
         if (found) shapes.push_back(shape);
     }
     return shapes;
