@@ -43,19 +43,20 @@ std::string text_of(const Expr& e, const CoordinateText& coordinate, const Eleme
     }
 }
 
-BoundsText bounds_of(const Frame& frame, const Expr& e, int scope) {
+BoundsText bounds_of(const Frame& frame, const Expr& e, int scope, bool padded) {
     if (const auto* i = as<AxisIndex>(e)) {
         const Span& span = frame.span(i->axis, scope);
         const std::string low = span.begins ? frame.axis(i->axis).begin : "0";
-        return {low, span.begins ? fmt::format("({} + {})", low, span.padded - 1) : std::to_string(span.padded - 1)};
+        const std::int64_t last = (padded ? span.padded : span.tile) - 1;
+        return {low, span.begins ? fmt::format("({} + {})", low, last) : std::to_string(last)};
     }
     if (const auto* u = as<Unary>(e)) {
-        const BoundsText a = bounds_of(frame, u->a, scope);
+        const BoundsText a = bounds_of(frame, u->a, scope, padded);
         return {fmt::format("-({})", a.high), fmt::format("-({})", a.low)};
     }
     const auto* b = as<Binary>(e);
     if (!b) return {std::to_string(whole(e)), std::to_string(whole(e))};
-    const BoundsText x = bounds_of(frame, b->a, scope), y = bounds_of(frame, b->b, scope);
+    const BoundsText x = bounds_of(frame, b->a, scope, padded), y = bounds_of(frame, b->b, scope, padded);
     const auto both = [](const char* pattern, const std::string& p, const std::string& q) {
         return fmt::format(fmt::runtime(pattern), p, q);
     };
@@ -123,83 +124,14 @@ std::string index_text(const Index& index, const CoordinateText& coordinate, con
     return text_of(index.value(), coordinate, element);
 }
 
-BoundsText bounds_text(const Frame& frame, const Index& index, int scope) {
-    return bounds_of(frame, index.value(), scope);
+BoundsText bounds_text(const Frame& frame, const Index& index, int scope, bool padded) {
+    return bounds_of(frame, index.value(), scope, padded);
 }
 
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes) {
     out(fmt::format("fill({}, {}, {});", frame.name(variable), frame.layout(variable).count,
                     frame.is_whole(variable) ? whole_literal(0) : literal(0, frame.is_double)));
     if (synchronizes) out("sync();");
-}
-
-void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes) {
-    const Variable& v = frame.variable(variable);
-    const Layout& layout = frame.layout(variable);
-    const std::string& name = frame.name(variable);
-    const std::string& memory = frame.memory.at(v.array);
-    const std::string& strides = frame.strides.at(v.array);
-    const auto place = [&](AxisId position) { return fmt::format("{}_p{}_", name, position); };
-    out.open("");
-    if (is_cut(frame, v)) write_zeros(frame, out, variable, synchronizes);
-    std::string target;
-    std::size_t opened = 1;
-    for (std::size_t p = 0; p < v.dims.size(); ++p) {
-        const BoundsText bounds = bounds_text(frame, v.dims[p], scope);
-        const std::string at = place(static_cast<AxisId>(p));
-        out(fmt::format("const Index {0}low_ = {1}, {0}high_ = min_index({2}, {3});", at, bounds.low, bounds.high,
-                        frame.extent(v.limits[p]) - 1));
-        // Threads take the innermost dimension's elements in turn; where there are runs of them, warps take these.
-        const bool has_runs = v.dims.size() > 1 && layout.sizes[v.dims.size() - 2] > 1;
-        const bool is_run = has_runs && p + 2 == v.dims.size(), is_innermost = p + 1 == v.dims.size();
-        const auto [first, step] = !frame.in_blocks() ? std::pair("", "1")
-                                   : is_run           ? std::pair(" + warp_of_thread()", "num_warps()")
-                                   : !is_innermost    ? std::pair("", "1")
-                                   : has_runs         ? std::pair(" + lane_of_thread()", "lanes")
-                                                      : std::pair(" + thread_of_block()", "num_threads()");
-        out.open(fmt::format("for (Index {0} = max_index({0}low_, 0){1}; {0} <= {0}high_; {2})", at, first,
-                             *step == '1' ? "++" + at : fmt::format("{} += {}", at, step)));
-        ++opened;
-        target += fmt::format("{}({} - {}low_) * {}", target.empty() ? "" : " + ", at, at, layout.strides[p]);
-    }
-    // Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
-    const auto element = [&](const Read& r) {
-        const Variable& inner = frame.variable(r.array);
-        const Layout& tile = frame.layout(r.array);
-        const std::string& array = frame.memory.at(inner.array);
-        std::string position, there;
-        for (std::size_t d = 0; d < r.indices.size(); ++d) {
-            const std::string coordinate = index_text(r.indices[d], place);
-            // The box's own coordinates are inside; what is reckoned from them may not be, where a condition keeps it from being taken.
-            if (r.indices[d].single_axis() < 0)
-                there += fmt::format("{0}{1} >= 0 && {1} < {2}", there.empty() ? "" : " && ", coordinate,
-                                     frame.extent(inner.limits[d]));
-            position += position.empty() ? "" : " + ";
-            position += inner.gathers.empty()
-                            ? fmt::format("{} * {}[{}]", coordinate, frame.strides.at(inner.array), d)
-                            : fmt::format("({} - {}) * {}", coordinate,
-                                          bounds_text(frame, inner.dims[d], tile.scope).low, tile.strides[d]);
-        }
-        const std::string value = fmt::format("static_cast<Index>({}[{}])",
-                                              inner.gathers.empty() ? array : frame.name(r.array),
-                                              position.empty() ? "0" : position);
-        return there.empty() ? value : fmt::format("({} ? {} : nowhere)", there, value);
-    };
-    const Expr written = read(variable, v.gathers);
-    const std::vector<Index> source = box_of(frame.diagram(), *frame.kernel, *as<Read>(written)).source;
-    std::string inside, from;
-    const std::vector<AxisId>& axes = frame.diagram().array(v.array).axes;
-    for (std::size_t d = 0; d < source.size(); ++d) {
-        const std::string row = fmt::format("{}_i{}_", name, d);
-        out(fmt::format("const Index {} = {};", row, index_text(source[d], place, element)));
-        inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", row, frame.extent(axes[d]));
-        from += fmt::format("{}{} * {}[{}]", from.empty() ? "" : " + ", row, strides, d);
-    }
-    const std::string cell = frame.cell_type(variable);
-    out(fmt::format("{}{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);",
-                    frame.in_blocks() && v.dims.empty() ? "if (thread_of_block() == 0) " : "", name,
-                    target.empty() ? "0" : target, inside, cell, memory, from, cell));
-    for (; opened > 0; --opened) out.close();
 }
 
 }  // namespace napkin::writers

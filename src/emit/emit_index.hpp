@@ -17,12 +17,12 @@ std::string index_text(const Index& index, const CoordinateText& coordinate, con
 /// is not is that of the place in the tile (inner_axes).
 std::string index_in_tile(const Frame& frame, const Index& index, int scope);
 
-/// Text of bounds of an index over a scope's tile, padding included; a buffer's dimension begins at `low`. A rest is taken to run over all
-/// of its values.
+/// Text of bounds of an index over a scope's tile, padding included or not; a buffer's dimension begins at `low`. A rest is taken to run over
+/// all of its values.
 struct BoundsText {
     std::string low, high;
 };
-BoundsText bounds_text(const Frame& frame, const Index& index, int scope);
+BoundsText bounds_text(const Frame& frame, const Index& index, int scope, bool padded = true);
 
 /// The variable's buffer becomes zeros; with a barrier behind them where others write over them.
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes);
