@@ -9,6 +9,7 @@
 
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
+#include "schedule/gathered.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -38,9 +39,7 @@ public:
           name_(frame.name(variable)),
           memory_(frame.memory.at(v_.array)),
           strides_(frame.strides.at(v_.array)),
-          source_(box_of(frame.diagram(), *frame.kernel, *as<Read>(read(variable, v_.gathers))).source) {
-        choose_block();
-    }
+          how_(gathered_copy(frame, variable)) {}
 
     void load(bool synchronizes) {
         out_.open("");
@@ -55,42 +54,17 @@ public:
             write_zeros(frame_, out_, variable_, synchronizes);
             if (is_cut != "true") out_.close();
         }
-        look_up(-1);
-        for (std::size_t k = 0; k < loops_.size(); ++k) open_loop(k), look_up(static_cast<int>(loops_[k]));
+        look_up(0);
+        for (std::size_t k = 0; k < how_.loops.size(); ++k) open_loop(k), look_up(k + 1);
         copy();
-        for (std::size_t k = 0; k < loops_.size(); ++k) out_.close();
-        if (is_block_ && frame_.in_blocks()) out_("copies_arrive();");
+        for (std::size_t k = 0; k < how_.loops.size(); ++k) out_.close();
+        if (how_.is_block && frame_.in_blocks()) out_("copies_arrive();");
         out_.close();
     }
 
 private:
     [[nodiscard]] std::string place(std::size_t p) const { return fmt::format("{}_p{}_", name_, p); }
     [[nodiscard]] std::string row(std::size_t d) const { return fmt::format("{}_i{}_", name_, d); }
-
-    /// The dimension of the box that one of the array's dimensions is, and nothing else reads by; -1: data decide on it.
-    [[nodiscard]] int plain(std::size_t d) const { return source_[d].single_axis(); }
-    [[nodiscard]] bool is_plain(std::size_t p) const {
-        return std::any_of(source_.begin(), source_.end(),
-                           [&](const Index& i) { return i.is_axis(static_cast<AxisId>(p)); });
-    }
-
-    /// What is copied at once, where the array's last dimension is plain: on a CPU as other tiles are, with columns along the buffer's
-    /// vectors and rows along what is contiguous in memory. On a GPU runs, by the threads of a warp each.
-    void choose_block() {
-        const int last = plain(source_.size() - 1);
-        is_block_ = last >= 0 && layout_.sizes[static_cast<std::size_t>(last)] > 1;
-        if (is_block_ && frame_.in_blocks()) columns_ = last;
-        if (is_block_ && !frame_.in_blocks()) {
-            const int inner = frame_.place(variable_).innermost;
-            if (is_plain(static_cast<std::size_t>(inner))) columns_ = inner;
-            for (std::size_t p = 0; p < v_.dims.size(); ++p)
-                if (static_cast<int>(p) != columns_ && is_plain(p) && layout_.sizes[p] > 1) rows_ = static_cast<int>(p);
-        }
-        for (const bool plain : {false, true})
-            for (std::size_t p = 0; p < v_.dims.size(); ++p)
-                if ((is_block_ && is_plain(p)) == plain && static_cast<int>(p) != columns_ && static_cast<int>(p) != rows_)
-                    loops_.push_back(p);
-    }
 
     Coordinates coordinates(std::size_t p) {
         const std::int64_t extent = frame_.extent(v_.limits[p]);
@@ -119,47 +93,37 @@ private:
 
     /// On a GPU warps take the runs in turn, and of single values threads take neighbours in the innermost dimension.
     void open_loop(std::size_t k) {
-        const Coordinates& c = coordinates_[loops_[k]];
+        const Coordinates& c = coordinates_[how_.loops[k]];
         const auto longer = [&](std::size_t p) { return layout_.sizes[p] > 1; };
         const auto last_long = [&](std::size_t end) {
-            while (end > 0 && !longer(loops_[end - 1])) --end;
+            while (end > 0 && !longer(how_.loops[end - 1])) --end;
             return end;
         };
-        const std::size_t end = is_block_ ? loops_.size() : loops_.size() - 1;
-        const bool is_run = last_long(end) == k + 1, is_single = !is_block_ && k + 1 == loops_.size();
+        const std::size_t end = how_.is_block ? how_.loops.size() : how_.loops.size() - 1;
+        const bool is_run = last_long(end) == k + 1, is_single = !how_.is_block && k + 1 == how_.loops.size();
         const auto [first, step] = !frame_.in_blocks()  ? std::pair("", "")
                                    : is_run             ? std::pair(" + warp_of_thread()", "num_warps()")
                                    : !is_single         ? std::pair("", "")
                                    : last_long(end) > 0 ? std::pair(" + lane_of_thread()", "lanes")
                                                         : std::pair(" + thread_of_block()", "num_threads()");
-        const std::string at = place(loops_[k]);
+        const std::string at = place(how_.loops[k]);
         out_.open(fmt::format("for (Index {0} = {1}{2}; {0} < {3}; {4})", at, c.first, first,
                               c.first == "0" ? c.count : fmt::format("{} + {}", c.first, c.count),
                               *step == 0 ? "++" + at : fmt::format("{} += {}", at, step)));
     }
     /// All threads take one run.
     [[nodiscard]] bool has_one_run() const {
-        return std::none_of(loops_.begin(), loops_.end(), [&](std::size_t p) { return layout_.sizes[p] > 1; });
+        return std::none_of(how_.loops.begin(), how_.loops.end(), [&](std::size_t p) { return layout_.sizes[p] > 1; });
     }
 
-    /// The indices that are known once the loop over the coordinate is open, and no earlier; -1: outside of all loops.
-    void look_up(int opened) {
-        const auto found = std::find(loops_.begin(), loops_.end(), static_cast<std::size_t>(opened));
-        const auto is_open = [&](AxisId p, auto end) {
-            return std::find(loops_.begin(), end, static_cast<std::size_t>(p)) != end;
-        };
-        for (std::size_t d = 0; d < source_.size(); ++d) {
-            if (plain(d) >= 0) continue;
-            const std::vector<AxisId> by = source_[d].axes();
-            const bool is_known = std::all_of(by.begin(), by.end(),
-                                              [&](AxisId p) { return p == opened || is_open(p, found); });
-            const bool is_new = opened < 0 ? by.empty() : source_[d].depends_on(opened);
-            if (opened < 0 ? by.empty() : is_known && is_new)
+    /// The indices that are known once so many loops are open, and no earlier.
+    void look_up(std::size_t opened) {
+        for (std::size_t d = 0; d < how_.source.size(); ++d)
+            if (how_.plain(d) < 0 && how_.depth(d) == opened)
                 out_(fmt::format("const Index {} = {};", row(d),
                                  index_text(
-                                     source_[d], [&](AxisId p) { return place(static_cast<std::size_t>(p)); },
+                                     how_.source[d], [&](AxisId p) { return place(static_cast<std::size_t>(p)); },
                                      [&](const Read& r) { return element(r); })));
-        }
     }
 
     /// Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
@@ -193,10 +157,12 @@ private:
         const auto add = [](std::string& sum, const std::string& term) {
             if (!term.empty()) sum += (sum.empty() ? "" : " + ") + term;
         };
-        const auto has_loop = [&](std::size_t p) { return std::find(loops_.begin(), loops_.end(), p) != loops_.end(); };
+        const auto has_loop = [&](std::size_t p) {
+            return std::find(how_.loops.begin(), how_.loops.end(), p) != how_.loops.end();
+        };
         std::string inside, from, to;
-        for (std::size_t d = 0; d < source_.size(); ++d) {
-            const int p = plain(d);
+        for (std::size_t d = 0; d < how_.source.size(); ++d) {
+            const int p = how_.plain(d);
             if (p < 0)
                 inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", row(d),
                                       frame_.extent(frame_.diagram().array(v_.array).axes[d]));
@@ -213,7 +179,7 @@ private:
                 add(to, times(c.low == "0" ? at : fmt::format("({} - {})", at, c.low), std::to_string(layout_.strides[p])));
         }
         const std::string cell = frame_.cell_type(variable_);
-        if (!is_block_) {
+        if (!how_.is_block) {
             out_(fmt::format("{}{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);",
                              frame_.in_blocks() && v_.dims.empty() ? "if (thread_of_block() == 0) " : "", name_,
                              to.empty() ? "0" : to, inside, cell, memory_, from, cell));
@@ -227,24 +193,24 @@ private:
         };
         const auto stride = [&](int p) { return p < 0 ? 0 : layout_.strides[static_cast<std::size_t>(p)]; };
         const auto memory_stride = [&](int p) -> std::string {
-            for (std::size_t d = 0; d < source_.size(); ++d)
-                if (p >= 0 && plain(d) == p) return fmt::format("{}[{}]", strides_, d);
+            for (std::size_t d = 0; d < how_.source.size(); ++d)
+                if (p >= 0 && how_.plain(d) == p) return fmt::format("{}[{}]", strides_, d);
             return "0";
         };
         if (frame_.in_blocks()) {
             out_(fmt::format("copy_run({}, {}, {}, {} ? {} : nullptr, {}, {});",
                              has_one_run() ? "thread_of_block(), num_threads()" : "lane_of_thread(), lanes",
-                             pointer(name_, to), stride(columns_), inside, pointer(memory_, from),
-                             memory_stride(columns_), of(columns_).count));
+                             pointer(name_, to), stride(how_.columns), inside, pointer(memory_, from),
+                             memory_stride(how_.columns), of(how_.columns).count));
             return;
         }
         out_(fmt::format("if ({})", inside));
-        out_(fmt::format("    copy_in({}, {}, {}, {}, {}, {}, {});", pointer(name_, to), stride(rows_),
-                         pointer(memory_, from), memory_stride(rows_), memory_stride(columns_), of(rows_).count,
-                         of(columns_).count));
+        out_(fmt::format("    copy_in({}, {}, {}, {}, {}, {}, {});", pointer(name_, to), stride(how_.rows),
+                         pointer(memory_, from), memory_stride(how_.rows), memory_stride(how_.columns),
+                         of(how_.rows).count, of(how_.columns).count));
         out_("else");
-        out_(fmt::format("    clear({}, {}, {}, {});", pointer(name_, to), stride(rows_), of(rows_).count,
-                         of(columns_).count));
+        out_(fmt::format("    clear({}, {}, {}, {});", pointer(name_, to), stride(how_.rows), of(how_.rows).count,
+                         of(how_.columns).count));
     }
 
     const Frame& frame_;
@@ -254,11 +220,8 @@ private:
     const Variable& v_;
     const Layout& layout_;
     const std::string &name_, &memory_, &strides_;
-    std::vector<Index> source_;  ///< by the array's dimensions
+    GatheredCopy how_;
     std::vector<Coordinates> coordinates_;
-    bool is_block_ = false;
-    int rows_ = -1, columns_ = -1;    ///< of the block; -1: one
-    std::vector<std::size_t> loops_;  ///< the box's other dimensions, outermost first
 };
 
 }  // namespace

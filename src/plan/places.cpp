@@ -72,7 +72,8 @@ void choose_places(ScheduledKernel& kernel) {
         const auto id = static_cast<VariableId>(v);
         Place& place = kernel.schedule.places[v];
         if (place.by_hand || place.holding == Holding::registers || place.holding == Holding::operand) continue;
-        if (may_be_view(kernel, id) && (kernel.on_matrix_unit() || is_better_in_place(kernel, id)))
+        if (may_be_view(kernel, id) &&
+            (kernel.on_matrix_unit() || is_only_looked_up(kernel, id) || is_better_in_place(kernel, id)))
             place.holding = Holding::view;
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))
             place.holding = Holding::packed;

@@ -441,9 +441,10 @@ void apply_places(ScheduledKernel& kernel) {
         std::vector<bool> found(arrays.size(), false);
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-                if (const auto id = static_cast<VariableId>(v); ((kernel.is_view(id) && !kernel.is_read_by_threads(id)) ||
-                                                                 kernel.is_operand(id) || kernel.is_boxed(id)) &&
-                                                                kernel.kernel->variables[v].array == arrays[i])
+                if (const auto id = static_cast<VariableId>(v);
+                    ((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !is_only_looked_up(kernel, id)) ||
+                     kernel.is_operand(id) || kernel.is_boxed(id)) &&
+                    kernel.kernel->variables[v].array == arrays[i])
                     found[i] = true;
         return found;
     };

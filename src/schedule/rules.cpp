@@ -165,6 +165,7 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
         return load && load->variable == id;
     });
     if (!loaded) return why_not_in_place(kernel, id).empty();
+    if (is_only_looked_up(kernel, id)) return true;
     if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
     if (!variable.gathers.empty() || is_cut(kernel, variable) || written || last < 0) return false;
     if (std::any_of(variable.dims.begin(), variable.dims.end(), starts_late)) return false;
@@ -196,6 +197,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
         return found;
     }();
     if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
+    if (is_only_looked_up(kernel, id)) return "no statement computes with it";
     if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
     std::set<AxisId> points, wanted;
     bool moves = false;

@@ -173,6 +173,16 @@ bool reads(const Step& step, VariableId variable) {
     return std::any_of(step.reads.begin(), step.reads.end(), [&](const Read* r) { return r->array == variable; });
 }
 
+bool is_only_looked_up(const ScheduledKernel& kernel, VariableId id) {
+    bool is_loaded = false;
+    for (const Step& step : kernel.steps) {
+        const bool loads = std::holds_alternative<Load>(*step.statement);
+        if (reads(step, id) || (variable_of(step) == id && !loads)) return false;
+        is_loaded |= loads && variable_of(step) == id;
+    }
+    return is_loaded && kernel.variable(id).gathers.empty();
+}
+
 bool adds_in_place(const Compute& compute) {
     const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
     return kept && kept->array == compute.variable;

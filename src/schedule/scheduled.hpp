@@ -287,6 +287,9 @@ bool carries(const Variable& variable, AxisId axis);
 /// The variable that a step computes, sets to its first value, loads or stores.
 VariableId variable_of(const Step& step);
 bool reads(const Step& step, VariableId variable);
+/// The variable is loaded, and its elements say what other loads bring in; no statement computes with them. Loads read them in memory, where
+/// they are exact.
+bool is_only_looked_up(const ScheduledKernel& kernel, VariableId id);
 /// What the statement computes is added to the target's own values, as they are.
 bool adds_in_place(const Compute& compute);
 /// Plain reads of the statement's body and carry.

@@ -9,6 +9,7 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/simulate_parts.hpp"
@@ -295,6 +296,7 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     double values = 1;
     for (const Index& dim : variable.dims) values *= span_of(dim, tile);
     if (variable.dims.empty()) return load_clocks_;
+    if (!variable.gathers.empty() && !k.in_blocks()) return gather_clocks(k, id, tile);
     if (k.is_in_registers(id)) {
         // Where the columns of fragments are not contiguous in memory, what a warp stores at a time lies in as many lines as the four threads
         // of a row have columns.
@@ -316,6 +318,44 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     return values * (stride < static_cast<double>(page_bytes) ? machine_.transpose_clocks.value
                                                               : machine_.far_transpose_clocks.value) +
            convert;
+}
+
+/// The same of a tile of which data decide what it holds: rows are looked up, and blocks of them copied, or single values.
+double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
+    const GatheredCopy how = gathered_copy(k, id);
+    const Variable& variable = k.variable(id);
+    const auto span = [&](int p) { return p < 0 ? 1 : span_of(variable.dims[static_cast<std::size_t>(p)], tile); };
+    double looked_up = 0, values = 1;
+    for (std::size_t p = 0; p < variable.dims.size(); ++p) values *= span(static_cast<int>(p));
+    std::vector<double> turns{1};  // by how many loops are open
+    for (const std::size_t p : how.loops) turns.push_back(turns.back() * span(static_cast<int>(p)));
+    for (std::size_t d = 0; d < how.source.size(); ++d)
+        if (how.plain(d) < 0) looked_up += turns[how.depth(d)];
+
+    const auto lanes = static_cast<double>(lanes_);
+    const double rows = span(how.rows), columns = span(how.columns), blocks = how.is_block ? turns.back() : 0;
+    const bool is_near = how.columns >= 0 && how.columns == how.plain(how.source.size() - 1);
+    const double a_row = columns < lanes ? columns : ceil_of(columns, lanes);  // of vectors, or of values that fill none
+    const bool in_vectors = how.is_block && columns >= lanes;
+    const double moves = how.is_block && is_near ? blocks * rows * a_row
+                         : in_vectors            ? values / lanes
+                                                 : values,
+                 shuffles = in_vectors && !is_near ? values * machine_.transpose_clocks.value : 0;
+    const double convert = variable.memory_type == type_ ? 0
+                                                         : moves * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+    // What is copied comes from beyond L1, in whole lines, and where it does not fit there goes back.
+    const Level& nearest = machine_.levels.back();
+    const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1),
+                 held = values * static_cast<double>(k.value_bytes());
+    double run = bytes(variable.memory_type);
+    if (how.is_block) run *= span(how.plain(how.source.size() - 1));
+    const double traffic = values * bytes(variable.memory_type) * line_waste(run) + (held > l1 ? 2 * held : 0);
+    const double cache = traffic * machine_.clock_hz.value /
+                         (nearest.bandwidth_bytes_per_s.value *
+                          std::min(1.0, nearest.instances.value / machine_.cores.value));
+    return beside({moves * (in_vectors ? load_clocks_ : broadcast_clocks_) + looked_up * broadcast_clocks_,
+                   moves * store_clocks_, convert + shuffles, cache}) +
+           blocks * (machine_.call_clocks.value + rows * machine_.copy_run_clocks.value);
 }
 
 /// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by step, over all groups;
@@ -442,7 +482,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             const Level& level = machine_.levels[l];
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
-            const double from_above = l < core_level_ ? std::max(m.unique, m.bytes * m.together) : m.bytes;
+            const double from_above = l < core_level_ ? std::max(m.unique, m.bytes * m.together)
+                                      : m.stays       ? std::min(m.bytes, m.unique * workers)
+                                                      : m.bytes;
             const double crossing = keeps ? m.unique : from_above;
             // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;

@@ -96,6 +96,8 @@ private:
     [[nodiscard]] static double seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special,
                                                       double core, double latency);
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
+    [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,

@@ -19,6 +19,7 @@ struct Simulator::Moved {
     double together = 1;    ///< of its bytes, the part that blocks which run at the same time do not have in common
     bool is_ahead = false;  ///< it is copied while the core computes on other tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
+    bool stays = false;    ///< once they came into the core's memory
     double of_a_pair = 1;  ///< the same of two blocks that follow each other
     double run = 1;        ///< bytes that lie beside each other
     double tiles = 1;      ///< in which they are moved

@@ -1,7 +1,9 @@
 // What a kernel's loads and stores move through the levels, and what each byte takes there.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/simulate_parts.hpp"
@@ -19,18 +21,31 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
     return static_cast<std::size_t>(found - k.steps.begin());
 }
 
+/// Elements of the variable say what the step loads.
+bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
+    const auto* load = std::get_if<Load>(step.statement);
+    if (!load) return false;
+    const std::vector<Index>& gathers = k.variable(load->variable).gathers;
+    return std::any_of(gathers.begin(), gathers.end(),
+                       [&](const Index& i) { return contains(read_arrays(i.value()), id); });
+}
+
 }  // namespace
 
 /// Bytes of a tile that lie beside each other in memory.
 double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, int scope) const {
     const Variable& variable = k.variable(id);
+    const GatheredCopy how = variable.gathers.empty() ? GatheredCopy{} : gathered_copy(k, id);
     double run = bytes(variable.memory_type);
-    for (std::size_t d = variable.dims.size(); d-- > 0;) {
+    for (std::size_t d = variable.gathers.empty() ? variable.dims.size() : how.source.size(); d-- > 0;) {
+        const int p = variable.gathers.empty() ? static_cast<int>(d) : how.plain(d);
+        if (p < 0) break;
+        const Index& dim = variable.dims[static_cast<std::size_t>(p)];
         std::vector<std::int64_t> tile(k.scope(scope).size(), 1);
-        for (const AxisId axis : variable.dims[d].axes()) tile[at(axis)] = k.span(axis, scope).tile;
-        const double span = span_of(variable.dims[d], tile);
+        for (const AxisId axis : dim.axes()) tile[at(axis)] = k.span(axis, scope).tile;
+        const double span = span_of(dim, tile);
         run *= span;
-        if (span < static_cast<double>(k.extent(variable.limits[d]))) break;
+        if (span < static_cast<double>(k.extent(variable.limits[static_cast<std::size_t>(p)]))) break;
     }
     return run;
 }
@@ -58,8 +73,20 @@ double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const S
     return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
 }
 
+/// The arrays of which data decide what is read stay in the core's memory beside its tiles: then each core reads their values once.
+bool Simulator::tables_stay(const ScheduledKernel& k) const {
+    if (k.in_blocks()) return false;
+    std::set<ArrayId> tables;
+    for (const Variable& v : k.kernel->variables)
+        if (!v.gathers.empty()) tables.insert(v.array);
+    auto held = static_cast<double>(k.memory_bytes());
+    for (const ArrayId a : tables)
+        held += static_cast<double>(count_values(derived_.diagram, a, extents_)) * bytes(derived_.diagram.array(a).type);
+    return held <= bytes_a_core(machine_, core_level_);
+}
+
 /// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead, the first that reads
-/// it or the one that makes it.
+/// it or looks rows up in it, or the one that makes it.
 std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const {
     const auto* load = std::get_if<Load>(k.steps[transfer].statement);
     const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
@@ -69,6 +96,7 @@ std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t tr
             if (p->variable == id && p->fetched == Fetched::groups && first_load(k, id) == transfer) return i;
     for (std::size_t i = load ? transfer + 1 : 0; i < k.steps.size(); ++i) {
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
+        if (load && looks_up(k, k.steps[i], id)) return i;
         if (!compute) continue;
         if (!load && compute->variable == id) return i;
         if (load && reads(k.steps[i], id)) return i;
@@ -80,6 +108,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
                                                    double& values_moved) const {
     std::vector<Moved> out;
     std::vector<ArrayId> counted;
+    const bool stay = tables_stay(k);
     for (std::size_t i = 0; i < k.steps.size(); ++i) {
         const auto* load = std::get_if<Load>(k.steps[i].statement);
         const auto* store = std::get_if<Store>(k.steps[i].statement);
@@ -97,6 +126,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
+        moved.stays = stay && !variable.gathers.empty();
         if (load && k.in_blocks())
             moved.together = different_tiles(k.group_order, variable, workers),
             moved.of_a_pair = different_tiles(k.group_order, variable, 2);

@@ -56,8 +56,8 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<int> scope = load_scope(kernel, id);
-    // Threads find each of their values by the array's own strides.
-    if (scope && kernel.on_matrix_unit()) {
+    // What finds each of its values by the array's own strides needs none: threads, and loads that look values up.
+    if (scope && (kernel.on_matrix_unit() || is_only_looked_up(kernel, id))) {
         layout.strides.assign(axes.size(), 0);
         layout.count = layout.reach = 0, layout.may_overrun = false;
         return;

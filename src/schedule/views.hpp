@@ -9,7 +9,8 @@ namespace napkin {
 /// Whether the first value that is copied does not stand first in the buffer's row when a tile is ragged.
 bool starts_late(const Index& dim);
 
-/// Strides, and of what is loaded reach and whether some tile must be copied. Pre: Layout::sizes are there; not gathered, affine.
+/// Strides, and of what is loaded reach and whether some tile must be copied. Pre: Layout::sizes are there; not gathered, and affine
+/// unless it is only looked up.
 void shape_view(ScheduledKernel& kernel, VariableId id);
 
 }  // namespace napkin

@@ -1,0 +1,38 @@
+#include "schedule/gathered.hpp"
+
+#include <algorithm>
+
+namespace napkin {
+
+std::size_t GatheredCopy::depth(std::size_t d) const {
+    std::size_t depth = loops.size();
+    while (depth > 0 && !source[d].depends_on(static_cast<AxisId>(loops[depth - 1]))) --depth;
+    return depth;
+}
+
+GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    GatheredCopy out;
+    out.source = box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(read(id, variable.gathers))).source;
+    std::vector<bool> is_plain(variable.dims.size(), false), is_long;
+    for (std::size_t d = 0; d < out.source.size(); ++d)
+        if (out.plain(d) >= 0) is_plain[static_cast<std::size_t>(out.plain(d))] = true;
+    for (const std::int64_t size : kernel.layout(id).sizes) is_long.push_back(size > 1);
+
+    const int last = out.plain(out.source.size() - 1), inner = kernel.place(id).innermost;
+    out.is_block = last >= 0 && is_long[static_cast<std::size_t>(last)];
+    if (out.is_block && kernel.in_blocks()) out.columns = last;
+    if (out.is_block && !kernel.in_blocks()) {
+        if (is_plain[static_cast<std::size_t>(inner)]) out.columns = inner;
+        for (std::size_t p = 0; p < variable.dims.size(); ++p)
+            if (static_cast<int>(p) != out.columns && is_plain[p] && is_long[p]) out.rows = static_cast<int>(p);
+    }
+    for (const bool plain : {false, true})
+        for (std::size_t p = 0; p < variable.dims.size(); ++p)
+            if ((out.is_block && is_plain[p]) == plain && static_cast<int>(p) != out.columns &&
+                static_cast<int>(p) != out.rows)
+                out.loops.push_back(p);
+    return out;
+}
+
+}  // namespace napkin
