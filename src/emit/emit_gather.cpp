@@ -37,11 +37,14 @@ public:
           v_(frame.variable(variable)),
           layout_(frame.layout(variable)),
           name_(frame.name(variable)),
+          buffer_(frame.is_view(variable) ? frame.copies[static_cast<std::size_t>(variable)] : name_),
           memory_(frame.memory.at(v_.array)),
           strides_(frame.strides.at(v_.array)),
           how_(gathered_copy(frame, variable)) {}
 
     void load(bool synchronizes) {
+        const bool is_view = frame_.is_view(variable_);
+        if (is_view) out_(fmt::format("const real* {} = {};", name_, buffer_));
         out_.open("");
         std::string is_cut;
         for (std::size_t p = 0; p < v_.dims.size(); ++p) {
@@ -49,14 +52,21 @@ public:
             const std::string& cut = coordinates_[p].is_cut;
             if (!cut.empty()) is_cut += (is_cut.empty() ? "" : " || ") + cut;
         }
-        if (!is_cut.empty()) {
+        if (!is_cut.empty() && !is_view) {
             if (is_cut != "true") out_.open(fmt::format("if ({})", is_cut));
             write_zeros(frame_, out_, variable_, synchronizes);
             if (is_cut != "true") out_.close();
         }
         look_up(0);
-        for (std::size_t k = 0; k < how_.loops.size(); ++k) open_loop(k), look_up(k + 1);
+        std::size_t looked_up_by = 0;
+        for (std::size_t d = 0; d < how_.source.size(); ++d)
+            if (how_.plain(d) < 0) looked_up_by = std::max(looked_up_by, how_.depth(d));
+        for (std::size_t k = 0; k <= how_.loops.size(); ++k) {
+            if (is_view && k == looked_up_by) choose_view(k);
+            if (k < how_.loops.size()) open_loop(k), look_up(k + 1);
+        }
         copy();
+        if (is_view) out_.close();
         for (std::size_t k = 0; k < how_.loops.size(); ++k) out_.close();
         if (how_.is_block && frame_.in_blocks()) out_("copies_arrive();");
         out_.close();
@@ -150,39 +160,60 @@ private:
         return there.empty() ? value : fmt::format("({} ? {} : nowhere)", there, value);
     }
 
+    /// Where the tile lies inside of the array, it is read there; else it is copied.
+    void choose_view(std::size_t opened) {
+        std::int64_t total = 1;
+        for (const AxisId a : frame_.diagram().array(v_.array).axes) total *= frame_.extent(a);
+        const std::string at = fmt::format("{}_at_", name_);
+        out_(fmt::format("const Index {} = {};", at, from(opened)));
+        out_.open(fmt::format("if ({} && {} <= {})", inside(), at, total - layout_.reach));
+        out_(fmt::format("{} = {} + {};", name_, memory_, at));
+        out_.close();
+        out_.open("else");
+    }
+
+    /// Whether what is looked up lies in the array.
+    [[nodiscard]] std::string inside() const {
+        std::string all;
+        for (std::size_t d = 0; d < how_.source.size(); ++d)
+            if (how_.plain(d) < 0)
+                all += fmt::format("{0}{1} >= 0 && {1} < {2}", all.empty() ? "" : " && ", row(d),
+                                   frame_.extent(frame_.diagram().array(v_.array).axes[d]));
+        return all;
+    }
+    /// The position in memory with so many loops open, of the first of what is not in them.
+    [[nodiscard]] std::string from(std::size_t opened) const {
+        std::string sum;
+        for (std::size_t d = 0; d < how_.source.size(); ++d)
+            add(sum, times(how_.plain(d) < 0 ? row(d) : coordinate(static_cast<std::size_t>(how_.plain(d)), opened),
+                           fmt::format("{}[{}]", strides_, d)));
+        return sum;
+    }
+    [[nodiscard]] std::string coordinate(std::size_t p, std::size_t opened) const {
+        const auto end = how_.loops.begin() + static_cast<std::ptrdiff_t>(opened);
+        return std::find(how_.loops.begin(), end, p) != end ? place(p) : coordinates_[p].first;
+    }
+    static std::string times(const std::string& a, const std::string& b) {
+        return a == "0" || b == "0" ? "" : b == "1" ? a : a + " * " + b;
+    }
+    static void add(std::string& sum, const std::string& term) {
+        if (!term.empty()) sum += (sum.empty() ? "" : " + ") + term;
+    }
+
     void copy() {
-        const auto times = [](const std::string& a, const std::string& b) {
-            return a == "0" || b == "0" ? "" : b == "1" ? a : a + " * " + b;
-        };
-        const auto add = [](std::string& sum, const std::string& term) {
-            if (!term.empty()) sum += (sum.empty() ? "" : " + ") + term;
-        };
-        const auto has_loop = [&](std::size_t p) {
-            return std::find(how_.loops.begin(), how_.loops.end(), p) != how_.loops.end();
-        };
-        std::string inside, from, to;
-        for (std::size_t d = 0; d < how_.source.size(); ++d) {
-            const int p = how_.plain(d);
-            if (p < 0)
-                inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", row(d),
-                                      frame_.extent(frame_.diagram().array(v_.array).axes[d]));
-            const auto at = static_cast<std::size_t>(p);
-            add(from, times(p < 0          ? row(d)
-                            : has_loop(at) ? place(at)
-                                           : coordinates_[at].first,
-                            fmt::format("{}[{}]", strides_, d)));
-        }
+        const std::size_t all = how_.loops.size();
+        std::string to;
         for (std::size_t p = 0; p < v_.dims.size(); ++p) {
             const Coordinates& c = coordinates_[p];
-            const std::string at = has_loop(p) ? place(p) : c.first;
+            const std::string at = coordinate(p, all);
             if (at != c.low)
                 add(to, times(c.low == "0" ? at : fmt::format("({} - {})", at, c.low), std::to_string(layout_.strides[p])));
         }
         const std::string cell = frame_.cell_type(variable_);
         if (!how_.is_block) {
             out_(fmt::format("{}{}[{}] = {} ? static_cast<{}>({}[{}]) : {}(0);",
-                             frame_.in_blocks() && v_.dims.empty() ? "if (thread_of_block() == 0) " : "", name_,
-                             to.empty() ? "0" : to, inside, cell, memory_, from, cell));
+                             frame_.in_blocks() && v_.dims.empty() ? "if (thread_of_block() == 0) " : "", buffer_,
+                             to.empty() ? "0" : to, inside(), cell, memory_, from(all), cell));
             return;
         }
         const auto pointer = [](const std::string& base, const std::string& offset) {
@@ -200,16 +231,16 @@ private:
         if (frame_.in_blocks()) {
             out_(fmt::format("copy_run({}, {}, {}, {} ? {} : nullptr, {}, {});",
                              has_one_run() ? "thread_of_block(), num_threads()" : "lane_of_thread(), lanes",
-                             pointer(name_, to), stride(how_.columns), inside, pointer(memory_, from),
+                             pointer(buffer_, to), stride(how_.columns), inside(), pointer(memory_, from(all)),
                              memory_stride(how_.columns), of(how_.columns).count));
             return;
         }
-        out_(fmt::format("if ({})", inside));
-        out_(fmt::format("    copy_in({}, {}, {}, {}, {}, {}, {});", pointer(name_, to), stride(how_.rows),
-                         pointer(memory_, from), memory_stride(how_.rows), memory_stride(how_.columns),
+        out_(fmt::format("if ({})", inside()));
+        out_(fmt::format("    copy_in({}, {}, {}, {}, {}, {}, {});", pointer(buffer_, to), stride(how_.rows),
+                         pointer(memory_, from(all)), memory_stride(how_.rows), memory_stride(how_.columns),
                          of(how_.rows).count, of(how_.columns).count));
         out_("else");
-        out_(fmt::format("    clear({}, {}, {}, {});", pointer(name_, to), stride(how_.rows), of(how_.rows).count,
+        out_(fmt::format("    clear({}, {}, {}, {});", pointer(buffer_, to), stride(how_.rows), of(how_.rows).count,
                          of(how_.columns).count));
     }
 
@@ -219,7 +250,7 @@ private:
     int scope_;
     const Variable& v_;
     const Layout& layout_;
-    const std::string &name_, &memory_, &strides_;
+    const std::string &name_, &buffer_, &memory_, &strides_;
     GatheredCopy how_;
     std::vector<Coordinates> coordinates_;
 };

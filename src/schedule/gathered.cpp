@@ -10,10 +10,30 @@ std::size_t GatheredCopy::depth(std::size_t d) const {
     return depth;
 }
 
+namespace {
+
+std::vector<Index> source_of(const ScheduledKernel& kernel, VariableId id) {
+    return box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(read(id, kernel.variable(id).gathers))).source;
+}
+
+}  // namespace
+
+bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const std::vector<Index> source = source_of(kernel, id);
+    for (std::size_t p = 0; p < variable.dims.size(); ++p) {
+        const auto is_it = [&](const Index& i) { return i.is_axis(static_cast<AxisId>(p)); };
+        if (std::any_of(source.begin(), source.end(), is_it)) continue;
+        const AxisId axis = variable.dims[p].single_axis();
+        if (axis < 0 || kernel.span(axis, kernel.layout(id).scope).padded > 1) return false;
+    }
+    return source.back().single_axis() >= 0;
+}
+
 GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     GatheredCopy out;
-    out.source = box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(read(id, variable.gathers))).source;
+    out.source = source_of(kernel, id);
     std::vector<bool> is_plain(variable.dims.size(), false), is_long;
     for (std::size_t d = 0; d < out.source.size(); ++d)
         if (out.plain(d) >= 0) is_plain[static_cast<std::size_t>(out.plain(d))] = true;

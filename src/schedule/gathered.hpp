@@ -25,4 +25,7 @@ struct GatheredCopy {
 /// Pre: the variable gathers and has its shape.
 GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id);
 
+/// Every index that data decide on has one value in the tile, which then lies in one block of memory.
+bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id);
+
 }  // namespace napkin

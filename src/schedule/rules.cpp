@@ -8,6 +8,7 @@
 
 #include "schedule/clocks.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/gathered.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
 
@@ -167,7 +168,8 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     if (!loaded) return why_not_in_place(kernel, id).empty();
     if (is_only_looked_up(kernel, id)) return true;
     if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
-    if (!variable.gathers.empty() || is_cut(kernel, variable) || written || last < 0) return false;
+    if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;
+    if (is_cut(kernel, variable) || written || last < 0) return false;
     if (std::any_of(variable.dims.begin(), variable.dims.end(), starts_late)) return false;
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
@@ -198,6 +200,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
     }();
     if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
     if (is_only_looked_up(kernel, id)) return "no statement computes with it";
+    if (!variable.gathers.empty()) return "data decide where it lies";
     if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
     std::set<AxisId> points, wanted;
     bool moves = false;
@@ -229,6 +232,7 @@ std::string why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, cons
     const Variable& variable = kernel.variable(id);
     if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
         return "it is not read where it lies in memory";
+    if (!variable.gathers.empty()) return "data decide where it lies";
     if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
     const Atom& atom = kernel.atom(in);
     if (atom.rows == 1 || atom.reduced.empty() || atom.across)

@@ -20,7 +20,8 @@ bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& membe
 bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
 
 /// Whether a tile may be read where it lies: numbers of the compute type, at the core as in memory, not written here. Or written where it
-/// goes: why_not_in_place says nothing against it. Or a tile that is only looked up, of any type.
+/// goes: why_not_in_place says nothing against it. A tile of which data decide where it
+/// lies, if that is one block. Or a tile that is only looked up, of any type.
 bool may_be_view(const ScheduledKernel& kernel, VariableId id);
 /// Why a result cannot be written where it goes in memory; empty when it can. One statement makes it in one piece, in numbers of the
 /// array's type and along its rows, and nothing but its store looks at it: no one reads what is in memory only, and no sum grows there.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "schedule/gathered.hpp"
+
 namespace napkin {
 namespace {
 
@@ -62,18 +64,23 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
         layout.count = layout.reach = 0, layout.may_overrun = false;
         return;
     }
+    const bool gathers = !variable.gathers.empty();
+    const GatheredCopy how = gathers ? gathered_copy(kernel, id) : GatheredCopy{};
     std::int64_t stride = 1, last = 0;  // the farthest value that is read
-    layout.strides.assign(axes.size(), 0);
+    layout.strides.assign(variable.dims.size(), 0);
     layout.reach = 1;
-    for (std::size_t d = axes.size(); d-- > 0;) {
-        layout.strides[d] = stride;
-        layout.reach += stride * (layout.sizes[d] - 1);
-        last += stride * variable.dims[d].affine()->constant;
-        for (const auto& [axis, c] : variable.dims[d].affine()->terms)
+    for (std::size_t d = axes.size(); d-- > 0; stride *= kernel.extent(axes[d])) {
+        const int p = gathers ? how.plain(d) : static_cast<int>(d);
+        if (p < 0) continue;
+        const auto dim = static_cast<std::size_t>(p);
+        layout.strides[dim] = stride;
+        layout.reach += stride * (layout.sizes[dim] - 1);
+        last += stride * variable.dims[dim].affine()->constant;
+        for (const auto& [axis, c] : variable.dims[dim].affine()->terms)
             last += stride * c * (scope ? padded_end(kernel, id, *scope, axis) - 1 : 0);
-        stride *= kernel.extent(axes[d]);
     }
-    layout.may_overrun = scope && last >= stride;  // of as many values as the array has
+    // What data decide may be the array's last block, or none of its own.
+    layout.may_overrun = scope && (gathers || last >= stride);  // of as many values as the array has
     layout.count = layout.may_overrun ? layout.reach + kernel.lanes : 0;
 }
 
