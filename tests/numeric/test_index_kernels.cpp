@@ -70,6 +70,56 @@ TEST(IndexKernels, ComputeForEveryWidth) {
     }
 }
 
+/// Tiles of rows that data choose, in every storage type and for every width: blocks of rows and single values, rows that lie nowhere where a
+/// condition keeps them from being taken, rows chosen by what was chosen itself, last dimensions that are looked up. Tables of one row and
+/// rows of one value are among the sizes. Some tiles are read where they lie.
+TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
+    const char* programs[] = {
+        "f(T[v, c]: f16, U[v, c]: bf16, i[t]: i32) -> Y[t, c]: f16, Z[t, c]: bf16\n"
+        "    Y[t, c] = T[i[t], c]\n    Z[t, c] = U[i[t], c]\n",
+        "f(T[v, c]: e4m3, U[v, c]: e5m2, i[t]: i64) -> Y[t, c]\n    Y[t, c] = T[i[t], c] + U[i[t], c]\n",
+        "f(N[v, c]: i64, M[v, c]: i32, i[t]: i32) -> Y[t, c]: i64\n    Y[t, c] = N[i[t], c] * 3 - M[i[t], c] + t\n",
+        "f(T[v, h, c], i[t]: i32, X[t, c]) -> Y[t, h]\n    Y[t, h] = max(sum(c) X[t, c] * T[i[t], h, c], 0)\n",
+        "f(T[v, h, c]: f64, i[t]: i32, X[t, h]) -> Y[t, c]\n    Y[t, c] = sum(h) X[t, h] * T[i[t], h, c]\n",
+        "f(T[v, c], i[t]: i32) -> Y[t, c]\n    Y[t, c] = where(i[t] >= 3, T[i[t] - 3, c], -1)\n"
+        "        + where(i[t] + 2 < size(v), T[i[t] + 2, c], 0)\n",
+        "f(T[v, h, c], X[t, c], i[t]: i32) -> Y[t, h]\n"
+        "    Y[t, h] = sum(c) X[t, c] * where(i[t] >= 1, T[i[t] - 1, h, c], 0)\n",
+        "f(T[v, c], a[m]: i32, b[t]: i32, X[t, c]) -> Y[t]\n    Y[t] = sum(c) T[a[b[t]], c] * X[t, c]\n",
+        "f(T[b, v, c], i[t]: i32) -> Y[b, t, c]\n    Y[b, t, c] = T[b, i[t], c]\n",
+        "f(T[c, v], i[t]: i32, X[t]) -> Y[c]\n    Y[c] = sum(t) T[c, i[t]] * X[t]\n",
+        "f(K[p, l, k]: f16, Q[q, k], n[m]: i32) -> Y[q]\n    Y[q] = max(x) sum(k) Q[q, k] * K[n[x // size(l)], x % "
+        "size(l), k]\n"
+        "sizes x = m * l\n",
+    };
+    int in_place = 0, in_parts = 0;
+    for (const cpu_case::Width& width : cpu_case::widths()) {
+        std::vector<cpu_case::Case> cases;
+        for (const char* text : programs) {
+            const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
+            ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+            for (std::uint64_t seed = 0; seed < 4; ++seed) {
+                std::mt19937_64 random(seed);
+                std::map<std::string, std::int64_t> sizes;
+                for (const Axis& axis : diagram->axes)
+                    if (!axis.size) sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % (seed == 0 ? 2 : 41));
+                const auto extents = bind_sizes(*diagram, sizes);
+                ASSERT_TRUE(extents.ok()) << render(extents.errors());
+                cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("r{}_", cases.size()), {}, width));
+                in_parts += cases.back().num_subloops;
+                for (const ScheduledKernel& k : cases.back().scheduled.kernels)
+                    for (std::size_t v = 0; v < k.layouts.size(); ++v)
+                        in_place += k.is_view(static_cast<VariableId>(v)) && !k.kernel->variables[v].gathers.empty();
+            }
+        }
+        const auto failures = cpu_case::failures(cases, width);
+        for (std::size_t k = 0; k < cases.size(); ++k)
+            EXPECT_EQ(failures[k], "") << width.name << "\n" << cpu_case::describe(cases[k]);
+    }
+    EXPECT_GT(in_place, 0) << "no tile is read where it lies";
+    EXPECT_GT(in_parts, 0) << "no tile is cut in parts";
+}
+
 /// Loops that move a tile have counters of their own, whatever the axes and arrays are called.
 TEST(IndexKernels, NamesAreTheReadersOwn) {
     const std::string text =
