@@ -85,6 +85,10 @@ TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
         "        + where(i[t] + 2 < size(v), T[i[t] + 2, c], 0)\n",
         "f(T[v, h, c], X[t, c], i[t]: i32) -> Y[t, h]\n"
         "    Y[t, h] = sum(c) X[t, c] * where(i[t] >= 1, T[i[t] - 1, h, c], 0)\n",
+        // so far away that reading there is a fault of the process
+        "f(T[v, c], i[t]: i32) -> Y[t, c]\n    Y[t, c] = where(t == 0, T[i[t] + t * 1000000, c], 1)\n",
+        "f(T[v, h, c], X[t, c], i[t]: i32) -> Y[t, h]\n"
+        "    Y[t, h] = sum(c) X[t, c] * where(t == 0, T[i[t] - t * 1000000, h, c], 0)\n",
         "f(T[v, c], a[m]: i32, b[t]: i32, X[t, c]) -> Y[t]\n    Y[t] = sum(c) T[a[b[t]], c] * X[t, c]\n",
         "f(T[b, v, c], i[t]: i32) -> Y[b, t, c]\n    Y[b, t, c] = T[b, i[t], c]\n",
         "f(T[c, v], i[t]: i32, X[t]) -> Y[c]\n    Y[c] = sum(t) T[c, i[t]] * X[t]\n",
