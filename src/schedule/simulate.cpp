@@ -353,8 +353,10 @@ double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const s
     const double cache = traffic * machine_.clock_hz.value /
                          (nearest.bandwidth_bytes_per_s.value *
                           std::min(1.0, nearest.instances.value / machine_.cores.value));
-    return beside({moves * (in_vectors ? load_clocks_ : broadcast_clocks_) + looked_up * broadcast_clocks_,
-                   moves * store_clocks_, convert + shuffles, cache}) +
+    // A single value takes as long as one for all lanes.
+    const double load = in_vectors ? load_clocks_ : broadcast_clocks_,
+                 store = in_vectors ? store_clocks_ : broadcast_clocks_;
+    return beside({moves * load + looked_up * broadcast_clocks_, moves * store, convert + shuffles, cache}) +
            blocks * (machine_.call_clocks.value + rows * machine_.copy_run_clocks.value);
 }
 

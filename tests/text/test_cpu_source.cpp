@@ -104,6 +104,22 @@ TEST(CpuSource, ConvolutionReadsAHalo) {
     expect_source("convolution", tile_examples::convolution(), {{"i", 10}}, {}, "i", 1, 1);
 }
 
+Example chosen_rows() {
+    const Derived derived = derived_from(
+        "chosen(W[e, h, c], first[t]: i32, X[t, c]) -> H[t, h]\n"
+        "    H[t, h] = sum(c) X[t, c] * where(first[t] >= 1, W[first[t] - 1, h, c], 0)\n"
+        "sizes t = 10, e = 8, h = 20, c = 40\n");
+    return {derived, bind_sizes(derived.diagram, {}).value()};
+}
+
+TEST(CpuSource, RowsThatDataChooseAreCopiedAsBlocks) {
+    expect_source("chosen_rows", chosen_rows(), {{"t", 4}}, {}, "", 4, 2);
+}
+
+TEST(CpuSource, ABlockThatDataChooseIsReadWhereItLies) {
+    expect_source("chosen_block", chosen_rows(), {{"t", 1}}, {}, "", 4, 2);
+}
+
 TEST(CpuSource, ScalarCodeAndSeveralKernels) {
     expect_source("two_kernels", tile_examples::two_kernels(), {{"i", 1}}, {}, "", 1, 1);
 }
