@@ -9,6 +9,7 @@
 #include "cost/accumulators.hpp"
 #include "cost/compulsory.hpp"
 #include "cost/footprint.hpp"
+#include "cost/sub_sizes.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/exact.hpp"
@@ -16,25 +17,6 @@
 
 namespace napkin {
 namespace {
-/// Which operations of a core wait for each other. A GPU's special functions and tensor cores stand beside its other units.
-std::string pipe_of(const Machine& machine, const UnitWork& work) {
-    if (machine.kind == MachineKind::cpu) return "core";
-    if (work.contraction && work.rate.unit == "tensor") return "tensor";
-    switch (work.kind) {
-        case OpKind::exp:
-        case OpKind::log:
-        case OpKind::tanh:
-        case OpKind::sin:
-        case OpKind::pow:
-        case OpKind::sqrt:
-        case OpKind::div: return "special";
-        case OpKind::erf:
-        case OpKind::fma:
-        case OpKind::simple: return "arithmetic";
-    }
-    return "arithmetic";
-}
-
 /// The share of a unit's nominal rate that programs reach.
 double sustained_share(const Machine& machine, const std::string& unit) {
     for (const Unit& u : machine.units)
@@ -65,9 +47,10 @@ public:
           tiles_(options.tiles ? *options.tiles : expand(derived, kernel)),
           grouped_(grouped_axes(kernel, extents, options)),
           live_(liveness(with_numbers(tiles_, extents))),
+          subs_(live_, extents, options.sub),
           statements_(statement_work(derived.diagram, tiles_)),
-          columns_(with_sub_sizes(core_columns(derived.diagram, tiles_, grouped_, machine))),
-          cost_(with_columns(with_sub_sizes(symbolic_cost(derived.diagram, tiles_, grouped_, Measure::bytes)))),
+          columns_(subs_.in(core_columns(derived.diagram, tiles_, grouped_, machine))),
+          cost_(with_columns(subs_.in(symbolic_cost(derived.diagram, tiles_, grouped_, Measure::bytes)))),
           sized_(cost_, extents),
           memory_(holding(columns_.memory), extents),
           accumulators_(holding(columns_.accumulators), extents),
@@ -78,7 +61,7 @@ public:
         values_.resize(sized_.num_sizes());
         values_.insert(values_.end(), extents.begin(), extents.end());
         for (const UnitWork& w : unit_work(derived.diagram, tiles_, cost_.grouped, machine))
-            work_.push_back({pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(sized_subs(w.total), symbols_),
+            work_.push_back({pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(subs_.in(w.total), symbols_),
                              w.in_loop, w.flops_each(), sustained_share(machine, w.rate.unit),
                              pipe_of(machine, w) == "special" ? 1 + options.special_overhead : 1.0});
         find_splits();
@@ -157,36 +140,6 @@ private:
         }
         return grouped;
     }
-    /// Subloops have their sizes by hand: numbers stand for their letters.
-    [[nodiscard]] Size sized_subs(Size size) const {
-        for (const auto& [axis, part] : subs()) size = size.substitute(Symbol{SymbolKind::subloop, axis}, Size(part));
-        return size;
-    }
-    [[nodiscard]] std::map<AxisId, std::int64_t> subs() const {
-        std::map<AxisId, std::int64_t> out;
-        for (const CoreLoop& loop : live_.loops) {
-            if (!loop.is_sub) continue;
-            const auto size = options_.sub.find(loop.axis);
-            const std::int64_t extent = extents_[at(loop.axis)];
-            out[loop.axis] = size == options_.sub.end() ? extent : std::min(size->second, extent);
-        }
-        return out;
-    }
-    [[nodiscard]] std::vector<MemoryColumn> with_sub_sizes(std::vector<MemoryColumn> columns) const {
-        for (MemoryColumn& column : columns) column.size = sized_subs(column.size);
-        return columns;
-    }
-    [[nodiscard]] CoreColumns with_sub_sizes(const CoreColumns& columns) const {
-        return {with_sub_sizes(columns.memory), with_sub_sizes(columns.accumulators)};
-    }
-    [[nodiscard]] KernelCost with_sub_sizes(KernelCost cost) const {
-        for (Size* size : {&cost.per_group, &cost.transfers}) *size = sized_subs(*size);
-        for (ArrayTransfers& a : cost.arrays)
-            a.per_group = sized_subs(a.per_group), a.per_launch = sized_subs(a.per_launch);
-        cost.memory = with_sub_sizes(cost.memory);
-        return cost;
-    }
-
     [[nodiscard]] double core_bytes() const { return bytes_a_core(machine_, core_memory_level(machine_)); }
     /// M of all that a core holds, in the measure of its memory: accumulators count as large a share of it as they take of their own place.
     [[nodiscard]] KernelCost with_columns(KernelCost cost) const {
@@ -226,7 +179,7 @@ private:
         whole.parts = {};
         std::vector<AxisId> grouped = grouped_;
         std::erase(grouped, cost.part);
-        cost = with_sub_sizes(symbolic_cost(derived_.diagram, whole, grouped, Measure::bytes));
+        cost = subs_.in(symbolic_cost(derived_.diagram, whole, grouped, Measure::bytes));
         // The part keeps its place among the sizes.
         cost.grouped = grouped_;
         return cost;
@@ -366,7 +319,7 @@ private:
     void take(const SizedCost::Sizes& sizes) {
         for (std::size_t i = 0; i < cost_.grouped.size(); ++i)
             if (cost_.grouped[i] != cost_.part) out_.group[cost_.grouped[i]] = sizes[i];
-        out_.sub = subs();
+        out_.sub = subs_.sizes();
         for (std::size_t i = 0; i < cost_.streamed.size(); ++i)
             out_.stream[cost_.streamed[i]] = sizes[cost_.grouped.size() + i];
         out_.num_groups = sized_.num_groups(sizes);
@@ -594,6 +547,7 @@ private:
     TileKernel tiles_;
     std::vector<AxisId> grouped_;
     Liveness live_;
+    SubSizes subs_;
     std::vector<StatementWork> statements_;
     CoreColumns columns_;
     KernelCost cost_;

@@ -69,4 +69,22 @@ Size flops(const std::vector<UnitWork>& work, bool contractions_only) {
     return sum;
 }
 
+std::string pipe_of(const Machine& machine, const UnitWork& work) {
+    if (machine.kind == MachineKind::cpu) return "core";
+    if (work.contraction && work.rate.unit == "tensor") return "tensor";
+    switch (work.kind) {
+        case OpKind::exp:
+        case OpKind::log:
+        case OpKind::tanh:
+        case OpKind::sin:
+        case OpKind::pow:
+        case OpKind::sqrt:
+        case OpKind::div: return "special";
+        case OpKind::erf:
+        case OpKind::fma:
+        case OpKind::simple: return "arithmetic";
+    }
+    return "arithmetic";
+}
+
 }  // namespace napkin

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <optional>
 
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
@@ -13,13 +11,6 @@
 
 namespace napkin::writers {
 namespace {
-
-std::optional<std::int64_t> number_in(const std::string& text) {
-    std::int64_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto [read, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc() && read == end ? std::optional(value) : std::nullopt;
-}
 
 /// The coordinates of one dimension of the box that lie inside of its array. The buffer's dimension begins at `low`.
 struct Coordinates {
@@ -85,10 +76,13 @@ private:
             return {begin, begin, frame_.count(axis, scope_)};
         }
         const BoundsText bounds = bounds_text(frame_, v_.dims[p], scope_, false);
-        const auto low = number_in(bounds.low), high = number_in(bounds.high);
-        if (low && high) {
-            const std::int64_t first = std::max<std::int64_t>(*low, 0), count = std::min(*high + 1, extent) - first;
-            return {bounds.low, std::to_string(first), std::to_string(count), count < *high + 1 - *low ? "true" : ""};
+        const std::vector<AxisId> axes = v_.dims[p].axes();
+        if (std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return frame_.span(a, scope_).begins; })) {
+            std::vector<std::int64_t> tile;
+            for (const Span& span : frame_.scope(scope_)) tile.push_back(span.tile);
+            const Interval all = range_of(v_.dims[p], std::vector<std::int64_t>(tile.size(), 0), tile),
+                           there = napkin::inside(all, extent);
+            return {bounds.low, std::to_string(there.low), std::to_string(there.size()), there == all ? "" : "true"};
         }
         const std::string from = declared(p, "low", bounds.low), to = declared(p, "high", bounds.high),
                           first = declared(p, "first", fmt::format("max_index({}, 0)", from));

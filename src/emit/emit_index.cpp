@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 
+#include "schedule/fragments.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -20,13 +21,18 @@ std::int64_t whole(const Expr& e) {
     return static_cast<std::int64_t>(c->value);
 }
 
-std::string text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element) {
+/// Text of a part of an index in place of what is written otherwise; none: that.
+using PartText = std::function<std::optional<std::string>(const Expr&)>;
+
+std::string text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element, const PartText& part = {}) {
+    if (part)
+        if (auto text = part(e)) return *text;
     if (const auto* i = as<AxisIndex>(e)) return coordinate(i->axis);
     if (const auto* r = as<Read>(e)) return element(*r);
-    if (const auto* u = as<Unary>(e)) return fmt::format("-({})", text_of(u->a, coordinate, element));
+    if (const auto* u = as<Unary>(e)) return fmt::format("-({})", text_of(u->a, coordinate, element, part));
     const auto* b = as<Binary>(e);
     if (!b) return std::to_string(whole(e));
-    const std::string x = text_of(b->a, coordinate, element), y = text_of(b->b, coordinate, element);
+    const std::string x = text_of(b->a, coordinate, element, part), y = text_of(b->b, coordinate, element, part);
     // By a power of two both are single instructions, of which compilers see what is the same for neighbours.
     const auto* divisor = as<Constant>(b->b);
     if (divisor && divisor->value >= 1 && std::has_single_bit(static_cast<std::uint64_t>(whole(b->b)))) {
@@ -91,33 +97,18 @@ std::string index_in_tile(const Frame& frame, const Index& index, int scope) {
     const auto sum = [](const std::string& a, const std::string& b) {
         return a == "0" ? b : b == "0" ? a : fmt::format("({} + {})", a, b);
     };
-    const auto whole_in_tile = [&](const Expr& e) -> std::optional<std::string> {
+    const auto quotient_or_rest = [&](const Expr& e) -> std::optional<std::string> {
         const auto* b = as<Binary>(e);
-        const auto* axis = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? as<AxisIndex>(b->a) : nullptr;
-        const auto* divisor = axis ? as<Constant>(b->b) : nullptr;
-        if (!divisor) return std::nullopt;
-        const std::int64_t c = whole(b->b), tile = frame.span(axis->axis, scope).tile;
-        const auto of = [&](const std::string& x) {
-            const CoordinateText same = [&](AxisId) { return x; };
-            return x == "0" ? x : text_of(e, same, {});
-        };
-        if (c % tile == 0)
-            return b->op == BinaryOp::floor_div ? of(begin(axis->axis)) : sum(of(begin(axis->axis)), local(axis->axis));
-        if (tile % c == 0)
-            return b->op == BinaryOp::mod ? of(local(axis->axis)) : sum(of(begin(axis->axis)), of(local(axis->axis)));
-        return std::nullopt;
+        const auto* of = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? as<AxisIndex>(b->a) : nullptr;
+        if (!of || !as<Constant>(b->b)) return std::nullopt;
+        const AxisId axis = of->axis;
+        const auto part = [&](const std::string& x) { return x == "0" ? x : text_of(e, [&](AxisId) { return x; }, {}); };
+        if (is_one_quotient(frame, axis, whole(b->b), scope))
+            return b->op == BinaryOp::floor_div ? part(begin(axis)) : sum(part(begin(axis)), local(axis));
+        if (frame.span(axis, scope).tile % whole(b->b) != 0) return std::nullopt;
+        return b->op == BinaryOp::mod ? part(local(axis)) : sum(part(begin(axis)), part(local(axis)));
     };
-    // Other parts are printed as they are, with these in their places.
-    const std::function<std::string(const Expr&)> text = [&](const Expr& e) -> std::string {
-        if (auto found = whole_in_tile(e)) return *found;
-        const auto* b = as<Binary>(e);
-        if (!b) return text_of(e, [&](AxisId axis) { return sum(begin(axis), local(axis)); }, {});
-        // Axes stand for the two sides while the operator is printed.
-        const std::string sides[] = {text(b->a), text(b->b)};
-        const Expr operation = binary(b->op, axis_index(0), as<Constant>(b->b) ? b->b : axis_index(1));
-        return text_of(operation, [&](AxisId side) { return sides[side]; }, {});
-    };
-    return text(index.value());
+    return text_of(index.value(), [&](AxisId axis) { return sum(begin(axis), local(axis)); }, {}, quotient_or_rest);
 }
 
 std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {

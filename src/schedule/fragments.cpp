@@ -400,6 +400,10 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     return out;
 }
 
+bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope) {
+    return divisor % kernel.span(axis, scope).tile == 0;
+}
+
 std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope) {
     std::set<AxisId> axes;
     const std::function<void(const Expr&)> walk = [&](const Expr& e) {
@@ -409,7 +413,7 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
         if (!b) return;
         const auto* of = b->op == BinaryOp::floor_div ? as<AxisIndex>(b->a) : nullptr;
         const auto* by = of ? as<Constant>(b->b) : nullptr;
-        if (by && static_cast<std::int64_t>(by->value) % kernel.span(of->axis, scope).tile == 0) return;
+        if (by && is_one_quotient(kernel, of->axis, static_cast<std::int64_t>(by->value), scope)) return;
         walk(b->a), walk(b->b);
     };
     for (const Index& index : indices) walk(index.value());
@@ -417,7 +421,7 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
 }
 
 bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
-    if (!kernel.is_read_by_threads(id) || !is_loaded(kernel, id) || runs_ahead(kernel)) return false;
+    if (!kernel.is_read_by_threads(id) || !may_be_read_by_threads(kernel, id) || runs_ahead(kernel)) return false;
     const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
     return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
 }

@@ -89,8 +89,10 @@ inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
 /// multiples of 16 bytes; a tile ends inside of a box while others follow it.
 std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id);
 
-/// The axes on which indices depend inside of a tile of the scope, ascending: of n // 128 none where tiles of n, which begin at multiples of their own
-/// length, lie in one block of 128.
+/// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
+bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope);
+
+/// The axes on which indices depend inside of a tile of the scope, ascending: of n // 128 none where it is_one_quotient.
 std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope);
 
 /// A variable that threads read in memory, and whose values are one for each row: they are read into registers where the variable is loaded, ahead of

@@ -11,6 +11,26 @@
 namespace napkin {
 namespace {
 
+/// A program, with each of its open axes between 1 and `most`.
+struct Drawn {
+    Drawn(const char* text, std::uint64_t seed, std::uint64_t most)
+        : diagram(parse_diagram(std::make_shared<const Source>(Source{"program.nk", text})).value()) {
+        std::mt19937_64 random(seed);
+        std::map<std::string, std::int64_t> sizes;
+        for (const Axis& axis : diagram.axes)
+            if (!axis.size) sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % most);
+        extents = bind_sizes(diagram, sizes).value();
+    }
+    Diagram diagram;
+    Extents extents;
+};
+
+void expect_definitions(const std::vector<cpu_case::Case>& cases, const cpu_case::Width& width) {
+    const auto failures = cpu_case::failures(cases, width);
+    for (std::size_t k = 0; k < cases.size(); ++k)
+        EXPECT_EQ(failures[k], "") << width.name << "\n" << cpu_case::describe(cases[k]);
+}
+
 TEST(IndexKernels, ComputeTheirDefinition) {
     std::vector<cpu_case::Case> cases;
     std::vector<std::string> texts;
@@ -52,21 +72,12 @@ TEST(IndexKernels, ComputeForEveryWidth) {
     for (const cpu_case::Width& width : cpu_case::widths()) {
         std::vector<cpu_case::Case> cases;
         for (const char* text : programs) {
-            const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
-            ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
             for (std::uint64_t seed = 0; seed < 4; ++seed) {
-                std::mt19937_64 random(seed);
-                std::map<std::string, std::int64_t> sizes;
-                for (const Axis& axis : diagram->axes)
-                    if (!axis.size) sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % 41);
-                const auto extents = bind_sizes(*diagram, sizes);
-                ASSERT_TRUE(extents.ok()) << render(extents.errors());
-                cases.push_back(cpu_case::make_case(*diagram, *extents, seed, fmt::format("w{}_", cases.size()), {}, width));
+                const auto [diagram, extents] = Drawn(text, seed, 41);
+                cases.push_back(cpu_case::make_case(diagram, extents, seed, fmt::format("w{}_", cases.size()), {}, width));
             }
         }
-        const auto failures = cpu_case::failures(cases, width);
-        for (std::size_t k = 0; k < cases.size(); ++k)
-            EXPECT_EQ(failures[k], "") << width.name << "\n" << cpu_case::describe(cases[k]);
+        expect_definitions(cases, width);
     }
 }
 
@@ -101,36 +112,27 @@ TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
     for (const cpu_case::Width& width : cpu_case::widths()) {
         std::vector<cpu_case::Case> cases;
         for (const char* text : programs) {
-            const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"program.nk", text}));
-            ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
             for (std::uint64_t seed = 0; seed < 4; ++seed) {
-                std::mt19937_64 random(seed);
-                std::map<std::string, std::int64_t> sizes;
-                for (const Axis& axis : diagram->axes)
-                    if (!axis.size) sizes[axis.name] = 1 + static_cast<std::int64_t>(random() % (seed == 0 ? 2 : 41));
-                const auto extents = bind_sizes(*diagram, sizes);
-                ASSERT_TRUE(extents.ok()) << render(extents.errors());
+                const auto [diagram, extents] = Drawn(text, seed, seed == 0 ? 2 : 41);
                 // In groups of one token its rows may be read where they lie.
-                const auto derived = derive(*diagram);
+                const auto derived = derive(diagram);
                 ASSERT_TRUE(derived.ok()) << render(derived.errors());
                 std::vector<KernelSchedule> schedules;
-                if (seed % 2 == 1) schedules = cpu_case::random_schedules(*derived, *extents, seed);
+                if (seed % 2 == 1) schedules = cpu_case::random_schedules(*derived, extents, seed);
                 for (KernelSchedule& schedule : schedules) {
                     schedule.vector_axis = -1;
                     for (std::size_t a = 0; a < derived->diagram.axes.size(); ++a)
                         if (derived->diagram.axes[a].name == "t") schedule.group[static_cast<AxisId>(a)].value = 1;
                 }
                 cases.push_back(
-                    cpu_case::make_case(*diagram, *extents, seed, fmt::format("r{}_", cases.size()), schedules, width));
+                    cpu_case::make_case(diagram, extents, seed, fmt::format("r{}_", cases.size()), schedules, width));
                 in_parts += cases.back().num_subloops;
                 for (const ScheduledKernel& k : cases.back().scheduled.kernels)
                     for (std::size_t v = 0; v < k.layouts.size(); ++v)
                         in_place += k.is_view(static_cast<VariableId>(v)) && !k.kernel->variables[v].gathers.empty();
             }
         }
-        const auto failures = cpu_case::failures(cases, width);
-        for (std::size_t k = 0; k < cases.size(); ++k)
-            EXPECT_EQ(failures[k], "") << width.name << "\n" << cpu_case::describe(cases[k]);
+        expect_definitions(cases, width);
     }
     EXPECT_GT(in_place, 0) << "no tile is read where it lies";
     EXPECT_GT(in_parts, 0) << "no tile is cut in parts";

@@ -75,5 +75,19 @@ TEST(Blocks, HaveOneAxisOfColumnsOnAMatrixUnit) {
         "b: a 1 b c 1 e");
 }
 
+/// Beside rows of 256 values only short chunks fit: that makes neither fewer warps of them nor parts of a row.
+TEST(Blocks, WideRowsHaveTwoWarpgroupsAndShorterChunks) {
+    const Derived derived = derived_from(
+        "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16\n"
+        "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x]\n"
+        "    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 32768, k = d = 256\n");
+    const Plan plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {}).value();
+    const KernelSchedule& schedule = plan.kernels.at(0).schedule();
+    EXPECT_EQ(schedule.warps.value, 8);
+    ASSERT_EQ(schedule.stream.size(), 1U);
+    EXPECT_EQ(schedule.stream.begin()->second.value, 64);
+    for (const auto& [axis, choice] : schedule.group) EXPECT_EQ(derived.diagram.axis(axis).name, "q");
+}
+
 }  // namespace
 }  // namespace napkin::test_blocks

@@ -1,10 +1,15 @@
 // Sums over blocks of a scale each, and casts that round nothing.
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
+#include "check/execution.hpp"
 #include "derive/normal_form.hpp"
 #include "diagram/blocks.hpp"
 #include "diagram/sizes.hpp"
 #include "plan/blocks.hpp"
+#include "schedule/fragments.hpp"
+#include "schedule/reduction_trees.hpp"
 #include "support/parsed.hpp"
 
 namespace napkin::test_sum_blocks {
@@ -63,19 +68,61 @@ TEST(SumBlocks, BlocksAreWhole) {
     }
 }
 
-TEST(SumBlocks, RunOnTheMatrixUnitBlockByBlock) {
-    const Derived derived = derived_from(scaled_product(" * s[m, k // 128] * t[n // 128, k // 128]"));
-    const Plan plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {}, {})
-                          .value();
-    ASSERT_EQ(plan.kernels.size(), 1U);
-    const ScheduledKernel& kernel = plan.kernels.front().scheduled;
-    EXPECT_TRUE(kernel.on_matrix_unit());
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
-        const std::string& name = kernel.variable(id).name;
-        EXPECT_EQ(kernel.is_operand(id), name == "A" || name == "B") << name;
-        EXPECT_EQ(kernel.is_read_by_threads(id), name == "s" || name == "t") << name;
+struct OnH200 {
+    explicit OnH200(const std::string& text, const std::string& schedule = "")
+        : diagram(parsed(text)), derived(derived_from(text)), extents(bind_sizes(derived.diagram, {}).value()) {
+        PlanOptions options;
+        if (!schedule.empty()) options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
+        plan = choose_blocks(derived, extents, load_machine("h200").value(), {}, options).value();
     }
+    [[nodiscard]] const ScheduledKernel& kernel() const { return plan.kernels.front().scheduled; }
+    [[nodiscard]] VariableId variable(const std::string& name) const {
+        for (std::size_t v = 0; v < kernel().layouts.size(); ++v)
+            if (kernel().kernel->variables[v].name == name) return static_cast<VariableId>(v);
+        throw std::out_of_range(name);
+    }
+    Diagram diagram;
+    Derived derived;
+    Extents extents;
+    Plan plan;
+};
+
+const std::string two_scales = " * s[m, k // 128] * t[n // 128, k // 128]";
+
+TEST(SumBlocks, RunOnTheMatrixUnitBlockByBlock) {
+    const OnH200 p(scaled_product(two_scales));
+    ASSERT_EQ(p.plan.kernels.size(), 1U);
+    EXPECT_TRUE(p.kernel().on_matrix_unit());
+    for (const char* name : {"A", "B", "s", "t"}) {
+        const bool is_operand = *name == 'A' || *name == 'B';
+        EXPECT_EQ(p.kernel().is_operand(p.variable(name)), is_operand) << name;
+        EXPECT_EQ(p.kernel().is_read_by_threads(p.variable(name)), !is_operand) << name;
+    }
+}
+
+/// 48 values of a block are one and a half instructions, and behind them lie the next block's.
+TEST(SumBlocks, BlocksThatAreNoWholeInstructionsAreLeftToThreads) {
+    EXPECT_FALSE(OnH200(scaled_product(" * s[m, k // 48]", "k = 48 * block, block = 8")).kernel().on_matrix_unit());
+    EXPECT_TRUE(OnH200(scaled_product(" * s[m, k // 64]", "k = 64 * block, block = 8")).kernel().on_matrix_unit());
+}
+
+/// Tiles of 128 columns have one scale, those of 192 have two.
+TEST(SumBlocks, AScaleIsReadOnceWhereATileHasOne) {
+    for (const auto& [columns, is_one] : {std::pair{"128", true}, {"192", false}}) {
+        const OnH200 p(scaled_product(two_scales),
+                       std::string("tensor axis m\nwarps 8\nrole copies 4\ngroup n ") + columns + "\n");
+        ASSERT_TRUE(p.kernel().on_matrix_unit()) << columns;
+        EXPECT_TRUE(is_read_by_rows(p.kernel(), p.variable("s"))) << columns;
+        EXPECT_EQ(is_read_by_rows(p.kernel(), p.variable("t")), is_one) << columns;
+    }
+}
+
+TEST(SumBlocks, TheirErrorIsThatOfTheUnit) {
+    const OnH200 p(scaled_product(two_scales));
+    const Execution execution = execution_of(p.diagram, bind_sizes(p.diagram, {}).value(), p.plan.tiles(),
+                                             {reduction_trees(p.kernel())});
+    // Four instructions of 32 values a block.
+    EXPECT_EQ(execution.factor_unit, std::vector<double>{4 * accumulation_unit_of_8_bits});
 }
 
 }  // namespace
