@@ -18,7 +18,7 @@ def main():
     options = gpu.parser(__doc__).parse_args()
     results, device, before = [], "", None
     print(f"{'':20}{'predicted':>14}{'measured':>14}{'ratio':>8}{'TFLOP/s':>10}{'gain':>8}")
-    for schedule in [*sorted(SCHEDULES.glob("*.schedule")), None]:
+    for schedule in [*sorted(SCHEDULES.glob("[0-9]*.schedule")), None]:
         command = [str(SCHEDULES / "matmul.nk"), "--machine", "gpu", "--seconds", str(options.seconds)]
         document = records.run_kernel(command + (["--schedule", str(schedule)] if schedule else []))
         device, seconds, predicted = document["device"], document["seconds"], document["predicted_seconds"]

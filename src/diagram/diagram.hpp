@@ -77,6 +77,7 @@ struct ScheduleItem {
     SourceRange range;
     std::vector<ScheduleClause> clauses = {};
     std::string kernel = {};  ///< empty: of every kernel that has what is meant
+    std::string reason = {};  ///< of an overhead in a file: its source, which stands behind it
     friend bool operator==(const ScheduleItem&, const ScheduleItem&) = default;
 };
 inline bool fixes_the_same(const ScheduleItem& a, const ScheduleItem& b) {

@@ -128,15 +128,6 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body) {
     }
 }
 
-/// Of an expression of numbers and sizes alone.
-std::optional<double> constant_value(const Frame& frame, const Expr& e) {
-    if (const auto* c = as<Constant>(e)) return c->value;
-    if (const auto* size = as<AxisSize>(e)) return static_cast<double>(frame.extent(size->axis));
-    const auto* b = as<Binary>(e);
-    const auto x = b ? constant_value(frame, b->a) : std::nullopt, y = b ? constant_value(frame, b->b) : std::nullopt;
-    return x && y ? std::optional(apply(b->op, *x, *y)) : std::nullopt;
-}
-
 bool reads_elsewhere(const Frame& frame, const Step& step) {
     return std::any_of(step.reads.begin(), step.reads.end(),
                        [&](const Read* r) { return !frame.is_in_registers(r->array); });
@@ -179,17 +170,22 @@ std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceO
     return std::nullopt;
 }
 
-/// Every thread reduces its columns of a row, and the four threads of the row what they found.
-void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Expr& term,
-                     const Expr& carried) {
+/// Every thread reduces its columns of a row into the target, and, where the result is of the whole row, the four threads of the row what they
+/// found.
+struct Reduced {
+    Expr term, carried;
+    std::string target;
+    bool of_row = true;
+};
+void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Reduced& reduced) {
     const auto& compute = std::get<Compute>(*step.statement);
     const ReduceOp op = *compute.reduce;
     Names names = frame.names;
     BodyWriter body(frame, step, loops_of(frame, columns), 1, names);
     give_values(frame, step, body);
-    const auto scaled = scaled_extremum(frame, op, term);
-    const ValueId root = body.add_root(scaled ? scaled->first : term, 2, false, false, false);
-    const ValueId carry = carried ? body.add_root(carried, 1, false, false, false) : -1;
+    const auto scaled = scaled_extremum(frame, op, reduced.term);
+    const ValueId root = body.add_root(scaled ? scaled->first : reduced.term, 2, false, false, false);
+    const ValueId carry = reduced.carried ? body.add_root(reduced.carried, 1, false, false, false) : -1;
     body.decide();
 
     ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
@@ -197,7 +193,7 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
     body.hoist(out, 0);
     loops.open_rows();
     body.hoist(out, 1);
-    const std::string start = literal(identity(op), false), target = element(frame, compute.variable);
+    const std::string start = literal(identity(op), false);
     out(fmt::format("float acc = {};", start));
     loops.open_columns();
     body.hoist(out, 2);
@@ -208,13 +204,13 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
         return fmt::format("acc = {};", combined(op, "acc", value));
     });
     loops.close_columns();
-    std::string result = fmt::format("{}_over_quad(acc)", horizontal(op));
+    std::string result = reduced.of_row ? fmt::format("{}_over_quad(acc)", horizontal(op)) : "acc";
     if (scaled) result += " * " + literal(*constant_value(frame, scaled->second), false);
     if (carry < 0) {
-        out(fmt::format("{} = {};", target, result));
+        out(fmt::format("{} = {};", reduced.target, result));
     } else {
         body.statement(out, carry, [&](const std::string& text) {
-            return fmt::format("{} = {};", target, combined(op, text, result));
+            return fmt::format("{} = {};", reduced.target, combined(op, text, result));
         });
     }
     loops.close_rows();
@@ -232,7 +228,9 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
     const AxisId columns = columns_of_statement(frame, step);
     const auto write = [&](const Expr& body, const Expr& carry) {
         if (compute.reduce && columns >= 0 && column_axis(frame, compute.variable) < 0)
-            return write_reduction(frame, out, step, columns, body, carry);
+            return write_reduction(
+                frame, out, step, columns,
+                {body, carry, element(frame, compute.variable), !is_kept_by_threads(frame, compute.variable)});
         // A single term needs no loop: the value itself is the reduction.
         each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, body) : body);
     };
@@ -240,8 +238,10 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
     if (!within) return write(compute.body, compute.carry);
     // Masks cost more than what they let through: most tiles lie on one side of them, whole.
     std::string everywhere;
+    const OwnRows own{fmt::format("{} * {}", fragment_rows, frame.has_bulk_copies() ? warp_name : "warp_of_thread()"),
+                      fragment_rows};
     for (const Affine& form : within->forms)
-        everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope));
+        everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope, &own));
     out.open(fmt::format("if ({})", everywhere));
     write(within->body, within->carry);
     out.close();
@@ -250,10 +250,25 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
     out.close();
 }
 
+void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target) {
+    write_reduction(frame, out, step, columns_of_statement(frame, step),
+                    {std::get<Compute>(*step.statement).body, nullptr, target + "[r_]", false});
+}
+
+void write_sums_of_rows(const Frame& frame, Lines& out, int scope) {
+    for (const Step& step : frame.steps)
+        if (const auto* compute = std::get_if<Compute>(step.statement);
+            compute && step.scope == scope && is_kept_by_threads(frame, compute->variable))
+            out(fmt::format("EACH(r_, 2) {0}[r_] = sum_over_quad({0}[r_]);", frame.name(compute->variable)));
+}
+
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
     const auto& compute = std::get<Compute>(*step.statement);
     if (!compute.carry || adds_in_place(compute)) return;
+    const bool is_lazy = frame.lazy && reads_array(compute.carry, frame.lazy->correction);
+    if (is_lazy) out.open(fmt::format("if ({})", moves_name(frame)));
     each_value(frame, out, step, columns, compute.carry);
+    if (is_lazy) out.close();
 }
 
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {

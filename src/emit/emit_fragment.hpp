@@ -15,10 +15,25 @@ inline constexpr const char* warp_name = "warp_";
 std::string fragment_declaration(const Frame& frame, VariableId id);
 /// A map or a reduction along the columns.
 void write_fragment(const Frame& frame, Lines& out, const Step& step);
+/// Every thread's sum over its columns of what the statement reduces, one for each of its rows.
+void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target);
+/// After a loop: what threads kept for themselves of its sums becomes that of the rows (is_kept_by_threads).
+void write_sums_of_rows(const Frame& frame, Lines& out, int scope);
 /// Before a product along these columns: what its target holds, corrected by the statement's carry where it is another.
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns);
 /// The matrix instruction; `functions` gets those that the text calls and the prelude has not, each once.
 void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions);
+/// Declarations of a lazy maximum's own, and what they are as a group begins.
+void declare_lazy_maximum(const Frame& frame, Lines& out);
+void write_init_of_lazy_maximum(const Frame& frame, Lines& out);
+/// The weights that refer to it, and their sum: as the maximum stands, or, where that is no longer enough and in the first turn, after it has
+/// moved. `functions` as of write_product.
+void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn, std::set<std::string>& functions);
+/// The name of what says whether it has moved.
+std::string moves_name(const Frame& frame);
+/// What is_rounded_ahead: its registers, and what gives them their values as a turn ends.
+void declare_rounded(const Frame& frame, Lines& out);
+void write_rounded(const Frame& frame, Lines& out, int scope, int ahead);
 /// Reads what is_read_by_rows into registers.
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step);
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);

@@ -14,6 +14,7 @@
 #include "emit/emit_write.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
 
@@ -58,9 +59,14 @@ private:
     /// The loop over the groups that a thread, or a block, runs.
     std::string groups() {
         out_ = Lines(in_copying_role_ ? 2 : 1);
-        out_.open(frame_.in_blocks()
-                      ? fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", frame_.num_groups())
-                      : "for (Index group = first_group; group < last_group; ++group)");
+        const std::int64_t num_groups = frame_.num_groups();
+        const std::string of_sections = fmt::format("{}, {}", num_groups / frame_.num_sections(), num_groups);
+        out_.open(
+            !frame_.in_blocks() ? "for (Index group = first_group; group < last_group; ++group)"
+            : frame_.turns_back()
+                ? fmt::format("for (Index group = first_group(0, {0}); group < {1}; group = group_after(group, {0}))",
+                              of_sections, num_groups)
+                : fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", num_groups));
         for (const auto& [axis, text] : group_position("group")) {
             const Span& span = frame_.span(axis, 0);
             out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
@@ -185,6 +191,9 @@ private:
                 if (frame_.is_in_registers(id)) out_(fragment_declaration(frame_, id));
                 if (is_read_by_rows(frame_, id)) out_(fmt::format("float {}[2];", frame_.name(id)));
             }
+        declare_rounded(frame_, out_);
+        if (turns_) out_(fmt::format("if ({} / 4 == {}) pass_turn(0);", warp_name, turns_->groups - 1));
+        declare_lazy_maximum(frame_, out_);
     }
     void declare_turns() {
         if (!frame_.on_matrix_unit()) return;
@@ -243,7 +252,10 @@ private:
             if (const int* s = std::get_if<int>(&node))
                 in_copying_role_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
             if (const auto* r = std::get_if<Run>(&node); r && !in_copying_role_) run_panels(*r);
-            if (const auto* l = std::get_if<LoopRef>(&node)) loop(frame_.loop(*l));
+            if (const auto* l = std::get_if<LoopRef>(&node)) {
+                loop(frame_.loop(*l));
+                if (!in_copying_role_) write_sums_of_rows(frame_, out_, frame_.loop(*l).scope);
+            }
             if (const auto* s = std::get_if<Settle>(&node); s && !in_copying_role_)
                 write_settle(frame_, out_, *s, shift_);
         }
@@ -288,6 +300,7 @@ private:
         } else if (const auto* init = std::get_if<Init>(s.statement)) {
             frame_.is_in_registers(init->variable) ? write_init_of_fragments(frame_, out_, *init)
                                                    : write_init(frame_, out_, *init);
+            if (frame_.lazy && frame_.lazy->maximum == init->variable) write_init_of_lazy_maximum(frame_, out_);
         } else {
             compute(s);
         }
@@ -296,6 +309,10 @@ private:
     /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
     void compute(const Step& s) {
         if (frame_.atom(s).follows) return;
+        const auto number = static_cast<int>(&s - frame_.steps.data());
+        if (frame_.lazy && (frame_.lazy->moves(number) || frame_.lazy->sum == number)) return;
+        if (frame_.lazy && frame_.lazy->weights == number)
+            return write_lazy_weights(frame_, out_, shift_ < 0, instructions_);
         if (frame_.atom(s).kind != AtomKind::block) {
             out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
             frame_.atom(s).kind == AtomKind::matrix ? write_product(frame_, out_, s, instructions_)
@@ -394,8 +411,11 @@ private:
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
         if (fills && !is_bounded) out_.open("");
+        const bool has_own = !in_copying_role_ && have_own_chunks(frame_, node);
+        if (has_own) own_chunks(node, begin, end);
         if (!node.prologue.empty() && !in_copying_role_) {
             turns_ahead(node, begin, end);
+            if (has_own) chunks_of_others_after(node);
             if (is_bounded || fills) out_.close();
             return;
         }
@@ -409,8 +429,45 @@ private:
         if (!in_copying_role_) owe(node, true);
         if (fills) count_turn(frame_, out_, node.scope);
         out_.close();
+        if (has_own) chunks_of_others_after(node);
         if (is_bounded || fills) out_.close();
     }
+
+    /// A warpgroup runs the chunks that contribute to its own rows, from `begin` to `end` then, and of the block's others it says that it is done
+    /// with their tiles.
+    void own_chunks(const ScheduledLoop& node, std::string& begin, std::string& end) {
+        const std::string axis = frame_.axis(node.loop->axis).begin, first = axis + "_own_first_",
+                          last = axis + "_own_last_", at = axis + "_at_";
+        const OwnRows own{fmt::format("{} * ({} / 4)", 4 * fragment_rows, warp_name), 4 * fragment_rows};
+        out_("// of them those that contribute to the warpgroup's own rows");
+        bounds(node, first, begin, last, end, &own);
+        out_(fmt::format("Index {} = {};", at, begin));
+        const bool may_begin_later = std::any_of(
+            node.loop->support.begin(), node.loop->support.end(),
+            [&](const Affine& form) { return form.coefficient(node.loop->axis) > 0; });
+        if (may_begin_later) chunks_of_others(node, fmt::format("{0} < {1} && {0} < {2}", at, first, end));
+        all_end_ = end, begin = at, end = last;
+    }
+    void chunks_of_others_after(const ScheduledLoop& node) {
+        const std::string axis = frame_.axis(node.loop->axis).begin, last = axis + "_own_last_", at = axis + "_at_";
+        const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
+        out_(fmt::format("if ({0} < {1}) {0} += ({1} - {0} + {2}) / {3} * {3};", at, last, tile - 1, tile));
+        chunks_of_others(node, fmt::format("{} < {}", at, all_end_));
+    }
+    void chunks_of_others(const ScheduledLoop& node, const std::string& condition) {
+        out_.open(fmt::format("for (; {}; {}_at_ += {})", condition, frame_.axis(node.loop->axis).begin,
+                              frame_.span(node.loop->axis, node.scope).tile));
+        if (turns_) out_(fmt::format("wait_turn({0} / 4);", warp_name)), pass_turn();
+        Settle all;
+        for (const Step* load : frame_.operand_loads(node.scope)) {
+            write_wait(frame_, out_, *load, 0);
+            all.frees.push_back({frame_.operand_loaded(*load), 0});
+        }
+        write_settle(frame_, out_, all, 0);
+        count_turn(frame_, out_, node.scope);
+        out_.close();
+    }
+    void pass_turn() { out_(fmt::format("pass_turn(({} / 4 + 1) % {});", warp_name, turns_->groups)); }
 
     /// Operands of the loop that are freed a turn later.
     [[nodiscard]] std::vector<VariableId> owed(const ScheduledLoop& node) const {
@@ -448,6 +505,16 @@ private:
         count_turn(frame_, out_, node.scope);
         out_.close();
     }
+    /// A warpgroup takes a turn for each chunk: for the products before the loop, and for those of each pass through it.
+    [[nodiscard]] bool is_product_in_turn(int step, const std::vector<Node>& list) const {
+        return turns_ && &list != &frame_.loops[at(turns_->loop)].epilogue && runs_beside(frame_, frame_.step(step));
+    }
+    /// Something that is computed so many turns ahead is rounded as its turn ends.
+    [[nodiscard]] bool rounds(int scope, int ahead) const {
+        return std::any_of(frame_.steps.begin(), frame_.steps.end(), [&](const Step& s) {
+            return s.atom >= 0 && s.scope == scope && s.ahead == ahead && is_rounded_ahead(frame_, variable_of(s));
+        });
+    }
     /// Statements beside each other that run for the same turn stand in one block, in which the axis begins where that turn does. The loop's
     /// counters are `shift` turns before those of the list: the prologue is of the turn before the first one.
     void nodes_of_turn(const ScheduledLoop& node, const std::vector<Node>& list, const std::string& turn, int shift) {
@@ -455,24 +522,35 @@ private:
         const Span& span = frame_.span(node.loop->axis, node.scope);
         shift_ = shift, stages_are_declared_ = true;
         std::optional<int> open;
+        const auto open_for = [&](int ahead) {
+            if (open == ahead) return;
+            if (open) out_.close();
+            out_.open("");
+            const std::int64_t by = (ahead + shift) * span.tile;
+            out_(fmt::format("[[maybe_unused]] const Index {} = {}{};", names.begin, turn,
+                             by == 0 ? "" : fmt::format(" + {}", by)));
+            if (span.ragged)
+                out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count, span.tile,
+                                 frame_.extent(node.loop->axis), names.begin));
+            for (const VariableId v : operands_of(frame_, node.scope)) declare_stage(frame_, out_, v, ahead + shift);
+            open = ahead;
+        };
+        std::set<int> computed;     // of how many turns to come
+        int first = -1, last = -1;  // of its products that run in turn
+        for (const Node& n : list)
+            if (const int* s = std::get_if<int>(&n); s && is_product_in_turn(*s, list))
+                first = first < 0 ? *s : first, last = *s;
         for (const Node& n : list) {
             const int* s = std::get_if<int>(&n);
-            const int ahead = s ? frame_.step(*s).ahead : open.value_or(0);
-            if (!open || ahead != *open) {
-                if (open) out_.close();
-                out_.open("");
-                const std::int64_t by = (ahead + shift) * span.tile;
-                out_(fmt::format("[[maybe_unused]] const Index {} = {}{};", names.begin, turn,
-                                 by == 0 ? "" : fmt::format(" + {}", by)));
-                if (span.ragged)
-                    out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count,
-                                     span.tile, frame_.extent(node.loop->axis), names.begin));
-                for (const VariableId v : operands_of(frame_, node.scope))
-                    declare_stage(frame_, out_, v, ahead + shift);
-                open = ahead;
-            }
+            open_for(s ? frame_.step(*s).ahead : open.value_or(0));
+            if (s) computed.insert(frame_.step(*s).ahead);
+            const bool is_product = turns_ && s && is_product_in_turn(*s, list);
+            if (is_product && *s == first) out_(fmt::format("wait_turn({} / 4);", warp_name));
             nodes({n});
+            if (is_product && *s == last) pass_turn();
         }
+        for (const int ahead : computed)
+            if (rounds(node.scope, ahead)) open_for(ahead), write_rounded(frame_, out_, node.scope, ahead);
         if (open) out_.close();
         shift_ = 0, stages_are_declared_ = false;
     }
@@ -528,7 +606,7 @@ private:
 
     /// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere.
     void bounds(const ScheduledLoop& node, const std::string& begin, const std::string& from, const std::string& end,
-                const std::string& to) {
+                const std::string& to, const OwnRows* own = nullptr) {
         const TileLoop& l = *node.loop;
         const Span& span = frame_.span(l.axis, node.scope);
         out_(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() ? "const " : "", begin, from, end, to));
@@ -536,7 +614,7 @@ private:
             const std::int64_t c = form.coefficient(l.axis);
             Affine rest = form;
             rest.add(l.axis, -c);
-            const std::string most = highest(frame_, rest, node.scope);
+            const std::string most = highest(frame_, rest, node.scope, own);
             ExprNames names = expression_names(frame_);
             out_(fmt::format("// {} >= 0", to_string(form, names)));
             if (c == 0) {
@@ -552,6 +630,8 @@ private:
 
     Frame& frame_;
     std::string entry_, functions_;
+    std::string all_end_;  ///< of a loop of which warpgroups run their own chunks
+    std::optional<TurnsAtProducts> turns_ = frame_.schedule.turns.value > 0 ? turns_at_products(frame_) : std::nullopt;
     std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
     bool stages_are_declared_ = false;    ///< of the loop's operands, around the text
     int shift_ = 0;                       ///< turns that the text stands before the counters of its loop

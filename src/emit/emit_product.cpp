@@ -6,6 +6,7 @@
 
 #include "emit/emit_fragment.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::writers {
@@ -113,20 +114,26 @@ void declare_address(const Frame& frame, Lines& out, const Read& r) {
     out(fmt::format("const unsigned {0}_at = shared_address({0}) + {1};", frame.name(r.array), stage_name(frame, r.array)));
 }
 
+std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(id) + "_rounded"; }
+
 /// One asynchronous group of instructions.
 void write_together(const Frame& frame, Lines& out, const Product& p, int scope) {
-    std::string a;
+    std::string a, a_registers = "a_";
     if (p.a_in_registers) {
-        out(fmt::format("unsigned a_[{}];", 4 * p.steps));
-        out(fmt::format("EACH(k_, {}) EACH(i_, 4) a_[4 * k_ + i_] = {};", p.steps, packed(frame, p, scope)));
-        a = "&a_[4 * k_]";
+        if (is_rounded_ahead(frame, p.a->array)) {
+            a_registers = rounded_name(frame, p.a->array);
+        } else {
+            out(fmt::format("unsigned a_[{}];", 4 * p.steps));
+            out(fmt::format("EACH(k_, {}) EACH(i_, 4) a_[4 * k_ + i_] = {};", p.steps, packed(frame, p, scope)));
+        }
+        a = fmt::format("&{}[4 * k_]", a_registers);
     } else {
         declare_address(frame, out, *p.a);
         a = descriptor(frame, p, *p.a, true);
     }
     declare_address(frame, out, *p.b);
     if (!p.continues) out(fmt::format("pin({});", p.target));
-    if (p.a_in_registers) out("pin(a_);");
+    if (p.a_in_registers) out(fmt::format("pin({});", a_registers));
     out("wgmma_fence();");
     out(fmt::format("EACH(k_, {}) {}({}, {}, {}, {});", p.steps, instruction_name(p), p.target, a,
                     descriptor(frame, p, *p.b, false), p.adds ? "1" : "k_ > 0"));
@@ -180,6 +187,31 @@ void write_product(const Frame& frame, Lines& out, const Step& step, std::set<st
         write_together(frame, out, p, step.scope);
     }
     out.close();
+}
+
+/// The product of which the variable is the first factor.
+const Step& product_of(const Frame& frame, VariableId id) {
+    return *std::find_if(frame.steps.begin(), frame.steps.end(), [&](const Step& s) {
+        if (s.atom < 0 || frame.atom(s).kind != AtomKind::matrix) return false;
+        const auto product = matrix_product(frame, s);
+        return product->a_in_registers && product->a->array == id;
+    });
+}
+
+void declare_rounded(const Frame& frame, Lines& out) {
+    for (VariableId v = 0; v < std::ssize(frame.layouts); ++v)
+        if (is_rounded_ahead(frame, v))
+            out(fmt::format("unsigned {}[{}];", rounded_name(frame, v), 4 * Product(frame, product_of(frame, v)).steps));
+}
+
+void write_rounded(const Frame& frame, Lines& out, int scope, int ahead) {
+    for (const Step& step : frame.steps) {
+        if (step.atom < 0 || step.scope != scope || step.ahead != ahead || !is_rounded_ahead(frame, variable_of(step)))
+            continue;
+        const Product p(frame, product_of(frame, variable_of(step)));
+        out(fmt::format("EACH(k_, {}) EACH(i_, 4) {}[4 * k_ + i_] = {};", p.steps,
+                        rounded_name(frame, variable_of(step)), packed(frame, p, scope)));
+    }
 }
 
 }  // namespace napkin::writers

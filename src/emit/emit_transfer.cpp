@@ -209,12 +209,17 @@ private:
     int rows_ = -1, columns_ = -1;
 };
 
-std::string bound(const Frame& frame, const Affine& form, int scope, bool high) {
+std::string bound(const Frame& frame, const Affine& form, int scope, bool high, const OwnRows* own) {
     std::string sum;
     std::int64_t constant = form.constant;
     for (const auto& [axis, c] : form.terms) {
         const Span& span = frame.span(axis, scope);
         if (span.begins) add_term(sum, c == -1 ? "-" + frame.axis(axis).begin : scaled(c, frame.axis(axis).begin));
+        if (own && axis == frame.schedule.tensor_axis) {
+            add_term(sum, scaled(c, fmt::format("({})", own->first)));
+            if ((c > 0) == high) constant += c * (std::min(own->count, span.tile) - 1);
+            continue;
+        }
         if ((c > 0) != high) continue;
         if (span.ragged)
             add_term(sum, c == -1 ? "-" + frame.axis(axis).count : scaled(c, frame.axis(axis).count)), constant -= c;
@@ -227,8 +232,12 @@ std::string bound(const Frame& frame, const Affine& form, int scope, bool high) 
 
 }  // namespace
 
-std::string lowest(const Frame& frame, const Affine& form, int scope) { return bound(frame, form, scope, false); }
-std::string highest(const Frame& frame, const Affine& form, int scope) { return bound(frame, form, scope, true); }
+std::string lowest(const Frame& frame, const Affine& form, int scope, const OwnRows* own) {
+    return bound(frame, form, scope, false, own);
+}
+std::string highest(const Frame& frame, const Affine& form, int scope, const OwnRows* own) {
+    return bound(frame, form, scope, true, own);
+}
 
 std::string memory_type(DType type) {
     switch (type) {

@@ -20,7 +20,13 @@ bool mentions_name(const std::string& text, const std::string& name);
 /// C++ name of a storage type in the prelude.
 std::string memory_type(DType type);
 /// Σ of the axes' first values in the scope for an affine form, and the largest counterpart: text of its lowest and highest value.
-std::string lowest(const Frame& frame, const Affine& form, int scope);
-std::string highest(const Frame& frame, const Affine& form, int scope);
+struct OwnRows;
+std::string lowest(const Frame& frame, const Affine& form, int scope, const OwnRows* own = nullptr);
+std::string highest(const Frame& frame, const Affine& form, int scope, const OwnRows* own = nullptr);
+/// On a matrix unit, the rows of some of a block's warps in place of all: they begin so far behind the tile's first one.
+struct OwnRows {
+    std::string first;
+    std::int64_t count;
+};
 
 }  // namespace napkin::writers

@@ -13,8 +13,8 @@ namespace {
 /// PTX ISA, setmaxnreg: multiples of 8 from 24 to 256; what a thread of 240 cannot use is left to the compiler.
 constexpr std::int64_t fewest_registers = 24, most_registers_of_role = 240, register_step = 8;
 /// Registers of a thread that computes which hold no values of tiles: addresses, counters, descriptors. Estimated from the kernels of
-/// 3 × 64 rows and 160 registers that the assembler takes without spilling.
-constexpr std::int64_t registers_beside_tiles = 16;
+/// 3 × 64 rows and 160 registers, and of 4 × 64 rows and 112, that the assembler takes without spilling.
+constexpr std::int64_t registers_beside_tiles = 20;
 
 std::int64_t in_steps(std::int64_t n) { return n / register_step * register_step; }
 
@@ -79,6 +79,10 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copy
                                (blocks_a_core > 1 ? limits.reserved_bytes.value : 0);
     own.instances.value *= share;
     own.bandwidth_bytes_per_s.value /= share;
+    for (Level& level : out.levels)
+        if (level.caches && !level.reread_bytes.known())
+            level.reread_bytes = estimated(level.capacity_bytes.value / 2,
+                                           "half of it, the rest being for what passes through");
     for (Level& level : out.levels)
         if (level.sustained.known()) level.bandwidth_bytes_per_s.value *= level.sustained.value;
     for (Unit& unit : out.units)

@@ -32,6 +32,7 @@ struct Level {
     Figure latency_s;              ///< of a load that this level serves
     Figure sustained;              ///< of a GPU: the share of this bandwidth that programs reach; unknown: all
     Figure one_line;  ///< the part of its rate that is left where what is read lies in single lines; unknown: all
+    Figure reread_bytes;  ///< of a GPU's cache: of tiles that later blocks read again, which it holds while others pass through
     // Of a CPU: the same pipe while one core alone uses it, and of copies within the level above, read and written bytes together.
     Figure core_bandwidth_bytes_per_s;
     Figure copy_bandwidth_bytes_per_s;

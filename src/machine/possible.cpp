@@ -94,6 +94,9 @@ private:
             if (given(path(key)) && share->value > 1)
                 impossible(path(key), fmt::format("{} is a share of the rate of '{}', and no more than all of it",
                                                   share->value, level.name));
+        if (given(path("reread")) && given(path("capacity")) && level.reread_bytes.value > level.capacity_bytes.value)
+            impossible(path("reread"),
+                       fmt::format("{:.0f} bytes are more than '{}' holds", level.reread_bytes.value, level.name));
         shared_by_cores(l);
         if (!given(path("instances")) || !given(above_path("instances")) || told_.contains(above_path("instances")))
             return;

@@ -33,8 +33,12 @@ constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
 constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
 /// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one waits for. And one by itself,
 /// where tiles are so few that memory is what all wait for: it has an SM's memory for what is on its way.
-constexpr BlockShape shapes_with_copies[] = {
-    {8, 1, 4}, {12, 1, 4}, {8, 1, 4, ProductOrder::ahead}, {12, 1, 4, ProductOrder::ahead}, {4, 1}};
+constexpr BlockShape shapes_with_copies[] = {{8, 1, 4},
+                                             {12, 1, 4},
+                                             {8, 1, 4, ProductOrder::ahead},
+                                             {12, 1, 4, ProductOrder::ahead},
+                                             {16, 1, 4, ProductOrder::ahead},
+                                             {4, 1}};
 
 /// What is said of all blocks by hand.
 struct BlocksByHand {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "schedule/schedule.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
@@ -51,9 +52,10 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        static const std::vector<std::string> own{"group", "stream", "split",   "subloop", "threads",
-                                                  "warps", "rows",   "vectors", "vector",  "tensor"},
-            others{"form", "role", "atom", "place", "slot", "prefetch"};
+        static const std::vector<std::string> own{"group", "stream",  "split",  "subloop", "threads", "grid",  "warps",
+                                                  "rows",  "vectors", "vector", "tensor",  "maximum", "matrix"},
+            others{"form", "role", "atom", "place", "slot", "prefetch"},
+            of_steps{"warpgroup", "precision", "piece", "overhead", "issue", "turns", "units"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
         } else if (item.kind == "stream") {
@@ -62,6 +64,8 @@ private:
             check_sized(item, choices_.split, streamed_);
         } else if (item.kind == "threads") {
             check_number(item, choices_.threads, 4096);
+        } else if (item.kind == "grid") {
+            check_number(item, choices_.grid, (std::int64_t{1} << 31) - 1);
         } else if (item.kind == "warps") {
             check_number(item, choices_.warps, 32);
         } else if (item.kind == "rows") {
@@ -72,8 +76,16 @@ private:
             check_vector(item);
         } else if (item.kind == "tensor") {
             check_tensor(item);
+        } else if (item.kind == "maximum") {
+            check_word(item, choices_.maximum, lazy_word, exact_word);
+        } else if (item.kind == "matrix") {
+            check_word(item, choices_.turns, turns_word, free_word);
         } else if (item.kind == "subloop") {
             check_subloop(item);
+        } else if (contains(of_steps, item.kind)) {
+            error("only-of-steps", item,
+                  fmt::format("{} is a choice of the paper's steps, which no kernel is made from", item.kind),
+                  "napkin plan --steps", "leave the line out");
         } else if (!contains(others, item.kind)) {
             std::vector<std::string> kinds = own;
             kinds.insert(kinds.end(), others.begin(), others.end());
@@ -175,6 +187,14 @@ private:
             choices_.vector_axis = *axis;
         }
         choices_.vector = item;
+    }
+
+    void check_word(const ScheduleItem& item, std::optional<ScheduleItem>& into, std::string_view yes, std::string_view no) {
+        if (item.word != yes && item.word != no)
+            return error("unknown-choice", item, fmt::format("{} cannot be '{}'", item.kind, item.word),
+                         fmt::format("{} {} or {} {}", item.kind, yes, item.kind, no),
+                         did_you_mean(item.word, {std::string(yes), std::string(no)}));
+        into = item;
     }
 
     void check_tensor(const ScheduleItem& item) {

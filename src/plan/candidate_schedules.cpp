@@ -33,6 +33,8 @@ VectorUnit unit_of(const Simulator& model) {
         unit.block_bytes = static_cast<std::int64_t>(machine.threads->block_bytes.value);
         unit.share_bytes = static_cast<std::int64_t>(model.usable_bytes());
         unit.block_registers = static_cast<std::int64_t>(machine.threads->registers_a_core.value);
+        if (const std::size_t core = core_memory_level(machine); core > 1)
+            unit.reread_bytes = static_cast<std::int64_t>(machine.levels[core - 1].reread_bytes.value);
         unit.matrix = machine.instructions;
         unit.copies = copy_atoms(machine);
     }
@@ -191,8 +193,10 @@ SearchedSize CandidateSchedules::stream_size(const Shape& shape, AxisId axis) co
     if (axis == shape.single) return {axis, true, {1}, false};
     std::vector<std::int64_t> sizes = candidate_sizes(longest_chunk(axis), 1);
     // Chunks of fewer values than an instruction of the matrix unit takes leave it to others.
-    if (shape.tensor >= 0 && sizes.back() >= fragment_rows)
-        std::erase_if(sizes, [](std::int64_t size) { return size < fragment_rows; });
+    // Beside products of the turn to come, a turn is to compute for longer than its warps wait for each other.
+    const std::int64_t fewest = options_.products == ProductOrder::ahead ? 2 * fragment_rows : fragment_rows;
+    if (shape.tensor >= 0 && sizes.back() >= fewest)
+        std::erase_if(sizes, [&](std::int64_t size) { return size < fewest; });
     return {axis, true, std::move(sizes), false};
 }
 
@@ -232,6 +236,7 @@ KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     s.tensor_axis = shape.tensor;
     if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
     s.threads = {threads_, "", hand_.threads.has_value()};
+    if (hand_.grid) s.grid = {*hand_.grid->value, "", true};
     s.warps = options_.warps;
     s.split.value = num_parts();
     s.roles = given_.roles, s.slots = given_.slots;
@@ -240,6 +245,8 @@ KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     for (const CoreLoop& loop : model_.live().loops)
         if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
     s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
+    if (hand_.turns) s.turns = {hand_.turns->word == turns_word ? 1 : 0, "", true};
+    if (hand_.maximum) s.lazy = {hand_.maximum->word == lazy_word ? 1 : 0, "", true};
     return s;
 }
 

@@ -8,7 +8,9 @@
 namespace napkin {
 
 /// The derivation with the alternatives of least predicted time; the earlier one where they differ by less than the model is worth.
+/// Of alternatives whose kernels lack what lines of theirs by hand name, none is taken while there is another.
 /// Pre: `extents` binds derived.diagram.
-Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine);
+Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                    const std::vector<ScheduleItem>& by_hand = {});
 
 }  // namespace napkin

@@ -21,10 +21,17 @@ void choose_roles(ScheduledKernel& kernel);
 /// Slots in which a loop's products run beside what is computed for the turn to come, where a product depends on another. Pre: roles are
 /// chosen.
 void choose_slots(ScheduledKernel& kernel);
+/// KernelSchedule::turns: wherever they may be taken. Pre: slots are applied.
+void choose_turns(ScheduledKernel& kernel);
+/// KernelSchedule::lazy: wherever a maximum may lag. Pre: slots are applied.
+void choose_lazy_maximum(ScheduledKernel& kernel);
 /// Place::stages of operands: as many as fit. Pre: places are chosen and shaped.
 void choose_stages(ScheduledKernel& kernel);
 /// Place::boxes: wherever bulk copies may store a variable and there is room left for boxes. Pre: stages are chosen.
 void choose_boxes(ScheduledKernel& kernel);
+/// Place::stages of operands that are loaded once a group: a second one, where a role copies and there is room left, so that it goes on to the next
+/// group's tiles while this one's are still read. Pre: boxes are chosen.
+void choose_group_stages(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
 
 /// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold

@@ -4,6 +4,8 @@
 
 #include "plan/complete.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/lazy_maximum.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -77,6 +79,18 @@ void choose_roles(ScheduledKernel& kernel) {
         if (kernel.loads_operand(kernel.steps[s])) kernel.schedule.slots.try_emplace(static_cast<int>(s), Slot{0});
 }
 
+void choose_turns(ScheduledKernel& kernel) {
+    Choice& turns = kernel.schedule.turns;
+    if (!turns.by_hand) turns = {turns_at_products(kernel).has_value(), "", false};
+}
+
+void choose_lazy_maximum(ScheduledKernel& kernel) {
+    Choice& lazy = kernel.schedule.lazy;
+    if (!lazy.by_hand)
+        lazy = {kernel.on_matrix_unit() && std::holds_alternative<LazyMaximum>(lazy_maximum(kernel)), "", false};
+    kernel.lazy = chosen_lazy_maximum(kernel);
+}
+
 void choose_stages(ScheduledKernel& kernel) {
     const auto [staged, others] = shared_bytes(kernel);
     std::int64_t chunks = 1;
@@ -92,7 +106,8 @@ void choose_boxes(ScheduledKernel& kernel) {
     const auto [staged, others] = shared_bytes(kernel);
     int stages = 1;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_operand(static_cast<VariableId>(v))) stages = std::max(stages, kernel.schedule.places[v].stages);
+        if (kernel.is_operand(static_cast<VariableId>(v)) && kernel.layouts[v].scope > 0)
+            stages = std::max(stages, kernel.schedule.places[v].stages);
     std::int64_t left = kernel.unit.share_bytes - others - staged * stages - margin_bytes;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         Place& place = kernel.schedule.places[v];
@@ -105,6 +120,27 @@ void choose_boxes(ScheduledKernel& kernel) {
         place.boxes = static_cast<int>(n);
         left -= bytes_of(n);
     }
+}
+
+void choose_group_stages(ScheduledKernel& kernel) {
+    if (!kernel.copying_role() || kernel.num_groups() < 2) return;
+    const auto [staged, others] = shared_bytes(kernel);
+    int stages = 1;
+    std::int64_t left = kernel.unit.share_bytes - others - margin_bytes;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        if (kernel.is_operand(id) && kernel.layouts[v].scope > 0) stages = std::max(stages, kernel.place(id).stages);
+        left -= kernel.place(id).boxes * kernel.schedule.warps.value * box_bytes;
+    }
+    left -= staged * stages;
+    std::int64_t all = 0;
+    bool is_free = true;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (const auto id = static_cast<VariableId>(v); kernel.is_operand(id) && kernel.layouts[v].scope == 0)
+            all += operand_tile(kernel, id)->bytes, is_free = is_free && !kernel.place(id).by_hand;
+    for (std::size_t v = 0; v < kernel.layouts.size() && is_free && all <= left; ++v)
+        if (kernel.is_operand(static_cast<VariableId>(v)) && kernel.layouts[v].scope == 0)
+            kernel.schedule.places[v].stages = 2;
 }
 
 }  // namespace napkin

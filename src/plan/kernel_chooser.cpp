@@ -11,6 +11,7 @@
 
 #include "plan/candidate_schedules.hpp"
 #include "plan/complete.hpp"
+#include "plan/grid.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
@@ -128,7 +129,8 @@ private:
     }
 
     [[nodiscard]] Simulation simulated(const ScheduledKernel& kernel) const {
-        return model_.run(kernel, schedules_.threads(), walk_limit);
+        ScheduledKernel with_grid = kernel;
+        return choose_grid(with_grid, model_, schedules_.threads(), walk_limit);
     }
 
     // ---- the shape
@@ -202,7 +204,7 @@ private:
     }
     [[nodiscard]] bool fits(const ScheduledKernel& k) const {
         return static_cast<double>(k.memory_bytes()) <= model_.usable_bytes() &&
-               most_registers(k) <= schedules_.unit().registers;
+               (spilled_registers(k) == 0 || may_spill(k));
     }
     [[nodiscard]] bool fits(const Point& point) const { return fits(kernel_at(point)); }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
@@ -351,7 +353,7 @@ private:
             point[i] = nearest;
             const ScheduledKernel k = kernel_at(point);
             const std::string at_size = d.sizes[nearest] == wanted ? what : fmt::format("{}", d.sizes[nearest]);
-            if (most_registers(k) > schedules_.unit().registers)
+            if (spilled_registers(k) > 0)
                 parts.push_back(fmt::format("{} exceeds the registers", at_size));
             else if (static_cast<double>(k.memory_bytes()) > model_.usable_bytes())
                 parts.push_back(fmt::format("{} exceeds {}", at_size, model_.level_name()));
@@ -381,7 +383,7 @@ private:
         KernelPlan plan;
         plan.scheduled = schedules_.completed(std::move(schedule), Completion::whole);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
-        plan.time = model_.run(plan.scheduled, schedules_.threads());
+        plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
         plan.scheduled.schedule.threads = thread_choice(plan);
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);
         plan.memory_values = static_cast<double>(counter.peak_memory());
@@ -396,6 +398,7 @@ private:
         Simulation alone = model_.run(plan.scheduled, 1);
         if (alone.seconds <= plan.time.seconds) {
             plan.time = std::move(alone);
+            if (!hand_.grid) plan.scheduled.schedule.grid = {0, "", false};
             return {1, groups == 1 ? "one group" : "starting more takes longer than the work", false};
         }
         const std::int64_t used = std::min(schedules_.threads(), groups);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/fragments.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -66,6 +67,9 @@ std::string to_string(const Plan& plan) {
             out += fmt::format("; {} B more than M by what runs of statements keep and by 64-bit integers", -saved);
         if (saved > 0) out += fmt::format("; {} B less than M by panels and shared memory", saved);
         out += "\n";
+        if (const std::int64_t spilled = spilled_registers(s); spilled > 0)
+            out += fmt::format("  registers    {} of the {} that a thread has for tiles: {} spill\n", most_registers(s),
+                               s.unit.registers, spilled);
         out += fmt::format("  predicted    {:.3g} s, bound by {}\n", kernel.time.seconds, kernel.time.busy.front().what);
         out += to_be_faster(kernel.time);
     }

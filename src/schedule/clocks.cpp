@@ -56,7 +56,10 @@ public:
         : kernel_(kernel), touches_(touches), turns_(turns), warp_(warp) {}
 
     Trace run() {
-        for (std::int64_t group = 0; group < std::min<std::int64_t>(2, kernel_.num_groups()); ++group) {
+        std::int64_t groups = 2;
+        for (const Step* load : kernel_.on_matrix_unit() ? kernel_.operand_loads(0) : std::vector<const Step*>{})
+            groups = std::max<std::int64_t>(groups, kernel_.place(kernel_.operand_loaded(*load)).stages + 1);
+        for (std::int64_t group = 0; group < std::min(groups, kernel_.num_groups()); ++group) {
             walk(kernel_.body);
             ++group_turn_;
         }
@@ -175,6 +178,13 @@ private:
         for (const Read* r : s.reads)
             if (kernel_.is_operand(r->array))
                 add(beside ? Event::factor : Event::read, r->array, turn_of(r->array, s.ahead));
+        if (kernel_.lazy && &s == &kernel_.step(kernel_.lazy->weights)) run_again(s);
+    }
+    /// Where a lazy maximum moves, what its weights are made of is computed again, and waited for.
+    void run_again(const Step& weights) {
+        for (const int again : kernel_.lazy->again)
+            for (const Read* r : kernel_.step(again).reads)
+                if (kernel_.is_operand(r->array)) add(Event::read, r->array, turn_of(r->array, weights.ahead));
     }
 
     void loop(const LoopRef& ref) {

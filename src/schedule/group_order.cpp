@@ -3,9 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "support/ids.hpp"
 
 namespace napkin {
 namespace {
+
+/// Groups that are dealt out one by one: of more, the last ones hardly count.
+constexpr double most_in_turn = 1 << 15;
 
 /// Values of the streams that run for each value of the axis that the group stands further on. A form bounds its stream at one end, and
 /// so many values further as it grows by its coefficient of the stream.
@@ -19,24 +26,56 @@ double growth(const ScheduledKernel& kernel, AxisId axis) {
     return values;
 }
 
+/// The variables that a group loads.
+std::vector<const Variable*> loaded(const ScheduledKernel& kernel) {
+    std::vector<const Variable*> out;
+    for (const Step& step : kernel.steps)
+        if (const auto* load = std::get_if<Load>(step.statement)) out.push_back(&kernel.variable(load->variable));
+    return out;
+}
+
 /// Bytes that a group loads of all tiles, each counted as the part of it that is different among groups that run at the same time.
 double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
     const auto workers = static_cast<double>(kernel.schedule.threads.value);
     double total = 0;
-    for (const Step& step : kernel.steps) {
-        const auto* load = std::get_if<Load>(step.statement);
-        if (!load) continue;
-        const Variable& variable = kernel.variable(load->variable);
-        double loaded = bytes(variable.memory_type);
-        for (const Index& dim : variable.dims)
-            for (const AxisId axis : dim.axes()) {
-                const bool is_grouped = std::any_of(order.begin(), order.end(),
-                                                    [&](const GroupAxis& a) { return a.axis == axis; });
-                loaded *= static_cast<double>(is_grouped ? kernel.span(axis, 0).tile : kernel.extent(axis));
-            }
-        total += loaded * different_tiles(order, variable, workers);
-    }
+    for (const Variable* v : loaded(kernel)) total += bytes_of_group(kernel, *v) * different_tiles(order, *v, workers);
     return total;
+}
+
+/// What groups read again of the tiles that those one tile before them along this digit of the order read stays in the cache of all cores
+/// meanwhile: it all fits, whatever passes through beside it.
+bool stay_for_next(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order, std::size_t digit) {
+    const auto inside = static_cast<double>(
+        num_groups({order.begin() + static_cast<std::ptrdiff_t>(digit) + 1, order.end()}));
+    double again = 0;
+    for (const Variable* v : loaded(kernel))
+        if (!carries(*v, order[digit].axis))
+            again += bytes_of_group(kernel, *v) * different_tiles(order, *v, inside) * inside;
+    return again <= static_cast<double>(kernel.unit.reread_bytes);
+}
+
+/// The order with uneven axes inside of sections: bands of the other axes, as long as what the groups of a section read again stays in the
+/// cache of all cores, or else as short as can be.
+std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
+    const auto first_even = std::find_if(order.begin(), order.end(), [](const GroupAxis& a) { return !a.is_uneven; });
+    std::vector<GroupAxis> found = order;
+    const auto all_stay = [&] {
+        for (std::size_t d = 0; d < found.size(); ++d)
+            if (found[d].is_uneven && !stay_for_next(kernel, found, d)) return false;
+        return true;
+    };
+    if (first_even == order.begin() || all_stay()) return order;
+    for (auto cut = first_even; cut != order.end(); ++cut)
+        for (std::int64_t width = cut->tiles - 1; width > 0; --width) {
+            if (cut->tiles % width != 0) continue;
+            found.assign(first_even, cut);
+            found.push_back({cut->axis, cut->tiles / width, width});
+            found.insert(found.end(), order.begin(), first_even);
+            if (width > 1) found.push_back({cut->axis, width});
+            found.insert(found.end(), cut + 1, order.end());
+            if (all_stay()) return found;
+        }
+    return found;
 }
 
 /// The order with bands of the last axis but one, of those that have several tiles.
@@ -61,13 +100,13 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
     return best;
 }
 
-double num_groups(const std::vector<GroupTime>& groups) {
-    double n = 0;
-    for (const GroupTime& g : groups) n += g.count;
+}  // namespace
+
+std::int64_t num_groups(const std::vector<GroupAxis>& order) {
+    std::int64_t n = 1;
+    for (const GroupAxis& axis : order) n *= axis.tiles;
     return n;
 }
-
-}  // namespace
 
 std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
     std::vector<GroupAxis> out;
@@ -79,37 +118,77 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
         out.push_back(next);
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
-    return kernel.in_blocks() ? with_bands(kernel, out) : out;
+    return kernel.in_blocks() ? with_bands(kernel, in_sections(kernel, out)) : out;
 }
 
-double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double workers) {
+double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable) {
+    double values = 1;
+    for (const Index& dim : variable.dims)
+        for (const AxisId axis : dim.axes())
+            values *= static_cast<double>(contains(kernel.kernel->group_axes, axis) ? kernel.span(axis, 0).tile
+                                                                                    : kernel.extent(axis));
+    return values * bytes(variable.memory_type);
+}
+
+double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double groups) {
     double below = 1, tiles = 1;
     for (auto g = order.rbegin(); g != order.rend(); ++g) {
         const auto n = static_cast<double>(g->tiles);
-        if (carries(variable, g->axis)) tiles *= std::min(n, std::ceil(workers / below));
+        if (carries(variable, g->axis)) tiles *= std::min(n, std::ceil(groups / below));
         below *= n;
     }
-    return std::min(1.0, tiles / std::min(workers, below));
+    return std::min(1.0, tiles / std::min(groups, below));
 }
 
-double time_in_turn(const std::vector<GroupTime>& groups, double workers) {
-    // The first worker has the longest group of each turn.
-    double time = 0, before = 0, next = 0;
-    for (const GroupTime& g : groups) {
-        before += g.count;
-        const double turns = std::max(0.0, std::ceil((before - next) / workers));
-        time += turns * g.time, next += turns * workers;
+double groups_together(const ScheduledKernel& kernel, const Variable& variable, double workers) {
+    const std::vector<GroupAxis>& order = kernel.group_order;
+    double together = 1;
+    for (std::size_t d = order.size(); d-- > 0; together *= static_cast<double>(order[d].tiles))
+        if (order[d].tiles > 1 && !carries(variable, order[d].axis) && !stay_for_next(kernel, order, d)) break;
+    return std::max(workers, together);
+}
+
+double GroupTimes::count() const {
+    double n = 0;
+    for (const GroupTime& g : of_section) n += g.count;
+    return n * static_cast<double>(sections);
+}
+double GroupTimes::total() const {
+    double time = 0;
+    for (const GroupTime& g : of_section) time += g.count * g.time;
+    return time * static_cast<double>(sections);
+}
+
+double time_in_turn(const GroupTimes& groups, double workers) {
+    const double n = groups.count();
+    if (n > most_in_turn) return time_as_workers_end(groups, workers);
+    const auto w = static_cast<std::size_t>(workers);
+    std::vector<double> times(w);
+    std::size_t begin = 0, group = 0;
+    for (std::int64_t s = 0; s < groups.sections; ++s, begin += std::exchange(group, 0))
+        for (const GroupTime& g : groups.of_section)
+            for (double i = 0; i < g.count; ++i, ++group)
+                times[(begin + (group / w % 2 == 0 ? group % w : w - 1 - group % w)) % w] += g.time;
+    return *std::max_element(times.begin(), times.end());
+}
+
+double time_as_workers_end(const GroupTimes& groups, double workers) {
+    const double n = groups.count(), longest = groups.of_section.front().time, last = groups.of_section.back().time;
+    if (n > most_in_turn) {
+        // As there are none left, each of the other workers is somewhere in its last one.
+        return std::max(longest, groups.total() / workers + (1 - 1 / workers) * last / 2);
     }
-    return time;
-}
-
-double time_as_workers_end(const std::vector<GroupTime>& groups, double workers) {
-    const double n = num_groups(groups), longest = groups.front().time, last = groups.back().time;
-    if (n <= workers || longest == last) return time_in_turn(groups, workers);
-    double total = 0;
-    for (const GroupTime& g : groups) total += g.count * g.time;
-    // As there are none left, each of the other workers is somewhere in its last one.
-    return std::max(longest, total / workers + (1 - 1 / workers) * last / 2);
+    std::map<double, double> ends{{0, workers}};  // when so many workers end what they have
+    for (std::int64_t s = 0; s < groups.sections; ++s)
+        for (const GroupTime& g : groups.of_section)
+            for (double left = g.count; left > 0;) {
+                const auto [now, free] = *ends.begin();
+                ends.erase(ends.begin());
+                if (free > left) ends[now] = free - left;
+                ends[now + g.time] += std::min(free, left);
+                left -= free;
+            }
+    return ends.rbegin()->first;
 }
 
 }  // namespace napkin

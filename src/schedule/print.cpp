@@ -27,10 +27,15 @@ public:
         for (const auto& [axis, choice] : s_.subloop) row("subloop " + name(axis), choice);
         if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
         row("threads", s_.threads);
+        if (s_.grid.value > 0) row("grid", s_.grid);
         if (s_.warps.value > 0) row("warps", s_.warps);
         for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_hand});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
         if (s_.tensor_axis >= 0) rows_.push_back({"tensor axis", name(s_.tensor_axis), s_.tensor_axis_reason});
+        if (s_.lazy.value > 0 || s_.lazy.by_hand || !s_.lazy.reason.empty())
+            row("maximum", std::string(s_.lazy.value > 0 ? lazy_word : exact_word), s_.lazy);
+        if (s_.turns.value > 0 || s_.turns.by_hand)
+            row("matrix", std::string(s_.turns.value > 0 ? turns_word : free_word), s_.turns);
         rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});
         row("rows", s_.rows);
         const std::vector<std::string> atoms = atom_names(kernel_);
@@ -58,10 +63,11 @@ public:
 private:
     [[nodiscard]] const std::string& name(AxisId axis) const { return diagram_.axis(axis).name; }
 
-    void row(const std::string& key, const Choice& choice) {
+    void row(const std::string& key, const Choice& choice) { row(key, std::to_string(choice.value), choice); }
+    void row(const std::string& key, const std::string& value, const Choice& choice) {
         std::string rest = choice.by_hand ? std::string(hand_mark) : "";
         if (!choice.reason.empty()) rest += (rest.empty() ? "" : " ") + choice.reason;
-        rows_.push_back({key, std::to_string(choice.value), rest});
+        rows_.push_back({key, value, rest});
     }
 
     [[nodiscard]] std::string text(const Atom& a) const {

@@ -82,10 +82,13 @@ private:
         if (item.kind == "subloop") sized(s.subloop);
         if (item.kind == "split") read_split(item, kernel, s);
         if (item.kind == "threads") s.threads = choice;
+        if (item.kind == "grid") s.grid = choice;
         if (item.kind == "warps") s.warps = choice;
         if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});
         if (item.kind == "rows") s.rows = choice;
         if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;
+        if (item.kind == "maximum") s.lazy = {item.word == lazy_word ? 1 : 0, "", true};
+        if (item.kind == "matrix") s.turns = {item.word == turns_word ? 1 : 0, "", true};
         if (item.kind == "tensor") {
             const std::string& name = item.axis.empty() ? item.word : item.axis;
             s.tensor_axis = name == "none" ? -1 : axis(name, item.range);

@@ -9,7 +9,9 @@
 #include "schedule/clocks.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
+#include "schedule/lazy_maximum.hpp"
 #include "schedule/views.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -305,7 +307,10 @@ public:
         for (const ScheduledLoop& loop : k_.loops) check_runs(loop.body);
         check_places();
         check_matrix_unit();
+        check_lazy_maximum();
+        check_turns();
         check_prefetches();
+        check_grid();
         check_parts();
         check_slots();
         if (k_.in_blocks() && broken_.empty())
@@ -459,16 +464,32 @@ private:
                        name(k_.place(id).holding), role ? name(*role) : "elsewhere");
             if (!k_.is_operand(id)) continue;
             const int scope = k_.layout(id).scope, n = k_.place(id).stages;
-            if (scope == 0 && n != 1)
-                report(place_of(id), "{} is loaded once a group, and has {} stages", k_.variable(id).name, n);
+            if (scope == 0 && n != 1 && (n != 2 || !k_.copying_role()))
+                report(place_of(id),
+                       "{} is loaded once a group, and has {} stages; a role may load it for the next group into a "
+                       "second one",
+                       k_.variable(id).name, n);
             if (const auto [first, is_new] = stages.try_emplace(scope, n); !is_new && first->second != n)
                 report(place_of(id), "{} has {} stages beside another operand's {} in the same loop",
                        k_.variable(id).name, n, first->second);
         }
-        if (k_.on_matrix_unit() && most_registers(k_) > k_.unit.registers)
+        if (spilled_registers(k_) > 0 && !may_spill(k_))
             report(tensor(), "its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
         if (k_.on_matrix_unit() && !k_.arena_in_core())
             report(tensor(), "its operands take more than a block's shared memory");
+    }
+
+    void check_turns() {
+        if (k_.schedule.turns.value > 0 && !turns_at_products(k_))
+            report({"matrix", ""},
+                   "there are no turns to take: two groups of four warps, beside a role, that begin a loop's turn with "
+                   "several products");
+    }
+
+    void check_lazy_maximum() {
+        if (k_.schedule.lazy.value == 0 || k_.lazy) return;
+        report({"maximum", ""}, "its running maximum cannot lag: {}",
+               k_.on_matrix_unit() ? std::get<std::string>(lazy_maximum(k_)) : "only one on a matrix unit may");
     }
 
     void check_parts() {
@@ -555,6 +576,21 @@ private:
                 report({"prefetch", name}, "{} is fetched {} groups ahead, and there are {}", name, p.ahead.value,
                        k_.num_groups());
         }
+    }
+
+    /// Of blocks that do not all run at once each has one group, and shared memory for it.
+    void check_grid() {
+        const std::int64_t grid = k_.schedule.grid.value, at_once = k_.schedule.threads.value, groups = k_.num_groups();
+        if (grid == 0) return;
+        if (!k_.in_blocks())
+            report({"grid", ""}, "it has a grid of {} blocks: a CPU's threads each run whole groups", grid);
+        else if (grid > at_once && !k_.arena_in_core())
+            report({"grid", ""}, "a grid of {} blocks is more than the {} that have an arena in memory", grid, at_once);
+        else if (grid > at_once && grid < groups)
+            report({"grid", ""},
+                   "a grid of {} blocks: at most the {} that run at once take groups in turn, or each of {} groups has "
+                   "one",
+                   grid, at_once, groups);
     }
 
     void check_apart(VariableId a, VariableId b) {

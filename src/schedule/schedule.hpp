@@ -112,6 +112,11 @@ struct Slot {
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
+/// What a schedule says of turns at the matrix unit: `matrix turns`, `matrix free`.
+inline constexpr std::string_view turns_word = "turns", free_word = "free";
+/// What a schedule says of a running maximum: `maximum lazy`, `maximum exact`.
+inline constexpr std::string_view lazy_word = "lazy", exact_word = "exact";
+
 /// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its variables.
 struct KernelSchedule {
     std::string kernel;
@@ -120,6 +125,7 @@ struct KernelSchedule {
     std::map<AxisId, Choice> subloop;  ///< sizes of the parts of a statement
     Choice split{1, "", false};  ///< parts of the stream that run at the same time: the size of TileKernel::parts' axis
     Choice threads{1, "", false};
+    Choice grid{0, "", false};   ///< blocks of a GPU's grid: one for each group, or as many as run at once; 0: by rule
     Choice warps{0, "", false};  ///< of a GPU's block, which runs a group together; 0: a CPU's thread runs it alone
     AxisId vector_axis = -1;     ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;
@@ -129,6 +135,11 @@ struct KernelSchedule {
     AxisId tensor_axis = -1;
     std::string tensor_axis_reason;
     bool panel_by_hand = false;
+    /// Of a kernel on a matrix unit: 1 where its running maximum may lag (lazy_maximum.hpp), 0 where every chunk moves it.
+    Choice lazy{0, "", false};
+    /// Of a kernel on a matrix unit that several warps run together: 1 where they take turns at it, so that one group of them computes beside the
+    /// products of another.
+    Choice turns{0, "", false};
     Choice rows{1, "", false};  ///< the most that a block has
     std::vector<Atom> atoms;
     std::vector<Place> places;

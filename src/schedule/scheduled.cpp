@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/group_order.hpp"
+#include "schedule/lazy_maximum.hpp"
 #include "schedule/whole.hpp"
 #include "support/result.hpp"
 
@@ -215,16 +216,20 @@ LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis) {
     return step == 0 ? LaneStep::same : step == 1 ? LaneStep::near : LaneStep::far;
 }
 
-std::int64_t ScheduledKernel::num_groups() const {
+std::int64_t ScheduledKernel::num_groups() const { return napkin::num_groups(group_order); }
+
+std::int64_t ScheduledKernel::num_sections() const {
     std::int64_t n = 1;
-    for (const GroupAxis& axis : group_order) n *= axis.tiles;
+    if (has_uneven_groups())
+        for (auto axis = group_order.begin(); !axis->is_uneven; ++axis) n *= axis->tiles;
     return n;
 }
 
 std::int64_t ScheduledKernel::num_blocks() const {
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // of a grid's first dimension: CUDA's technical specifications
-    const bool in_turn = schedule.threads.value <= 1 || !has_block_a_group();
-    return std::min(in_turn ? std::min(schedule.threads.value, num_groups()) : num_groups(), most);
+    if (schedule.threads.value > 1 && has_block_a_group()) return std::min(num_groups(), most);
+    const std::int64_t asked = schedule.grid.value > 0 ? schedule.grid.value : num_groups();
+    return std::min({schedule.threads.value, asked, num_groups(), most});
 }
 
 std::int64_t ScheduledKernel::block_size(const Atom& atom, AxisId axis) const {
@@ -289,6 +294,7 @@ ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std
     ScheduledKernel out = flattened(program, kernel, extents, schedule, unit);
     apply_atoms(out);
     apply_slots(out);
+    out.lazy = chosen_lazy_maximum(out);
     apply_places(out);
     synchronize(out);
     return out;

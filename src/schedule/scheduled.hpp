@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -42,6 +43,7 @@ struct VectorUnit {
     std::vector<Instruction> matrix = {};  ///< instructions that multiply tiles
     CopyAtoms copies = {};
     int blocks_a_core = 1;  ///< that a core is to hold at a time: a thread may have so many registers that they fit
+    std::int64_t reread_bytes = 0;  ///< of tiles that later blocks read again, which the cache of all cores holds meanwhile
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
 
@@ -145,6 +147,21 @@ struct GroupAxis {
     friend bool operator==(const GroupAxis&, const GroupAxis&) = default;
 };
 
+/// A running maximum that may lag, and the steps around it, all of one loop (lazy_maximum.hpp).
+struct LazyMaximum {
+    VariableId maximum = -1;
+    std::vector<int> moving;  ///< the steps that move it: what it was, the maximum, the same without infinities, the correction
+    VariableId correction = -1;
+    int weights = -1;  ///< the step exp(A − m)
+    int sum = -1;      ///< the step that adds up the weights of a row
+    /// The steps that compute what A is made of in the same turn, which run again where the weights are to be computed again: their results'
+    /// registers may be those of the weights.
+    std::vector<int> again;
+    double limit = 0;  ///< of the sum of weights that a thread has of a row
+
+    [[nodiscard]] bool moves(int step) const { return std::find(moving.begin(), moving.end(), step) != moving.end(); }
+};
+
 struct ScheduledKernel {
     std::shared_ptr<const TileProgram> program;
     const TileKernel* kernel = nullptr;
@@ -159,6 +176,7 @@ struct ScheduledKernel {
     std::vector<Step> steps;
     std::vector<Node> body;
     std::vector<ScheduledLoop> loops;
+    std::optional<LazyMaximum> lazy;  ///< where the schedule lets one lag
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
     std::vector<Layout> layouts;  ///< by VariableId
@@ -261,11 +279,17 @@ struct ScheduledKernel {
     [[nodiscard]] bool has_uneven_groups() const {
         return std::any_of(group_order.begin(), group_order.end(), [](const GroupAxis& a) { return a.is_uneven; });
     }
+    /// The groups run one section after the other: all values of the uneven axes, at the same values of the axes outside of them.
+    [[nodiscard]] std::int64_t num_sections() const;
     /// Each group has a block of its own, which the hardware starts as another one ends; else as many blocks as run at once take the groups
-    /// in turn. Blocks of a number by hand take all of them, and so do blocks with an arena in memory, which each of them has for itself.
+    /// in turn: where the grid says so, blocks of a number by hand, and blocks with an arena in memory, which each of them has for itself.
     [[nodiscard]] bool has_block_a_group() const {
-        return in_blocks() && has_uneven_groups() && arena_in_core() && !schedule.threads.by_hand;
+        if (!in_blocks() || !arena_in_core()) return false;
+        return schedule.grid.value > 0 ? schedule.grid.value >= num_groups()
+                                       : has_uneven_groups() && !schedule.threads.by_hand;
     }
+    /// Blocks take the uneven groups of each section in turn, one round forth and the next one back, as time_in_turn says.
+    [[nodiscard]] bool turns_back() const { return in_blocks() && has_uneven_groups() && !has_block_a_group(); }
     /// Of a GPU's grid.
     [[nodiscard]] std::int64_t num_blocks() const;
     /// Values of the axis that one pass of its loop in the atom covers.

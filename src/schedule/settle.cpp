@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schedule/fragments.hpp"
+#include "schedule/lazy_maximum.hpp"
 #include "schedule/scheduled.hpp"
 #include "support/ids.hpp"
 
@@ -93,7 +94,7 @@ private:
     }
 
     [[nodiscard]] bool is_read_in(const Node& node, VariableId operand) const {
-        const auto of_step = [&](int s) { return reads(kernel_.step(s), operand); };
+        const auto of_step = [&](int s) { return reads(kernel_.step(s), operand) || reads_again(kernel_, s, operand); };
         const auto in = [&](const std::vector<Node>& nodes) {
             return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return is_read_in(n, operand); });
         };

@@ -13,6 +13,7 @@
 #include "schedule/group_order.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/simulate_parts.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -23,6 +24,17 @@ namespace {
 constexpr double statement_instructions = 20;
 
 double ceil_of(double a, double b) { return std::ceil(a / b); }
+
+/// Of a group's chunks, the part in which the maximum moves: the first of them, where it may lag.
+double share_of_moves(const ScheduledKernel& k, int scope) {
+    if (!k.lazy) return 1;
+    for (const ScheduledLoop& l : k.loops)
+        if (l.scope == scope) {
+            const Turns turns = turns_of(k, l);
+            return 2 / std::max(2.0, static_cast<double>(turns.least + turns.most));
+        }
+    return 1;
+}
 
 }  // namespace
 
@@ -110,11 +122,20 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
     };
+    const auto number = static_cast<int>(&step - k.steps.data());
+    const double moves = share_of_moves(k, step.scope), runs = k.lazy && k.lazy->moves(number) ? moves : 1;
+    const auto is_of_terms = [&](const OpCount& op) {
+        return std::any_of(work.reduce_axes.begin(), work.reduce_axes.end(),
+                           [&](AxisId axis) { return contains(op.axes, axis); });
+    };
     for (const OpCount& op : work.ops)
-        if (!product || !contains(op.axes, product->k))
-            add(op.kind, static_cast<double>(op.count) * block.points(op.axes) / lanes *
+        if (!product || !contains(op.axes, product->k)) {
+            // What a sum is corrected by is 1 where the maximum stays.
+            const double times = runs == 1 && work.carries && !is_of_terms(op) ? moves : runs;
+            add(op.kind, times * static_cast<double>(op.count) * block.points(op.axes) / lanes *
                              clocks_a_vector_[at(static_cast<int>(op.kind))]);
-    add(OpKind::simple, statement_instructions * static_cast<double>(k.schedule.warps.value) *
+        }
+    add(OpKind::simple, runs * statement_instructions * static_cast<double>(k.schedule.warps.value) *
                             clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
     if (product) {
         const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
@@ -125,6 +146,12 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
         add(OpKind::fma, pipes.unit);
         pipes.overhead += instruction.overhead_clocks.value;
+        // Instructions whose registers spill run one after the other, and what spills goes out and comes in between them (CUDA 13.0, ptxas C7510).
+        if (may_spill(k)) {
+            const double instructions = depth / static_cast<double>(instruction.k.at(product->type)),
+                         values = static_cast<double>(spilled_registers(k) * k.schedule.warps.value * k.lanes);
+            pipes.load += 2 * instructions * clocks_of_shared(k, values * sizeof(float));
+        }
         // Every instruction reads its own rows of A, unless registers hold them, and all of B.
         const double tiles = rows / static_cast<double>(instruction.m.to),
                      read = ((product->a_in_registers ? 0 : rows) + tiles * columns) * depth *
@@ -383,11 +410,11 @@ double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& c
         for (std::size_t l = 0; l < chunks.size(); ++l) time += static_cast<double>(chunks[l]) * a_chunk[l];
         counts[time] += static_cast<double>(count);
     });
-    std::vector<GroupTime> times;
-    double total = 0;
-    for (const auto& [time, count] : counts) times.push_back({time, count}), total += time * count;
+    GroupTimes times{{}, k.num_sections()};
+    for (const auto& [time, count] : counts)
+        times.of_section.push_back({time, std::max(1.0, std::round(count / static_cast<double>(times.sections)))});
     const double taken = k.has_block_a_group() ? time_as_workers_end(times, workers) : time_in_turn(times, workers);
-    return taken * workers / total;
+    return taken * workers / times.total();
 }
 
 Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::int64_t walk_limit) const {
@@ -404,6 +431,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     double copies = 0;
     const bool beside_others = k.in_blocks() && !k.on_matrix_unit();
     BlockWork of_blocks;
+    std::vector<double> own_share(k.scopes.size(), 1);  // of a scope's chunks, what a warpgroup runs of those that the block has
+    for (const ScheduledLoop& l : k.loops) own_share[at(l.scope)] = 1 - share_of_others_chunks(k, l);
     for (std::size_t i = 0; i < k.steps.size(); ++i) {
         const Step& step = k.steps[i];
         const auto* load = std::get_if<Load>(step.statement);
@@ -413,7 +442,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             counter.for_each_tile(
                 work_axes_[at(step.atom)], work.loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
                     const Pipes pipes = compute_clocks(k, step, work, tile);
-                    const auto times = static_cast<double>(count);
+                    const double times = static_cast<double>(count) * own_share[at(step.scope)];
                     const double alone = beside_others ? 0 : pipes.waits;
                     core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
                                         pipes.overhead + alone);
@@ -443,7 +472,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         }
     }
     const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
-    const double starts = beside_others ? 0 : groups * machine_.group_s.value * clock;
+    // A role that copies for the next group leaves nothing to wait for between them; a new block is started, and waits for its first copy.
+    const bool goes_on = k.copying_role() && !k.has_block_a_group();
+    const double begin = k.copying_role() ? k.unit.copies.bulk_clocks : 0;
+    const double starts = beside_others || goes_on ? 0 : groups * (machine_.group_s.value * clock + begin);
     sum.overhead += starts;
     const auto workers = static_cast<double>(threads);
     out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, workers)
@@ -478,16 +510,18 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<double> ahead_into(core_level_ + 1);  // of what comes in while the core computes, whatever it computes
     double leaving = 0;                               // seconds of what goes out meanwhile
     double first_chunk = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
+    double tiles = 0;                    // chunks of all groups
     for (const Moved& m : moved) {
         double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
             const Level& level = machine_.levels[l];
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
-            const double from_above = l < core_level_ ? std::max(m.unique, m.bytes * m.together)
+            // Of a GPU's cache a block may count on what it read itself; on what others read only among groups that run together.
+            const double from_above = l < core_level_ ? std::max(m.unique, (keeps ? m.by_groups : m.bytes) * m.together)
                                       : m.stays       ? std::min(m.bytes, m.unique * workers)
                                                       : m.bytes;
-            const double crossing = keeps ? m.unique : from_above;
+            const double crossing = keeps && !k.in_blocks() ? m.unique : from_above;
             // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
             const double runs = m.is_store ? 1 : short_runs(level, m.run);
@@ -505,7 +539,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         if (m.is_ahead && m.is_store) leaving += longest;
         if (m.is_ahead) shared += clocks_of_shared(k, m.bytes);
         if (m.is_ahead && !m.is_store)
-            first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers);
+            first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers),
+                                                                       tiles = std::max(tiles, m.tiles);
         if (m.waits > 0)
             stood_still[m.step] += m.waits / m.bytes / workers *
                                    (m.unique * machine_.levels[0].latency_s.value + (m.bytes - m.unique) * later);
@@ -537,7 +572,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     if (k.copying_role())
         total = outside + std::max({ahead, leaving,
                                     seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
-                                                          turns - seconds(waiting_for_it), seconds(latency))});
+                                                          turns - seconds(waiting_for_it), seconds(latency),
+                                                          groups / std::max(groups, tiles))});
     else
         total = beside({total, ahead, leaving});
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group

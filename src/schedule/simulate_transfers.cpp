@@ -127,8 +127,12 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
         moved.stays = stay && !variable.gathers.empty();
+        if (moved.unique > 0)
+            moved.by_groups = load ? std::min(moved.bytes,
+                                              bytes_of_group(k, variable) * static_cast<double>(k.num_groups()))
+                                   : moved.bytes;
         if (load && k.in_blocks())
-            moved.together = different_tiles(k.group_order, variable, workers),
+            moved.together = different_tiles(k.group_order, variable, groups_together(k, variable, workers)),
             moved.of_a_pair = different_tiles(k.group_order, variable, 2);
         moved.is_ahead = load ? k.is_operand(id) && k.place(id).stages > 1 : k.is_boxed(id);
         if (moved.is_ahead && load) {

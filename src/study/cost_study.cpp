@@ -177,6 +177,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         out.kernels = std::move(closed->kernels);
     }
     out.summary.machine = c.machine.name;
+    out.summary.rates = rate_sources(c.machine);
     const auto devices = static_cast<double>(query.levels.devices);
     double longest = -1;
     for (const KernelOnMachine& cost : out.kernels) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cost/on_machine.hpp"
+#include "machine/rate_sources.hpp"
 #include "run/pipeline.hpp"
 
 namespace napkin {
@@ -27,6 +28,7 @@ struct CostSummary {
     double flops = 0, transfers_bytes = 0;      ///< between memory and the level below it
     std::string bound_by;                       ///< of the kernel that takes longest
     std::optional<double> energy_j, price_usd;  ///< of one run, where the machine's file says watts and price
+    RateSources rates;                          ///< what the machine's rates rest on
     std::size_t num_kernels = 0;
     double peak_flops_per_s = 0;  ///< of the fastest unit in use that multiplies and adds
     double footprint_bytes = 0;  ///< of all arrays that lie in memory: inputs, outputs, what one kernel leaves for another

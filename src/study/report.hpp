@@ -28,11 +28,14 @@ nlohmann::json to_json(const Sweep& sweep);
 /// Every figure, or {"error": {code, message}}.
 nlohmann::json figures_json(const Outcome& outcome);
 /// The same as cells of a CSV file; empty where there is no figure.
-inline constexpr std::string_view csv_columns[] = {"machine",         "seconds",  "bound_by",      "kernels",
-                                                   "transfers_bytes", "flops",    "flop_per_byte", "peak_share",
-                                                   "footprint_bytes", "energy_j", "price_usd",     "error"};
+inline constexpr std::string_view csv_columns[] = {
+    "machine",    "seconds",         "bound_by", "kernels",   "transfers_bytes", "flops", "flop_per_byte",
+    "peak_share", "footprint_bytes", "energy_j", "price_usd", "rates",           "error"};
 std::string csv_cells(const Outcome& outcome);
 std::string csv_quoted(const std::string& text);
+
+/// "rates: h200 measured, b200 1 of 5 measured" and a line's end, where the outcomes are of several machines; else empty.
+std::string rates_text(const std::vector<Outcome>& outcomes);
 
 /// What a study's kernels are printed with; points into it.
 std::optional<CostNumbers> numbers_of(const CostStudy& study);

@@ -70,6 +70,7 @@ nlohmann::json figures_json(const Outcome& outcome) {
                            {"seconds", f.seconds},
                            {"bound_by", f.bound_by},
                            {"kernels", f.num_kernels},
+                           {"rates", f.rates.text()},
                            {"transfers_bytes", f.transfers_bytes},
                            {"flops", f.flops},
                            {"flop_per_byte", f.flop_per_byte()},

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cost/report.hpp"
 #include "study/report.hpp"
+#include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 
@@ -117,6 +119,7 @@ std::string to_text(const Comparison& c) {
                         ? fmt::format("{}: {}\n", c.subjects[i].label, seconds_text(c.outcomes[i].figures->seconds))
                         : fmt::format("{} does not run: {}\n", c.subjects[i].label, c.outcomes[i].why.message);
     }
+    text += rates_text(c.outcomes);
     text += "\nfaster, as one size changes\n";
     for (const WinnersAlong& along : c.along) {
         const std::string axes = names_text(along.axes.axes);
@@ -138,10 +141,20 @@ std::string to_text(const Comparison& c) {
     return text;
 }
 
+std::string rates_text(const std::vector<Outcome>& outcomes) {
+    std::map<std::string, std::string> rates;
+    for (const Outcome& outcome : outcomes)
+        if (outcome.figures) rates[outcome.figures->machine] = outcome.figures->rates.text();
+    if (rates.size() < 2) return "";
+    std::string text;
+    for (const auto& [machine, of] : rates) text += fmt::format("{} {} {}", text.empty() ? "rates:" : ",", machine, of);
+    return text + "\n";
+}
+
 std::string to_text(const Ranking& r) {
     std::string text = fmt::format("{} at {}\n\n", r.subjects.front().diagram.name, sizes_text(r.sizes));
     std::vector<std::vector<std::string>> rows = {
-        {"machine", "time", "of peak", "transfers", "FLOP a byte", "energy", "a million runs", "bound by"}};
+        {"machine", "time", "of peak", "transfers", "FLOP a byte", "energy", "a million runs", "bound by", "rates"}};
     std::string left_out;
     for (const std::size_t i : r.order) {
         const Outcome& outcome = r.outcomes[i];
@@ -153,13 +166,14 @@ std::string to_text(const Ranking& r) {
         rows.push_back({r.subjects[i].label, seconds_text(f.seconds), fmt::format("{:.0f}%", 100 * f.peak_share()),
                         bytes_text(f.transfers_bytes), fmt::format("{:.3g}", f.flop_per_byte()),
                         f.energy_j ? fmt::format("{:.3g} J", *f.energy_j) : "–",
-                        f.price_usd ? fmt::format("{:.3g} USD", *f.price_usd * 1e6) : "–", f.bound_by});
+                        f.price_usd ? fmt::format("{:.3g} USD", *f.price_usd * 1e6) : "–", f.bound_by, f.rates.text()});
     }
     text += table(rows, {1, 2, 3, 4, 5, 6}) + left_out + "\n";
     for (const Criterion criterion : all_criteria) {
         const int best = best_of(r.outcomes, criterion);
         if (best >= 0)
-            text += fmt::format("least {}: {}\n", name(criterion), r.subjects[static_cast<std::size_t>(best)].label);
+            text += fmt::format("least {}: {} (rates {})\n", name(criterion), r.subjects[at(best)].label,
+                                r.outcomes[at(best)].figures->rates.text());
         if (best == all_equal) text += fmt::format("least {}: all are equal\n", name(criterion));
     }
     return text;

@@ -55,7 +55,9 @@ public:
         std::vector<std::string> texts;
         bool agrees = true;
         for (std::size_t i = 0; i < row_.values.size(); ++i) {
-            const bool same = row_.comparison == Closeness::formula ? compare_formula(i, texts) : compare_number(i, texts);
+            const bool same = row_.comparison == Closeness::formula ? compare_formula(i, texts)
+                              : row_.comparison == Closeness::text  ? compare_text(i, texts)
+                                                                    : compare_number(i, texts);
             agrees = agrees && same;
         }
         if (!errors_.empty()) return errors_;
@@ -78,6 +80,13 @@ private:
             size = size.substitute(symbols(symbol), std::get<Size>(parse_size(by, symbols)));
         texts.push_back(to_string(size, symbols.names()));
         return size == std::get<Size>(parse_size(row_.expected[i].text, symbols));
+    }
+
+    bool compare_text(std::size_t i, std::vector<std::string>& texts) {
+        const auto found = text_of(row_.values[i].text, results_);
+        if (!take(found, row_.values[i])) return false;
+        texts.push_back(std::get<std::string>(found));
+        return texts.back() == row_.expected[i].text;
     }
 
     bool compare_number(std::size_t i, std::vector<std::string>& texts) {
@@ -108,7 +117,8 @@ private:
 
     [[nodiscard]] std::string how() const {
         switch (row_.comparison) {
-            case Closeness::exact: return "yes";
+            case Closeness::exact:
+            case Closeness::text: return "yes";
             case Closeness::rounded: return "yes, as rounded";
             case Closeness::within:
                 return fmt::format("yes, within {:.2g}% ({:.2g}% off)", 100 * row_.tolerance, 100 * worst_);
@@ -185,9 +195,9 @@ std::string to_markdown(const Reproduction& reproduction, const std::vector<RowO
         ++computed;
         agreeing += outcomes[i].agrees ? 1 : 0;
     }
-    out += fmt::format(
-        "\n{} rows are computed: {} agree, {} do not and say why. {} more are figures of machine files, read back.\n\n",
-        computed, agreeing, computed - agreeing, read_back);
+    out += fmt::format("\n{} rows are computed: {} agree, {} {}. {} more are figures of machine files, read back.\n\n",
+                       computed, agreeing, computed - agreeing,
+                       computed - agreeing == 1 ? "does not and says why" : "do not and say why", read_back);
     out += "| document | where | what it says | what napkin computes | agrees |\n|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const ReproductionRow& row = reproduction.rows[i];

@@ -21,12 +21,12 @@ struct PlacedText {
 };
 
 /// How a computed figure is compared with the document's.
-enum class Closeness : std::uint8_t { exact, rounded, within, formula };
+enum class Closeness : std::uint8_t { exact, rounded, within, formula, text };
 
 struct ReproductionRow {
     std::string document, where, says;
     std::vector<PlacedText> values;  ///< expressions over the queries' results: src/study/reproduction_value.hpp
-    std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; for Closeness::formula a size expression
+    std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; a size expression, or a text, where compared as such
     Closeness comparison = Closeness::exact;
     double tolerance = 0;                   ///< relative, for Closeness::within
     std::map<std::string, std::string> at;  ///< the size expression that stands for a symbol of the computed formulas

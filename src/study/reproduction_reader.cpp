@@ -88,8 +88,8 @@ private:
             "row {}{}", reproduction_.rows.size() + 1,
             table["where"].is_string() ? " '" + *table["where"].value<std::string>() + "'" : "");
         toml_.check_keys(table,
-                         {"document", "where", "says", "value", "is", "formula", "at", "within", "rounded", "unit",
-                          "note", "disagrees", "read_back"},
+                         {"document", "where", "says", "value", "is", "formula", "text", "at", "within", "rounded",
+                          "unit", "note", "disagrees", "read_back"},
                          where);
         ReproductionRow row;
         row.range = toml_.range_of(table.source());
@@ -112,10 +112,12 @@ private:
         }
         read_comparison(table, row, where);
         for (const PlacedText& value : row.values) check_expression(value);
-        if (row.comparison != Closeness::formula)
-            for (const PlacedText& text : row.expected) check_expression(text);
-        else
-            for (const PlacedText& text : row.expected) check_size(text);
+        for (const PlacedText& text : row.expected) {
+            if (row.comparison == Closeness::formula)
+                check_size(text);
+            else if (row.comparison != Closeness::text)
+                check_expression(text);
+        }
         if (toml_.errors().size() == errors_before && row.values.size() != row.expected.size())
             toml_.error("bad-value", row.range,
                         fmt::format("{} has {} values and {} figures to compare with", where, row.values.size(),
@@ -125,24 +127,24 @@ private:
     }
 
     void read_comparison(const toml::table& table, ReproductionRow& row, const std::string& where) {
-        const bool is = table.contains("is"), formula = table.contains("formula");
-        if (is == formula) {
-            toml_.missing(table, is ? "one of 'is' and 'formula' alone" : "is' or 'formula", where,
-                          "a number, or a size expression");
+        const bool is = table.contains("is"), formula = table.contains("formula"), as_text = table.contains("text");
+        if (int{is} + int{formula} + int{as_text} != 1) {
+            toml_.missing(table, is || formula ? "one of 'is', 'formula' and 'text' alone" : "is', 'formula' or 'text",
+                          where, "a number, a size expression, or a text");
             return;
         }
-        row.expected = several(table, is ? "is" : "formula", where);
-        row.comparison = formula ? Closeness::formula : Closeness::exact;
+        row.expected = several(table, is ? "is" : formula ? "formula" : "text", where);
+        row.comparison = formula ? Closeness::formula : as_text ? Closeness::text : Closeness::exact;
         if (const toml::node* within = table.get("within")) {
             row.comparison = Closeness::within;
             row.tolerance = within->value<double>().value_or(0);
-            if (!(row.tolerance > 0 && row.tolerance < 1) || formula)
+            if (!(row.tolerance > 0 && row.tolerance < 1) || !is)
                 toml_.error("bad-value", toml_.range_of(within->source()),
                             fmt::format("'within' of {} is no tolerance", where),
                             "a share between 0 and 1, beside 'is'", "");
         }
         if (const toml::node* rounded = table.get("rounded")) {
-            if (!rounded->value<bool>().value_or(false) || formula || table.contains("within"))
+            if (!rounded->value<bool>().value_or(false) || !is || table.contains("within"))
                 toml_.error("bad-value", toml_.range_of(rounded->source()),
                             fmt::format("'rounded' of {} is not true", where), "true, beside 'is' and without 'within'",
                             "");

@@ -264,6 +264,21 @@ std::variant<Size, ValueError> formula_of(std::string_view expression, const Res
     }
 }
 
+std::variant<std::string, ValueError> text_of(std::string_view path, const Results& results) {
+    try {
+        const Paths paths(path);
+        if (paths.paths.size() != 1 || paths.paths[0].text != path)
+            bad(0, path.size(), fmt::format("'{}' is no path alone", path), "a result's name, /, and keys");
+        const auto found = paths.find(paths.paths[0], results);
+        if (found.size() != 1) bad(0, path.size(), fmt::format("{} finds {} values", path, found.size()), "one");
+        return scalar_text(*found[0]);
+    } catch (const ValueError& error) {
+        return error;
+    } catch (const ArithmeticError& error) {
+        return as_value_error(error);
+    }
+}
+
 std::variant<std::vector<ResultName>, ValueError> names_in(std::string_view expression) {
     try {
         const Paths paths(expression);

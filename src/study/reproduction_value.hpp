@@ -28,6 +28,9 @@ std::variant<double, ValueError> number_of(std::string_view expression, const Re
 /// The expression with the results' texts read as size expressions.
 std::variant<Size, ValueError> formula_of(std::string_view expression, const Results& results, SymbolTable& symbols);
 
+/// What a path alone finds, as text: one text, number or list.
+std::variant<std::string, ValueError> text_of(std::string_view path, const Results& results);
+
 /// The results that an expression names, in order.
 struct ResultName {
     std::string name;

@@ -114,6 +114,7 @@ std::string flips_text(const Sweep& s) {
 std::string to_text(const Sweep& s) {
     if (s.subjects.size() == 1) return table_of_one(s) + "\n" + flips_text(s);
     std::string text = table_of_many(s);
+    if (!s.points.empty()) text += rates_text(s.points[0].outcomes);
     if (const std::string why = reasons(s); !why.empty()) text += "\n" + why;
     return text + "\n" + flips_text(s);
 }

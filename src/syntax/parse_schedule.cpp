@@ -4,6 +4,9 @@
 //   place VARIABLE CLAUSE, CLAUSE, …      place K view, inner k
 //   slot STATEMENT CLAUSE, CLAUSE, …      slot load K position 0, role producer, ahead 1
 //   prefetch VARIABLE CLAUSE, CLAUSE      prefetch X groups 1, in Y_E
+//   piece VARIABLE AXIS SIZE, …           piece O_acc_delta_thread d 8
+//   precision VARIABLE TYPE               precision weight f16
+//   issue VARIABLE [NUMBER], …            issue S 1, O_acc; likewise turns VARIABLE, … and units UNIT, …
 // A clause is a word, and after it names and a number: NAME … [NUMBER]; of `inner` it is an index.
 // A line `kernel NAME` says of which kernel the lines after it are. In a file a reason may follow a number or a word.
 #include <fmt/format.h>
@@ -21,20 +24,38 @@ namespace napkin {
 namespace {
 
 /// What follows the kind of a choice: an axis or another name with a number, and the like.
-enum class Operand { size, optional_size, named_number, number, word, clauses };
+enum class Operand { size, optional_size, named_number, named_word, number, word, clauses, list };
 struct ScheduleKind {
     std::string_view name;
     Operand operand;
 };
 constexpr std::array kinds{
-    ScheduleKind{"group", Operand::size},        ScheduleKind{"stream", Operand::optional_size},
-    ScheduleKind{"split", Operand::size},        ScheduleKind{"subloop", Operand::size},
-    ScheduleKind{"threads", Operand::number},    ScheduleKind{"warps", Operand::number},
-    ScheduleKind{"role", Operand::named_number}, ScheduleKind{"vector", Operand::word},
-    ScheduleKind{"vectors", Operand::number},    ScheduleKind{"rows", Operand::number},
-    ScheduleKind{"form", Operand::word},         ScheduleKind{"atom", Operand::clauses},
-    ScheduleKind{"place", Operand::clauses},     ScheduleKind{"slot", Operand::clauses},
-    ScheduleKind{"prefetch", Operand::clauses},  ScheduleKind{"tensor", Operand::word},
+    ScheduleKind{"group", Operand::size},
+    ScheduleKind{"stream", Operand::optional_size},
+    ScheduleKind{"split", Operand::size},
+    ScheduleKind{"subloop", Operand::size},
+    ScheduleKind{"threads", Operand::number},
+    ScheduleKind{"grid", Operand::number},
+    ScheduleKind{"warps", Operand::number},
+    ScheduleKind{"role", Operand::named_number},
+    ScheduleKind{"vector", Operand::word},
+    ScheduleKind{"vectors", Operand::number},
+    ScheduleKind{"rows", Operand::number},
+    ScheduleKind{"form", Operand::word},
+    ScheduleKind{"atom", Operand::clauses},
+    ScheduleKind{"place", Operand::clauses},
+    ScheduleKind{"slot", Operand::clauses},
+    ScheduleKind{"prefetch", Operand::clauses},
+    ScheduleKind{"tensor", Operand::word},
+    ScheduleKind{"maximum", Operand::word},
+    ScheduleKind{"matrix", Operand::word},
+    ScheduleKind{"warpgroup", Operand::size},
+    ScheduleKind{"precision", Operand::named_word},
+    ScheduleKind{"piece", Operand::clauses},
+    ScheduleKind{"overhead", Operand::named_number},
+    ScheduleKind{"issue", Operand::list},
+    ScheduleKind{"turns", Operand::list},
+    ScheduleKind{"units", Operand::list},
 };
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 7> figures{"plan",      "transfers", "memory", "arena",
@@ -140,7 +161,7 @@ ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagno
         return item;
     }
     const bool sized = found->operand == Operand::size || found->operand == Operand::optional_size;
-    const bool named = sized || found->operand == Operand::named_number;
+    const bool named = sized || found->operand == Operand::named_number || found->operand == Operand::named_word;
     if ((named || found->operand == Operand::clauses) && parser.peek().kind == TokenKind::name) name_of(parser, item);
     item.range = parser.range_from(begin);
     if (named && item.axis.empty() && !parser.failed()) {
@@ -154,7 +175,9 @@ ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagno
         case Operand::optional_size:
         case Operand::named_number:
         case Operand::number: number(parser, item, found->operand == Operand::optional_size, diagnostics); break;
-        case Operand::word: word(parser, item); break;
+        case Operand::word:
+        case Operand::named_word: word(parser, item); break;
+        case Operand::list:
         case Operand::clauses: clauses(parser, item); break;
     }
     item.range = parser.range_from(begin);
@@ -205,6 +228,14 @@ std::vector<ScheduleItem> parse_schedule(const std::shared_ptr<const Source>& so
     return items;
 }
 
+namespace {
+/// The rest of a line, as text: a comment's mark and spaces around it are no part of it.
+std::string reason_behind(const std::string& line, std::size_t begin) {
+    begin = line.find_first_not_of(" \t#", std::min(begin, line.size()));
+    return begin == std::string::npos ? "" : line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+}
+}  // namespace
+
 Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<const Source>& source) {
     std::vector<ScheduleItem> items;
     std::vector<Diagnostic> errors;
@@ -222,7 +253,9 @@ Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<cons
             kernel = parser.name("the name of a kernel").text, parser.finish();
         else
             item = schedule_item(parser, kernel, diagnostics);
-        std::size_t read = item.clauses.empty() ? parser.peek().begin : end;
+        // A reason is no text of the language, whatever it begins with.
+        std::size_t read = is_head ? parser.peek().begin : item.clauses.empty() ? item.range.end : end;
+        if (item.kind == "overhead") item.reason = reason_behind(source->text.substr(0, end), item.range.end);
         if (item.kind == "form")
             parser.fail(Code::bad_schedule, item.range, "a form is chosen before there are kernels to schedule",
                         "--form, or a line of the text's own schedule");

@@ -369,6 +369,9 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
             c.num_on_matrix_unit += multiplied ? 1 : 0;
         }
         c.scheduled.kernels.push_back(multiplied ? *multiplied : varied(complete(tiles, k, extents, chosen[k], unit), seed));
+        // Some blocks take uneven groups in turn.
+        if (ScheduledKernel& made = c.scheduled.kernels.back(); made.has_block_a_group() && seed % 3 == 0)
+            made.schedule.grid = made.schedule.threads;
         for (const bool dense : c.scheduled.kernels.back().dense) c.num_in_place += dense ? 1 : 0;
         for (const Place& place : c.scheduled.kernels.back().schedule.places)
             c.num_non_temporal += place.non_temporal ? 1 : 0;

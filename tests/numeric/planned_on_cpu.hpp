@@ -33,7 +33,7 @@ struct Reference {
     Values given;
     BoundedValues values;
 };
-Reference reference_of(const Planned& p);
+Reference reference_of(const Planned& p, Probe probe = Probe::normal);
 
 /// What is wrong with the values that the kernels make; "" where nothing is.
 std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing);

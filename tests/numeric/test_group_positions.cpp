@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "emit/cuda/emit.hpp"
 #include "emit/emit_kernel.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "run/jit.hpp"
@@ -116,6 +117,71 @@ TEST(GroupPositions, AreEachTileOnceInAnyOrder) {
                 }
             }
             EXPECT_TRUE(seen.insert(begins).second) << "kernel " << n << ", group " << group << "\n" << code;
+        }
+    }
+}
+
+/// The functions of the prelude by which blocks take groups in turn.
+std::string functions_of_groups() {
+    const std::string prelude = cuda::complete(cuda::CudaSource{});
+    const std::size_t at = prelude.find("// ---- groups in turn"), end = prelude.find("// ---- ", at + 1);
+    return at == std::string::npos ? "" : prelude.substr(at, end - at);
+}
+
+// One to 300 groups, even or uneven, in one section or several, by grids of 1 to 140 blocks.
+TEST(GroupPositions, AreThoseOfOneBlockEachWhateverTheGrid) {
+    const Diagram diagram = random_diagram(1, {});
+    const auto made = cpu_case::make_case(diagram, cpu_case::some_extents(diagram, 1), 1, "k", {}, cpu_case::warps());
+    ScheduledKernel k = made.scheduled.kernels.at(0);
+    k.schedule.threads.by_hand = true;
+    std::string code =
+        "#define NAPKIN_INLINE static inline\nstruct Dimension { unsigned x; } gridDim, blockIdx;\n"
+        "using Index = int;\n" +
+        functions_of_groups();
+    struct Kind {
+        std::int64_t groups, sections;
+        bool is_uneven;
+    };
+    std::vector<Kind> kinds;
+    for (const std::int64_t in_section : {1, 2, 7, 60, 96, 132, 133, 264, 300})
+        for (const Kind& kind : {Kind{in_section, 1, false}, Kind{in_section, 1, true}, Kind{3 * in_section, 3, true},
+                                 Kind{5 * in_section, 5, true}}) {
+            const AxisId axis = k.group_order.at(0).axis;
+            k.group_order = {{axis, kind.sections}, {axis, in_section, 1, kind.is_uneven}};
+            ASSERT_EQ(k.turns_back(), kind.is_uneven);
+            const std::string text = writers::kernel_text(k, "k");
+            const std::size_t at = text.find("for (Index group = "), end = text.find(" {", at);
+            ASSERT_NE(at, std::string::npos);
+            code += fmt::format(
+                "extern \"C\" long loop_{}(unsigned grid, unsigned block, long* out) {{\n    gridDim.x = grid, "
+                "blockIdx.x = block;\n    long n = 0;\n    {}\n        if (n < 2000) out[n++] = group;\n    return "
+                "n;\n}}\n",
+                kinds.size(), text.substr(at, end - at));
+            kinds.push_back(kind);
+        }
+    const auto module = jit_compile(code, {});
+    ASSERT_TRUE(module.ok()) << render(module.errors()) << code;
+    for (std::size_t n = 0; n < kinds.size(); ++n) {
+        const auto loop = reinterpret_cast<long (*)(unsigned, unsigned, long*)>(
+            (*module)->symbol(fmt::format("loop_{}", n)));
+        const std::int64_t groups = kinds[n].groups, in_section = groups / kinds[n].sections;
+        for (const long grid : {1, 2, 3, 33, 132, 140}) {
+            std::set<long> seen;
+            for (long block = 0; block < grid; ++block) {
+                std::vector<long> taken(2000);
+                taken.resize(static_cast<std::size_t>(
+                    loop(static_cast<unsigned>(grid), static_cast<unsigned>(block), taken.data())));
+                for (const long group : taken) {
+                    EXPECT_TRUE(seen.insert(group).second) << group << " of " << groups << " for " << grid;
+                    const long begin = group / in_section * in_section, round = (group - begin) / grid,
+                               at = (group - begin) % grid;
+                    const long place = kinds[n].is_uneven && round % 2 == 1 ? grid - 1 - at : at;
+                    EXPECT_EQ(block, (kinds[n].is_uneven ? begin + place : group) % grid);
+                }
+                EXPECT_TRUE(std::is_sorted(taken.begin(), taken.end()));
+            }
+            EXPECT_EQ(std::ssize(seen), groups) << grid;
+            EXPECT_TRUE(*seen.begin() == 0 && *seen.rbegin() == groups - 1);
         }
     }
 }

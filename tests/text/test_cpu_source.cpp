@@ -154,6 +154,21 @@ TEST(CudaSource, AttentionOnAMatrixUnit) {
         "h200", "tensor q\nwarps 8\nstream x = 96\n", "cuda/attention.txt");
 }
 
+// A maximum that may lag, products of the turn to come beside it, turns at the matrix unit, and chunks of a warpgroup's own rows.
+TEST(CudaSource, CausalAttentionOnAMatrixUnit) {
+    expect_on_matrix_unit(
+        "causal(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16) -> O[h, q, d]: f16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q, x] = where(x <= q, S[h, q, x] * k^-0.5, -inf)\n"
+        "    P[h, q, x] = softmax(x) M[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+        "sizes h = 256, q = x = 1024, k = d = 64\n",
+        "h200",
+        "tensor q\nwarps 8\nrole copies 4\nstream x = 64\nslot S position 0, ahead 1\nslot P_M_old position 2, ahead "
+        "1\n"
+        "slot P_M position 2, ahead 1\nslot guarded position 2, ahead 1\nslot delta position 2, ahead 1\n"
+        "slot weight position 2, ahead 1\nslot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n",
+        "cuda/causal_attention.txt");
+}
+
 // What is multiplied is read elementwise, too.
 TEST(CudaSource, ProductOfNormedRowsOnAMatrixUnit) {
     expect_on_matrix_unit(

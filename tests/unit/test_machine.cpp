@@ -387,6 +387,7 @@ TEST(MachineErrors, ImpossibleGpus) {
     EXPECT_THAT(why("sector = \"32 B\"", "sector = \"256 B\""), HasSubstr("part of a line"));
     EXPECT_THAT(why("sustained = { value = 0.965", "sustained = { value = 1.01"), HasSubstr("no more than all of it"));
     EXPECT_THAT(why("one_line = { value = 0.67", "one_line = { value = 67"), HasSubstr("no more than all of it"));
+    EXPECT_THAT(why("cache = true", "cache = true\nreread = \"64 MiB\""), HasSubstr("more than 'L2' holds"));
 }
 
 TEST(Occupancy, WhatLimitsIt) {

@@ -58,6 +58,15 @@ TEST(ReproductionValue, FormulasAddUp) {
     EXPECT_EQ(to_string(std::get<Size>(value), symbols.names()), "9/2·q·d");
 }
 
+TEST(ReproductionValue, TextsAreFoundByAPathAlone) {
+    const auto found = [](const std::string& path) { return text_of(path, results); };
+    EXPECT_EQ(std::get<std::string>(found("m/kernels/0/H")), "2·q·d");
+    EXPECT_EQ(std::get<std::string>(found("m/total/bytes")), "24");
+    EXPECT_EQ(std::get<ValueError>(found("m/kernels/0/H + 1")).message, "'m/kernels/0/H + 1' is no path alone");
+    EXPECT_EQ(std::get<ValueError>(found("m/kernels/*/H")).message, "m/kernels/*/H finds 2 values");
+    EXPECT_EQ(std::get<ValueError>(found("m/totl")).code, "no-such-value");
+}
+
 TEST(ReproductionValue, MistakesArePointedAt) {
     EXPECT_EQ(error("1 +").at, 3U);
     EXPECT_EQ(error("(1").message, "'(' is never closed");
@@ -119,6 +128,8 @@ TEST(Reproduction, ComparesAsTheRowSays) {
               "yes, as an expression");
     EXPECT_EQ(outcome("value = \"a/n\"\nis = \"4\"\ndisagrees = \"it counts one more\"\nnote = \"n\"").how,
               "no: it counts one more. n");
+    EXPECT_EQ(outcome("value = [\"a/H\", \"a/n\"]\ntext = [\"a·b + g\", \"3\"]").how, "yes");
+    EXPECT_EQ(outcome("value = \"a/H\"\ntext = \"g + a·b\"").how, "no");
 }
 
 TEST(Reproduction, AnAgreementThatIsNoneIsASurprise) {
@@ -150,7 +161,7 @@ TEST(Reproduction, AWrongFileIsPointedAt) {
     EXPECT_THAT(error_of(row("value = \"2 + a/n +\"\nis = \"3\"")), HasSubstr("rows.toml:9:19"));
     EXPECT_THAT(error_of(row("value = \"a/n\"\nformula = \"a b\"")),
                 HasSubstr("rows.toml:10:14: error: this is no size expression"));
-    EXPECT_THAT(error_of(row("value = \"a/n\"")), HasSubstr("has no 'is' or 'formula'"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"")), HasSubstr("has no 'is', 'formula' or 'text'"));
     EXPECT_THAT(error_of(row("is = \"3\"")), HasSubstr("has no 'value'"));
     EXPECT_THAT(error_of(row("value = [\"a/n\", \"a/n\"]\nis = \"3\"")), HasSubstr("2 values and 1 figures"));
     EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nwithin = 3")), HasSubstr("'within'"));

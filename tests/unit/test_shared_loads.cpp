@@ -26,7 +26,12 @@ struct ProductOnH200 {
             Source{"by_hand.schedule", "tensor m\nwarps 8\ngroup m = 128\ngroup n = 64\nstream k = 64\nthreads 132\n"});
         plan = choose_blocks(derived, extents, machine, {}, options).value();
     }
-    const ScheduledKernel& kernel() const { return plan.kernels.at(0).scheduled; }
+    /// On a cache that holds so much of what is read again.
+    ScheduledKernel kernel(std::int64_t reread_bytes) const {
+        ScheduledKernel k = plan.kernels.at(0).scheduled;
+        k.unit.reread_bytes = reread_bytes;
+        return k;
+    }
     AxisId axis(const std::string& name) const { return derived.diagram.find_axis(name).value(); }
 
     Traffic from_memory(const ScheduledKernel& k, std::int64_t workers) const {
@@ -52,7 +57,7 @@ std::size_t different_tiles_of(const std::vector<GroupAxis>& order, AxisId axis,
 TEST(SharedLoads, ComeFromMemoryOnceForAllBlocksThatRunTogether) {
     const ProductOnH200 p;
     const AxisId m = p.axis("m"), n = p.axis("n");
-    ScheduledKernel k = p.kernel();
+    ScheduledKernel k = p.kernel(0);
     ASSERT_EQ(k.num_groups(), 32 * 64);
     // One group's rows of A and of B, along the whole of k.
     const double rows_of_a = 128.0 * 65536 * 2, rows_of_b = 64.0 * 65536 * 2, groups = 32 * 64;
@@ -75,6 +80,31 @@ TEST(SharedLoads, ComeFromMemoryOnceForAllBlocksThatRunTogether) {
     EXPECT_EQ(different_tiles_of(k.group_order, m, 132), 3U);
     EXPECT_EQ(different_tiles_of(k.group_order, n, 132), 64U);
     EXPECT_NEAR(p.from_memory(k, 132).loaded_bytes, groups / 132 * (3 * rows_of_a + 64 * rows_of_b), 1);
+}
+
+// One row of 64 tiles of B after the other, of which the cache holds four rows of A, or all of B.
+TEST(SharedLoads, StayInTheCacheUntilLaterGroupsReadThemAgain) {
+    const ProductOnH200 p;
+    const AxisId m = p.axis("m"), n = p.axis("n");
+    const double rows_of_a = 128.0 * 65536 * 2, rows_of_b = 64.0 * 65536 * 2, all_of_a = 32 * rows_of_a,
+                 all_of_b = 64 * rows_of_b;
+    const auto loaded = [&](double bytes, const std::vector<GroupAxis>& order) {
+        ScheduledKernel k = p.kernel(static_cast<std::int64_t>(bytes));
+        k.group_order = order;
+        return p.from_memory(k, 16).loaded_bytes;
+    };
+    EXPECT_EQ(p.kernel(0).kernel->group_axes.size(), 2U);
+    EXPECT_EQ(p.plan.kernels.at(0).scheduled.unit.reread_bytes, 32 << 20);
+    const std::vector<GroupAxis> rows{{m, 32}, {n, 64}}, bands{{m, 8, 4}, {n, 64}, {m, 4}};
+    // Sixteen groups have a row of A in common, and so do all 64 where it stays; B comes for every row of A unless all of it stays.
+    EXPECT_NEAR(loaded(0, rows), 4 * all_of_a + 32 * all_of_b, 1);
+    EXPECT_NEAR(loaded(rows_of_a, rows), all_of_a + 32 * all_of_b, 1);
+    EXPECT_NEAR(loaded(all_of_b - 1, rows), all_of_a + 32 * all_of_b, 1);
+    EXPECT_NEAR(loaded(all_of_b, rows), all_of_a + all_of_b, 1) << "A passes through beside it";
+    // In bands of four rows of A, B comes for every band, and A once where the band stays.
+    EXPECT_NEAR(loaded(0, bands), 16 * all_of_a + 8 * all_of_b, 1);
+    EXPECT_NEAR(loaded(4 * rows_of_a - 1, bands), 16 * all_of_a + 8 * all_of_b, 1);
+    EXPECT_NEAR(loaded(4 * rows_of_a, bands), all_of_a + 8 * all_of_b, 1);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ struct Captured {
     ExitCode code = ExitCode::success;
     std::string out, err;
 };
-/// Runs `napkin WORDS…` in this process for its output: cost, machines or formats.
+/// Runs `napkin WORDS…` in this process for its output: cost, plan, machines or formats.
 Captured run_captured(const std::vector<std::string>& words);
 
 /// An object that begins with its schema, "napkin.run/1"; a change that breaks readers counts the number up.

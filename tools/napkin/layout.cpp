@@ -1,9 +1,11 @@
 // `napkin layout`: what a layout sends where, what operations make of it, and what it costs a warp to follow it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <optional>
 
 #include "algebra/access.hpp"
+#include "algebra/held_layout.hpp"
 #include "algebra/layout_tile.hpp"
 #include "napkin/command.hpp"
 #include "support/numbers.hpp"
@@ -17,7 +19,7 @@ using layouts::Swizzled;
 
 struct LayoutCommand {
     Options common;
-    std::string layout, compose, divide;
+    std::string layout, compose, divide, read_as;
     std::int64_t complement = 0, access_bytes = 0;
     bool inverse = false;
     /// CUDA C++ Programming Guide, shared memory of compute capability 5 and later; --banks says others.
@@ -44,10 +46,26 @@ std::string values_table(const Swizzled& s) {
 }
 
 ExitCode show(const LayoutCommand& c) {
-    const auto parsed = layouts::parse_swizzled(c.layout);
+    const auto parsed = layouts::parse_held(c.layout);
     if (!parsed) return fail(parsed.errors(), c.common);
-    Swizzled of = *parsed;
+    Swizzled of = parsed->layout;
     std::vector<std::vector<std::string>> rows{{"layout", to_string(of)}};
+    std::optional<layouts::SharedRows> shared;
+    if (parsed->fragment) {
+        const layouts::Fragment& held = *parsed->fragment;
+        rows.push_back({"row", to_string(layouts::row_of(held).value())});
+        rows.push_back({"column", to_string(layouts::column_of(held).value())});
+        shared = layouts::shared_rows(held);
+    }
+    if (!c.read_as.empty()) {
+        const auto reader = layouts::parse_held(c.read_as);
+        if (!reader) return fail(reader.errors(), c.common);
+        if (!parsed->fragment || !reader->fragment)
+            throw UsageError("--read-as: expected threads that hold a tile on both sides, as accumulators(64,128)");
+        const auto read = layouts::registers(*parsed->fragment, *reader->fragment);
+        if (!read) return fail(read.errors(), c.common);
+        rows.push_back({"registers", to_string(*read)});
+    }
     if (!c.compose.empty()) {
         const auto inner = layouts::parse_layout(c.compose);
         if (!inner) return fail(inner.errors(), c.common);
@@ -92,12 +110,21 @@ ExitCode show(const LayoutCommand& c) {
         for (const auto& row : rows) document[row[0]] = row[1];
         document["size"] = l.size();
         document["cosize"] = l.cosize();
+        if (l.size() <= shown_rows * shown_columns)
+            for (std::int64_t i = 0; i < l.size(); ++i) document["values"].push_back(of(i));
+        if (shared)
+            document["shared_rows"] = {{"threads_a_row", shared->threads_a_row},
+                                       {"rows_a_thread", shared->rows_a_thread},
+                                       {"exchanges", shared->exchanges}};
         if (taken) document["wavefronts"] = {{"taken", taken->taken}, {"least", taken->least}};
         print(document);
         return ExitCode::success;
     }
     rows.push_back({"size", fmt::format("{}, values before {}", l.size(), l.cosize())});
     if (taken) rows.push_back({"wavefronts", fmt::format("{}, {} without bank conflicts", taken->taken, taken->least)});
+    if (shared)
+        rows.push_back({"rows", fmt::format("{} a thread, each of {} threads: exchanged with lane xor {}", shared->rows_a_thread,
+                                            shared->threads_a_row, fmt::join(shared->exchanges, ", "))});
     const std::string values = values_table(of);
     print(table(rows, {}) + (values.empty() ? "" : "\n" + values));
     return ExitCode::success;
@@ -110,8 +137,11 @@ void add_layout(CLI::App& app, Main& main) {
     Command command(app, main, "layout", "What a layout shape:stride sends where, and what that costs a warp",
                     "napkin layout 'Sw<3,4,3> o (32,1):(128,0)' --access 16", [c] { return show(*c); });
     command.argument("LAYOUT", c->layout,
-                     "As ((4,8),2):((2,16),1), or with a swizzle before it, Sw<3,4,3> o (8,64):(64,1)");
+                     "As ((4,8),2):((2,16),1), or with a swizzle before it, Sw<3,4,3> o (8,64):(64,1); or of a matrix "
+                     "instruction's tile: accumulators(ROWS,COLUMNS), operand(ROWS,K,BYTES), shared(MN,K,BYTES,BOX)");
     command.text("--compose", "LAYOUT", c->compose, "After this one: LAYOUT of what this one gives");
+    command.text("--read-as", "LAYOUT", c->read_as,
+                 "The registers in which threads find what they read of what they hold");
     command.text("--divide", "LAYOUT", c->divide, "Into tiles and the rest");
     command.number("--complement", c->complement, 1, most_elements, "What is left free of so many");
     command.flag("--inverse", c->inverse, "The right inverse and the left inverse");

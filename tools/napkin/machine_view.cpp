@@ -89,7 +89,7 @@ private:
         if (cpu)
             rows[0].insert(rows[0].end(), {"into one core alone", "copies", "copies of one core"});
         else
-            rows[0].insert(rows[0].end(), {"sustained share", "of single lines"});
+            rows[0].insert(rows[0].end(), {"sustained share", "of single lines", "reread from it"});
         for (std::size_t l = 0; l < m_.levels.size(); ++l) {
             const Level& level = m_.levels[l];
             const Figure& rate = level.bandwidth_bytes_per_s;
@@ -97,7 +97,10 @@ private:
                 {level.name + (level.caches ? " (cache)" : ""), shown(level.capacity_bytes, Dimension::bytes),
                  shown(level.instances, Dimension::number), l == 0 ? "" : per_s_text(rate.value, "B") + mark(rate.source),
                  l == 0 ? "" : per_s_text(total_bandwidth(level), "B"), shown(level.latency_s, Dimension::seconds)});
-            if (!cpu) rows.back().insert(rows.back().end(), {share(level.sustained), share(level.one_line)});
+            if (!cpu)
+                rows.back().insert(rows.back().end(),
+                                   {share(level.sustained), share(level.one_line),
+                                    level.reread_bytes.known() ? shown(level.reread_bytes, Dimension::bytes) : ""});
             if (!cpu || l == 0) continue;
             for (const Figure* f : {&level.core_bandwidth_bytes_per_s, &level.copy_bandwidth_bytes_per_s,
                                     &level.core_copy_bandwidth_bytes_per_s})

@@ -1,5 +1,8 @@
 // `napkin plan`: every size and choice for one machine, with its reason.
 #include "napkin/command.hpp"
+#include "plan/by_hand.hpp"
+#include "schedule/fragments.hpp"
+#include "steps/report.hpp"
 
 namespace napkin::cli {
 
@@ -36,6 +39,11 @@ Json plan_json(const Compilation& compilation) {
         entry["panel_vectors"] = s.schedule.panel_vectors;
         entry["schedule"] = to_string(*s.program, *s.kernel, s.schedule);
         entry["arena"] = {{"bytes", s.arena_bytes()}, {"tile_bytes", s.held_values * s.value_bytes()}};
+        if (s.on_matrix_unit())
+            entry["registers"] = {{"tiles", most_registers(s)},
+                                  {"available", s.unit.registers},
+                                  {"spilled", spilled_registers(s)},
+                                  {"spills", spilled_registers(s) > 0}};
         Json traffic = Json::array(), busy = Json::array();
         for (const Busy& b : kernel.time.busy) busy.push_back({{"what", b.what}, {"seconds", b.seconds}});
         for (const Traffic& t : kernel.time.traffic)
@@ -51,6 +59,38 @@ Json plan_json(const Compilation& compilation) {
     return document;
 }
 
+struct PlanCommand {
+    Options common;
+    bool steps = false;
+};
+
+/// A schedule that says what only a kernel has is read as that kernel's; any other as choices of the paper's hierarchy.
+Result<StepReport> step_report(const Options& options) {
+    PipelineOptions file;
+    if (const Status read = read_schedule(options, file); !read) return read.errors();
+    const auto compilation = compile(options, Pass::size);
+    if (!compilation) return compilation.errors();
+    const auto items = all_by_hand(compilation->derived, {}, file.schedule_file);
+    if (!items) return items.errors();
+    if (compilation->machine.kind != MachineKind::gpu || !is_of_a_kernel(*items))
+        return paper_steps(compilation->derived, compilation->extents, compilation->machine, *items);
+    const auto planned = compile(options, Pass::plan);
+    if (!planned) return planned.errors();
+    return placed_steps(planned->plan, planned->machine);
+}
+
+ExitCode steps(const Options& options) {
+    const auto report = step_report(options);
+    if (!report) return fail(report.errors(), options);
+    Json document = json_document("steps");
+    document.update(steps_json(*report));
+    options.json ? print(document) : print(to_string(*report));
+    for (const KernelSteps& kernel : report->kernels)
+        for (const PaperStep& step : kernel.steps)
+            if (!step.fault.empty()) throw InternalError(step.name + " of kernel " + kernel.kernel + ": " + step.fault);
+    return ExitCode::success;
+}
+
 ExitCode plan(const Options& options) {
     const auto compilation = compile(options, Pass::plan);
     if (!compilation) return fail(compilation.errors(), options);
@@ -61,15 +101,19 @@ ExitCode plan(const Options& options) {
 }  // namespace
 
 void add_plan(CLI::App& app, Main& main) {
-    const auto options = std::make_shared<Options>();
+    const auto c = std::make_shared<PlanCommand>();
     Command command(app, main, "plan", "Choose tile sizes, threads and vectors for a machine, with reasons",
-                    "napkin plan examples/attention.nk --set q=8192 --group q=192", [options] { return plan(*options); });
-    command.file(*options);
-    command.sizes(*options);
-    command.derivation(*options);
-    command.plan(*options);
-    command.passes(*options);
-    command.output(*options);
+                    "napkin plan examples/attention.nk --set q=8192 --group q=192",
+                    [c] { return c->steps ? steps(c->common) : plan(c->common); });
+    command.file(c->common);
+    command.flag("--steps", c->steps,
+                 "The paper's six steps from the diagram to a configured GPU kernel, each tried, and its tables of "
+                 "memory and throughput");
+    command.sizes(c->common);
+    command.derivation(c->common);
+    command.plan(c->common);
+    command.passes(c->common);
+    command.output(c->common);
 }
 
 }  // namespace napkin::cli

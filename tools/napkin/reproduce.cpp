@@ -51,11 +51,12 @@ Result<nlohmann::json> answer(const PlacedText& query) {
     std::istringstream text(query.text);
     std::vector<std::string> words;
     for (std::string word; text >> word;) words.push_back(word);
-    if (words.empty() || (words[0] != "cost" && words[0] != "machines" && words[0] != "formats"))
+    if (words.empty() || !contains(std::vector<std::string>{"cost", "plan", "layout", "machines", "formats"}, words[0]))
         return query_error(query, fmt::format("'{}' is no query", words.empty() ? "" : words[0]),
-                           "cost, machines or formats");
-    if (words[0] == "cost" && !contains(words, "--machine"))
-        return query_error(query, "a cost without --machine is that of the computer at hand", "--machine NAME");
+                           "cost, plan, layout, machines or formats");
+    if ((words[0] == "cost" || words[0] == "plan") && !contains(words, "--machine"))
+        return query_error(query, fmt::format("a {} without --machine is that of the computer at hand", words[0]),
+                           "--machine NAME");
     words.emplace_back("--json");
     const Captured captured = run_captured(words);
     if (captured.code != ExitCode::success) {

@@ -1,0 +1,127 @@
+// A lazy maximum (schedule/lazy_maximum.hpp): weights as it stands where their sums say that it may stay, else after it has moved.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "emit/emit_fragment.hpp"
+#include "emit/emit_header.hpp"
+#include "emit/emit_text.hpp"
+#include "schedule/fragments.hpp"
+
+namespace napkin::writers {
+namespace {
+
+/// Warps that run products together do so again together: all of them agree.
+std::string any_of(const Frame& frame, const std::string& condition) {
+    const bool together = std::any_of(frame.steps.begin(), frame.steps.end(),
+                                      [&](const Step& s) { return runs_beside(frame, s); });
+    return together ? fmt::format("any_of_four_warps({}, {} / 4)", condition, warp_name)
+                    : fmt::format("any_of_warp({})", condition);
+}
+/// The maximum moved little in the turn before: it is worth trying without.
+std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays"; }
+
+class LazyWriter {
+public:
+    LazyWriter(const Frame& frame, Lines& out, std::set<std::string>& functions)
+        : frame_(frame), lazy_(*frame.lazy), out_(out), functions_(functions) {}
+
+    /// As it stands, and after it has moved where that was too little.
+    void try_as_it_stands() {
+        const std::string maximum = frame_.name(lazy_.maximum), moves = moves_name(frame_);
+        out_(fmt::format("// {} may stay where it is while no weight grows large: nothing depends on it in the end",
+                         maximum));
+        out_(fmt::format("{} = !{};", moves, stays_name(frame_)));
+        out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(lazy_.correction)));
+        out_(fmt::format("float {}[2];", sums()));
+        out_.open("while (true)");
+        out_.open(fmt::format("if ({})", moves));
+        move();
+        out_.close();
+        weigh();
+        out_(fmt::format("if ({} || !{}) break;", moves, any_of(frame_, fmt::format("!({})", is_small()))));
+        out_(fmt::format("{} = true;", moves));
+        for (const int s : lazy_.again) run_again(s);
+        out_.close();
+        add_up();
+    }
+    /// In a group's first turn it moves.
+    void as_it_moves() {
+        move();
+        out_(fmt::format("float {}[2];", sums()));
+        weigh();
+        add_up();
+    }
+
+private:
+    void move() {
+        for (const int s : lazy_.moving) write(s);
+        // Where it moves far it may do so again, and where a row has none yet it will. What was infinite has no correction.
+        const std::string delta = frame_.name(lazy_.correction), maximum = frame_.name(lazy_.maximum);
+        std::string moves_again;
+        for (int r = 0; r < 2; ++r)
+            moves_again += fmt::format("{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "",
+                                       delta, r, literal(1 / lazy_.limit, false), maximum,
+                                       literal(-std::numeric_limits<double>::infinity(), false));
+        out_(fmt::format("{} = !{};", stays_name(frame_), any_of(frame_, moves_again)));
+    }
+    void weigh() {
+        write(lazy_.weights);
+        write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums());
+    }
+    void add_up() {
+        const Step& s = frame_.step(lazy_.sum);
+        const auto& compute = std::get<Compute>(*s.statement);
+        const std::string own = sums() + "[r_]";
+        out_(fmt::format("// {}", equation(frame_, compute)));
+        out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(lazy_.sum), frame_.name(lazy_.correction),
+                         is_kept_by_threads(frame_, compute.variable) ? own : fmt::format("sum_over_quad({})", own)));
+    }
+    [[nodiscard]] std::string sums() const { return frame_.name(lazy_.maximum) + "_sums"; }
+    /// Not where something is no number.
+    [[nodiscard]] std::string is_small() const {
+        return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(lazy_.limit, false));
+    }
+
+    [[nodiscard]] const std::string& name_of(int step) const { return frame_.name(variable_of(frame_.step(step))); }
+
+    void write(int step) {
+        const Step& s = frame_.step(step);
+        out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
+        write_fragment(frame_, out_, s);
+    }
+    void run_again(int step) {
+        const Step& s = frame_.step(step);
+        if (frame_.atom(s).kind != AtomKind::matrix) return write(step);
+        out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
+        write_product(frame_, out_, s, functions_);
+        if (!runs_beside(frame_, s)) return;
+        out_("wgmma_wait<0>();");
+        out_(fmt::format("pin({});", name_of(step)));
+    }
+
+    const Frame& frame_;
+    const LazyMaximum& lazy_;
+    Lines& out_;
+    std::set<std::string>& functions_;
+};
+
+}  // namespace
+
+std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves"; }
+
+void declare_lazy_maximum(const Frame& frame, Lines& out) {
+    if (frame.lazy) out(fmt::format("bool {} = true, {} = false;", moves_name(frame), stays_name(frame)));
+}
+
+void write_init_of_lazy_maximum(const Frame& frame, Lines& out) {
+    out(fmt::format("{} = true, {} = false;", moves_name(frame), stays_name(frame)));
+}
+
+void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn, std::set<std::string>& functions) {
+    LazyWriter writer(frame, out, functions);
+    is_first_turn ? writer.as_it_moves() : writer.try_as_it_stands();
+}
+
+}  // namespace napkin::writers

@@ -1,0 +1,18 @@
+#pragma once
+// What a machine's rates rest on: on measurements, or on what its maker says.
+#include <string>
+
+#include "machine/machine.hpp"
+
+namespace napkin {
+
+/// Of the rates that the file has more to say of than their nominal value, how many are measured: what programs sustain on this machine or on
+/// one of the same kind, and not on another that stands for it ("estimated: as an H200's").
+struct RateSources {
+    int measured = 0, known = 0;
+    /// "measured", "2 of 5 measured", "nominal".
+    [[nodiscard]] std::string text() const;
+};
+RateSources rate_sources(const Machine& machine);
+
+}  // namespace napkin

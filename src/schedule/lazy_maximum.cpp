@@ -1,0 +1,323 @@
+#include "schedule/lazy_maximum.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "schedule/fragments.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// The most that a thread's weights of a row may add up to, whatever the type: how far the maximum may lag, as a factor. Measured on one H200 on
+/// 2026-11-23: no row of attention over 8192 normally distributed logits comes near it after the first chunk.
+constexpr double largest_sum = 8192;
+/// Of a type's largest number, the part that a weight may reach.
+constexpr double share_of_range = 0.25;
+
+/// What an expression becomes where the reference grows by t and all sums are multiplied by e^-t: e^(-scaled·t) times its value, plus shifted·t.
+struct Drift {
+    int scaled = 0, shifted = 0;
+    [[nodiscard]] bool is_none() const { return scaled == 0 && shifted == 0; }
+    friend bool operator==(const Drift&, const Drift&) = default;
+};
+
+/// Drifts of what is computed of variables whose own drifts are known; all others have none.
+class Drifts {
+public:
+    void set(VariableId id, Drift drift) { known_[id] = drift; }
+
+    [[nodiscard]] std::optional<Drift> of(const Expr& e) const {
+        if (const auto* r = as<Read>(e)) {
+            const auto found = known_.find(r->array);
+            return found == known_.end() ? Drift{} : found->second;
+        }
+        if (const auto* u = as<Unary>(e)) return of(*u);
+        if (const auto* b = as<Binary>(e)) return of(*b);
+        if (const auto* s = as<Select>(e)) {
+            const auto c = of(s->condition), x = of(s->a), y = of(s->b);
+            if (!c || !c->is_none() || !x || !y) return std::nullopt;
+            if (stays(s->a)) return y;
+            if (stays(s->b)) return x;
+            return *x == *y ? x : std::nullopt;
+        }
+        if (const auto* c = as<Cast>(e)) return none_of(c->a);
+        return Drift{};
+    }
+
+private:
+    /// 0 times anything is 0, an infinity is one wherever it stands, and what is no number stays none.
+    static bool stays(const Expr& e) {
+        const auto* c = as<Constant>(e);
+        return c && (c->value == 0 || !std::isfinite(c->value));
+    }
+    [[nodiscard]] std::optional<Drift> none_of(const Expr& e) const {
+        const auto drift = of(e);
+        return drift && drift->is_none() ? drift : std::nullopt;
+    }
+    [[nodiscard]] std::optional<Drift> of(const Unary& u) const {
+        const auto a = of(u.a);
+        if (!a || a->is_none()) return a;
+        if (u.op == UnaryOp::neg) return Drift{a->scaled, -a->shifted};
+        if (u.op == UnaryOp::exp && a->scaled == 0) return Drift{-a->shifted, 0};
+        if (u.op == UnaryOp::log && a->shifted == 0) return Drift{0, -a->scaled};
+        if (u.op == UnaryOp::abs && a->shifted == 0) return a;
+        return std::nullopt;
+    }
+    [[nodiscard]] std::optional<Drift> of(const Binary& b) const {
+        const auto x = of(b.a), y = of(b.b);
+        if (!x || !y) return std::nullopt;
+        if (x->is_none() && y->is_none()) return Drift{};
+        switch (b.op) {
+            case BinaryOp::add:
+            case BinaryOp::sub: {
+                const int sign = b.op == BinaryOp::add ? 1 : -1;
+                if (x->scaled == 0 && y->scaled == 0) return Drift{0, x->shifted + sign * y->shifted};
+                return *x == *y ? x : std::nullopt;
+            }
+            case BinaryOp::mul:
+                if (x->shifted != 0 || y->shifted != 0) return std::nullopt;
+                return Drift{x->scaled + y->scaled, 0};
+            case BinaryOp::div:
+                if (x->shifted != 0 || y->shifted != 0) return std::nullopt;
+                return Drift{x->scaled - y->scaled, 0};
+            case BinaryOp::min:
+            case BinaryOp::max: return *x == *y ? x : std::nullopt;
+            case BinaryOp::eq:
+            case BinaryOp::ne: {
+                // Whether it is 0 no factor changes, and whether it is infinite no sum.
+                const auto same = [](const Drift& drift, const Expr& other) {
+                    const auto* c = as<Constant>(other);
+                    return c && (std::isinf(c->value) || (c->value == 0 && drift.shifted == 0));
+                };
+                return same(*x, b.b) || same(*y, b.a) ? std::optional(Drift{}) : std::nullopt;
+            }
+            default: return std::nullopt;
+        }
+    }
+
+    std::map<VariableId, Drift> known_;
+};
+
+/// Looks for a lazy maximum among the steps of a kernel.
+class Search {
+public:
+    Search(const ScheduledKernel& kernel, int maximum) : k_(kernel), maximum_(maximum) {
+        found_.maximum = variable_of(k_.step(maximum));
+    }
+
+    /// Why it may not lag; empty: it may.
+    std::string run() {
+        const Compute& m = compute(maximum_);
+        const auto loop = std::find_if(k_.loops.begin(), k_.loops.end(),
+                                       [&](const ScheduledLoop& l) { return l.scope == k_.step(maximum_).scope; });
+        if (loop == k_.loops.end() || !is_repeated(k_, *loop)) return "its loop has one turn";
+        if (!m.carry || !is_read(m.carry, found_.maximum)) return "it follows something else than itself";
+        if (auto refusal = find_moving(); !refusal.empty()) return refusal;
+        if (auto refusal = find_sums(m); !refusal.empty()) return refusal;
+        if (auto refusal = find_again(); !refusal.empty()) return refusal;
+        return drifting();
+    }
+    [[nodiscard]] const LazyMaximum& found() const { return found_; }
+
+private:
+    [[nodiscard]] const Compute& compute(int step) const { return std::get<Compute>(*k_.step(step).statement); }
+    [[nodiscard]] bool is_read(const Expr& e, VariableId id) const {
+        const auto* r = as<Read>(e);
+        return r && r->array == id;
+    }
+    [[nodiscard]] const std::string& name(VariableId id) const { return k_.variable(id).name; }
+    [[nodiscard]] bool is_map(int step) const { return !compute(step).reduce && !compute(step).carry; }
+    [[nodiscard]] bool is_fragment(int step) const { return k_.atom(k_.step(step)).kind == AtomKind::fragment; }
+    [[nodiscard]] bool is_in_loop(int step) const { return k_.step(step).scope == k_.step(maximum_).scope; }
+
+    /// Steps that compute of the variable, but the one that computes it.
+    [[nodiscard]] std::vector<int> readers(VariableId id) const {
+        std::vector<int> out;
+        for (int s = 0; s < std::ssize(k_.steps); ++s)
+            if (k_.step(s).atom >= 0 && reads(k_.step(s), id) && variable_of(k_.step(s)) != id) out.push_back(s);
+        return out;
+    }
+
+    /// What was, the maximum without infinities, the correction.
+    std::string find_moving() {
+        const Expr own = read_of(found_.maximum);
+        const Expr infinite = binary(BinaryOp::eq, own, constant(-std::numeric_limits<double>::infinity()));
+        for (const int s : readers(found_.maximum)) {
+            if (!is_in_loop(s)) continue;
+            const Compute& c = compute(s);
+            if (!is_map(s)) return fmt::format("{} is reduced with it", name(c.variable));
+            if (is_read(c.body, found_.maximum) && s < maximum_)
+                old_ = s;
+            else if (equal(c.body, select(infinite, constant(0), own)))
+                finite_ = s;
+            else
+                return fmt::format("{} is made of it", name(c.variable));
+        }
+        if (old_ < 0 || finite_ < 0) return "nothing is corrected as it moves";
+        const Expr correction = unary(UnaryOp::exp, binary(BinaryOp::sub, read_of(variable_of(k_.step(old_))),
+                                                           read_of(variable_of(k_.step(finite_)))));
+        for (const int s : readers(variable_of(k_.step(old_)))) {
+            if (!is_map(s) || !equal(compute(s).body, correction) || correction_ >= 0)
+                return fmt::format("{} is made of what it was", name(compute(s).variable));
+            correction_ = s;
+        }
+        if (correction_ < 0) return "nothing is corrected as it moves";
+        found_.moving = {old_, maximum_, finite_, correction_};
+        std::sort(found_.moving.begin(), found_.moving.end());
+        found_.correction = compute(correction_).variable;
+        for (const int s : found_.moving)
+            if (!is_fragment(s)) return "it is not computed on fragments";
+        return "";
+    }
+
+    /// The weights, and what is summed up of them.
+    std::string find_sums(const Compute& maximum) {
+        const VariableId finite = variable_of(k_.step(finite_));
+        const Expr weights = unary(UnaryOp::exp, binary(BinaryOp::sub, maximum.body, read_of(finite)));
+        for (const int s : readers(finite)) {
+            if (s == correction_) continue;
+            if (!is_map(s) || !is_fragment(s) || !are_weights(compute(s).body, weights) || found_.weights >= 0)
+                return fmt::format("{} is made of it", name(compute(s).variable));
+            found_.weights = s;
+        }
+        if (found_.weights < 0) return "no weights refer to it";
+        const VariableId w = compute(found_.weights).variable;
+        for (const int s : readers(found_.correction))
+            if (!follows(s)) return fmt::format("{} is corrected in a way of its own", name(compute(s).variable));
+        for (const int s : readers(w)) {
+            const Compute& c = compute(s);
+            if (c.reduce != ReduceOp::sum || !follows(s) || !is_linear(c.body, w))
+                return fmt::format("{} is no sum of its weights", name(c.variable));
+            if (is_read(c.body, w) && column_axis(k_, c.variable) < 0 && is_fragment(s) && c.reduce_axes == maximum.reduce_axes)
+                found_.sum = s;
+        }
+        return found_.sum < 0 ? "no sum of its weights says how large they are" : "";
+    }
+    /// They, or a positive part of them, which is the unit of their limit.
+    bool are_weights(const Expr& e, const Expr& weights) {
+        if (equal(e, weights)) return true;
+        const auto* b = as<Binary>(e);
+        if (!b || b->op != BinaryOp::mul || !equal(b->a, weights)) return false;
+        const auto part = constant_value(k_, b->b);
+        part_ = part.value_or(0);
+        return part_ > 0 && std::isfinite(part_);
+    }
+    /// It is a sum of the loop that is multiplied by the correction.
+    [[nodiscard]] bool follows(int s) const {
+        const Compute& c = compute(s);
+        return is_in_loop(s) && c.carry &&
+               equal(c.carry, binary(BinaryOp::mul, read_of(c.variable), read_of(found_.correction)));
+    }
+    [[nodiscard]] bool is_linear(const Expr& e, VariableId w) const {
+        if (is_read(e, w)) return true;
+        const auto* b = as<Binary>(e);
+        if (!b || (b->op != BinaryOp::mul && b->op != BinaryOp::div)) return false;
+        const bool in_a = reads_array(b->a, w), in_b = reads_array(b->b, w);
+        return in_a != in_b && (in_a ? is_linear(b->a, w) : b->op == BinaryOp::mul && is_linear(b->b, w));
+    }
+
+    /// What the turn's own steps make the weights of, in order.
+    std::string find_again() {
+        std::vector<VariableId> wanted;
+        const auto want = [&](int step) {
+            for (const Read* r : k_.step(step).reads) wanted.push_back(r->array);
+        };
+        want(found_.weights);
+        const int ahead = k_.step(found_.weights).ahead;
+        for (int s = found_.weights - 1; s >= 0; --s) {
+            const Step& step = k_.step(s);
+            if (step.atom < 0 || !is_in_loop(s) || s == finite_ || !contains(wanted, variable_of(step))) continue;
+            if (compute(s).carry || step.ahead != ahead || k_.atom(step).kind == AtomKind::block)
+                return fmt::format("{} is not computed again within a turn", name(variable_of(step)));
+            found_.again.insert(found_.again.begin(), s);
+            want(s);
+        }
+        for (const int s : {found_.sum, old_, maximum_, finite_, correction_})
+            if (k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
+        DType type = DType::f32;
+        for (const int s : readers(compute(found_.weights).variable))
+            if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::matrix ? matrix_product(k_, k_.step(s))
+                                                                                  : std::nullopt)
+                type = product->type;
+        found_.limit = std::min(largest_sum * part_,
+                                std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
+        return "";
+    }
+
+    /// What is computed after the loop and what is stored does not depend on the reference.
+    std::string drifting() {
+        Drifts drifts;
+        drifts.set(found_.maximum, {0, 1});
+        for (const int s : readers(found_.correction)) drifts.set(variable_of(k_.step(s)), {1, 0});
+        std::vector<VariableId> moved = {compute(found_.weights).variable, found_.correction,
+                                         variable_of(k_.step(old_)), variable_of(k_.step(finite_))};
+        std::map<VariableId, Drift> of;
+        of[found_.maximum] = {0, 1};
+        for (const int s : readers(found_.correction)) of[variable_of(k_.step(s))] = {1, 0};
+        for (int s = 0; s < std::ssize(k_.steps); ++s) {
+            const Step& step = k_.step(s);
+            if (const auto* store = std::get_if<Store>(step.statement)) {
+                const auto known = of.find(store->variable);
+                if (contains(moved, store->variable) || (known != of.end() && !known->second.is_none()))
+                    return fmt::format("{} is stored", name(store->variable));
+            }
+            if (step.atom < 0 || is_in_loop(s)) continue;
+            const Compute& c = compute(s);
+            auto drift = drifts.of(c.body);
+            if (drift && c.carry) {
+                const auto carried = drifts.of(c.carry);
+                if (!carried || !carried->is_none()) drift = std::nullopt;
+            }
+            const bool adds_up = c.reduce == ReduceOp::sum && drift && drift->shifted == 0;
+            const bool keeps = c.reduce && drift && (adds_up || (c.reduce != ReduceOp::prod && c.reduce != ReduceOp::sum));
+            if (!drift || (c.reduce && !drift->is_none() && !keeps))
+                return fmt::format("{} depends on it", name(c.variable));
+            drifts.set(c.variable, *drift), of[c.variable] = *drift;
+        }
+        return "";
+    }
+
+    [[nodiscard]] Expr read_of(VariableId id) const { return read(id, k_.variable(id).dims); }
+
+    const ScheduledKernel& k_;
+    int maximum_, old_ = -1, finite_ = -1, correction_ = -1;
+    double part_ = 1;
+    LazyMaximum found_;
+};
+
+}  // namespace
+
+std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kernel) {
+    std::string refusal = "no running maximum is computed on fragments";
+    for (int s = 0; s < std::ssize(kernel.steps); ++s) {
+        const Step& step = kernel.step(s);
+        if (step.atom < 0 || step.scope == 0 || kernel.atom(step).kind != AtomKind::fragment) continue;
+        if (std::get<Compute>(*step.statement).reduce != ReduceOp::max) continue;
+        Search search(kernel, s);
+        const std::string why = search.run();
+        if (why.empty()) return search.found();
+        refusal = fmt::format("{}: {}", kernel.variable(variable_of(step)).name, why);
+    }
+    return refusal;
+}
+
+std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
+    if (kernel.schedule.lazy.value == 0) return std::nullopt;
+    auto found = lazy_maximum(kernel);
+    return std::holds_alternative<LazyMaximum>(found) ? std::optional(std::get<LazyMaximum>(std::move(found)))
+                                                      : std::nullopt;
+}
+
+bool reads_again(const ScheduledKernel& kernel, int step, VariableId operand) {
+    return kernel.lazy && kernel.lazy->weights == step &&
+           std::any_of(kernel.lazy->again.begin(), kernel.lazy->again.end(),
+                       [&](int again) { return reads(kernel.step(again), operand); });
+}
+
+}  // namespace napkin

@@ -1,0 +1,241 @@
+// The program of a chart: a stream's statements in their order of issue, what each takes of which unit, and what it must wait for.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "steps/steps.hpp"
+#include "support/ids.hpp"
+#include "support/text.hpp"
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+class ChartBuilder {
+public:
+    ChartBuilder(const StepContext& context, const StepChoices& choices, const Assigned& assigned, const KernelSteps& steps)
+        : context_(context), choices_(choices), assigned_(assigned), steps_(steps) {
+        for (const auto& [axis, share] : context.warpgroup) rows_ *= static_cast<double>(share);
+    }
+
+    Result<StreamChart> run(const TileLoop& loop) {
+        add(loop.body);
+        add_flow();
+        add_shared_places();
+        if (const Status s = order(); !s) return s.errors();
+        StreamChart out{loop.axis, rows_, {}, 0, 0};
+        ChartProgram program{operations_, static_cast<int>(context_.num_warpgroups()), {}, {}};
+        for (const auto& [unit, overhead] : choices_.overheads) program.overheads[unit] = overhead.share;
+        for (const Listed& l : choices_.turns) {
+            const auto found = nodes_of(l.name);
+            if (!found.empty()) program.turn.push_back(found.back());
+        }
+        if (const auto stuck = deadlocks(program); !stuck.empty()) return deadlock(program, stuck.front());
+        out.chart = run_chart(program);
+        return out;
+    }
+
+    [[nodiscard]] bool is_empty() const {
+        return std::all_of(operations_.begin(), operations_.end(),
+                           [](const ChartOperation& o) { return o.clocks() == 0; });
+    }
+
+private:
+    [[nodiscard]] const std::string& name_of(VariableId v) const { return assigned_.kernel.variables[at(v)].name; }
+    [[nodiscard]] bool is_charted(const std::string& unit) const {
+        return choices_.units.empty() ||
+               std::any_of(choices_.units.begin(), choices_.units.end(), [&](const Listed& l) { return l.name == unit; });
+    }
+
+    /// A statement of threads and of the matrix unit is two operations, that of threads first.
+    void add(const std::vector<TileStatement>& list) {
+        for (const TileStatement& s : list) {
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) add((*loop)->body);
+            if (const auto* init = std::get_if<Init>(&s)) add(init->variable, {}, {});
+            const auto* compute = std::get_if<Compute>(&s);
+            if (!compute) continue;
+            std::vector<VariableId> reads;
+            for (const Read* r : reads_in_order(compute->body, compute->carry)) reads.push_back(r->array);
+            std::vector<ChartUse> threads, matrix;
+            uses(compute->variable, threads, matrix);
+            if (matrix.empty() || !threads.empty()) add(compute->variable, threads, reads);
+            if (matrix.empty()) continue;
+            if (!threads.empty()) reads.push_back(compute->variable);
+            add(compute->variable, matrix, reads);
+            operations_.back().is_async = true;
+        }
+    }
+    void add(VariableId written, const std::vector<ChartUse>& uses, std::vector<VariableId> reads) {
+        operations_.push_back({name_of(written), uses, false, {}, 0});
+        written_.push_back(written);
+        reads_.push_back(std::move(reads));
+    }
+
+    /// Of the throughput table, for a warpgroup's rows and with what the unit takes besides. Copies are in no unit's way.
+    void uses(VariableId v, std::vector<ChartUse>& threads, std::vector<ChartUse>& matrix) const {
+        const AssignedVariable& where = assigned_.variables[at(v)];
+        if (where.copy_of >= 0) return;
+        const VariableId target = where.product_of >= 0 ? where.product_of : v;
+        const bool multiplied_apart = std::any_of(assigned_.variables.begin(), assigned_.variables.end(),
+                                                  [&](const AssignedVariable& o) { return o.product_of == v; });
+        const std::string& statement = context_.diagram.array(assigned_.kernel.variables[at(target)].array).name;
+        for (const ThroughputRow& row : steps_.throughput.rows) {
+            const bool is_matrix = row.unit == "tensor";
+            if (row.statement != statement || !is_charted(row.unit) ||
+                (is_matrix ? multiplied_apart : where.product_of >= 0))
+                continue;
+            const auto overhead = choices_.overheads.find(row.unit);
+            const double clocks = row.clocks() * rows_ *
+                                  (overhead == choices_.overheads.end() ? 1 : 1 + overhead->second.share);
+            std::vector<ChartUse>& to = is_matrix ? matrix : threads;
+            const auto known = std::find_if(to.begin(), to.end(), [&](const ChartUse& u) { return u.unit == row.unit; });
+            known == to.end() ? to.push_back({row.unit, clocks}) : void(known->clocks += clocks);
+        }
+    }
+
+    [[nodiscard]] std::vector<int> writers(VariableId v) const {
+        std::vector<int> out;
+        for (std::size_t o = 0; o < written_.size(); ++o)
+            if (written_[o] == v) out.push_back(static_cast<int>(o));
+        return out;
+    }
+    void need(int operation, int of, int distance, std::string why) {
+        if (operation == of && distance == 0) return;
+        operations_[at(operation)].needs.push_back({of, distance, std::move(why)});
+    }
+
+    /// A value is read after it is written, this iteration's or the last one's, and its place is written again after that.
+    void add_flow() {
+        for (std::size_t o = 0; o < reads_.size(); ++o) {
+            const int reader = static_cast<int>(o);
+            for (const VariableId v : reads_[o]) {
+                const std::vector<int> made = writers(v);
+                if (made.empty()) continue;
+                const auto behind = std::lower_bound(made.begin(), made.end(), reader);
+                const int distance = behind == made.begin() ? 1 : 0;
+                need(reader, distance == 1 ? made.back() : *(behind - 1), distance, fmt::format("it reads {}", name_of(v)));
+                // Of fragments the matrix unit has a packed copy, which is made when it is set going.
+                if (operations_[o].is_async && assigned_.variables[at(v)].at == HeldAt::fragments) continue;
+                const int stages = assigned_.variables[at(v)].stages;
+                for (const int writer : made)
+                    need(writer, reader,
+                         distance == 1     ? stages - 1
+                         : writer > reader ? 0
+                                           : stages,
+                         stages == 1 ? fmt::format("{} has one place", name_of(v))
+                                     : fmt::format("{} has {} places", name_of(v), stages));
+            }
+        }
+    }
+
+    /// Of variables that take each other's place, each waits for the readers of those before it.
+    void add_shared_places() {
+        for (const VariableLife& a : steps_.lives)
+            for (const VariableLife& b : steps_.lives) {
+                if (a.slot < 0 || a.slot != b.slot || a.variable == b.variable) continue;
+                for (std::size_t o = 0; o < reads_.size(); ++o) {
+                    if (!contains(reads_[o], a.variable)) continue;
+                    for (const int writer : writers(b.variable))
+                        need(writer, static_cast<int>(o), a.first < b.first ? 0 : 1,
+                             fmt::format("{} takes the place of {}", name_of(b.variable), name_of(a.variable)));
+                }
+            }
+    }
+
+    [[nodiscard]] std::vector<int> nodes_of(const std::string& name) const {
+        std::vector<int> out;
+        for (std::size_t o = 0; o < operations_.size(); ++o)
+            if (operations_[o].name == name) out.push_back(static_cast<int>(o));
+        return out;
+    }
+
+    /// Operations as they are issued: each that is named, behind those of the program that lead to it.
+    Status order() {
+        for (const auto* list : {&choices_.issue, &choices_.turns})
+            for (const Listed& l : *list) {
+                if (!nodes_of(l.name).empty()) continue;
+                std::vector<std::string> names;
+                for (const ChartOperation& o : operations_) names.push_back(o.name);
+                return Diagnostic{.code = "unknown-variable",
+                                  .range = l.range,
+                                  .message = fmt::format("the stream computes no '{}'", l.name),
+                                  .expected = "one of " + join(names, ", "),
+                                  .hint = did_you_mean(l.name, names),
+                                  .notes = {}};
+            }
+        if (choices_.issue.empty()) return Done{};
+        std::vector<std::pair<std::size_t, int>> rank(operations_.size());  // the named one that each goes with
+        std::size_t last = 0;
+        int position = -1;
+        for (std::size_t i = 0; i < choices_.issue.size(); ++i)
+            if (nodes_of(choices_.issue[i].name).back() > position)
+                position = nodes_of(choices_.issue[i].name).back(), last = i;
+        for (std::size_t o = operations_.size(); o-- > 0;) {
+            for (std::size_t i = 0; i < choices_.issue.size(); ++i)
+                if (operations_[o].name == choices_.issue[i].name) last = i;
+            rank[o] = {last, static_cast<int>(o)};
+            operations_[o].ahead = choices_.issue[last].ahead;
+        }
+        std::sort(rank.begin(), rank.end());
+        std::vector<ChartOperation> sorted;
+        std::vector<int> to(operations_.size());
+        for (std::size_t i = 0; i < rank.size(); ++i)
+            to[at(rank[i].second)] = static_cast<int>(i), sorted.push_back(operations_[at(rank[i].second)]);
+        for (ChartOperation& o : sorted)
+            for (ChartNeed& n : o.needs) n.operation = to[at(n.operation)];
+        operations_ = std::move(sorted);
+        return Done{};
+    }
+
+    [[nodiscard]] Diagnostic deadlock(const ChartProgram& program, const ChartDeadlock& d) const {
+        const ChartOperation &waits = program.operations[at(d.operation)], &on = program.operations[at(d.need.operation)];
+        const auto listed = std::find_if(choices_.issue.begin(), choices_.issue.end(),
+                                         [&](const Listed& l) { return l.name == waits.name; });
+        if (choices_.issue.empty()) throw InternalError(waits.name + " waits for " + on.name + ": " + d.need.why);
+        const bool is_read = d.need.why.starts_with("it reads");
+        return {.code = "issue-deadlock",
+                .range = listed == choices_.issue.end() ? choices_.issue.front().range : listed->range,
+                .message = fmt::format("{} would wait for ever for {}, which is issued after it: {}", waits.name,
+                                       on.name, d.need.why),
+                .expected = is_read ? fmt::format("{} behind {}", waits.name, on.name)
+                                    : fmt::format("{} behind {}, or another place to write to", waits.name, on.name),
+                .hint = is_read ? "" : fmt::format("place {} operand, stages 2", waits.name),
+                .notes = {}};
+    }
+
+    const StepContext& context_;
+    const StepChoices& choices_;
+    const Assigned& assigned_;
+    const KernelSteps& steps_;
+    double rows_ = 1;
+    std::vector<ChartOperation> operations_;
+    std::vector<VariableId> written_;
+    std::vector<std::vector<VariableId>> reads_;
+};
+
+}  // namespace
+
+Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
+                                                const Assigned& assigned, const KernelSteps& steps) {
+    std::vector<StreamChart> out;
+    for (const TileStatement& s : assigned.kernel.body) {
+        const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
+        if (!loop || (*loop)->is_sub) continue;
+        ChartBuilder builder(context, choices, assigned, steps);
+        auto chart = builder.run(**loop);
+        if (!chart) return chart.errors();
+        if (builder.is_empty()) continue;
+        for (const UnitShare& unit : chart->chart.units)
+            if (unit.unit == "tensor") chart->tensor_share = unit.busy;
+        double products = 0;
+        for (const ThroughputRow& row : steps.throughput.rows)
+            if (row.unit == "tensor") products += row.operations;
+        if (chart->tensor_share > 0)
+            chart->tensor_flop_per_s = products * chart->rows * static_cast<double>(chart->chart.program.num_warpgroups) /
+                                       chart->chart.interval * context.machine.cores.value * context.machine.clock_hz.value;
+        out.push_back(std::move(chart).value());
+    }
+    return out;
+}
+
+}  // namespace napkin

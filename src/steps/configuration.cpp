@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "steps/steps.hpp"
+#include "support/ids.hpp"
+#include "support/text.hpp"
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+ConfigurationRow row_of(const StepContext& context, const StepChoices& choices, const Assigned& assigned, VariableId id) {
+    const Variable& variable = assigned.kernel.variables[at(id)];
+    const AssignedVariable& where = assigned.variables[at(id)];
+    ConfigurationRow row{{{variable.name}}, "", 1, where.type, where.at, where.stages, 0, 0};
+    std::vector<std::string> sizes;
+    std::int64_t rows = 1;
+    for (const CutSize& cut : context.cuts_of(assigned, id, choices)) {
+        sizes.push_back(to_string(cut, names_of(context.diagram.axes)));
+        row.values *= cut.size;
+        // Threads hold what their warpgroup has between them.
+        if (cut.letter == 't') rows *= context.warpgroup.at(cut.axis), row.values /= cut.size;
+    }
+    row.size = sizes.empty() ? "1" : join(sizes, "×");
+    row.values *= rows;
+    const bool by_block = is_shared(context, variable);
+    // Every thread has what all of them hold alike in registers of its own.
+    if (by_block && where.at == HeldAt::threads) row.values *= context.threads;
+    const std::int64_t held = row.values * bytes(where.type) * where.stages;
+    (by_block && where.at == HeldAt::memory ? row.block_bytes : row.warpgroup_bytes) = held;
+    return row;
+}
+
+/// Places of threads that hold one value of a row each, and of one type, become one row of the table.
+void gather_values_of_rows(const StepContext& context, std::vector<ConfigurationRow>& rows) {
+    std::vector<ConfigurationRow> out;
+    const auto of_rows = [&](const ConfigurationRow& row) {
+        std::int64_t share = 1;
+        for (const auto& [axis, size] : context.warpgroup) share *= size;
+        return row.at == HeldAt::threads && row.warpgroup_bytes > 0 && row.values == share && row.size != "1";
+    };
+    for (ConfigurationRow& row : rows) {
+        const auto known = std::find_if(out.begin(), out.end(), [&](const ConfigurationRow& other) {
+            return of_rows(row) && of_rows(other) && other.size == row.size && other.type == row.type;
+        });
+        if (known == out.end()) {
+            out.push_back(std::move(row));
+            continue;
+        }
+        known->places.push_back(row.places.front());
+    }
+    for (ConfigurationRow& row : out) {
+        const auto n = static_cast<std::int64_t>(row.places.size());
+        if (n > 1) row.size += fmt::format("×{}", n), row.values *= n, row.warpgroup_bytes *= n;
+    }
+    rows = std::move(out);
+}
+
+RegisterEstimate estimate(const StepContext& context, const Assigned& assigned, const KernelSteps& steps) {
+    RegisterEstimate out = address_registers(assigned.kernel);
+    for (const ConfigurationRow& row : steps.configuration) {
+        if (row.at == HeldAt::memory) continue;
+        const double registers = static_cast<double>(row.warpgroup_bytes) / 4.0 / static_cast<double>(context.threads);
+        double states = 0;
+        for (const auto& place : row.places)
+            states += std::any_of(place.begin(), place.end(), [&](const std::string& name) {
+                return std::any_of(assigned.kernel.variables.begin(), assigned.kernel.variables.end(),
+                                   [&](const Variable& v) { return v.name == name && v.is_state; });
+            });
+        const double share = row.at == HeldAt::fragments ? 1 : states / static_cast<double>(row.places.size());
+        out.accumulators += share * registers, out.values += (1 - share) * registers;
+    }
+    const ThreadLimits& limits = *context.machine.threads;
+    const double unit = std::max(1.0, limits.register_unit.value / limits.warp_threads.value);
+    const double share = std::floor(limits.registers_a_core.value /
+                                    static_cast<double>(steps.num_warpgroups * context.threads) / unit) *
+                         unit;
+    out.limit = std::min(limits.registers_a_thread.value, share);
+    out.limit_reason = share < limits.registers_a_thread.value
+                           ? fmt::format("{:.0f} registers of a core for {} threads", limits.registers_a_core.value,
+                                         steps.num_warpgroups * context.threads)
+                           : fmt::format("the most that {} gives a thread", context.machine.name);
+    return out;
+}
+
+}  // namespace
+
+RegisterEstimate address_registers(const TileKernel& kernel) {
+    RegisterEstimate out;
+    int moved = 0, loops = 0;
+    for_each_statement(kernel.body, [&](const TileStatement& s) {
+        moved += std::holds_alternative<Load>(s) || std::holds_alternative<Store>(s);
+        loops += std::holds_alternative<std::shared_ptr<const TileLoop>>(s);
+    });
+    out.addresses = 2.0 * moved + loops;
+    out.addresses_reason = fmt::format("estimated: 64 bits for each of {} arrays in memory, and {} loop counter{}",
+                                       moved, loops, loops == 1 ? "" : "s");
+    return out;
+}
+
+void LevelBudget::leave_over(std::int64_t num_warpgroups, std::int64_t threads) {
+    const auto n = static_cast<double>(num_warpgroups);
+    excess_block = capacity_bytes - block_bytes - n * warpgroup_bytes;
+    excess_warpgroup = excess_block / n;
+    excess_thread = excess_warpgroup / static_cast<double>(threads);
+}
+
+void fill(LevelBudget& budget, const KernelSteps& steps, bool memory, std::int64_t warpgroup_threads) {
+    for (const ConfigurationRow& row : steps.configuration) {
+        if ((row.at == HeldAt::memory) != memory) continue;
+        budget.block_bytes += static_cast<double>(row.block_bytes),
+            budget.warpgroup_bytes += static_cast<double>(row.warpgroup_bytes);
+    }
+    budget.leave_over(steps.num_warpgroups, warpgroup_threads);
+}
+
+Status configure(const StepContext& context, const StepChoices& choices, const Assigned& assigned, KernelSteps& steps) {
+    std::map<int, std::size_t> row_of_slot;
+    for (const VariableLife& life : steps.lives) {
+        if (life.slot < 0) continue;
+        const auto known = row_of_slot.find(life.slot);
+        if (known != row_of_slot.end()) {
+            steps.configuration[known->second].places.front().push_back(assigned.kernel.variables[at(life.variable)].name);
+            continue;
+        }
+        row_of_slot[life.slot] = steps.configuration.size();
+        steps.configuration.push_back(row_of(context, choices, assigned, life.variable));
+    }
+    gather_values_of_rows(context, steps.configuration);
+    const ThreadLimits& limits = *context.machine.threads;
+    const Machine& machine = context.machine;
+    steps.budgets = {{machine.levels[core_memory_level(machine)].name, limits.block_bytes.value},
+                     {"registers", 4 * limits.registers_a_core.value}};
+    for (LevelBudget& b : steps.budgets) fill(b, steps, &b == &steps.budgets[0], context.threads);
+    steps.registers = estimate(context, assigned, steps);
+    std::vector<Diagnostic> errors;
+    for (const LevelBudget& b : steps.budgets) {
+        if (b.excess_block >= 0) continue;
+        const double most = std::floor(b.fit());
+        if (context.warpgroup.empty()) continue;
+        const auto& [axis, share] = *context.warpgroup.begin();
+        const std::string& name = context.diagram.axis(axis).name;
+        SourceRange range;
+        if (const auto at_axis = choices.group.find(axis); at_axis != choices.group.end()) range = at_axis->second;
+        std::string hint = fmt::format("the nearest legal choice is group {} = {}", name,
+                                       static_cast<std::int64_t>(most) * share);
+        if (!(most >= 1)) {
+            std::string halved;
+            for (const CutSize& cut : steps.sizes)
+                if (cut.letter == 's' && cut.size > 1)
+                    halved += fmt::format("{}stream {} = {}", halved.empty() ? "" : " or ",
+                                          context.diagram.axis(cut.axis).name, cut.size / 2);
+            const auto largest = std::max_element(steps.configuration.begin(), steps.configuration.end(),
+                                                  [&](const ConfigurationRow& x, const ConfigurationRow& y) {
+                                                      const auto held = [&](const ConfigurationRow& r) {
+                                                          return (r.at == HeldAt::memory) == (&b == &steps.budgets[0])
+                                                                     ? r.block_bytes + r.warpgroup_bytes
+                                                                     : 0;
+                                                      };
+                                                      return held(x) < held(y);
+                                                  });
+            hint = halved.empty() ? fmt::format("{} takes most of it: a smaller type, or parts of it",
+                                                join(largest->places.front(), ", "))
+                                  : "a smaller chunk takes less: " + halved;
+        }
+        errors.push_back(
+            {.code = "memory-exceeded",
+             .range = range,
+             .message = fmt::format(
+                 "{} warpgroup{} of {} = {} take {:.2f} KB of {} and a block {:.2f} KB: {:.2f} KB of {:.2f} KB",
+                 steps.num_warpgroups, steps.num_warpgroups == 1 ? "" : "s", name, share, b.warpgroup_bytes / 1024,
+                 b.level, b.block_bytes / 1024, (b.capacity_bytes - b.excess_block) / 1024, b.capacity_bytes / 1024),
+             .expected = fmt::format("at most {:.1f} warpgroups: (M_max - M_TB)/M_WG", std::max(0.0, b.fit())),
+             .hint = std::move(hint),
+             .notes = {}});
+    }
+    if (const std::int64_t most = static_cast<std::int64_t>(limits.threads_a_block.value) / context.threads;
+        errors.empty() && steps.num_warpgroups > most) {
+        const auto& [axis, share] = *context.warpgroup.begin();
+        const auto by_hand = choices.group.find(axis);
+        errors.push_back({.code = "too-many-threads",
+                          .range = by_hand == choices.group.end() ? SourceRange{} : by_hand->second,
+                          .message = fmt::format("{} warpgroups are {} threads of a block", steps.num_warpgroups,
+                                                 steps.num_warpgroups * context.threads),
+                          .expected = fmt::format("at most {} threads, {} warpgroups", limits.threads_a_block.value, most),
+                          .hint = fmt::format("the nearest legal choice is group {} = {}",
+                                              context.diagram.axis(axis).name, most * share),
+                          .notes = {}});
+    }
+    if (!errors.empty()) return errors;
+    return Done{};
+}
+
+}  // namespace napkin

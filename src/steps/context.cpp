@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "steps/steps.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+
+std::int64_t StepContext::num_warpgroups() const {
+    std::int64_t n = 1;
+    for (const auto& [axis, share] : warpgroup) {
+        const std::int64_t group = sizes.group[at(axis)] > 0 ? sizes.group[at(axis)] : extents[at(axis)];
+        n *= (group + share - 1) / share;
+    }
+    return n;
+}
+
+CutSize StepContext::cut(AxisId axis, const std::set<AxisId>& streamed, const std::set<AxisId>& parts, bool on_threads) const {
+    const std::size_t a = at(axis);
+    if (const auto share = warpgroup.find(axis); share != warpgroup.end()) {
+        if (!on_threads) return {axis, 'w', share->second};
+        return {axis, 't', std::max<std::int64_t>(1, share->second / threads)};
+    }
+    if (parts.contains(axis))
+        return {axis, 'u', std::min(sizes.sub[a], streamed.contains(axis) ? sizes.stream[a] : extents[a])};
+    if (streamed.contains(axis)) return {axis, 's', sizes.stream[a]};
+    if (sizes.group[a] > 0 && sizes.group[a] < extents[a]) return {axis, 'g', sizes.group[a]};
+    return {axis, 0, extents[a]};
+}
+
+std::vector<CutSize> StepContext::cuts_of(const Assigned& assigned, VariableId id, const StepChoices& choices) const {
+    const Variable& v = assigned.kernel.variables[at(id)];
+    const AssignedVariable& where = assigned.variables[at(id)];
+    const bool on_threads = where.at == HeldAt::threads;
+    const auto pieces = choices.pieces.find(v.name);
+    std::vector<CutSize> out;
+    std::vector<std::int64_t> tile = extents;
+    for (std::size_t a = 0; a < tile.size(); ++a)
+        tile[a] = cut(static_cast<AxisId>(a), where.streamed, where.cut, false).size;
+    for (const Index& dim : v.dims) {
+        const AxisId axis = dim.single_axis();
+        if (axis < 0) {
+            const Interval range = range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile);
+            out.push_back({-1, 0, range.high - range.low + 1});
+        } else if (pieces != choices.pieces.end() && pieces->second.contains(axis)) {
+            out.push_back({axis, 'p', pieces->second.at(axis).value});
+        } else {
+            out.push_back(cut(axis, where.streamed, where.cut, on_threads));
+        }
+    }
+    return out;
+}
+
+bool is_shared(const StepContext& context, const Variable& variable) {
+    return std::none_of(variable.dims.begin(), variable.dims.end(), [&](const Index& dim) {
+        return std::any_of(context.warpgroup.begin(), context.warpgroup.end(),
+                           [&](const auto& share) { return dim.depends_on(share.first); });
+    });
+}
+
+std::string to_string(const CutSize& size, const std::vector<std::string>& axes) {
+    if (size.axis < 0) return std::to_string(size.size);
+    return size.letter == 0 ? axes[at(size.axis)] : fmt::format("{}_{}", size.letter, axes[at(size.axis)]);
+}
+
+}  // namespace napkin

@@ -1,0 +1,232 @@
+// The steps of a planned kernel, as its schedule has placed it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cost/divisors.hpp"
+#include "machine/block_machine.hpp"
+#include "schedule/fragments.hpp"
+#include "schedule/rules.hpp"
+#include "steps/tell.hpp"
+#include "support/ids.hpp"
+#include "support/text.hpp"
+#include "tile/print.hpp"
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+class Placing {
+public:
+    Placing(const ScheduledKernel& kernel, const Machine& machine)
+        : s_(kernel),
+          machine_(machine),
+          diagram_(kernel.program->diagram),
+          context_{diagram_, machine_, s_.extents,
+                   s_.sizes, {},       4 * static_cast<std::int64_t>(machine.threads->warp_threads.value)} {
+        context_.sizes.sub.resize(s_.extents.size());
+        out_.kernel = s_.kernel->name;
+        out_.num_warpgroups = std::max<std::int64_t>(1, s_.schedule.warps.value / 4);
+        out_.warpgroup_threads = std::min(context_.threads, s_.schedule.warps.value * s_.unit.warp_threads);
+        context_.threads = out_.warpgroup_threads;
+        const AxisId rows = s_.schedule.tensor_axis;
+        if (rows < 0) return;
+        const std::int64_t group = s_.sizes.group[at(rows)] > 0 ? s_.sizes.group[at(rows)] : s_.extents[at(rows)];
+        context_.warpgroup[rows] = (group + out_.num_warpgroups - 1) / out_.num_warpgroups;
+        out_.sizes = {{rows, 'g', group}, {rows, 'w', context_.warpgroup[rows]}};
+    }
+
+    KernelSteps run() {
+        assigned_.kernel = *s_.kernel;
+        assigned_.variables.resize(s_.kernel->variables.size());
+        std::set<AxisId> streamed, parts;
+        place_lists(s_.kernel->body, streamed, parts);
+        for (VariableId id = 0; at(id) < s_.layouts.size(); ++id) add_rows(id);
+        const ThreadLimits& limits = *machine_.threads;
+        const std::int64_t most = most_registers(s_);
+        LevelBudget memory{machine_.levels[core_memory_level(machine_)].name, static_cast<double>(s_.unit.block_bytes)};
+        fill(memory, out_, true, context_.threads);
+        // Registers are given to what is alive, which is less than all rows together.
+        LevelBudget registers{"registers", 4.0 * static_cast<double>(block_registers()), 0,
+                              static_cast<double>(4 * most * context_.threads)};
+        registers.what = "alive at a time";
+        registers.leave_over(out_.num_warpgroups, context_.threads);
+        out_.budgets = {memory, registers};
+        out_.registers = address_registers(*s_.kernel);
+        for (const Step& step : s_.steps)
+            if (step.atom >= 0 && s_.atom(step).kind == AtomKind::matrix && targets_.insert(variable_of(step)).second)
+                out_.registers.accumulators += static_cast<double>(fragment_registers(s_, variable_of(step)));
+        out_.registers.accumulators = std::min(out_.registers.accumulators, static_cast<double>(most));
+        out_.registers.values = static_cast<double>(most) - out_.registers.accumulators;
+        const Role* role = s_.copying_role();
+        out_.registers.limit = role ? role_registers(block_registers(), s_.schedule.warps.value, role->workers).computing
+                                    : std::min(limits.registers_a_thread.value,
+                                               static_cast<double>(block_registers() /
+                                                                   std::max<std::int64_t>(1, s_.num_threads())));
+        out_.registers.limit_reason = role ? fmt::format("what {} leaves a thread that computes", role->name)
+                                           : fmt::format("{} registers of a block for {} threads", block_registers(),
+                                                         s_.num_threads());
+        out_.throughput = throughput(context_, {}, assigned_, statement_work(diagram_, *s_.kernel));
+        auto charts = overlap_charts(context_, issued(), assigned_, out_);
+        if (!charts) throw InternalError("the order of issue of a plan: " + charts.errors().front().message);
+        out_.charts = std::move(charts).value();
+        tell();
+        out_.schedule = to_string(*s_.program, *s_.kernel, s_.schedule);
+        return std::move(out_);
+    }
+
+private:
+    [[nodiscard]] std::int64_t block_registers() const {
+        return s_.unit.block_registers > 0
+                   ? s_.unit.block_registers
+                   : static_cast<std::int64_t>(machine_.threads->registers_a_core.value) / s_.unit.blocks_a_core;
+    }
+
+    void place_lists(const std::vector<TileStatement>& list, std::set<AxisId>& streamed, std::set<AxisId>& parts) {
+        for (const TileStatement& s : list) {
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+                std::set<AxisId>& axes = (*loop)->is_sub ? parts : streamed;
+                axes.insert((*loop)->axis);
+                place_lists((*loop)->body, streamed, parts);
+                axes.erase((*loop)->axis);
+                continue;
+            }
+            const auto* load = std::get_if<Load>(&s);
+            const auto* init = std::get_if<Init>(&s);
+            const auto* compute = std::get_if<Compute>(&s);
+            const VariableId id = load ? load->variable : init ? init->variable : compute ? compute->variable : -1;
+            if (id < 0 || !known_.insert(id).second) continue;
+            AssignedVariable& v = assigned_.variables[at(id)];
+            const bool in_memory_type = s_.is_operand(id) || s_.is_view(id);
+            v.streamed = streamed, v.cut = parts;
+            v.at = s_.is_in_registers(id) ? HeldAt::fragments : HeldAt::memory;
+            v.type = in_memory_type ? s_.variable(id).memory_type : s_.is_double ? DType::f64 : DType::f32;
+            v.type_reason = in_memory_type ? "as in memory" : "what is computed";
+            v.stages = s_.place(id).stages;
+        }
+    }
+
+    void add_rows(VariableId id) {
+        if (s_.layout(id).lives.empty() || s_.is_view(id)) return;
+        const AssignedVariable& v = assigned_.variables[at(id)];
+        ConfigurationRow row{{{s_.variable(id).name}}, "", 1, v.type, v.at, v.stages, 0, 0};
+        std::vector<std::string> sizes;
+        for (const CutSize& cut : context_.cuts_of(assigned_, id, {}))
+            sizes.push_back(to_string(cut, names_of(diagram_.axes))), row.values *= cut.size;
+        row.size = sizes.empty() ? "1" : join(sizes, "×");
+        if (s_.is_in_registers(id)) {
+            row.warpgroup_bytes = 4 * fragment_registers(s_, id) * context_.threads;
+        } else {
+            const std::int64_t held = s_.layout(id).count * s_.value_bytes();
+            is_shared(context_, s_.variable(id)) || context_.warpgroup.empty()
+                ? row.block_bytes = held
+                : row.warpgroup_bytes = held / out_.num_warpgroups;
+        }
+        out_.configuration.push_back(row);
+        if (const auto boxes = s_.is_boxed(id) ? stored_boxes(s_, id) : std::nullopt) {
+            row.places = {{s_.variable(id).name + " on its way out"}}, row.at = HeldAt::memory,
+            row.type = s_.variable(id).memory_type, row.stages = 1;
+            row.size = fmt::format("{} boxes a warp", s_.place(id).boxes);
+            row.warpgroup_bytes = s_.place(id).boxes * box_bytes * (context_.threads / s_.unit.warp_threads),
+            row.block_bytes = 0;
+            row.values = row.warpgroup_bytes / bytes(row.type);
+            out_.configuration.push_back(row);
+        }
+    }
+
+    /// The order in which the warps that compute issue their statements, which is that of the slots.
+    [[nodiscard]] StepChoices issued() const {
+        std::vector<const Step*> steps;
+        for (const Step& step : s_.steps)
+            if (std::holds_alternative<Compute>(*step.statement) && step.scope > 0) steps.push_back(&step);
+        std::stable_sort(steps.begin(), steps.end(),
+                         [](const Step* a, const Step* b) { return a->position < b->position; });
+        StepChoices out;
+        for (const Step* step : steps) {
+            const std::string& name = s_.variable(variable_of(*step)).name;
+            if (std::none_of(out.issue.begin(), out.issue.end(), [&](const Listed& l) { return l.name == name; }))
+                out.issue.push_back({name, step->ahead, {}});
+        }
+        return out;
+    }
+
+    void tell() {
+        const std::string kept = "the schedule keeps its rules";
+        const std::vector<std::string> broken = verify(s_);
+        const std::string fault = broken.empty() ? "" : broken.front();
+        out_.steps.push_back({"pseudocode expansion", {}, pseudocode(context_, *s_.kernel), kept, fault});
+        PaperStep subloops{"subloops", {}, "", kept, fault}, levels{"levels and units", {}, "", kept, fault},
+            types{"precision", {}, "", kept, fault}, rules{"divisors", {}, "", kept, fault},
+            variables{"variables", {}, "", kept, fault};
+        for (const auto& [axis, part] : s_.schedule.subloop)
+            subloops.changes.push_back({fmt::format("{}, {} at a time", diagram_.axis(axis).name, part.value), part.reason});
+        if (subloops.changes.empty()) subloops.changes.push_back({"none", "the schedule has none"});
+        for (const Step& step : s_.steps) {
+            if (step.atom < 0) continue;
+            const auto product = s_.atom(step).kind == AtomKind::matrix ? matrix_product(s_, step) : std::nullopt;
+            const std::string& name = s_.variable(variable_of(step)).name;
+            if (product)
+                levels.changes.push_back({name + " on the matrix unit",
+                                          fmt::format("{} of {}, {} from {}", product->instruction->name,
+                                                      napkin::name(product->type), s_.variable(product->a->array).name,
+                                                      product->a_in_registers ? "registers" : "memory")});
+            else
+                levels.changes.push_back({name + " on threads", fmt::format("a {}", napkin::name(s_.atom(step).kind))});
+        }
+        for (VariableId id = 0; at(id) < s_.layouts.size(); ++id) {
+            if (s_.layout(id).lives.empty()) continue;
+            const std::string& name = s_.variable(id).name;
+            levels.changes.push_back({fmt::format("{}: {}", name, napkin::name(s_.place(id).holding)),
+                                      s_.is_view(id)         ? "where it lies"
+                                      : s_.place(id).by_hand ? "by hand"
+                                                             : "the plan's choice"});
+            types.changes.push_back({fmt::format("{}: {}", name, napkin::name(assigned_.variables[at(id)].type)),
+                                     assigned_.variables[at(id)].type_reason});
+            std::vector<std::string> lives;
+            for (const Life& life : s_.layout(id).lives) lives.push_back(fmt::format("{}–{}", life.first, life.last));
+            const VariableId over = s_.layout(id).over;
+            variables.changes.push_back({over >= 0 ? fmt::format("{} takes the place of {}", name, s_.variable(over).name)
+                                         : assigned_.variables[at(id)].stages > 1
+                                             ? fmt::format("{} {} times", name, assigned_.variables[at(id)].stages)
+                                             : name,
+                                         "alive " + join(lives, ", ")});
+        }
+        out_.divisors = size_divisors(context_, {}, assigned_, statement_work(diagram_, *s_.kernel));
+        for (const auto& [size, multiple] : out_.divisors.merged())
+            rules.changes.push_back({fmt::format("{} = {} is {} multiple of {}", to_string(size, names_of(diagram_.axes)),
+                                                 size.size, size.size % multiple == 0 ? "a" : "no", multiple),
+                                     out_.divisors.causes(size)});
+        for (PaperStep* step : {&subloops, &levels, &types, &rules, &variables}) out_.steps.push_back(std::move(*step));
+    }
+
+    const ScheduledKernel& s_;
+    const Machine& machine_;
+    const Diagram& diagram_;
+    StepContext context_;
+    Assigned assigned_;
+    KernelSteps out_;
+    std::set<VariableId> targets_, known_;
+};
+
+}  // namespace
+
+KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine) {
+    return Placing(kernel, machine).run();
+}
+
+StepReport placed_steps(const Plan& plan, const Machine& machine) {
+    const Diagram& diagram = plan.kernels.at(0).scheduled.program->diagram;
+    StepReport report{diagram.name, machine.name, names_of(diagram.axes), {}};
+    for (const KernelPlan& kernel : plan.kernels) report.kernels.push_back(placed_steps(kernel.scheduled, machine));
+    return report;
+}
+
+bool is_of_a_kernel(const std::vector<ScheduleItem>& items) {
+    constexpr std::array<std::string_view, 11> of_kernels{"tensor",  "warps", "role",     "atom",    "slot", "vector",
+                                                          "vectors", "rows",  "prefetch", "threads", "split"};
+    return std::any_of(items.begin(), items.end(),
+                       [&](const ScheduleItem& item) { return contains(of_kernels, item.kind); });
+}
+
+}  // namespace napkin

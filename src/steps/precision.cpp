@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include "cost/divisors.hpp"
+#include "steps/steps.hpp"
+#include "support/ids.hpp"
+#include "support/text.hpp"
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+/// The types that the machine's instructions multiply.
+std::vector<std::string> multiplied_types(const Machine& machine) {
+    std::vector<std::string> out;
+    for (const Instruction& i : machine.instructions)
+        for (const auto& [type, k] : i.k)
+            if (!contains(out, name(type))) out.emplace_back(name(type));
+    return out;
+}
+
+}  // namespace
+
+Status assign_precision(const StepContext& context, const StepChoices& choices, Assigned& assigned) {
+    std::vector<Diagnostic> errors;
+    const auto error = [&](const char* code, const SourceRange& range, std::string message, std::string expected,
+                           std::string hint = "") {
+        errors.push_back({.code = code,
+                          .range = range,
+                          .message = std::move(message),
+                          .expected = std::move(expected),
+                          .hint = std::move(hint),
+                          .notes = {}});
+    };
+    std::vector<VariableId> loaded;
+    // What every product multiplies: the widest of its operands that lie in memory.
+    std::map<VariableId, DType> demanded;
+    for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
+        if (const auto* load = std::get_if<Load>(&s)) loaded.push_back(load->variable);
+        const auto* compute = std::get_if<Compute>(&s);
+        if (!compute || !compute->reduce) return;
+        std::optional<DType> type;
+        const std::vector<const Read*> reads = reads_in_order(compute->body, nullptr);
+        for (const Read* r : reads)
+            if (contains(loaded, r->array)) {
+                const DType own = context.diagram.array(assigned.kernel.variables[at(r->array)].array).type;
+                type = type ? promote(*type, own) : own;
+            }
+        for (const Read* r : reads)
+            if (type && assigned.variables[at(r->array)].is_operand && !contains(loaded, r->array))
+                demanded[r->array] = *type;
+    });
+    for (VariableId id = 0; at(id) < assigned.variables.size(); ++id) {
+        AssignedVariable& v = assigned.variables[at(id)];
+        const Variable& variable = assigned.kernel.variables[at(id)];
+        v.type = context.diagram.array(variable.array).type, v.type_reason = "declared";
+        if (v.copy_of >= 0)
+            v.type = assigned.variables[at(v.copy_of)].type,
+            v.type_reason = "as " + assigned.kernel.variables[at(v.copy_of)].name;
+        if (v.product_of >= 0)
+            v.type = assigned.variables[at(v.product_of)].type,
+            v.type_reason = "as " + assigned.kernel.variables[at(v.product_of)].name;
+        if (demanded.contains(id))
+            v.type = demanded.at(id), v.type_reason = "the matrix unit multiplies it by its kind";
+        const auto hand = choices.precision.find(variable.name);
+        if (hand == choices.precision.end()) continue;
+        const DType wanted = hand->second.value;
+        if (contains(loaded, id)) {
+            error("bad-precision", hand->second.range, fmt::format("{} lies in memory as {}", variable.name, name(v.type)),
+                  "a variable that the kernel computes",
+                  fmt::format("the text says the types of arrays: {}: {}", variable.name, name(wanted)));
+        } else if (v.is_operand && !instruction_for(context.machine, wanted)) {
+            error("bad-precision", hand->second.range,
+                  fmt::format("no instruction of {} multiplies {}", context.machine.name, name(wanted)),
+                  "one of " + join(multiplied_types(context.machine), ", "),
+                  fmt::format("the nearest legal type is {}", name(v.type)));
+        } else if (demanded.contains(id) && demanded.at(id) != wanted) {
+            error("bad-precision", hand->second.range,
+                  fmt::format("{} is multiplied by values of {}, and an instruction takes both operands in one type",
+                              variable.name, name(demanded.at(id))),
+                  std::string(name(demanded.at(id))), fmt::format("the nearest legal type is {}", name(demanded.at(id))));
+        } else {
+            v.type = wanted, v.type_reason = "by hand";
+        }
+    }
+    if (!errors.empty()) return errors;
+    return Done{};
+}
+
+}  // namespace napkin

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "steps/report.hpp"
+#include "support/numbers.hpp"
+#include "support/text.hpp"
+
+namespace napkin {
+namespace {
+
+/// As the paper's tables print: at most two places behind the point.
+std::string two_places(double x) {
+    std::string text = fmt::format("{:.2f}", x);
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+    return text == "-0" ? "0" : text;
+}
+std::string kb(double bytes) { return two_places(bytes / 1024); }
+
+std::string_view level_name(HeldAt at, const KernelSteps& k) {
+    return at == HeldAt::memory      ? std::string_view(k.budgets[0].level)
+           : at == HeldAt::fragments ? "registers, fragments"
+                                     : "registers";
+}
+
+std::string indented(const std::string& text, const std::string& by) {
+    std::string out;
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+        end = std::min(text.find('\n', begin), text.size());
+        out += by + text.substr(begin, end - begin) + "\n";
+    }
+    return out;
+}
+
+std::string steps_text(const KernelSteps& k) {
+    std::string out;
+    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+        const PaperStep& step = k.steps[i];
+        out += fmt::format("\n  {}. {}\n", i + 1, step.name);
+        std::vector<std::vector<std::string>> rows;
+        for (const StepChange& change : step.changes) rows.push_back({change.what, change.why});
+        out += table(rows, {}, "     ");
+        out += indented(step.program, "   ");
+        out += fmt::format("     {}: {}\n", step.fault.empty() ? "holds" : "FAILS",
+                           step.validation + (step.fault.empty() ? "" : ": " + step.fault));
+    }
+    return out;
+}
+
+/// "P_M; P_M_old, delta": places, each with who takes it in turn.
+std::string places_text(const ConfigurationRow& row) {
+    std::vector<std::string> places;
+    for (const auto& place : row.places) places.push_back(join(place, ", "));
+    return join(places, "; ");
+}
+
+std::string configuration_text(const KernelSteps& k) {
+    std::vector<std::vector<std::string>> rows{{"variable", "size", "type", "level", "M_TB bytes", "M_WG bytes"}};
+    const auto bytes_of = [](std::int64_t bytes, int stages) {
+        return bytes == 0 ? std::string() : std::to_string(bytes) + (stages > 1 ? fmt::format(" (×{})", stages) : "");
+    };
+    for (const ConfigurationRow& r : k.configuration)
+        rows.push_back({places_text(r), r.size, std::string(name(r.type)), std::string(level_name(r.at, k)),
+                        bytes_of(r.block_bytes, r.stages), bytes_of(r.warpgroup_bytes, r.stages)});
+    for (const LevelBudget& b : k.budgets)
+        rows.push_back({b.what, "", "", b.level, kb(b.block_bytes) + " KB", kb(b.warpgroup_bytes) + " KB"});
+    std::string out = "\n  configuration (Table 1)\n" + table(rows, {4, 5}, "     ");
+    rows = {{"KB", "M_max", "M_TB", "M_WG", "N_max", fmt::format("excess at N = {}: a block", k.num_warpgroups),
+             "a warpgroup", "a thread"}};
+    for (const LevelBudget& b : k.budgets)
+        rows.push_back({b.level, kb(b.capacity_bytes), kb(b.block_bytes), kb(b.warpgroup_bytes),
+                        fmt::format("{:.1f}", b.fit()), kb(b.excess_block), kb(b.excess_warpgroup),
+                        fmt::format("{:.0f} B", b.excess_thread)});
+    out += "\n  budgets (Table 2)\n" + table(rows, {1, 2, 3, 4, 5, 6, 7}, "     ");
+    const RegisterEstimate& r = k.registers;
+    out += fmt::format("     registers a thread: {} = {} of accumulators + {} of values + {} of addresses, of {}: {}\n",
+                       two_places(r.total()), two_places(r.accumulators), two_places(r.values), two_places(r.addresses),
+                       two_places(r.limit), r.limit_reason);
+    out += fmt::format("     addresses are {}\n", r.addresses_reason);
+    out += r.total() > r.limit
+               ? fmt::format("     it will spill: {:.0f} registers more than there are\n", std::ceil(r.total() - r.limit))
+               : fmt::format("     {} left for what the assembler needs besides\n",
+                             two_places(std::floor(r.limit - r.total())));
+    return out;
+}
+
+std::string throughput_text(const StepReport& report, const KernelSteps& k) {
+    const Throughput& t = k.throughput;
+    if (t.rows.empty()) return "";
+    std::vector<std::vector<std::string>> rows{{"operation", "unit", "operations", "a clock", "clocks"}};
+    for (const ThroughputRow& r : t.rows)
+        rows.push_back({r.statement, fmt::format("{} {}", r.unit, name(r.type)), two_places(r.operations),
+                        two_places(r.per_clock), two_places(r.clocks())});
+    std::string out = "\n  throughput (Table 3), for one row and chunk\n" + table(rows, {2, 3, 4}, "     ");
+    rows = {{"unit", "operations", "clocks", "room for overhead"}};
+    for (const UnitTotal& u : t.units) {
+        rows.push_back({u.unit, two_places(u.operations), two_places(u.clocks),
+                        u.clocks > 0 ? fmt::format("{:.0f}%", 100 * (t.lower_bound() / u.clocks - 1)) : ""});
+        if (u.overhead.share > 0)
+            rows.back().push_back(fmt::format("{} clocks with {:.0f}% overhead: {}", two_places(u.with_overhead()),
+                                              100 * u.overhead.share, u.overhead.source));
+    }
+    for (auto& row : rows) row.resize(5);
+    if (std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row[4].empty(); }))
+        for (auto& row : rows) row.pop_back();
+    out += "\n" + table(rows, {1, 2, 3}, "     ");
+    out += fmt::format("     lower bound {} clocks, of {}\n", two_places(t.lower_bound()), t.units.front().unit);
+    if (t.tensor_flop_per_s > 0)
+        out += fmt::format("     ideal throughput {:.2f} PFLOP/s on {}\n", t.tensor_flop_per_s / 1e15, report.machine);
+    const auto busy = [&](double clocks) {
+        return fmt::format("{} clocks, the matrix unit busy {:.1f}% of them", two_places(clocks),
+                           100 * t.overlap.tensor_clocks / clocks);
+    };
+    if (t.overlap.special_clocks > 0 && t.overlap.tensor_clocks > 0) {
+        out += fmt::format("     warpgroups beside each other, with overheads: {}\n", busy(t.overlap.between_groups));
+        out += fmt::format("     each by itself: {}\n", busy(t.overlap.within_group));
+    }
+    for (const RowFloor& f : t.floors)
+        out += fmt::format(
+            "     {:.1f} rows a block keep {} from binding (B.0.1): {:.0f} B a chunk beside {} clocks a row\n", f.rows,
+            f.level, f.bytes, two_places(f.clocks));
+    return out;
+}
+
+}  // namespace
+
+std::string to_string(const StepReport& report) {
+    std::string out = fmt::format("steps of {} on {}\n", report.diagram, report.machine);
+    for (const KernelSteps& k : report.kernels) {
+        std::vector<std::string> sizes;
+        for (const CutSize& size : k.sizes)
+            sizes.push_back(fmt::format("{} = {}", to_string(size, report.axes), size.size));
+        out += fmt::format("\nkernel {}   {}   {} warpgroup{} of {} threads\n", k.kernel, join(sizes, ", "),
+                           k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads);
+        out += steps_text(k) + configuration_text(k) + throughput_text(report, k);
+        for (const StreamChart& chart : k.charts)
+            out += to_string(chart, report.axes[static_cast<std::size_t>(chart.stream)]);
+        out += "\n  schedule, as --schedule reads it\n" + indented(k.schedule, "     ");
+    }
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,284 @@
+#pragma once
+// The paper's six steps (paper.md §6) of a derived diagram on a GPU, as readings of its tile program, and what follows from them: the
+// configuration table (Tables 1 and 2) and the throughput table (Table 3). All of it is data; report.hpp prints it.
+//
+// The steps know a core as the paper's hierarchy: the core's memory, which a block of threads shares; the registers of a warpgroup as the
+// matrix unit leaves a product in them, where no thread can tell which values it has; and the registers of threads, each of which has its
+// own rows. Values pass between the last two through the first.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cost/machine_figures.hpp"
+#include "derive/derived.hpp"
+#include "machine/machine.hpp"
+#include "plan/plan.hpp"
+#include "steps/chart.hpp"
+#include "support/result.hpp"
+#include "tile/sizes.hpp"
+#include "tile/work.hpp"
+
+namespace napkin {
+
+/// Where a variable is held: the core's memory, a warpgroup's registers as the matrix unit has them, or those of threads.
+enum class HeldAt : std::uint8_t { memory, fragments, threads };
+
+/// The size of a variable along an axis: of a block's group (g), a warpgroup's share of it (w), a thread's (t), a chunk of the stream (s), a
+/// part of a subloop (u), a piece of a transfer (p), or the whole axis (no letter).
+struct CutSize {
+    AxisId axis = -1;  ///< -1: an index of several axes
+    char letter = 0;
+    std::int64_t size = 1;
+    friend bool operator==(const CutSize&, const CutSize&) = default;
+};
+
+/// A choice by hand and where it stands.
+template <class T>
+struct ByHand {
+    T value{};
+    SourceRange range;
+};
+
+/// What an overhead adds to the time of a unit's operations, as a share of it: an input, named and with its source.
+struct NamedOverhead {
+    double share = 0;
+    std::string source;
+    friend bool operator==(const NamedOverhead&, const NamedOverhead&) = default;
+};
+
+/// A variable in a list that is made by hand: in the order of issue, with the iterations by which it is ahead of the loop.
+struct Listed {
+    std::string name;
+    int ahead = 0;
+    SourceRange range;
+};
+
+/// What was fixed by hand beside group and stream sizes.
+struct StepChoices {
+    std::map<AxisId, ByHand<std::int64_t>> warpgroup, subloop;
+    std::map<std::string, std::map<AxisId, ByHand<std::int64_t>>> pieces;  ///< by variable
+    std::map<std::string, ByHand<DType>> precision;                        ///< by variable
+    std::map<std::string, ByHand<std::int64_t>> stages;                    ///< by variable
+    std::map<std::string, NamedOverhead> overheads;                        ///< by unit
+    std::vector<Listed> issue;  ///< who is issued after whom; what is not named goes with the next of the program that is. Empty: the program's order
+    std::vector<Listed> turns;                    ///< what warpgroups issue in turn
+    std::vector<Listed> units;                    ///< those of the chart; empty: all
+    std::map<AxisId, SourceRange> group, stream;  ///< where sizes of the tile program come from, if by hand
+};
+
+/// A variable of the program whose levels are assigned.
+struct AssignedVariable {
+    HeldAt at = HeldAt::threads;
+    std::set<AxisId> streamed, cut;  ///< axes of the streams and of the subloops in which it is defined
+    VariableId copy_of = -1;         ///< of what is passed from another place: that variable
+    VariableId product_of = -1;      ///< of what the matrix unit multiplies for threads to add: what they add it to
+    bool is_operand = false;         ///< the matrix unit reads it in the core's memory
+    DType type = DType::f32;
+    std::string type_reason;
+    int stages = 1;
+};
+
+/// A kernel with every transfer that the levels imply as a statement.
+struct Assigned {
+    TileKernel kernel;
+    std::vector<AssignedVariable> variables;                  ///< by VariableId
+    std::vector<std::pair<std::string, std::string>> moves;   ///< "S → S_smem → S_thread", and why
+    std::vector<std::pair<std::string, std::string>> places;  ///< "S: tensor e4m3", and why
+    std::vector<std::pair<std::string, std::string>> subloops;
+};
+
+/// One row of Table 1: a place, with the variables that take it in turn; of single values of a row, all places.
+struct ConfigurationRow {
+    std::vector<std::vector<std::string>> places;
+    std::string size;  ///< "w_q×s_x", "t_q×3"
+    std::int64_t values = 0;
+    DType type = DType::f32;
+    HeldAt at = HeldAt::threads;
+    int stages = 1;
+    std::int64_t block_bytes = 0, warpgroup_bytes = 0;
+};
+
+/// One row of Table 2.
+struct LevelBudget {
+    std::string level;
+    double capacity_bytes = 0, block_bytes = 0, warpgroup_bytes = 0;
+    [[nodiscard]] double fit() const {
+        return warpgroup_bytes > 0 ? (capacity_bytes - block_bytes) / warpgroup_bytes : 0;
+    }
+    double excess_block = 0, excess_warpgroup = 0, excess_thread = 0;  ///< bytes, at the warpgroups that the sizes have
+    std::string what = "total";  ///< or, where places share registers by and by: what is alive at a time
+    void leave_over(std::int64_t num_warpgroups, std::int64_t threads);
+};
+
+/// Registers of a thread, 32 bits each.
+struct RegisterEstimate {
+    double accumulators = 0, values = 0, addresses = 0;
+    double limit = 0;  ///< what a thread may have: the instruction set's, or an even share of the core's
+    std::string limit_reason, addresses_reason;
+    [[nodiscard]] double total() const { return accumulators + values + addresses; }
+};
+
+/// One row of Table 3: operations of one row and chunk.
+struct ThroughputRow {
+    std::string statement, unit;
+    DType type = DType::f32;
+    double operations = 0, per_clock = 0;  ///< FLOPs where the unit multiplies and adds
+    [[nodiscard]] double clocks() const { return operations / per_clock; }
+};
+
+struct UnitTotal {
+    std::string unit;
+    double operations = 0, clocks = 0;
+    NamedOverhead overhead;
+    [[nodiscard]] double with_overhead() const { return clocks * (1 + overhead.share); }
+};
+
+/// B.0.1: rows of a group from which a pipe does not bind.
+struct RowFloor {
+    std::string level;
+    double bytes = 0, clocks = 0, rows = 0;
+};
+
+struct Throughput {
+    std::vector<ThroughputRow> rows;
+    std::vector<UnitTotal> units;  ///< longest first
+    std::vector<RowFloor> floors;
+    Overlap overlap;  ///< of the matrix unit's and the special functions' clocks, with the latter's overhead
+    double tensor_flop_per_s = 0;  ///< of the machine, were the bottleneck all that there is
+    [[nodiscard]] double lower_bound() const { return units.empty() ? 0 : units.front().clocks; }
+};
+
+/// What a size must be a multiple of.
+struct SizeDivisor {
+    CutSize size;
+    std::int64_t value = 1;
+    std::string cause;  ///< "wgmma k 16 of O_acc"
+};
+struct SizeDivisors {
+    std::vector<SizeDivisor> constraints;
+    /// The sizes, each with the least common multiple of its constraints.
+    [[nodiscard]] std::vector<std::pair<CutSize, std::int64_t>> merged() const;
+    [[nodiscard]] std::string causes(const CutSize& size) const;
+};
+
+/// A variable and its place: from the first statement that writes it to the last that has use for it.
+struct VariableLife {
+    VariableId variable = -1;
+    int first = 0, last = 0;
+    int slot = -1;           ///< variables of one slot share its place; -1: it takes none
+    std::string recomputed;  ///< why it takes none
+};
+
+struct StepChange {
+    std::string what, why;
+};
+struct PaperStep {
+    std::string name;
+    std::vector<StepChange> changes;
+    std::string program;     ///< pseudocode, where the step changes it
+    std::string validation;  ///< how the result was tried, or which rule was asked
+    std::string fault;       ///< what the validation found; empty: nothing
+};
+
+/// The overlap chart of one stream.
+struct StreamChart {
+    AxisId stream = -1;
+    double rows = 1;  ///< of a warpgroup; clocks of the chart are for all of them
+    Chart chart;
+    double tensor_share = 0;       ///< of the interval in which the matrix unit is busy
+    double tensor_flop_per_s = 0;  ///< of the machine
+};
+
+struct KernelSteps {
+    std::string kernel;
+    std::vector<CutSize> sizes;
+    std::int64_t num_warpgroups = 1, warpgroup_threads = 128;
+    std::vector<PaperStep> steps;
+    SizeDivisors divisors;
+    std::vector<VariableLife> lives;
+    std::vector<ConfigurationRow> configuration;
+    std::vector<LevelBudget> budgets;  ///< the core's memory, then registers
+    RegisterEstimate registers;
+    Throughput throughput;
+    std::vector<StreamChart> charts;
+    std::string schedule;  ///< the sizes and choices as lines of a schedule file, which gives the same steps
+};
+
+struct StepReport {
+    std::string diagram, machine;
+    std::vector<std::string> axes;  ///< names, by AxisId
+    std::vector<KernelSteps> kernels;
+};
+
+/// What the passes need of one kernel.
+struct StepContext {
+    const Diagram& diagram;
+    const Machine& machine;
+    const Extents& extents;
+    TileSizes sizes;
+    std::map<AxisId, std::int64_t> warpgroup;  ///< axes that the warpgroups of a block share, each with one's share
+    std::int64_t threads = 128;                ///< of a warpgroup
+    [[nodiscard]] std::int64_t num_warpgroups() const;
+    /// The variable's size along each of its dimensions; `pieces` as StepChoices has them.
+    [[nodiscard]] std::vector<CutSize> cuts_of(const Assigned& assigned, VariableId id, const StepChoices& choices) const;
+    /// The size of an axis in the streams and subloops.
+    [[nodiscard]] CutSize cut(AxisId axis, const std::set<AxisId>& streamed, const std::set<AxisId>& parts,
+                              bool on_threads) const;
+};
+
+/// The variables that a block's warpgroups share: none of their axes is a warpgroup's.
+bool is_shared(const StepContext& context, const Variable& variable);
+/// The letter with its axis: "w_q".
+std::string to_string(const CutSize& size, const std::vector<std::string>& axes);
+
+// The steps, each a pure function.
+
+/// The kernel with a loop over parts of a chunk in each of these streams, around what accumulates.
+TileKernel with_accumulators_in_parts(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes);
+/// The kernel with subloops of its contractions and with its operations on units: contractions whose type an instruction takes on the matrix unit, all else
+/// on threads, and the copies that this implies. It is the same function as the kernel.
+Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine,
+                       const std::set<AxisId>& subloops);
+/// Types: by hand, as the matrix unit demands, or as declared. Errors: unknown-variable, bad-precision (what is legal).
+Status assign_precision(const StepContext& context, const StepChoices& choices, Assigned& assigned);
+/// With each cause. Those that the sizes break are errors: broken-divisor (the causes, the nearest legal sizes).
+SizeDivisors size_divisors(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                           const std::vector<StatementWork>& work);
+Status check_divisors(const StepContext& context, const StepChoices& choices, const SizeDivisors& divisors);
+/// Lifetimes and which variables take each other's place.
+std::vector<VariableLife> variable_lives(const StepContext& context, const StepChoices& choices, const Assigned& assigned);
+/// Tables 1 and 2. Errors: memory-exceeded (the figures, the nearest legal choice).
+Status configure(const StepContext& context, const StepChoices& choices, const Assigned& assigned, KernelSteps& steps);
+/// The bytes of the rows at the core's memory or not, and what they leave of the capacity.
+void fill(LevelBudget& budget, const KernelSteps& steps, bool memory, std::int64_t warpgroup_threads);
+/// Those of addresses and counters alone, estimated.
+RegisterEstimate address_registers(const TileKernel& kernel);
+/// Table 3.
+Throughput throughput(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                      const std::vector<StatementWork>& work);
+
+/// The chart of every stream, in the order of issue that was chosen. Errors: issue-deadlock (who waits for whom, and what would help),
+/// unknown-variable, bad-schedule.
+Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
+                                                const Assigned& assigned, const KernelSteps& steps);
+
+/// Runs a program whose structure the kernels are on small sizes against the definition; what differs, or "".
+std::string tried_on_small_sizes(const Derived& derived, const std::vector<TileKernel>& kernels, int trials);
+
+/// All of it. `items`: what is fixed by hand, the text's own schedule among it. Errors: those of the steps, unknown-axis, unknown-variable,
+/// not-a-gpu, memory-exceeded.
+Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, const Machine& machine,
+                               const std::vector<ScheduleItem>& items);
+
+/// The same of a kernel that is planned: places, types, instructions and stages are those of its schedule, which knows what the matrix unit leaves
+/// where and passes nothing on. Pre: a GPU's schedule, in blocks of warps.
+KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine);
+StepReport placed_steps(const Plan& plan, const Machine& machine);
+/// Some of it only a kernel has: atoms, warps, roles, slots and the like.
+bool is_of_a_kernel(const std::vector<ScheduleItem>& items);
+
+}  // namespace napkin

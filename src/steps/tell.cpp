@@ -1,0 +1,191 @@
+// What each step changed and why, with its program and how it was tried.
+#include "steps/tell.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/ids.hpp"
+#include "support/text.hpp"
+#include "tile/print.hpp"
+#include "tile/uses.hpp"
+
+namespace napkin {
+namespace {
+
+constexpr int num_trials = 12;
+
+std::string validated(int trials) {
+    return fmt::format("verified, and run on {} small sizes against the definition, on inputs that show faults", trials);
+}
+
+class Teller {
+public:
+    Teller(const Derived& derived, const StepContext& context, const Assigned& assigned, const KernelSteps& out)
+        : derived_(derived), context_(context), assigned_(assigned), out_(out) {}
+
+    static std::vector<StepChange> changes(const std::vector<std::pair<std::string, std::string>>& notes) {
+        std::vector<StepChange> out;
+        for (const auto& [what, why] : notes) out.push_back({what, why});
+        return out;
+    }
+
+    std::vector<PaperStep> run(const TileProgram& expanded, std::size_t k, const std::set<AxisId>& cut) {
+        std::vector<PaperStep> steps;
+        const auto tried = [&](const TileKernel& kernel) {
+            std::vector<TileKernel> kernels = expanded.kernels;
+            kernels[k] = kernel;
+            return tried_on_small_sizes(derived_, kernels, num_trials);
+        };
+        // Sizes in indices stay letters: what is tried has others.
+        const TileKernel& plain = expanded.kernels[k];
+        const TileKernel in_parts = with_accumulators_in_parts(context_.diagram, plain, cut);
+        steps.push_back({"pseudocode expansion", expansion(plain),
+                         pseudocode(context_, with_numbers(plain, context_.extents)), validated(num_trials), tried(plain)});
+        PaperStep subloops{"subloops", {}, "", validated(num_trials), ""};
+        for (const TileStatement& s : in_parts.body)
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
+                loop && context_.sizes.sub[at((*loop)->axis)] > 0)
+                subloops.changes.push_back(
+                    {fmt::format("the accumulators over {}, {} at a time", context_.diagram.axis((*loop)->axis).name,
+                                 context_.sizes.sub[at((*loop)->axis)]),
+                     "what accumulates a chunk accumulates any part of it: it is streamable itself"});
+        for (const auto& [what, why] : assigned_.subloops) subloops.changes.push_back({what, why});
+        if (subloops.changes.empty())
+            subloops.changes.push_back(
+                {"none", "no line `subloop` cuts an accumulator or a contraction: parts are whole chunks"});
+        if (!cut.empty())
+            subloops.program = pseudocode(
+                context_, with_accumulators_in_parts(context_.diagram, with_numbers(plain, context_.extents), cut));
+        subloops.fault = tried(in_parts);
+        steps.push_back(std::move(subloops));
+        PaperStep levels{"levels and units", changes(assigned_.places), pseudocode(context_, assigned_.kernel),
+                         validated(num_trials),
+                         tried(assign_levels(context_.diagram, in_parts, context_.machine, cut).kernel)};
+        for (const auto& [what, why] : assigned_.moves) levels.changes.push_back({what, why});
+        steps.push_back(std::move(levels));
+        PaperStep precision{"precision", {}, "", "types of products are those that an instruction takes", ""};
+        for (const VariableLife& life : out_.lives) {
+            const AssignedVariable& v = assigned_.variables[at(life.variable)];
+            precision.changes.push_back(
+                {fmt::format("{}: {}", assigned_.kernel.variables[at(life.variable)].name, name(v.type)), v.type_reason});
+        }
+        steps.push_back(std::move(precision));
+        PaperStep divisors{"divisors", {}, "", "every size by hand is a multiple of its divisor, or the whole axis", ""};
+        for (const auto& [size, multiple] : out_.divisors.merged())
+            divisors.changes.push_back(
+                {fmt::format("{} = {} is {} multiple of {}", to_string(size, names_of(context_.diagram.axes)),
+                             size.size, size.size % multiple == 0 ? "a" : "no", multiple),
+                 out_.divisors.causes(size) +
+                     (size.size % multiple == 0 ? "" : "; what is missing is padding, or a part of a line that is not used")});
+        steps.push_back(std::move(divisors));
+        steps.push_back(variables());
+        return steps;
+    }
+
+    [[nodiscard]] std::vector<StepChange> expansion(const TileKernel& kernel) const {
+        std::vector<StepChange> out;
+        int head = 0, tail = 0;
+        bool streams = false;
+        for (const TileStatement& s : kernel.body) {
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+                int body = 0;
+                for (const TileStatement& inner : (*loop)->body) body += !std::holds_alternative<Free>(inner);
+                out.push_back({fmt::format("body: {} statements for each chunk of {}", body,
+                                           context_.diagram.axis((*loop)->axis).name),
+                               fmt::format("a fold's step takes any number of values: {} at a time",
+                                           context_.sizes.stream[at((*loop)->axis)])});
+                streams = true;
+            } else if (!std::holds_alternative<Free>(s)) {
+                ++(streams ? tail : head);
+            }
+        }
+        out.insert(out.begin(), {fmt::format("head: {} statement{}", head, head == 1 ? "" : "s"),
+                                 streams ? "states begin as those of a stream of size 0" : "nothing is streamed"});
+        if (streams)
+            out.push_back({fmt::format("tail: {} statement{}", tail, tail == 1 ? "" : "s"),
+                           "what does not depend on the stream runs once behind it"});
+        return out;
+    }
+
+    [[nodiscard]] PaperStep variables() const {
+        PaperStep step{"variables", {}, "", "no two variables of one place are alive at the same time", ""};
+        const auto name_of = [&](VariableId v) { return assigned_.kernel.variables[at(v)].name; };
+        std::map<int, VariableId> first;
+        for (const VariableLife& life : out_.lives) {
+            const std::string name = name_of(life.variable), lives = fmt::format("alive {}–{}", life.first, life.last);
+            if (life.slot < 0)
+                step.changes.push_back({fmt::format("{} takes no place", name), life.recomputed});
+            else if (const auto [known, is_new] = first.try_emplace(life.slot, life.variable); !is_new)
+                step.changes.push_back({fmt::format("{} takes the place of {}", name, name_of(known->second)),
+                                        lives + ": no larger, and not alive at the same time"});
+            else if (assigned_.variables[at(life.variable)].stages > 1)
+                step.changes.push_back({fmt::format("{} {} times", name, assigned_.variables[at(life.variable)].stages),
+                                        lives + ": the next chunk's comes while this one's is in use"});
+            else
+                step.changes.push_back({name, lives});
+        }
+        for (const VariableLife& a : out_.lives)
+            for (const VariableLife& b : out_.lives)
+                if (a.slot >= 0 && a.slot == b.slot && a.variable != b.variable && a.first <= b.first && b.first < a.last)
+                    step.fault = fmt::format("{} and {} share a place and are alive together", name_of(a.variable),
+                                             name_of(b.variable));
+        return step;
+    }
+
+    const Derived& derived_;
+    const StepContext& context_;
+    const Assigned& assigned_;
+    const KernelSteps& out_;
+};
+
+}  // namespace
+
+std::string pseudocode(const StepContext& context, const TileKernel& kernel) {
+    const std::string text = to_string(sized({context.diagram, {kernel}}, context.extents, {context.sizes}));
+    const std::size_t head = text.find("kernel " + kernel.name), lines = text.find("\n\n", head);
+    return lines == std::string::npos ? text.substr(head) : text.substr(lines + 2);
+}
+
+std::vector<PaperStep> told_steps(const Derived& derived, const TileProgram& expanded, std::size_t k,
+                                  const std::set<AxisId>& subloops, const StepContext& context,
+                                  const Assigned& assigned, const KernelSteps& made) {
+    return Teller(derived, context, assigned, made).run(expanded, k, subloops);
+}
+
+std::string schedule_of(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                        const KernelSteps& steps) {
+    std::string out = fmt::format("kernel {}\n", steps.kernel);
+    const auto sizes = [&](const char* kind, const auto& by_axis) {
+        for (const auto& [axis, size] : by_axis)
+            out += fmt::format("{} {} {}\n", kind, context.diagram.axis(axis).name, size);
+    };
+    std::map<AxisId, std::int64_t> group, stream, sub;
+    for (std::size_t a = 0; a < context.extents.size(); ++a) {
+        if (context.sizes.group[a] > 0) group[static_cast<AxisId>(a)] = context.sizes.group[a];
+        if (context.sizes.stream[a] > 0) stream[static_cast<AxisId>(a)] = context.sizes.stream[a];
+        if (context.sizes.sub[a] > 0) sub[static_cast<AxisId>(a)] = context.sizes.sub[a];
+    }
+    sizes("group", group), sizes("stream", stream), sizes("warpgroup", context.warpgroup), sizes("subloop", sub);
+    for (const auto& [variable, pieces] : choices.pieces)
+        for (const auto& [axis, size] : pieces)
+            out += fmt::format("piece {} {} {}\n", variable, context.diagram.axis(axis).name, size.value);
+    for (std::size_t v = 0; v < assigned.variables.size(); ++v) {
+        const std::string& name = assigned.kernel.variables[v].name;
+        if (choices.precision.contains(name))
+            out += fmt::format("precision {} {}\n", name, napkin::name(assigned.variables[v].type));
+        if (assigned.variables[v].stages > 1 || choices.stages.contains(name))
+            out += fmt::format("place {} operand, stages {}\n", name, assigned.variables[v].stages);
+    }
+    for (const auto& [unit, overhead] : choices.overheads)
+        out += fmt::format("overhead {} {:.0f}  {}\n", unit, 100 * overhead.share, overhead.source);
+    for (const auto& [kind, list] :
+         {std::pair{"issue", &choices.issue}, {"turns", &choices.turns}, {"units", &choices.units}}) {
+        std::vector<std::string> names;
+        for (const Listed& l : *list) names.push_back(l.ahead > 0 ? fmt::format("{} {}", l.name, l.ahead) : l.name);
+        if (!names.empty()) out += fmt::format("{} {}\n", kind, join(names, ", "));
+    }
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,16 @@
+#pragma once
+// The six steps of a kernel as they are told, and the schedule that gives them again.
+#include "steps/steps.hpp"
+
+namespace napkin {
+
+/// The lines of the program, without its table of variables.
+std::string pseudocode(const StepContext& context, const TileKernel& kernel);
+/// `expanded`: the tile program with letters in indices, of which `k` is the kernel. `made` has all but its steps.
+std::vector<PaperStep> told_steps(const Derived& derived, const TileProgram& expanded, std::size_t k,
+                                  const std::set<AxisId>& subloops, const StepContext& context,
+                                  const Assigned& assigned, const KernelSteps& made);
+std::string schedule_of(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                        const KernelSteps& steps);
+
+}  // namespace napkin

@@ -1,0 +1,84 @@
+// Kernels whose running maximum lags, run on the CPU against their definition on inputs by which it moves once, in every chunk, or far.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "numeric/planned_on_cpu.hpp"
+
+namespace napkin::test_lazy_maximum_numbers {
+namespace {
+
+using cpu_case::Planned;
+using cpu_case::Timing;
+
+constexpr const char* in_turn = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum lazy\n";
+const std::string ahead =
+    std::string(in_turn) +
+    "slot S position 0, ahead 1\nslot P_M_old position 2, ahead 1\nslot P_M position 2, ahead 1\n"
+    "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
+    "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
+
+/// Attention of logits S[h, q, x], k being 32 and `logits` what is made of them.
+std::string attention(const std::string& logits, const std::string& type, const std::string& sizes,
+                      const std::string& inputs = "") {
+    return fmt::format(
+        "f(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}{3}) -> O[h, q, d]: {0}\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = {1}\n    P[h, q, x] = softmax(x) A[h, q, "
+        "x]\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes k = 32, {2}\n",
+        type, logits, sizes, inputs);
+}
+
+Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix = "k") {
+    return cpu_case::planned(text, schedule, load_machine("h200").value(), prefix);
+}
+
+class LazyMaximum : public testing::TestWithParam<Probe> {};
+
+TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
+    const std::vector<Planned> all = {
+        planned_on_hopper(attention("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"), in_turn, "a"),
+        planned_on_hopper(attention("S[h, q, x] * k^-0.5", "bf16", "h = 2, q = 64, x = 112, d = 16"), ahead, "b"),
+        planned_on_hopper(attention("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16"),
+                          ahead, "c"),
+        planned_on_hopper(
+            attention("S[h, q, x] * k^-0.5 + B[q, x]", "bf16", "h = 1, q = 72, x = 96, d = 16", ", B[q, x]"), in_turn,
+            "d"),
+    };
+    for (const Planned& p : all) EXPECT_THAT(p.source.text, testing::HasSubstr("P_M_stays"));
+    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
+    for (const Planned& p : all) {
+        const cpu_case::Reference reference = cpu_case::reference_of(p, GetParam());
+        for (const bool late : {false, true}) {
+            Timing timing;
+            timing.copies_late = timing.results_late = late, timing.backwards = late;
+            EXPECT_EQ(fault_of(p, reference, *module, timing), "") << p.source.entries.front().name;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Probes, LazyMaximum, testing::ValuesIn(all_probes), [](const auto& probe) {
+    std::string text(name(probe.param));
+    std::replace(text.begin(), text.end(), ' ', '_');
+    return text;
+});
+
+// Without the limit, the weights of a maximum that stays leave the range of their type.
+TEST(LazyMaximum, IsWrongWithoutItsLimit) {
+    Planned p = planned_on_hopper(attention("S[h, q, x] * 8", "f16", "h = 1, q = 64, x = 128, d = 16"), in_turn);
+    const cpu_case::Reference reference = cpu_case::reference_of(p);
+    const auto fault = [&] { return fault_of(p, reference, *cpu_case::compiled_for_cpu(p.source), {}); };
+    EXPECT_EQ(fault(), "");
+    for (const int r : {0, 1}) {
+        const std::string limit = fmt::format("_sums[{}] <= ", r);
+        const std::size_t at = p.source.text.find(limit);
+        ASSERT_NE(at, std::string::npos);
+        p.source.text.insert(at + limit.size(), "1e30f * ");
+    }
+    EXPECT_NE(fault(), "");
+}
+
+}  // namespace
+}  // namespace napkin::test_lazy_maximum_numbers

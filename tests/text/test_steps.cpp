@@ -1,0 +1,85 @@
+// `napkin plan --steps`: tests/text/steps/<name>.txt. NAPKIN_UPDATE_GOLDEN=1 rewrites them.
+#include <gtest/gtest.h>
+
+#include "tool.hpp"
+
+namespace {
+
+class StepsCommand : public ToolTest {
+protected:
+    void expect_golden(const std::string& name, const std::string& text) const {
+        const std::filesystem::path golden = std::filesystem::path(NAPKIN_SOURCE_DIR) / "tests/text/steps" /
+                                             (name + ".txt");
+        if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
+            std::filesystem::create_directories(golden.parent_path());
+            std::ofstream(golden, std::ios::binary) << text;
+        }
+        std::ifstream file(golden, std::ios::binary);
+        EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {})) << name;
+    }
+    [[nodiscard]] Outcome steps(const std::string& arguments) const {
+        return tool("plan --steps " + arguments, "", "", std::string(NAPKIN_SOURCE_DIR) + "/examples");
+    }
+};
+
+TEST_F(StepsCommand, TheTablesOfThePaper) {
+    const Outcome o = steps("schedules/napkin.nk --machine h100-sxm5 --schedule schedules/napkin-table-1.schedule");
+    EXPECT_EQ(o.code, 0) << o.err;
+    expect_golden("napkin_table_1", o.out);
+}
+
+TEST_F(StepsCommand, SizesByHandAndByTheModel) {
+    const Outcome by_hand = steps(
+        "attention_bf16.nk --machine h100-sxm5 --diagram attention --group q=64 --stream x=64");
+    EXPECT_EQ(by_hand.code, 0) << by_hand.err;
+    expect_golden("attention_bf16", by_hand.out);
+    const Outcome open = steps("layernorm.nk --machine a100-sxm-80gb");
+    EXPECT_EQ(open.code, 0) << open.err;
+    expect_golden("layernorm", open.out);
+}
+
+TEST_F(StepsCommand, OverlapCharts) {
+    const std::string fa3 = "schedules/flash-attention-3.nk --machine h100-sxm5 --diagram ";
+    for (const std::string name : {"intra", "inter"}) {
+        const Outcome o = steps(fa3 + "fp16 --schedule schedules/flash-attention-3-" + name + ".schedule");
+        EXPECT_EQ(o.code, 0) << o.err;
+        expect_golden("flash_attention_3_" + name, o.out.substr(o.out.find("  overlap over")));
+    }
+    const auto json = parsed(steps(fa3 + "fp8 --json --schedule schedules/flash-attention-3-inter.schedule"));
+    const auto& chart = json["kernels"][0]["charts"][0];
+    EXPECT_EQ(chart["bound_by"], "exp");
+    EXPECT_EQ(chart["warpgroups"], 2);
+    EXPECT_EQ(chart["barriers"].size(), 4u);
+    for (const auto& row : chart["rows"]) EXPECT_LT(row["begin"], row["end"]);
+    const auto own = parsed(steps(fa3 + "fp16 --json --schedule schedules/napkin-own.schedule"));
+    EXPECT_EQ(own["kernels"][0]["charts"][0]["iterations_in_flight"], 2);
+}
+
+TEST_F(StepsCommand, JsonHasTheSameFigures) {
+    const auto document = parsed(
+        steps("schedules/napkin.nk --machine h100-sxm5 --schedule schedules/napkin-table-1.schedule --json"));
+    EXPECT_EQ(document["schema"], "napkin.steps/1");
+    const auto& kernel = document["kernels"][0];
+    EXPECT_EQ(kernel["steps"].size(), 6u);
+    EXPECT_EQ(kernel["warpgroups"], 3);
+    EXPECT_EQ(kernel["budgets"][1]["warpgroup_bytes"], 76544);
+    EXPECT_EQ(kernel["throughput"]["lower_bound_clocks"], 6);
+    EXPECT_EQ(kernel["registers"]["spills"], false);
+}
+
+TEST_F(StepsCommand, ErrorsPointIntoTheSchedule) {
+    write("wide.schedule", "group q 384\nwarpgroup q 128\nstream x 60\n");
+    const Outcome o = steps("schedules/napkin.nk --machine h100-sxm5 --schedule " + path("wide.schedule").string());
+    EXPECT_EQ(o.code, 1);
+    EXPECT_NE(
+        o.err.find("wide.schedule:3:1: error: s_x = 60 is no multiple of 16: wgmma n 8 of S, wgmma k 16 of O_acc"),
+        std::string::npos)
+        << o.err;
+    EXPECT_NE(o.err.find("the nearest legal sizes are 48 and 64"), std::string::npos) << o.err;
+    const Outcome plan = tool("plan '" NAPKIN_SOURCE_DIR
+                              "/examples/schedules/napkin.nk' --machine generic-cpu --schedule wide.schedule");
+    EXPECT_EQ(plan.code, 1);
+    EXPECT_NE(plan.err.find("[only-of-steps]"), std::string::npos) << plan.err;
+}
+
+}  // namespace

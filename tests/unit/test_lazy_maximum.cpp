@@ -1,0 +1,97 @@
+// Which running maximum may lag: where what is computed in the end does not depend on it.
+#include "schedule/lazy_maximum.hpp"
+
+#include <gmock/gmock.h>
+
+#include "plan/blocks.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin::test_lazy_maximum {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<Plan> planned(const std::string& body, const std::string& lines = "",
+                     const std::string& outputs = "O[h, q, d]: bf16") {
+    const Derived derived = derived_from("f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> " + outputs +
+                                         "\n    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n" + body +
+                                         "sizes h = 64, q = x = 2048, k = d = 64\n");
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{
+        "by_hand.schedule", "tensor q\nwarps 8\nrole copies 4\ngroup h = 1\ngroup q = 128\nstream x = 64\n" + lines});
+    return choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {}, options);
+}
+const std::string attention =
+    "    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n";
+const std::string weights = "    M[h, q] = max(x) S[h, q, x]\n    E[h, q, x] = exp(S[h, q, x] - M[h, q])\n";
+
+std::variant<LazyMaximum, std::string> found(const std::string& body, const std::string& outputs = "O[h, q, d]: bf16") {
+    const auto plan = planned(body, "", outputs);
+    if (!plan) throw std::runtime_error(render(plan.errors()));
+    return lazy_maximum(plan->kernels.at(0).scheduled);
+}
+std::string refusal(const std::string& body, const std::string& outputs = "O[h, q, d]: bf16") {
+    const auto lazy = found(body, outputs);
+    return std::holds_alternative<std::string>(lazy) ? std::get<std::string>(lazy) : "";
+}
+
+TEST(LazyMaximum, IsThatOfQuotientsOfSums) {
+    const auto lazy = found(attention);
+    ASSERT_TRUE(std::holds_alternative<LazyMaximum>(lazy)) << std::get<std::string>(lazy);
+    EXPECT_EQ(std::get<LazyMaximum>(lazy).moving.size(), 4U);
+    EXPECT_EQ(std::get<LazyMaximum>(lazy).again.size(), 1U);
+    EXPECT_EQ(std::get<LazyMaximum>(lazy).limit, 4);
+    EXPECT_EQ(refusal(weights +
+                      "    Z[h, q] = sum(x) E[h, q, x]\n    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) / Z[h, q]\n"),
+              "");
+    EXPECT_EQ(refusal("    A[h, q, x] = where(x <= q, S[h, q, x], -inf)\n    P[h, q, x] = softmax(x) A[h, q, x]\n"
+                      "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"),
+              "");
+}
+
+TEST(LazyMaximum, IsThatOfALogarithmBesideIt) {
+    EXPECT_EQ(refusal(attention + "    L[h, q] = logsumexp(x) S[h, q, x] * k^-0.5\n", "O[h, q, d]: bf16, L[h, q]"), "");
+}
+
+TEST(LazyMaximum, IsNoneOnWhichAResultDepends) {
+    const std::string quotient =
+        "    Z[h, q] = sum(x) E[h, q, x]\n    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) / Z[h, q]\n";
+    EXPECT_THAT(refusal(weights + quotient, "O[h, q, d]: bf16, Z[h, q]"), HasSubstr("Z"));
+    EXPECT_THAT(refusal(weights + quotient, "O[h, q, d]: bf16, M[h, q]"), HasSubstr("M"));
+    EXPECT_THAT(refusal(weights + "    O[h, q, d] = sum(x) E[h, q, x] * V[h, x, d]\n"),
+                HasSubstr("no sum of its weights"));
+    EXPECT_THAT(
+        refusal(weights +
+                "    Z[h, q] = sum(x) E[h, q, x]\n    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) / (Z[h, q] + 1)\n"),
+        HasSubstr("depends on it"));
+    EXPECT_THAT(refusal(weights + "    Z[h, q] = sum(x) E[h, q, x]\n    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) "
+                                  "/ (Z[h, q] * Z[h, q])\n"),
+                HasSubstr("O"));
+}
+
+TEST(LazyMaximum, IsPrintedAndReadBack) {
+    const auto lazy = planned(attention), exact = planned(attention, "maximum exact\n");
+    ASSERT_TRUE(lazy && exact);
+    const auto text = [](const Plan& plan) {
+        const ScheduledKernel& k = plan.kernels.at(0).scheduled;
+        return to_string(*k.program, *k.kernel, k.schedule);
+    };
+    EXPECT_THAT(text(*lazy), testing::ContainsRegex("maximum +lazy"));
+    EXPECT_THAT(text(*exact), testing::ContainsRegex("maximum +exact +.by hand."));
+    EXPECT_TRUE(lazy->kernels.at(0).scheduled.lazy);
+    EXPECT_FALSE(exact->kernels.at(0).scheduled.lazy);
+    EXPECT_LT(lazy->kernels.at(0).time.seconds, exact->kernels.at(0).time.seconds);
+}
+
+TEST(LazyMaximum, IsRefusedByTheRuleThatItBreaks) {
+    const auto plan = planned(weights + "    O[h, q, d] = sum(x) E[h, q, x] * V[h, x, d]\n", "maximum lazy\n");
+    ASSERT_FALSE(plan);
+    EXPECT_THAT(render(plan.errors()), testing::AllOf(HasSubstr("cannot lag"), HasSubstr("no sum of its weights")));
+    const auto word = planned(attention, "maximum lasy\n");
+    ASSERT_FALSE(word);
+    EXPECT_THAT(render(word.errors()), testing::AllOf(HasSubstr("lasy"), HasSubstr("lazy")));
+}
+
+}  // namespace
+}  // namespace napkin::test_lazy_maximum

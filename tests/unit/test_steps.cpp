@@ -1,0 +1,407 @@
+// The paper's six steps and its Tables 1 to 3, from a schedule file; what depends on what; what is refused.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include "costed.hpp"
+#include "plan/by_hand.hpp"
+#include "plan/choose.hpp"
+#include "schedule/fragments.hpp"
+#include "steps/report.hpp"
+#include "steps/tell.hpp"
+#include "support/parse_tile.hpp"
+#include "support/text.hpp"
+#include "syntax/parse.hpp"
+#include "tile/expand.hpp"
+#include "tile/print.hpp"
+#include "tile/uses.hpp"
+#include "tile/verify.hpp"
+
+namespace napkin::test_steps {
+namespace {
+
+std::string file(const std::string& path) {
+    std::ifstream in(std::string(NAPKIN_SOURCE_DIR) + "/" + path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+std::string paper() { return file("examples/schedules/napkin.nk"); }
+std::string tables() { return file("examples/schedules/napkin-table-1.schedule"); }
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t found = text.find(from);
+    EXPECT_NE(found, std::string::npos) << from;
+    return text.replace(found, from.size(), to);
+}
+
+Result<StepReport> steps(const std::string& text, const std::string& schedule,
+                         const std::string& machine = "h100-sxm5") {
+    const Compilation c = costed::compile(text, machine);
+    const auto items = all_by_hand(c.derived, {}, std::make_shared<const Source>(Source{"a.schedule", schedule}));
+    if (!items) return items.errors();
+    return paper_steps(c.derived, c.extents, c.machine, *items);
+}
+KernelSteps kernel(const std::string& text, const std::string& schedule, const std::string& machine = "h100-sxm5") {
+    auto report = steps(text, schedule, machine);
+    EXPECT_TRUE(report.ok()) << render(report.errors());
+    return report.value().kernels.at(0);
+}
+const ConfigurationRow& row(const KernelSteps& k, const std::string& name) {
+    for (const ConfigurationRow& r : k.configuration)
+        for (const auto& place : r.places)
+            if (std::find(place.begin(), place.end(), name) != place.end()) return r;
+    throw InternalError("no row of " + name);
+}
+const ThroughputRow& operation(const KernelSteps& k, const std::string& statement, const std::string& unit) {
+    for (const ThroughputRow& r : k.throughput.rows)
+        if (r.statement == statement && r.unit == unit) return r;
+    throw InternalError("no operation of " + statement);
+}
+const UnitTotal& unit(const KernelSteps& k, const std::string& name) {
+    for (const UnitTotal& u : k.throughput.units)
+        if (u.unit == name) return u;
+    throw InternalError("no unit " + name);
+}
+
+TEST(Steps, TableOneOfThePaper) {
+    const KernelSteps k = kernel(paper(), tables());
+    struct Wanted {
+        const char *name, *size;
+        DType type;
+        HeldAt at;
+        std::int64_t block, warpgroup;
+    };
+    for (const Wanted& w : {Wanted{"Q", "w_q×k", DType::e4m3, HeldAt::memory, 0, 16384},
+                            {"K", "s_x×k", DType::e4m3, HeldAt::memory, 16384, 0},
+                            {"V", "s_x×d", DType::f16, HeldAt::memory, 32768, 0},
+                            {"S", "w_q×s_x", DType::f16, HeldAt::fragments, 0, 16384},
+                            {"S_smem", "w_q×s_x", DType::f16, HeldAt::memory, 0, 16384},
+                            {"weight", "t_q×s_x", DType::f16, HeldAt::threads, 0, 16384},
+                            {"weight_smem", "w_q×p_x", DType::f16, HeldAt::memory, 0, 8192},
+                            {"P_M", "t_q×3", DType::f16, HeldAt::threads, 0, 768},
+                            {"O_acc", "t_q×d", DType::f16, HeldAt::threads, 0, 32768},
+                            {"O_acc_delta", "w_q×u_d", DType::f16, HeldAt::fragments, 0, 8192},
+                            {"O_acc_delta_smem", "w_q×u_d", DType::f16, HeldAt::memory, 0, 8192},
+                            {"O_acc_delta_thread", "t_q×p_d", DType::f16, HeldAt::threads, 0, 2048}}) {
+        const ConfigurationRow& r = row(k, w.name);
+        EXPECT_EQ(r.size, w.size) << w.name;
+        EXPECT_EQ(r.type, w.type) << w.name;
+        EXPECT_EQ(r.at, w.at) << w.name;
+        EXPECT_EQ(r.block_bytes, w.block) << w.name;
+        EXPECT_EQ(r.warpgroup_bytes, w.warpgroup) << w.name;
+    }
+    EXPECT_EQ(k.configuration.size(), 12u);
+    EXPECT_EQ(row(k, "K").stages, 2);
+    EXPECT_EQ(&row(k, "S_thread"), &row(k, "weight"));
+    EXPECT_EQ(&row(k, "O"), &row(k, "O_acc"));
+}
+
+TEST(Steps, TableTwoOfThePaper) {
+    const KernelSteps k = kernel(paper(), tables());
+    const auto& [memory, registers] = std::tie(k.budgets.at(0), k.budgets.at(1));
+    EXPECT_EQ(memory.capacity_bytes, 227 * 1024);
+    EXPECT_EQ(memory.block_bytes, 48 * 1024);
+    EXPECT_EQ(memory.warpgroup_bytes, 48 * 1024);
+    EXPECT_NEAR(memory.fit(), 3.7, 0.05);
+    EXPECT_EQ(memory.excess_block, 35 * 1024);
+    EXPECT_NEAR(memory.excess_warpgroup / 1024, 11.67, 0.005);
+    EXPECT_EQ(registers.capacity_bytes, 256 * 1024);
+    EXPECT_EQ(registers.block_bytes, 0);
+    EXPECT_EQ(registers.warpgroup_bytes, 74.75 * 1024);
+    EXPECT_NEAR(registers.fit(), 3.4, 0.05);
+    EXPECT_EQ(registers.excess_block, 31.75 * 1024);
+    EXPECT_NEAR(registers.excess_warpgroup / 1024, 10.58, 0.005);
+    EXPECT_NEAR(registers.excess_thread, 85, 0.5);
+    EXPECT_EQ(k.num_warpgroups, 3);
+    // 74.75 KB of 128 threads are 149.5 registers each, beside addresses, of 65536 / 384 in whole units of 8.
+    EXPECT_EQ(k.registers.accumulators + k.registers.values, 149.5);
+    EXPECT_EQ(k.registers.limit, 168);
+    EXPECT_FALSE(k.registers.addresses_reason.empty());
+}
+
+TEST(Steps, TableThreeOfThePaper) {
+    const KernelSteps k = kernel(paper(), tables());
+    EXPECT_EQ(operation(k, "S", "tensor").operations, 16384);
+    EXPECT_EQ(operation(k, "S", "tensor").per_clock, 8192);
+    EXPECT_EQ(operation(k, "S", "tensor").clocks(), 2);
+    EXPECT_EQ(unit(k, "exp").operations, 65);
+    EXPECT_EQ(operation(k, "weight", "exp").per_clock, 16);
+    EXPECT_NEAR(unit(k, "exp").clocks, 4.06, 0.005);
+    EXPECT_EQ(operation(k, "O_acc", "tensor").operations, 16384);
+    EXPECT_EQ(operation(k, "O_acc", "tensor").per_clock, 4096);
+    EXPECT_EQ(operation(k, "O_acc", "tensor").clocks(), 4);
+    EXPECT_EQ(operation(k, "O_acc", "fma").operations, 256);
+    EXPECT_EQ(operation(k, "O_acc", "fma").per_clock, 512);
+    EXPECT_EQ(operation(k, "O_acc", "fma").clocks(), 0.5);
+    EXPECT_EQ(k.throughput.lower_bound(), 6);
+    EXPECT_NEAR(k.throughput.tensor_flop_per_s / 1e15, 1.32, 0.005);
+    EXPECT_NEAR(k.throughput.floors.at(0).rows, 295, 0.5);
+}
+
+/// Each change moves just the figures that follow from it.
+TEST(Steps, EveryFigureFollowsFromWhatItDependsOn) {
+    const std::string t = tables();
+    const std::string alone = replaced(t, "384", "128");
+    EXPECT_EQ(row(kernel(paper(), replaced(alone, "precision O_acc           f16", "precision O_acc f32")), "O_acc").warpgroup_bytes,
+              65536);
+    EXPECT_EQ(row(kernel(paper(), replaced(alone, "precision weight          f16", "precision weight f32")), "weight").warpgroup_bytes,
+              32768);
+    EXPECT_EQ(row(kernel(replaced(paper(), "Q[q, k]: e4m3, K[x, k]: e4m3", "Q[q, k]: f16, K[x, k]: f16"),
+                         replaced(t, "384", "256")),
+                  "K")
+                  .block_bytes,
+              32768);
+    EXPECT_EQ(operation(kernel(replaced(paper(), "Q[q, k]: e4m3, K[x, k]: e4m3", "Q[q, k]: f16, K[x, k]: f16"),
+                               replaced(t, "384", "256")),
+                        "S", "tensor")
+                  .clocks(),
+              4);
+    EXPECT_EQ(row(kernel(paper(), replaced(t, "subloop d                  32", "subloop d 64")), "O_acc_delta").warpgroup_bytes,
+              16384);
+    EXPECT_EQ(row(kernel(paper(), replaced(t, "thread  d 8", "thread d 16")), "O_acc_delta_thread").warpgroup_bytes, 4096);
+    const std::string narrow = replaced(t, "stream x                   64", "stream x 32");
+    EXPECT_EQ(row(kernel(paper(), narrow), "S").warpgroup_bytes, 8192);
+    EXPECT_EQ(unit(kernel(paper(), narrow), "exp").operations, 33);
+    EXPECT_EQ(kernel(paper(), narrow).budgets[0].block_bytes, 24 * 1024);
+    EXPECT_NEAR(kernel(paper(), replaced(t, "q                   384", "q 128")).budgets[0].excess_block / 1024, 131, 1e-9);
+    EXPECT_EQ(kernel(replaced(paper(), "k = d = 128", "k = d = 64"), t).budgets[0].block_bytes, 24 * 1024);
+    EXPECT_EQ(row(kernel(paper(), t + "place K operand, stages 3\n"), "K").block_bytes, 24576);
+    EXPECT_DOUBLE_EQ(unit(kernel(paper(), t + "overhead exp 66  the paper's §6.1\n"), "exp").with_overhead(), 4.0625 * 1.66);
+    EXPECT_NEAR(kernel(paper(), t, "h100-pcie").throughput.floors.at(0).rows, 295, 200);
+    EXPECT_NE(kernel(paper(), t, "h100-pcie").throughput.floors.at(0).rows, kernel(paper(), t).throughput.floors.at(0).rows);
+    EXPECT_NE(kernel(paper(), t, "h100-pcie").throughput.tensor_flop_per_s, kernel(paper(), t).throughput.tensor_flop_per_s);
+}
+
+TEST(Steps, AccumulatorsTakeAChunkInParts) {
+    const KernelSteps k = kernel(
+        paper(), "group q 128\nstream x 128\nsubloop x 64\nprecision weight f16\nprecision O_acc f16\n");
+    EXPECT_EQ(row(k, "S").size, "w_q×s_x");
+    EXPECT_EQ(row(k, "S").warpgroup_bytes, 32768);
+    EXPECT_EQ(row(k, "weight").size, "t_q×u_x");
+    EXPECT_EQ(row(k, "weight").warpgroup_bytes, 16384);
+    EXPECT_EQ(unit(k, "exp").operations, 128 + 2);                    // s_x + s_x/u_x
+    EXPECT_EQ(operation(k, "O_acc", "fma").operations, 2 * 128 * 2);  // 2·d·(s_x/u_x)
+    for (const PaperStep& step : k.steps) EXPECT_EQ(step.fault, "") << step.name;
+}
+
+TEST(Steps, OverheadsAreNamedInputs) {
+    const KernelSteps k = kernel(
+        costed::attention_f16 + std::string("sizes q = x = 16384, k = d = 128\n"),
+        "group q 128\nstream x 128\nprecision weight f16\nprecision O_acc f16\noverhead exp 66  §6.1\n");
+    EXPECT_EQ(unit(k, "exp").overhead.source, "§6.1");
+    EXPECT_NEAR(k.throughput.overlap.tensor_clocks / k.throughput.overlap.within_group, 0.75, 0.005);
+}
+
+TEST(Steps, EveryDivisorNamesItsCause) {
+    const KernelSteps k = kernel(paper(), tables());
+    std::map<std::string, std::int64_t> merged;
+    for (const auto& [size, multiple] : k.divisors.merged()) {
+        merged[to_string(size, {"q", "k", "x", "d"})] = multiple;
+        EXPECT_NE(k.divisors.causes(size), "");
+    }
+    EXPECT_EQ(merged.at("w_q"), 128);
+    EXPECT_EQ(merged.at("s_x"), 16);  // lcm(wgmma n 8, wgmma k 16)
+    EXPECT_EQ(merged.at("u_d"), 8);
+    EXPECT_EQ(merged.at("k"), 128);  // whole lines of FP8
+}
+
+void expect_error(const std::string& text, const std::string& schedule, const std::string& code,
+                  const std::string& says, const std::string& hint, const std::string& machine = "h100-sxm5") {
+    const auto report = steps(text, schedule, machine);
+    ASSERT_FALSE(report.ok()) << schedule;
+    const Diagnostic& d = report.errors().front();
+    EXPECT_EQ(d.code, code) << d.message;
+    EXPECT_NE(d.message.find(says), std::string::npos) << d.message;
+    EXPECT_NE((d.hint + d.expected).find(hint), std::string::npos) << d.hint << " / " << d.expected;
+}
+
+TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
+    const std::string t = tables();
+    expect_error(paper(), replaced(t, "384", "512"), "memory-exceeded",
+                 "4 warpgroups of q = 128 take 48.00 KB of SMEM and a block 48.00 KB", "group q = 384");
+    expect_error(paper(), "group q 128\nstream x 1024\n", "memory-exceeded", "KB of 227.00 KB", "stream x = 512");
+    expect_error(paper(), replaced(t, "stream x                   64", "stream x 60"), "broken-divisor",
+                 "s_x = 60 is no multiple of 16: wgmma n 8 of S, wgmma k 16 of O_acc", "48 and 64");
+    expect_error(paper(), replaced(t, "warpgroup q               128", "warpgroup q 96"), "broken-divisor",
+                 "w_q = 96 is no multiple of 64", "64 and 128");
+    expect_error(paper(), replaced(t, "warpgroup q               128", "warpgroup q 100"), "broken-divisor",
+                 "g_q = 384 is no multiple of w_q = 100", "group q = 300");
+    expect_error(paper(), t + "precision weight_smem e4m3\n", "bad-precision",
+                 "weight_smem is multiplied by values of f16", "f16");
+    expect_error(paper(), t + "precision weight_smem f32\n", "bad-precision",
+                 "no instruction of h100-sxm5 multiplies f32", "f16");
+    expect_error(paper(), t + "precision K f16\n", "bad-precision", "K lies in memory as e4m3", "K: f16");
+    expect_error(paper(), t + "precision wieght f16\n", "unknown-variable", "no variable 'wieght'",
+                 "did you mean weight?");
+    expect_error(paper(), t + "precision S f17\n", "bad-precision", "no type 'f17'", "did you mean f16?");
+    expect_error(paper(), t + "piece S x 8\n", "bad-schedule", "not passed on in pieces", "passed from one level");
+    expect_error(paper(), t + "subloop k 8\n", "no-subloop", "subloop k cuts nothing", "x, d");
+    expect_error(paper(), t + "overhead exp 66\n", "missing-source", "has no source", "where the figure comes from");
+    expect_error(paper(), t + "overhead sfu 66  §6\n", "unknown-unit", "no unit 'sfu'", "exp");
+    expect_error(paper(), t, "not-a-gpu", "generic-cpu is none", "h100-sxm5", "generic-cpu");
+    expect_error("f(X[i, j]: f16) -> Y[i]: f16\n    Y[i] = sum(j) X[i, j]\nsizes i = 65536, j = 8\n",
+                 "group i 65536\nwarpgroup i 128\nstream j 8\n", "memory-exceeded", "warpgroups", "group i");
+}
+
+TEST(Steps, PlansRefuseWhatNoKernelIsMadeFrom) {
+    const Compilation c = costed::compile(paper(), "h100-sxm5");
+    const auto items = all_by_hand(c.derived, {},
+                                   std::make_shared<const Source>(Source{"a.schedule", "warpgroup q 128\n"}));
+    const auto choices = hand_choices(c.derived, c.extents, items.value());
+    ASSERT_FALSE(choices.ok());
+    EXPECT_EQ(choices.errors().front().code, "only-of-steps");
+}
+
+/// With the letters that the machine takes and every subloop that there is.
+TEST(Steps, TheAssignedProgramVerifiesPrintsAndParsesBack) {
+    for (const std::string& text :
+         {paper(), file("examples/matmul.nk"), file("examples/causal.nk"), file("examples/layernorm_linear.nk")}) {
+        const Compilation c = costed::compile(text, "h100-sxm5");
+        TileProgram program = expand(c.derived);
+        for (TileKernel& k : program.kernels) k = assign_levels(c.derived.diagram, k, c.machine, {}).kernel;
+        std::vector<TileSizes> sizes(program.kernels.size(),
+                                     TileSizes{Extents(c.extents.size(), 0), Extents(c.extents.size(), 0), {}});
+        for (TileSizes& s : sizes)
+            for (std::size_t a = 0; a < c.extents.size(); ++a) s.stream[a] = std::min<std::int64_t>(c.extents[a], 16);
+        const SizedProgram whole = sized(program, c.extents, sizes);
+        EXPECT_EQ(verify(whole), std::vector<std::string>{});
+        const std::string printed = to_string(whole);
+        const auto read = parse_tile(printed, c.derived);
+        ASSERT_TRUE(read.ok()) << render(read.errors());
+        EXPECT_EQ(to_string(*read), printed);
+    }
+}
+
+TEST(Steps, ThePrintedScheduleGivesTheSameSteps) {
+    for (const std::string& schedule :
+         {tables(), std::string("group q 128\nstream x 128\nsubloop x 32\nsubloop d 32\noverhead exp 66  §6.1\n"),
+          std::string()}) {
+        const auto first = steps(paper(), schedule);
+        ASSERT_TRUE(first.ok()) << render(first.errors());
+        const auto second = steps(paper(), first->kernels[0].schedule);
+        ASSERT_TRUE(second.ok()) << render(second.errors());
+        EXPECT_EQ(to_string(*first), to_string(*second));
+        EXPECT_EQ(steps_json(*first), steps_json(*second));
+    }
+}
+
+/// A program that has lost the correction of its accumulator differs from the definition, and is found to.
+TEST(Steps, TrialsFindAWrongProgram) {
+    const Compilation c = costed::compile(paper(), "h100-sxm5");
+    TileProgram program = expand(c.derived);
+    EXPECT_EQ(tried_on_small_sizes(c.derived, program.kernels, 12), "");
+    const std::function<std::vector<TileStatement>(const std::vector<TileStatement>&)> without =
+        [&](const std::vector<TileStatement>& list) {
+            std::vector<TileStatement> out = list;
+            for (TileStatement& s : out) {
+                if (auto* compute = std::get_if<Compute>(&s); compute && compute->carry && *compute->reduce == ReduceOp::sum)
+                    compute->carry = read(compute->variable, program.kernels[0].variables[at(compute->variable)].dims);
+                if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+                    TileLoop other = **loop;
+                    other.body = without(other.body);
+                    s = std::make_shared<const TileLoop>(std::move(other));
+                }
+            }
+            return out;
+        };
+    program.kernels[0].body = without(program.kernels[0].body);
+    EXPECT_NE(tried_on_small_sizes(c.derived, program.kernels, 12), "");
+}
+
+/// Two variables of one place that are alive together are found, whoever put them there.
+TEST(Steps, SharedPlacesAreLookedAt) {
+    const Compilation c = costed::compile(paper(), "h100-sxm5");
+    const TileProgram program = expand(c.derived);
+    const Assigned assigned = assign_levels(c.derived.diagram, program.kernels[0], c.machine, {});
+    const Extents none(c.extents.size(), 0);
+    StepContext context{
+        c.derived.diagram, c.machine, c.extents, {none, none, none}, {{costed::axis(c, "q"), 128}}, 128};
+    context.sizes.group[at(costed::axis(c, "q"))] = 128, context.sizes.stream[at(costed::axis(c, "x"))] = 64;
+    KernelSteps made;
+    made.lives = variable_lives(context, {}, assigned);
+    const auto fault = [&] { return told_steps(c.derived, program, 0, {}, context, assigned, made).back().fault; };
+    EXPECT_EQ(fault(), "");
+    const auto named = [&](const std::string& name) -> VariableLife& {
+        return *std::find_if(made.lives.begin(), made.lives.end(), [&](const VariableLife& l) {
+            return assigned.kernel.variables[at(l.variable)].name == name;
+        });
+    };
+    named("delta").slot = named("P_Z_acc").slot;
+    EXPECT_EQ(fault(), "P_Z_acc and delta share a place and are alive together");
+}
+
+/// Nothing in the steps knows what it is about: other diagrams pass, too, with every step tried.
+TEST(Steps, OfOtherDiagrams) {
+    struct Case {
+        std::string text, schedule;
+    };
+    for (const Case& c : {Case{file("examples/multihead.nk"), ""},
+                          {file("examples/matmul_chain.nk"), ""},
+                          {file("examples/layernorm.nk"), ""},
+                          {file("examples/rotary.nk"), ""},
+                          {file("examples/sliding_window.nk"), ""},
+                          {"mm(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, "
+                           "n]\nsizes m = n = k = 4096\n",
+                           "group m 128\ngroup n 128\nstream k 64\n"}}) {
+        const auto report = steps(c.text, c.schedule);
+        ASSERT_TRUE(report.ok()) << render(report.errors());
+        for (const KernelSteps& k : report->kernels)
+            for (const PaperStep& step : k.steps) EXPECT_EQ(step.fault, "") << k.kernel << ": " << step.name;
+    }
+}
+
+/// What goes on from itself alone stays where the matrix unit has it, and leaves through the core's memory.
+TEST(Steps, AMatmulAccumulatesOnTheMatrixUnit) {
+    const KernelSteps k = kernel(
+        "mm(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes m = n = k = "
+        "4096\n",
+        "group m 128\ngroup n 128\nstream k 64\nprecision C f32\nprecision C_smem f16\n");
+    EXPECT_EQ(row(k, "C").at, HeldAt::fragments);
+    EXPECT_EQ(row(k, "C").warpgroup_bytes, 65536);
+    EXPECT_EQ(row(k, "C_smem").at, HeldAt::memory);
+    EXPECT_EQ(row(k, "C_smem").warpgroup_bytes, 32768);
+    EXPECT_EQ(k.registers.accumulators, 128);
+    EXPECT_FALSE(k.registers.total() > k.registers.limit);
+    const KernelSteps wide = kernel(
+        "mm(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes m = n = k = "
+        "4096\n",
+        "group m 128\ngroup n 256\nstream k 64\nprecision C f32\nprecision C_smem f16\n");
+    EXPECT_TRUE(wide.registers.total() > wide.registers.limit);  // 256 registers of accumulators alone
+}
+
+/// A kernel of two warpgroups of 64 rows, 256 columns and four stages, with its results' way out through two boxes a warp.
+TEST(Steps, OfAPlannedKernelAreItsSchedules) {
+    const Compilation c = costed::compile(file("examples/schedules/matmul.nk"), "h100-sxm5");
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(
+        Source{"a.schedule", file("examples/schedules/8-specialised.schedule")});
+    EXPECT_TRUE(is_of_a_kernel(parse_schedule_file(options.file).value()));
+    EXPECT_FALSE(
+        is_of_a_kernel(parse_schedule_file(std::make_shared<const Source>(Source{"a.schedule", tables()})).value()));
+    const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, options);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const KernelSteps k = placed_steps(*plan, c.machine).kernels.at(0);
+    EXPECT_EQ(k.num_warpgroups, 2);
+    EXPECT_EQ(row(k, "C").warpgroup_bytes, 64 * 256 * 4);
+    EXPECT_EQ(row(k, "C").type, DType::f32);
+    EXPECT_EQ(row(k, "A").warpgroup_bytes, 4 * 64 * 64 * 2);
+    EXPECT_EQ(row(k, "B").block_bytes, 4 * 64 * 256 * 2);
+    EXPECT_EQ(row(k, "C on its way out").warpgroup_bytes, 4 * 2 * 16 * 128);
+    // What the rows add up to is the arena, but for barriers and what aligns it.
+    const double held = k.budgets[0].block_bytes + 2 * k.budgets[0].warpgroup_bytes;
+    EXPECT_NEAR(held, static_cast<double>(plan->kernels[0].scheduled.arena_bytes()), operand_alignment + 256);
+    EXPECT_EQ(k.registers.accumulators, 128);
+    EXPECT_EQ(k.registers.limit, 240);
+    EXPECT_LE(k.registers.total(), k.registers.limit);
+    EXPECT_EQ(operation(k, "C", "tensor").operations, 2 * 256 * 64);
+    EXPECT_EQ(k.steps.size(), 6u);
+    for (const PaperStep& step : k.steps) EXPECT_EQ(step.fault, "") << step.name;
+    std::map<std::string, std::int64_t> merged;
+    for (const auto& [size, multiple] : k.divisors.merged())
+        merged[to_string(size, names_of(c.derived.diagram.axes))] = multiple;
+    EXPECT_EQ(merged.at("s_k"), 64);  // whole lines, and wgmma's k
+    EXPECT_EQ(merged.at("w_m"), 64);
+}
+
+}  // namespace
+}  // namespace napkin::test_steps
