@@ -10,6 +10,8 @@
 namespace napkin {
 namespace {
 constexpr std::int64_t warps_together = 4;
+/// Groups for which the prelude has barriers to pass turns by, behind those by which the warps of a group agree.
+constexpr std::int64_t most_in_turn = 4;
 }  // namespace
 
 bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
@@ -47,7 +49,7 @@ double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop
 
 std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel) {
     const std::int64_t groups = kernel.schedule.warps.value / warps_together;
-    if (!kernel.on_matrix_unit() || !kernel.copying_role() || groups < 2 || kernel.loops.size() != 1)
+    if (!kernel.on_matrix_unit() || !kernel.copying_role() || groups < 2 || groups > most_in_turn || kernel.loops.size() != 1)
         return std::nullopt;
     const ScheduledLoop& loop = kernel.loops.front();
     if (loop.prologue.empty()) return std::nullopt;

@@ -17,7 +17,7 @@ bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Of the chunks that a group's warps would run, the part that none of a warpgroup's own rows has use for.
 double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Groups of warps that run products together and may take turns at it, in the loop whose body begins with its products; none: fewer than two
-/// of them, products that do not stand side by side before what is computed on fragments, or no such loop.
+/// of them or more than four, products that do not stand side by side before what is computed on fragments, or no such loop.
 struct TurnsAtProducts {
     int loop = -1, first = -1, last = -1;  ///< steps
     std::int64_t groups = 0;
