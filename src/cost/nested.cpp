@@ -66,8 +66,7 @@ void nest_axis(const Axis& axis, std::int64_t extent, const char* kind, const st
                           .range = axis.range,
                           .message = std::move(message),
                           .expected = std::move(expected),
-                          .hint = std::move(hint),
-                          .notes = {}});
+                          .hint = std::move(hint)});
     };
     for (std::size_t level = 0; level < sizes.size(); ++level) {
         if (*sizes[level] < 0)

@@ -11,6 +11,7 @@
 #include "emit/emit_body.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
@@ -218,6 +219,8 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
 }
 
 }  // namespace
+
+std::string warpgroup_text() { return fmt::format("{} / {}", warp_name, warps_together); }
 
 std::string fragment_declaration(const Frame& frame, VariableId id) {
     return fmt::format("float {}[{}];", frame.name(id), fragment_registers(frame, id));

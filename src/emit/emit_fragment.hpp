@@ -11,6 +11,8 @@ namespace napkin::writers {
 /// The number of the thread's warp, of which the compiler knows that it is the same for all of the warp: what is made of it stays out of the
 /// threads' own registers.
 inline constexpr const char* warp_name = "warp_";
+/// Text of the number of the warp's group of four, which run products together.
+std::string warpgroup_text();
 /// Numbers of a variable in registers, for a thread.
 std::string fragment_declaration(const Frame& frame, VariableId id);
 /// A map or a reduction along the columns.

@@ -52,7 +52,9 @@ void add_names(Frame& frame) {
 
 }  // namespace
 
-Frame::Frame(ScheduledKernel kernel) : ScheduledKernel(std::move(kernel)) { add_names(*this); }
+Frame::Frame(ScheduledKernel kernel, std::string_view prelude) : ScheduledKernel(std::move(kernel)), names(prelude) {
+    add_names(*this);
+}
 
 std::string Frame::count(AxisId id, int at_scope) const {
     const Span& span = this->span(id, at_scope);

@@ -27,7 +27,7 @@ struct AxisNames {
 };
 
 struct Frame : ScheduledKernel {
-    explicit Frame(ScheduledKernel kernel);
+    Frame(ScheduledKernel kernel, std::string_view prelude);
 
     Names names;
     std::vector<AxisNames> axes;         ///< by AxisId

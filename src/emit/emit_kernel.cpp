@@ -11,6 +11,7 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
 #include "emit/emit_header.hpp"
+#include "emit/emit_places.hpp"
 #include "emit/emit_write.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
@@ -31,8 +32,8 @@ public:
         in_copying_role_ = true;
         const std::string copies_loop = frame_.copying_role() ? groups() : "";
         out_ = head;
-        memory_pointers(groups_loop + copies_loop);
-        variable_pointers();
+        write_memory_pointers(frame_, out_, groups_loop + copies_loop);
+        write_variable_pointers(frame_, out_);
         if (frame_.on_matrix_unit()) write_barriers(frame_, out_);
         if (frame_.copying_role()) copying_role(copies_loop);
         if (frame_.on_matrix_unit()) declare_fragments();
@@ -67,14 +68,14 @@ private:
                 ? fmt::format("for (Index group = first_group(0, {0}); group < {1}; group = group_after(group, {0}))",
                               of_sections, num_groups)
                 : fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", num_groups));
-        for (const auto& [axis, text] : group_position("group")) {
+        for (const auto& [axis, text] : group_position(frame_, "group")) {
             const Span& span = frame_.span(axis, 0);
             out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
             if (span.ragged)
                 out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
                                  span.tile, frame_.extent(axis), frame_.axis(axis).begin));
         }
-        if (!in_copying_role_) tiles_ahead();
+        if (!in_copying_role_) write_tiles_ahead(frame_, out_);
         nodes(frame_.body);
         if (frame_.on_matrix_unit()) count_turn(frame_, out_, 0);
         out_.close();
@@ -137,52 +138,6 @@ private:
         }
     }
 
-    void memory_pointers(const std::string& user) {
-        std::size_t stride = 0;
-        const auto declare = [&](const std::vector<ArrayId>& arrays, bool is_input) {
-            for (std::size_t k = 0; k < arrays.size(); ++k) {
-                const Array& a = diagram().array(arrays[k]);
-                const std::string& name = frame_.memory.at(arrays[k]);
-                const std::string type = (is_input ? "const " : "") + memory_type(a.type);
-                if (is_input || !contains(frame_.inputs, arrays[k])) {
-                    out_(fmt::format("{0}* const {1} = static_cast<{0}*>({2}[{3}]);", type, name,
-                                     is_input ? "inputs" : "outputs", k));
-                    if (const std::string& strides = frame_.strides.at(arrays[k]); mentions_name(user, strides))
-                        out_(fmt::format("const int64_t* const {} = strides + {};", strides, stride));
-                }
-                stride += a.axes.size();
-            }
-        };
-        declare(frame_.inputs, true);
-        declare(frame_.outputs, false);
-    }
-
-    void variable_pointers() {
-        out_("real* const base = static_cast<real*>(arena);");
-        if (!frame_.partials_name.empty())
-            out_(fmt::format("real* const {} = base + {};  // of {} warps", frame_.partials_name,
-                             frame_.partials_offset, frame_.schedule.warps.value));
-        for (std::size_t v = 0; v < frame_.layouts.size(); ++v) {
-            const auto id = static_cast<VariableId>(v);
-            const Layout& l = frame_.layouts[v];
-            const int inner = frame_.place(id).innermost;
-            if (!frame_.is_held(id)) continue;
-            std::string shape;
-            for (std::size_t d = 0; d < l.sizes.size(); ++d)
-                if (static_cast<int>(d) != inner) shape += std::to_string(l.sizes[d]) + " × ";
-            shape += inner >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(inner)]) : "1";
-            const std::string place = fmt::format("base + {}", l.offset);
-            out_(fmt::format("{}* const {} = {};  // {}{}", frame_.cell_type(id),
-                             frame_.is_view(id) ? frame_.copies[v] : frame_.variables[v],
-                             frame_.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
-                             frame_.is_panel(id)    ? ", one panel"
-                             : frame_.is_packed(id) ? fmt::format(", panels of {}", frame_.panel())
-                             : frame_.is_operand(id) ? fmt::format(" {}, stages: {}", name(frame_.variable(id).memory_type),
-                                                                   frame_.place(id).stages)
-                                                     : ""));
-        }
-    }
-
     void declare_fragments() {
         if (frame_.has_bulk_copies())
             out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
@@ -192,7 +147,7 @@ private:
                 if (is_read_by_rows(frame_, id)) out_(fmt::format("float {}[2];", frame_.name(id)));
             }
         declare_rounded(frame_, out_);
-        if (turns_) out_(fmt::format("if ({} / 4 == {}) pass_turn(0);", warp_name, turns_->groups - 1));
+        if (turns_) out_(fmt::format("if ({} == {}) pass_turn(0);", warpgroup_text(), turns_->groups - 1));
         declare_lazy_maximum(frame_, out_);
     }
     void declare_turns() {
@@ -204,44 +159,6 @@ private:
             for (const VariableId v : owed(l)) out_(fmt::format("bool {} = false;", owed_name(frame_, v)));
     }
 
-    /// Where the tiles of a group begin along the grouped axes, innermost first: from its number's digits.
-    [[nodiscard]] std::vector<std::pair<AxisId, std::string>> group_position(const std::string& group) const {
-        std::int64_t below = 1;
-        std::vector<std::pair<AxisId, std::string>> begins;
-        for (auto it = frame_.group_order.rbegin(); it != frame_.group_order.rend(); ++it) {
-            const auto& [axis, tiles, stride, is_uneven, is_backward] = *it;
-            if (tiles == 1) continue;
-            std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
-            if (below * tiles != frame_.num_groups()) text += fmt::format(" % {}", tiles);
-            if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
-            below *= tiles;
-            const auto band = std::find_if(begins.begin(), begins.end(),
-                                           [&, a = axis](const auto& b) { return b.first == a; });
-            if (band != begins.end())
-                band->second = fmt::format("({} + {} * {})", band->second, text, stride);
-            else
-                begins.emplace_back(axis, text);
-        }
-        for (auto& [axis, text] : begins)
-            if (const std::int64_t tile = frame_.span(axis, 0).tile; tile != 1) text += fmt::format(" * {}", tile);
-        return begins;
-    }
-
-    /// Pointers to the tiles of groups to come that are fetched ahead; those of the last group where there is none.
-    void tiles_ahead() {
-        for (const Prefetch& p : frame_.schedule.prefetches) {
-            if (p.ahead.value == 0 || p.fetched != Fetched::groups) continue;
-            const Variable& v = frame_.variable(p.variable);
-            const std::string &name = frame_.ahead.at(p.variable), group = name + "_group";
-            out_(fmt::format("const Index {} = min_index(group + {}, last_group - 1);", group, p.ahead.value));
-            std::string position;
-            for (const auto& [axis, text] : group_position(group))
-                for (std::size_t d = 0; d < v.dims.size(); ++d)
-                    if (v.dims[d].is_axis(axis))
-                        position += fmt::format(" + {} * {}", text, frame_.layout(p.variable).strides[d]);
-            out_(fmt::format("const real* const {} = {}{};", name, frame_.memory.at(v.array), position));
-        }
-    }
     [[nodiscard]] bool is_any_non_temporal() const {
         return std::any_of(frame_.schedule.places.begin(), frame_.schedule.places.end(),
                            [](const Place& place) { return place.non_temporal; });
@@ -407,7 +324,7 @@ private:
                 begin = first(part), end = first(fmt::format("({} + 1)", part));
                 if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
             }
-            bounds(node, names.begin + "_first_", begin, names.begin + "_last_", end);
+            write_chunk_bounds(frame_, out_, node, names.begin + "_first_", begin, names.begin + "_last_", end);
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
         if (fills && !is_bounded) out_.open("");
@@ -438,9 +355,10 @@ private:
     void own_chunks(const ScheduledLoop& node, std::string& begin, std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, first = axis + "_own_first_",
                           last = axis + "_own_last_", at = axis + "_at_";
-        const OwnRows own{fmt::format("{} * ({} / 4)", 4 * fragment_rows, warp_name), 4 * fragment_rows};
+        const OwnRows own{fmt::format("{} * ({})", warps_together * fragment_rows, warpgroup_text()),
+                          warps_together * fragment_rows};
         out_("// of them those that contribute to the warpgroup's own rows");
-        bounds(node, first, begin, last, end, &own);
+        write_chunk_bounds(frame_, out_, node, first, begin, last, end, &own);
         out_(fmt::format("Index {} = {};", at, begin));
         const bool may_begin_later = std::any_of(
             node.loop->support.begin(), node.loop->support.end(),
@@ -457,7 +375,7 @@ private:
     void chunks_of_others(const ScheduledLoop& node, const std::string& condition) {
         out_.open(fmt::format("for (; {}; {}_at_ += {})", condition, frame_.axis(node.loop->axis).begin,
                               frame_.span(node.loop->axis, node.scope).tile));
-        if (turns_) out_(fmt::format("wait_turn({0} / 4);", warp_name)), pass_turn();
+        if (turns_) out_(fmt::format("wait_turn({});", warpgroup_text())), pass_turn();
         Settle all;
         for (const Step* load : frame_.operand_loads(node.scope)) {
             write_wait(frame_, out_, *load, 0);
@@ -467,7 +385,7 @@ private:
         count_turn(frame_, out_, node.scope);
         out_.close();
     }
-    void pass_turn() { out_(fmt::format("pass_turn(({} / 4 + 1) % {});", warp_name, turns_->groups)); }
+    void pass_turn() { out_(fmt::format("pass_turn(({} + 1) % {});", warpgroup_text(), turns_->groups)); }
 
     /// Operands of the loop that are freed a turn later.
     [[nodiscard]] std::vector<VariableId> owed(const ScheduledLoop& node) const {
@@ -545,7 +463,7 @@ private:
             open_for(s ? frame_.step(*s).ahead : open.value_or(0));
             if (s) computed.insert(frame_.step(*s).ahead);
             const bool is_product = turns_ && s && is_product_in_turn(*s, list);
-            if (is_product && *s == first) out_(fmt::format("wait_turn({} / 4);", warp_name));
+            if (is_product && *s == first) out_(fmt::format("wait_turn({});", warpgroup_text()));
             nodes({n});
             if (is_product && *s == last) pass_turn();
         }
@@ -604,30 +522,6 @@ private:
         out_(fmt::format("{} += {};", next_of(node), frame_.span(node.loop->axis, node.scope).tile));
     }
 
-    /// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere.
-    void bounds(const ScheduledLoop& node, const std::string& begin, const std::string& from, const std::string& end,
-                const std::string& to, const OwnRows* own = nullptr) {
-        const TileLoop& l = *node.loop;
-        const Span& span = frame_.span(l.axis, node.scope);
-        out_(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() ? "const " : "", begin, from, end, to));
-        for (const Affine& form : l.support) {
-            const std::int64_t c = form.coefficient(l.axis);
-            Affine rest = form;
-            rest.add(l.axis, -c);
-            const std::string most = highest(frame_, rest, node.scope, own);
-            ExprNames names = expression_names(frame_);
-            out_(fmt::format("// {} >= 0", to_string(form, names)));
-            if (c == 0) {
-                out_(fmt::format("if ({} < 0) {} = 0;", most, end));
-            } else if (c < 0) {
-                out_(fmt::format("{0} = min_index({0}, floor_div({1}, {2}) + 1);", end, most, -c));
-            } else {
-                // The last value of a chunk is the first that must reach ceil(-most / c).
-                out_(fmt::format("{0} = max_index({0}, -floor_div({1}, {2}) / {3} * {3});", begin, most, c, span.tile));
-            }
-        }
-    }
-
     Frame& frame_;
     std::string entry_, functions_;
     std::string all_end_;  ///< of a loop of which warpgroups run their own chunks
@@ -641,17 +535,8 @@ private:
 
 }  // namespace
 
-bool mentions_name(const std::string& text, const std::string& name) {
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-        const std::size_t end = at + name.size();
-        if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
-    }
-    return false;
-}
-
-std::string kernel_text(const ScheduledKernel& kernel, const std::string& entry) {
-    Frame frame(kernel);
+std::string kernel_text(const ScheduledKernel& kernel, const std::string& entry, std::string_view prelude) {
+    Frame frame(kernel, prelude);
     return KernelWriter(frame, entry).run();
 }
 

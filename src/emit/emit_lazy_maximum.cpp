@@ -7,6 +7,7 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_text.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 
 namespace napkin::writers {
@@ -16,11 +17,11 @@ namespace {
 std::string any_of(const Frame& frame, const std::string& condition) {
     const bool together = std::any_of(frame.steps.begin(), frame.steps.end(),
                                       [&](const Step& s) { return runs_beside(frame, s); });
-    return together ? fmt::format("any_of_four_warps({}, {} / 4)", condition, warp_name)
+    return together ? fmt::format("any_of_four_warps({}, {})", condition, warpgroup_text())
                     : fmt::format("any_of_warp({})", condition);
 }
 /// The maximum moved little in the turn before: it is worth trying without.
-std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays"; }
+std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays_"; }
 
 class LazyWriter {
 public:
@@ -78,7 +79,7 @@ private:
         out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(lazy_.sum), frame_.name(lazy_.correction),
                          is_kept_by_threads(frame_, compute.variable) ? own : fmt::format("sum_over_quad({})", own)));
     }
-    [[nodiscard]] std::string sums() const { return frame_.name(lazy_.maximum) + "_sums"; }
+    [[nodiscard]] std::string sums() const { return frame_.name(lazy_.maximum) + "_sums_"; }
     /// Not where something is no number.
     [[nodiscard]] std::string is_small() const {
         return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(lazy_.limit, false));
@@ -109,7 +110,7 @@ private:
 
 }  // namespace
 
-std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves"; }
+std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves_"; }
 
 void declare_lazy_maximum(const Frame& frame, Lines& out) {
     if (frame.lazy) out(fmt::format("bool {} = true, {} = false;", moves_name(frame), stays_name(frame)));

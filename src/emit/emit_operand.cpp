@@ -77,7 +77,7 @@ void write_own_copies(const Frame& frame, Lines& out, VariableId variable, int s
 
 }  // namespace
 
-std::string stage_name(const Frame& frame, VariableId variable) { return frame.name(variable) + "_stage"; }
+std::string stage_name(const Frame& frame, VariableId variable) { return frame.name(variable) + "_begin_"; }
 
 std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
     std::vector<VariableId> out;

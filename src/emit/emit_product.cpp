@@ -80,7 +80,7 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
     const OperandTile tile = *operand_tile(frame, r.array);
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     const std::int64_t deep = p.deep * bytes(p.type), steps = operand_row_bytes / deep;
-    std::string address = fmt::format("{}_at", frame.name(r.array));
+    std::string address = fmt::format("{}_at_", frame.name(r.array));
     if (is_a) {
         // Each group of warps that runs the instruction has its own rows.
         const std::int64_t warps = p.instruction->threads / frame.unit.warp_threads;
@@ -111,10 +111,10 @@ std::string packed(const Frame& frame, const Product& p, int scope) {
 }
 
 void declare_address(const Frame& frame, Lines& out, const Read& r) {
-    out(fmt::format("const unsigned {0}_at = shared_address({0}) + {1};", frame.name(r.array), stage_name(frame, r.array)));
+    out(fmt::format("const unsigned {0}_at_ = shared_address({0}) + {1};", frame.name(r.array), stage_name(frame, r.array)));
 }
 
-std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(id) + "_rounded"; }
+std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(id) + "_rounded_"; }
 
 /// One asynchronous group of instructions.
 void write_together(const Frame& frame, Lines& out, const Product& p, int scope) {
@@ -145,7 +145,7 @@ void write_together(const Frame& frame, Lines& out, const Product& p, int scope)
 std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across) {
     const OperandTile tile = *operand_tile(frame, r.array);
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
-    return fmt::format("load_matrices<{}, {}>({}, {}_at, {}, {}, {});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
+    return fmt::format("load_matrices<{}, {}>({}, {}_at_, {}, {}, {});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
                        frame.name(r.array), tile.panel_bytes(),
                        along_k ? "16 * " + across : fmt::format("{} * k_", p.deep), along_k ? "2 * k_" : "2 * " + across);
 }

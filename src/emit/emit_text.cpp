@@ -2,218 +2,57 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string_view>
 
 namespace napkin::writers {
 namespace {
 
-// Keywords, and what emitted functions call or declare themselves.
-constexpr const char* reserved[] = {"alignas",
-                                    "alignof",
-                                    "and",
-                                    "and_eq",
-                                    "asm",
-                                    "auto",
-                                    "bitand",
-                                    "bitor",
-                                    "bool",
-                                    "break",
-                                    "case",
-                                    "catch",
-                                    "char",
-                                    "char8_t",
-                                    "char16_t",
-                                    "char32_t",
-                                    "class",
-                                    "compl",
-                                    "concept",
-                                    "const",
-                                    "consteval",
-                                    "constexpr",
-                                    "constinit",
-                                    "const_cast",
-                                    "continue",
-                                    "co_await",
-                                    "co_return",
-                                    "co_yield",
-                                    "decltype",
-                                    "default",
-                                    "delete",
-                                    "do",
-                                    "double",
-                                    "dynamic_cast",
-                                    "else",
-                                    "enum",
-                                    "explicit",
-                                    "export",
-                                    "extern",
-                                    "false",
-                                    "float",
-                                    "for",
-                                    "friend",
-                                    "goto",
-                                    "if",
-                                    "inline",
-                                    "int",
-                                    "long",
-                                    "mutable",
-                                    "namespace",
-                                    "new",
-                                    "noexcept",
-                                    "not",
-                                    "not_eq",
-                                    "nullptr",
-                                    "operator",
-                                    "or",
-                                    "or_eq",
-                                    "private",
-                                    "protected",
-                                    "public",
-                                    "register",
-                                    "reinterpret_cast",
-                                    "requires",
-                                    "return",
-                                    "short",
-                                    "signed",
-                                    "sizeof",
-                                    "static",
-                                    "static_assert",
-                                    "static_cast",
-                                    "struct",
-                                    "switch",
-                                    "template",
-                                    "this",
-                                    "thread_local",
-                                    "throw",
-                                    "true",
-                                    "try",
-                                    "typedef",
-                                    "typeid",
-                                    "typename",
-                                    "union",
-                                    "unsigned",
-                                    "using",
-                                    "virtual",
-                                    "void",
-                                    "volatile",
-                                    "wchar_t",
-                                    "while",
-                                    "xor",
-                                    "xor_eq",
-                                    "EACH",
-                                    "Index",
-                                    "Vec",
-                                    "abs",
-                                    "acc",
-                                    "arena",
-                                    "base",
-                                    "bf16",
-                                    "copy_in",
-                                    "copy_out",
-                                    "cos",
-                                    "e4m3",
-                                    "e5m2",
-                                    "erf",
-                                    "exp",
-                                    "f16",
-                                    "f32",
-                                    "f64",
-                                    "fill",
-                                    "first_group",
-                                    "floor",
-                                    "floor_div",
-                                    "floor_mod",
-                                    "lane",
-                                    "load_each",
-                                    "nowhere",
-                                    "group",
-                                    "i",
-                                    "infinity",
-                                    "inputs",
-                                    "int32_t",
-                                    "int64_t",
-                                    "iota",
-                                    "keep",
-                                    "j",
-                                    "lanes",
-                                    "last_group",
-                                    "load",
-                                    "load_strided",
-                                    "log",
-                                    "main",
-                                    "mask",
-                                    "max_index",
-                                    "max_of",
-                                    "maximum",
-                                    "min_index",
-                                    "min_of",
-                                    "minimum",
-                                    "napkin_cpu",
-                                    "not_a_number",
-                                    "number",
-                                    "outputs",
-                                    "pow",
-                                    "prod",
-                                    "real",
-                                    "round_bf16",
-                                    "round_e4m3",
-                                    "round_e5m2",
-                                    "round_f16",
-                                    "round_f32",
-                                    "round_i32",
-                                    "rsqrt",
-                                    "sin",
-                                    "splat",
-                                    "splat_mask",
-                                    "sqrt",
-                                    "std",
-                                    "store",
-                                    "strides",
-                                    "sum",
-                                    "tanh",
-                                    "total",
-                                    "truth",
-                                    "value",
-                                    "vec",
-                                    "where",
-                                    "wrap",
-                                    "whole_add",
-                                    "whole_sub",
-                                    "whole_mul",
-                                    "whole_neg",
-                                    "whole_abs",
-                                    "whole_div",
-                                    "whole_mod",
-                                    "whole_pow",
-                                    "whole_of",
-                                    "convert",
-                                    "fmod",
-                                    "load_real",
-                                    "load_strided_real",
-                                    "block",
-                                    "divide",
-                                    "put",
-                                    "sync",
-                                    "scratch",
-                                    "arguments",
-                                    "Arguments",
-                                    "blockIdx",
-                                    "threadIdx",
-                                    "gridDim",
-                                    "blockDim",
-                                    "num_warps",
-                                    "num_threads",
-                                    "shared_memory",
-                                    "clear",
-                                    "copy_run",
-                                    "copies_arrive",
-                                    "group_after"};
+// Keywords, and what emitted functions declare themselves or find around them.
+constexpr std::string_view reserved = R"(
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl concept const
+consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast else
+enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static static_assert
+static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
+volatile wchar_t while xor xor_eq
+
+acc arena base bf16 e4m3 e5m2 f16 f32 f64 lane nowhere group i inputs j last_group main max_of min_of outputs prod real round_i32
+std strides sum total value whole_add block scratch arguments blockIdx threadIdx gridDim blockDim shared_memory
+sum_over_quad prod_over_quad max_of_over_quad min_of_over_quad
+)";
+
+/// What a prelude declares: what it calls or gives arguments in angle brackets, and types. Shorter names are parameters' there.
+constexpr std::size_t longest_parameter = 2;
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 }  // namespace
 
-Names::Names() : taken_(std::begin(reserved), std::end(reserved)) {}
+Names::Names(std::string_view prelude) {
+    for (std::size_t at = 0; at < reserved.size();) {
+        const std::size_t begin = reserved.find_first_not_of(" \n", at), end = reserved.find_first_of(" \n", begin);
+        if (begin == std::string_view::npos) break;
+        taken_.emplace(reserved.substr(begin, end - begin));
+        at = end;
+    }
+    std::string_view before;
+    for (std::size_t at = 0, end = 0; at < prelude.size(); at = std::max(end, at + 1)) {
+        end = at;
+        while (end < prelude.size() && is_word(prelude[end])) ++end;
+        if (end == at) continue;
+        const std::string_view word = prelude.substr(at, end - at);
+        const bool is_called = end < prelude.size() && (prelude[end] == '(' || prelude[end] == '<');
+        if (word.size() > longest_parameter && (is_called || before == "struct" || before == "using" || before == "namespace" ||
+                                                before == "define" || before.starts_with("NAPKIN_")))
+            taken_.emplace(word);
+        before = word;
+    }
+}
 
 std::string Names::add(std::string_view wanted) {
     std::string base;
@@ -223,9 +62,9 @@ std::string Names::add(std::string_view wanted) {
         else
             base += fmt::format("x{:02x}", static_cast<unsigned char>(c));
     if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0])) || base[0] == '_') base = "v" + base;
-    // Double underscores and NAPKIN_ macros belong to others.
+    // Double underscores, NAPKIN_ macros and matrix instructions belong to others.
     for (std::size_t at; (at = base.find("__")) != std::string::npos;) base.replace(at, 2, "_u");
-    if (base.starts_with("NAPKIN")) base = "v" + base;
+    if (base.starts_with("NAPKIN") || base.starts_with("mma_") || base.starts_with("wgmma_")) base = "v" + base;
     if (base.ends_with('_')) base += "u";
     std::string name = base;
     for (int k = 2; !taken_.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);

@@ -11,7 +11,8 @@ namespace napkin::writers {
 /// such names are for what a statement declares for itself.
 class Names {
 public:
-    Names();
+    /// The prelude's text, some of whose names are taken.
+    explicit Names(std::string_view prelude);
     /// `wanted` made an identifier, with a suffix when it is taken.
     std::string add(std::string_view wanted);
 

@@ -30,16 +30,23 @@ Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind
 /// Of shared memory that tiles leave: for what alignment and barriers take of it.
 constexpr std::int64_t margin_bytes = operand_alignment;
 
-/// Bytes of shared memory: of a stage of all operands that are loaded in loops, and of everything else. Pre: places are chosen.
+/// Bytes of shared memory: of a stage of all operands that are loaded in loops, and how many of them the places have; of boxes; of all else.
+/// Pre: places are chosen.
 struct SharedBytes {
-    std::int64_t staged = 0, others = 0;
+    std::int64_t share = 0, staged = 0, stages = 1, boxes = 0, others = 0;
+    [[nodiscard]] std::int64_t left_for_stages() const { return share - others - margin_bytes; }
+    [[nodiscard]] std::int64_t left() const { return left_for_stages() - staged * stages - boxes; }
 };
 SharedBytes shared_bytes(ScheduledKernel& kernel) {
-    SharedBytes out;
+    SharedBytes out{.share = kernel.unit.share_bytes};
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         const auto id = static_cast<VariableId>(v);
+        const Place& place = kernel.place(id);
+        out.boxes += place.boxes * kernel.schedule.warps.value * box_bytes;
         if (kernel.is_operand(id)) {
-            (kernel.layouts[v].scope > 0 ? out.staged : out.others) += operand_tile(kernel, id)->bytes;
+            const bool is_staged = kernel.layouts[v].scope > 0;
+            (is_staged ? out.staged : out.others) += operand_tile(kernel, id)->bytes;
+            if (is_staged) out.stages = std::max<std::int64_t>(out.stages, place.stages);
         } else if (!kernel.is_in_registers(id)) {
             shape(kernel, id);
             out.others += kernel.layouts[v].count * kernel.value_bytes();
@@ -92,10 +99,10 @@ void choose_lazy_maximum(ScheduledKernel& kernel) {
 }
 
 void choose_stages(ScheduledKernel& kernel) {
-    const auto [staged, others] = shared_bytes(kernel);
+    const SharedBytes bytes = shared_bytes(kernel);
     std::int64_t chunks = 1;
     for (const ScheduledLoop& loop : kernel.loops) chunks = std::max(chunks, turns_of(kernel, loop).most);
-    const std::int64_t fit = staged == 0 ? 1 : (kernel.unit.share_bytes - others - margin_bytes) / staged;
+    const std::int64_t fit = bytes.staged == 0 ? 1 : bytes.left_for_stages() / bytes.staged;
     const auto stages = static_cast<int>(std::clamp<std::int64_t>(std::min(fit, chunks), 1, most_stages));
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (kernel.is_operand(static_cast<VariableId>(v)) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_hand)
@@ -103,12 +110,7 @@ void choose_stages(ScheduledKernel& kernel) {
 }
 
 void choose_boxes(ScheduledKernel& kernel) {
-    const auto [staged, others] = shared_bytes(kernel);
-    int stages = 1;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_operand(static_cast<VariableId>(v)) && kernel.layouts[v].scope > 0)
-            stages = std::max(stages, kernel.schedule.places[v].stages);
-    std::int64_t left = kernel.unit.share_bytes - others - staged * stages - margin_bytes;
+    std::int64_t left = shared_bytes(kernel).left();
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         Place& place = kernel.schedule.places[v];
         const auto boxes = stored_boxes(kernel, static_cast<VariableId>(v));
@@ -124,15 +126,7 @@ void choose_boxes(ScheduledKernel& kernel) {
 
 void choose_group_stages(ScheduledKernel& kernel) {
     if (!kernel.copying_role() || kernel.num_groups() < 2) return;
-    const auto [staged, others] = shared_bytes(kernel);
-    int stages = 1;
-    std::int64_t left = kernel.unit.share_bytes - others - margin_bytes;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
-        if (kernel.is_operand(id) && kernel.layouts[v].scope > 0) stages = std::max(stages, kernel.place(id).stages);
-        left -= kernel.place(id).boxes * kernel.schedule.warps.value * box_bytes;
-    }
-    left -= staged * stages;
+    const std::int64_t left = shared_bytes(kernel).left();
     std::int64_t all = 0;
     bool is_free = true;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)

@@ -13,6 +13,7 @@
 #include "plan/complete.hpp"
 #include "plan/grid.hpp"
 #include "plan/reasons.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/text.hpp"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "support/result.hpp"
 

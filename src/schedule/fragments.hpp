@@ -29,6 +29,8 @@ constexpr double accumulation_unit_of_8_bits = 0x1p-11;
 /// Estimated: one 2^-23 for the sum and one for the terms. In a product of 1040 bf16 terms on one H200 on 2026-11-23 the error is 0.9 · 2^-23 an
 /// instruction.
 constexpr double accumulation_unit_of_16_bits = 0x1p-22;
+/// Warps that run one wgmma together: a warpgroup.
+inline constexpr std::int64_t warps_together = 4;
 /// Operands lie at multiples of the swizzle's pattern of 8 rows.
 constexpr std::int64_t operand_alignment = 8 * operand_row_bytes;
 
@@ -120,18 +122,7 @@ std::int64_t num_barriers(const ScheduledKernel& kernel);
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope);
 /// Of a variable in registers: the axis of its columns; -1: it has one value a row.
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id);
-/// Of a variable in registers: a sum of the columns that runs through a loop, and of which every thread has its own columns' part until the loop
-/// ends: nothing in the loop reads it, and it is multiplied by what its row has alike.
-bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id);
 /// Of an expression of numbers and sizes alone; none of any other.
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e);
-/// Registers of a thread that its fragments take.
-std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id);
-/// The most of them that are alive at a step, with those into which an operand is rounded.
-std::int64_t most_registers(const ScheduledKernel& kernel);
-/// Of them, those that a thread does not have for fragments, which spill. The search takes no tiles that spill.
-std::int64_t spilled_registers(const ScheduledKernel& kernel);
-/// Whether the rows of the tensor axis, the chunks and the warps are all by hand: then whoever asks for tiles that spill gets them.
-bool may_spill(const ScheduledKernel& kernel);
 
 }  // namespace napkin

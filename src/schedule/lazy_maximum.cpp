@@ -307,6 +307,11 @@ std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kerne
     return refusal;
 }
 
+bool LazyMaximum::is_corrected(const Step& step) const {
+    const auto* compute = std::get_if<Compute>(step.statement);
+    return compute && compute->carry && reads_array(compute->carry, correction);
+}
+
 std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
     if (kernel.schedule.lazy.value == 0) return std::nullopt;
     auto found = lazy_maximum(kernel);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "schedule/clocks.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/lazy_maximum.hpp"

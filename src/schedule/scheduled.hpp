@@ -159,6 +159,8 @@ struct LazyMaximum {
     std::vector<int> again;
     double limit = 0;  ///< of the sum of weights that a thread has of a row
 
+    /// What the step computes is corrected as the maximum moves.
+    [[nodiscard]] bool is_corrected(const Step& step) const;
     [[nodiscard]] bool moves(int step) const { return std::find(moving.begin(), moving.end(), step) != moving.end(); }
 };
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "machine/block_machine.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
@@ -27,7 +28,7 @@ double ceil_of(double a, double b) { return std::ceil(a / b); }
 
 /// Of a group's chunks, the part in which the maximum moves: the first of them, where it may lag.
 double share_of_moves(const ScheduledKernel& k, int scope) {
-    if (!k.lazy) return 1;
+    if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
     for (const ScheduledLoop& l : k.loops)
         if (l.scope == scope) {
             const Turns turns = turns_of(k, l);
@@ -124,6 +125,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     };
     const auto number = static_cast<int>(&step - k.steps.data());
     const double moves = share_of_moves(k, step.scope), runs = k.lazy && k.lazy->moves(number) ? moves : 1;
+    const bool is_corrected_rarely = k.lazy && work.carries && k.lazy->is_corrected(step);
     const auto is_of_terms = [&](const OpCount& op) {
         return std::any_of(work.reduce_axes.begin(), work.reduce_axes.end(),
                            [&](AxisId axis) { return contains(op.axes, axis); });
@@ -131,7 +133,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
             // What a sum is corrected by is 1 where the maximum stays.
-            const double times = runs == 1 && work.carries && !is_of_terms(op) ? moves : runs;
+            const double times = is_corrected_rarely && !is_of_terms(op) ? moves : runs;
             add(op.kind, times * static_cast<double>(op.count) * block.points(op.axes) / lanes *
                              clocks_a_vector_[at(static_cast<int>(op.kind))]);
         }

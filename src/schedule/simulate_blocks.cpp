@@ -166,7 +166,7 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
         return !c || other.scope != step.scope || (k.atom(other).kind == AtomKind::matrix && adds_in_place(*c));
     });
     if (only_adds) return 0;
-    const bool is_corrected = compute.carry && !adds_in_place(compute) && !k.lazy;
+    const bool is_corrected = compute.carry && !adds_in_place(compute) && !(k.lazy && k.lazy->is_corrected(step));
     return matrix_product(k, step)->instruction->overhead_clocks.value + (is_corrected ? statement_latency_clocks : 0);
 }
 
@@ -175,7 +175,7 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
 /// one has nothing beside it, as the first product has no results to work on and the last results no product: the part `alone` of all.
 double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special, double core,
                                         double latency, double alone) {
-    const double warpgroups = static_cast<double>(k.schedule.warps.value) / 4,
+    const double warpgroups = static_cast<double>(k.schedule.warps.value) / warps_together,
                  pace = core / warpgroups + latency * (runs_ahead(k) ? latency_left_ahead : 1);
     const double beside = together({unit, special, core - unit - special, pace}, units_exponent);
     return beside + alone * std::max(0.0, core + latency - beside);

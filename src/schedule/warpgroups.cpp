@@ -9,15 +9,28 @@
 
 namespace napkin {
 namespace {
-constexpr std::int64_t warps_together = 4;
 /// Groups for which the prelude has barriers to pass turns by, behind those by which the warps of a group agree.
 constexpr std::int64_t most_in_turn = 4;
+
+/// Nothing that it computes or reads lies where all threads of the block have it, but operands' tiles: no step needs all warps to wait for each
+/// other, which groups that run other chunks cannot do.
+bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const auto is_own = [&](VariableId id) { return kernel.is_operand(id) || !kernel.is_held(id); };
+    return std::none_of(loop.body.begin(), loop.body.end(),
+                        [](const Node& n) { return std::holds_alternative<LoopRef>(n); }) &&
+           std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+               return step.scope != loop.scope ||
+                      (is_own(variable_of(step)) && std::all_of(step.reads.begin(), step.reads.end(),
+                                                                [&](const Read* r) { return is_own(r->array); }));
+           });
+}
 }  // namespace
 
 bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     if (!kernel.on_matrix_unit() || !kernel.copying_role() || kernel.schedule.warps.value <= warps_together)
         return false;
-    if (kernel.operand_loads(loop.scope).empty() || !is_repeated(kernel, loop)) return false;
+    if (kernel.operand_loads(loop.scope).empty() || !is_repeated(kernel, loop) || !is_without_tiles_of_all(kernel, loop))
+        return false;
     const auto is_owed = [&](const std::vector<Node>& nodes) {
         return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
             const auto* settle = std::get_if<Settle>(&node);

@@ -160,8 +160,7 @@ private:
                                   .range = l.range,
                                   .message = fmt::format("the stream computes no '{}'", l.name),
                                   .expected = "one of " + join(names, ", "),
-                                  .hint = did_you_mean(l.name, names),
-                                  .notes = {}};
+                                  .hint = did_you_mean(l.name, names)};
             }
         if (choices_.issue.empty()) return Done{};
         std::vector<std::pair<std::size_t, int>> rank(operations_.size());  // the named one that each goes with
@@ -199,8 +198,7 @@ private:
                                        on.name, d.need.why),
                 .expected = is_read ? fmt::format("{} behind {}", waits.name, on.name)
                                     : fmt::format("{} behind {}, or another place to write to", waits.name, on.name),
-                .hint = is_read ? "" : fmt::format("place {} operand, stages 2", waits.name),
-                .notes = {}};
+                .hint = is_read ? "" : fmt::format("place {} operand, stages 2", waits.name)};
     }
 
     const StepContext& context_;

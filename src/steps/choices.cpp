@@ -27,8 +27,7 @@ private:
                            .range = range,
                            .message = std::move(message),
                            .expected = std::move(expected),
-                           .hint = std::move(hint),
-                           .notes = {}});
+                           .hint = std::move(hint)});
     }
     std::optional<AxisId> axis(const std::string& name, const SourceRange& range) {
         if (const auto found = diagram_.find_axis(name)) return found;
@@ -132,8 +131,7 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
                           .range = item.range,
                           .message = std::move(message),
                           .expected = std::move(expected),
-                          .hint = std::move(hint),
-                          .notes = {}});
+                          .hint = std::move(hint)});
     };
     for (const ScheduleItem& item : items) {
         if (item.kind != "precision" && item.kind != "piece" && item.kind != "place") continue;

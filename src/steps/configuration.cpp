@@ -173,8 +173,7 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
                  steps.num_warpgroups, steps.num_warpgroups == 1 ? "" : "s", name, share, b.warpgroup_bytes / 1024,
                  b.level, b.block_bytes / 1024, (b.capacity_bytes - b.excess_block) / 1024, b.capacity_bytes / 1024),
              .expected = fmt::format("at most {:.1f} warpgroups: (M_max - M_TB)/M_WG", std::max(0.0, b.fit())),
-             .hint = std::move(hint),
-             .notes = {}});
+             .hint = std::move(hint)});
     }
     if (const std::int64_t most = static_cast<std::int64_t>(limits.threads_a_block.value) / context.threads;
         errors.empty() && steps.num_warpgroups > most) {
@@ -186,8 +185,7 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
                                                  steps.num_warpgroups * context.threads),
                           .expected = fmt::format("at most {} threads, {} warpgroups", limits.threads_a_block.value, most),
                           .hint = fmt::format("the nearest legal choice is group {} = {}",
-                                              context.diagram.axis(axis).name, most * share),
-                          .notes = {}});
+                                              context.diagram.axis(axis).name, most * share)});
     }
     if (!errors.empty()) return errors;
     return Done{};

@@ -28,8 +28,7 @@ public:
                 .range = {},
                 .message = fmt::format("the steps assign work to the threads of a GPU, and {} is none", machine_.name),
                 .expected = "a GPU's machine",
-                .hint = "--machine h100-sxm5",
-                .notes = {}};
+                .hint = "--machine h100-sxm5"};
         // Sizes are judged as plans judge them; what the steps alone know is judged here.
         std::vector<ScheduleItem> sizes;
         for (const ScheduleItem& item : items_)
@@ -122,8 +121,7 @@ private:
                     .range = share.range,
                     .message = fmt::format("warpgroups cannot share {}: kernel {} does not group it", name, kernel.name),
                     .expected = "one of " + join(names_of(derived_.diagram.axes, kernel.group_axes), ", "),
-                    .hint = "",
-                    .notes = {}};
+                    .hint = ""};
             const std::int64_t group = context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)]
                                                                          : extents_[at(axis)];
             if (group % share.value == 0) continue;
@@ -132,8 +130,7 @@ private:
                               .message = fmt::format("g_{0} = {1} is no multiple of w_{0} = {2}", name, group, share.value),
                               .expected = "as many values for each warpgroup",
                               .hint = fmt::format("the nearest legal choice is group {} = {}", name,
-                                                  std::max<std::int64_t>(1, group / share.value) * share.value),
-                              .notes = {}};
+                                                  std::max<std::int64_t>(1, group / share.value) * share.value)};
         }
         return Done{};
     }
@@ -157,8 +154,7 @@ private:
                         derived_.diagram.axis(axis).name),
                     .expected = legal.empty() ? "a stream"
                                               : "one of " + join(names_of(derived_.diagram.axes, legal), ", "),
-                    .hint = "leave the line out",
-                    .notes = {}};
+                    .hint = "leave the line out"};
         return Done{};
     }
 

@@ -6,6 +6,7 @@
 
 #include "cost/divisors.hpp"
 #include "machine/block_machine.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/rules.hpp"
 #include "steps/tell.hpp"

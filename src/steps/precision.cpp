@@ -28,8 +28,7 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
                           .range = range,
                           .message = std::move(message),
                           .expected = std::move(expected),
-                          .hint = std::move(hint),
-                          .notes = {}});
+                          .hint = std::move(hint)});
     };
     std::vector<VariableId> loaded;
     // What every product multiplies: the widest of its operands that lie in memory.

@@ -143,8 +143,7 @@ Status check_divisors(const StepContext& context, const StepChoices& choices, co
                                     divisors.causes(size)),
              .expected = fmt::format("a multiple of {}", multiple),
              .hint = below == 0 ? fmt::format("the nearest legal size is {}", std::min(above, extent))
-                                : fmt::format("the nearest legal sizes are {} and {}", below, std::min(above, extent)),
-             .notes = {}});
+                                : fmt::format("the nearest legal sizes are {} and {}", below, std::min(above, extent))});
     }
     if (!errors.empty()) return errors;
     return Done{};

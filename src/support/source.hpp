@@ -37,9 +37,9 @@ struct Diagnostic {
     std::string code;  ///< stable name of the error, e.g. "unknown-array"
     SourceRange range;
     std::string message;
-    std::string expected;  ///< what was expected, with both sizes or types where there are two; may be empty
-    std::string hint;      ///< the nearest name or legal choice; may be empty
-    std::vector<Note> notes;
+    std::string expected = {};  ///< what was expected, with both sizes or types where there are two; may be empty
+    std::string hint = {};      ///< the nearest name or legal choice; may be empty
+    std::vector<Note> notes = {};
     ExitCode exit_code = ExitCode::bad_input;
 };
 

@@ -171,8 +171,7 @@ Result<TileKernel> with_subloops(const Diagram& diagram, TileKernel kernel,
                           .range = array.range,
                           .message = fmt::format("{} has no subloop over {}: {}", array.name, diagram.axis(axis).name, why),
                           .expected = "a reduction, and an axis along which it alone loads",
-                          .hint = "",
-                          .notes = {}});
+                          .hint = ""});
     }
     if (!errors.empty()) return errors;
     return kernel;

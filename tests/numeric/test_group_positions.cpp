@@ -25,7 +25,7 @@ struct Positions {
 };
 
 Positions positions_of(const ScheduledKernel& kernel) {
-    std::istringstream text(writers::kernel_text(kernel, "k"));
+    std::istringstream text(writers::kernel_text(kernel, "k", ""));
     Positions out;
     const std::string declaration = "[[maybe_unused]] const Index ";
     bool in_group = false;
@@ -149,7 +149,7 @@ TEST(GroupPositions, AreThoseOfOneBlockEachWhateverTheGrid) {
             const AxisId axis = k.group_order.at(0).axis;
             k.group_order = {{axis, kind.sections}, {axis, in_section, 1, kind.is_uneven}};
             ASSERT_EQ(k.turns_back(), kind.is_uneven);
-            const std::string text = writers::kernel_text(k, "k");
+            const std::string text = writers::kernel_text(k, "k", "");
             const std::size_t at = text.find("for (Index group = "), end = text.find(" {", at);
             ASSERT_NE(at, std::string::npos);
             code += fmt::format(

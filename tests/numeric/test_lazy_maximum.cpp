@@ -47,7 +47,7 @@ TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
             attention("S[h, q, x] * k^-0.5 + B[q, x]", "bf16", "h = 1, q = 72, x = 96, d = 16", ", B[q, x]"), in_turn,
             "d"),
     };
-    for (const Planned& p : all) EXPECT_THAT(p.source.text, testing::HasSubstr("P_M_stays"));
+    for (const Planned& p : all) EXPECT_THAT(p.source.text, testing::HasSubstr("P_M_stays_"));
     const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
     for (const Planned& p : all) {
         const cpu_case::Reference reference = cpu_case::reference_of(p, GetParam());
@@ -72,12 +72,43 @@ TEST(LazyMaximum, IsWrongWithoutItsLimit) {
     const auto fault = [&] { return fault_of(p, reference, *cpu_case::compiled_for_cpu(p.source), {}); };
     EXPECT_EQ(fault(), "");
     for (const int r : {0, 1}) {
-        const std::string limit = fmt::format("_sums[{}] <= ", r);
+        const std::string limit = fmt::format("_sums_[{}] <= ", r);
         const std::size_t at = p.source.text.find(limit);
         ASSERT_NE(at, std::string::npos);
         p.source.text.insert(at + limit.size(), "1e30f * ");
     }
     EXPECT_NE(fault(), "");
+}
+
+// Two groups of four warps run other chunks each; where threads bring a tile into shared memory, all warps wait for each other in every chunk
+// (R), and where each reads its own values (B) they do not.
+TEST(OwnChunks, AreOfLoopsInWhichNotAllWarpsWaitForEachOther) {
+    const std::string eight = "tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n";
+    const Planned tile_of_all = planned_on_hopper(attention("where(x <= q, S[h, q, x] * k^-0.5 + R[q - x], -inf)",
+                                                            "f16", "h = 1, q = 128, x = 128, d = 16", ", R[q]"),
+                                                  eight, "a");
+    const Planned read_by_each = planned_on_hopper(attention("where(x <= q, S[h, q, x] * k^-0.5 + B[q, x], -inf)",
+                                                             "f16", "h = 1, q = 128, x = 128, d = 16", ", B[q, x]"),
+                                                   eight, "b");
+    EXPECT_THAT(tile_of_all.source.text, testing::Not(testing::HasSubstr("_own_last_")));
+    EXPECT_THAT(read_by_each.source.text, testing::HasSubstr("_own_last_"));
+    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source({tile_of_all, read_by_each}));
+    for (const Planned& p : {tile_of_all, read_by_each})
+        EXPECT_EQ(fault_of(p, cpu_case::reference_of(p), *module, {}), "") << p.source.entries.front().name;
+}
+
+// Names that the preludes declare, and those under which statements on the matrix unit keep what they need for themselves.
+TEST(Names, OfArraysClashWithNothingThatKernelsDeclare) {
+    std::string text = attention("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16");
+    const std::pair<const char*, const char*> names[] = {
+        {"Q[", "fragment_row["}, {"K[", "Q_stage["},   {"V[", "K_at["},      {"O[", "sum_over_quad["},
+        {"S[", "P_M_stays["},    {"P[", "wait_turn["}, {"A[", "wgmma_wait["}};
+    for (const auto& [from, to] : names)
+        for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += std::string(to).size())
+            text.replace(at, std::string(from).size(), to);
+    const Planned p = planned_on_hopper(text, "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n");
+    const auto module = cpu_case::compiled_for_cpu(p.source);
+    EXPECT_EQ(fault_of(p, cpu_case::reference_of(p), *module, {}), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "costed.hpp"
 #include "plan/by_hand.hpp"
+#include "stepped.hpp"
 #include "steps/report.hpp"
 #include "support/files.hpp"
 #include "support/ids.hpp"
@@ -13,14 +14,11 @@
 namespace napkin::test_chart {
 namespace {
 
+using stepped::replaced;
+using stepped::steps;
+
 const std::string folder = NAPKIN_SOURCE_DIR "/examples/schedules/";
 std::string file(const std::string& name) { return read_file(folder + name).value(); }
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t found = text.find(from);
-    EXPECT_NE(found, std::string::npos) << from;
-    return text.replace(found, from.size(), to);
-}
 
 /// One of the file's two diagrams.
 std::string diagram(const std::string& name) {
@@ -29,13 +27,6 @@ std::string diagram(const std::string& name) {
     return (name == "fp16" ? text.substr(first, second - first) : text.substr(second, sizes - second)) + text.substr(sizes);
 }
 
-Result<StepReport> steps(const std::string& text, const std::string& schedule,
-                         const std::string& machine = "h100-sxm5") {
-    const Compilation c = costed::compile(text, machine);
-    const auto items = all_by_hand(c.derived, {}, std::make_shared<const Source>(Source{"a.schedule", schedule}));
-    if (!items) return items.errors();
-    return paper_steps(c.derived, c.extents, c.machine, *items);
-}
 StreamChart chart(const std::string& text, const std::string& schedule, const std::string& machine = "h100-sxm5") {
     auto report = steps(text, schedule, machine);
     EXPECT_TRUE(report.ok()) << render(report.errors());

@@ -7,6 +7,7 @@
 
 #include "run/gpu/compiler.hpp"
 #include "run/pipeline.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/rules.hpp"
 #include "support/files.hpp"

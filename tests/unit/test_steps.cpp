@@ -8,6 +8,7 @@
 #include "plan/by_hand.hpp"
 #include "plan/choose.hpp"
 #include "schedule/fragments.hpp"
+#include "stepped.hpp"
 #include "steps/report.hpp"
 #include "steps/tell.hpp"
 #include "support/parse_tile.hpp"
@@ -21,6 +22,9 @@
 namespace napkin::test_steps {
 namespace {
 
+using stepped::replaced;
+using stepped::steps;
+
 std::string file(const std::string& path) {
     std::ifstream in(std::string(NAPKIN_SOURCE_DIR) + "/" + path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -28,19 +32,6 @@ std::string file(const std::string& path) {
 std::string paper() { return file("examples/schedules/napkin.nk"); }
 std::string tables() { return file("examples/schedules/napkin-table-1.schedule"); }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t found = text.find(from);
-    EXPECT_NE(found, std::string::npos) << from;
-    return text.replace(found, from.size(), to);
-}
-
-Result<StepReport> steps(const std::string& text, const std::string& schedule,
-                         const std::string& machine = "h100-sxm5") {
-    const Compilation c = costed::compile(text, machine);
-    const auto items = all_by_hand(c.derived, {}, std::make_shared<const Source>(Source{"a.schedule", schedule}));
-    if (!items) return items.errors();
-    return paper_steps(c.derived, c.extents, c.machine, *items);
-}
 KernelSteps kernel(const std::string& text, const std::string& schedule, const std::string& machine = "h100-sxm5") {
     auto report = steps(text, schedule, machine);
     EXPECT_TRUE(report.ok()) << render(report.errors());

@@ -1,6 +1,7 @@
 // `napkin plan`: every size and choice for one machine, with its reason.
 #include "napkin/command.hpp"
 #include "plan/by_hand.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "steps/report.hpp"
 

@@ -12,7 +12,7 @@ CpuSource emit(const ScheduledProgram& program, const std::string& prefix) {
     for (const ScheduledKernel& kernel : program.kernels) {
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
-        out.text += writers::kernel_text(kernel, entry);
+        out.text += writers::kernel_text(kernel, entry, prelude_text());
         out.vector_bytes = kernel.unit.bytes;
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.num_groups(),
                                kernel.arena_bytes()});

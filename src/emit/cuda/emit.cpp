@@ -57,7 +57,7 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
         internal_check(kernel.in_blocks(), "emit: a kernel for a GPU has no warps");
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
-        out.text += writers::kernel_text(kernel, entry);
+        out.text += writers::kernel_text(kernel, entry, prelude_text());
         out.wide_index |= needs_wide_index(kernel);
         const std::int64_t bytes = round_up(kernel.arena_bytes(), 256), row = kernel.threads_a_row();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),

@@ -1,0 +1,128 @@
+#include "emit/emit_places.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "emit/emit_header.hpp"
+#include "emit/emit_text.hpp"
+#include "schedule/fragments.hpp"
+
+namespace napkin::writers {
+
+void write_memory_pointers(const Frame& frame, Lines& out, const std::string& user) {
+    std::size_t stride = 0;
+    const auto declare = [&](const std::vector<ArrayId>& arrays, bool is_input) {
+        for (std::size_t k = 0; k < arrays.size(); ++k) {
+            const Array& a = frame.diagram().array(arrays[k]);
+            const std::string& name = frame.memory.at(arrays[k]);
+            const std::string type = (is_input ? "const " : "") + memory_type(a.type);
+            if (is_input || !contains(frame.inputs, arrays[k])) {
+                out(fmt::format("{0}* const {1} = static_cast<{0}*>({2}[{3}]);", type, name,
+                                is_input ? "inputs" : "outputs", k));
+                if (const std::string& strides = frame.strides.at(arrays[k]); mentions_name(user, strides))
+                    out(fmt::format("const int64_t* const {} = strides + {};", strides, stride));
+            }
+            stride += a.axes.size();
+        }
+    };
+    declare(frame.inputs, true);
+    declare(frame.outputs, false);
+}
+
+void write_variable_pointers(const Frame& frame, Lines& out) {
+    out("real* const base = static_cast<real*>(arena);");
+    if (!frame.partials_name.empty())
+        out(fmt::format("real* const {} = base + {};  // of {} warps", frame.partials_name, frame.partials_offset,
+                        frame.schedule.warps.value));
+    for (std::size_t v = 0; v < frame.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        const Layout& l = frame.layouts[v];
+        const int inner = frame.place(id).innermost;
+        if (!frame.is_held(id)) continue;
+        std::string shape;
+        for (std::size_t d = 0; d < l.sizes.size(); ++d)
+            if (static_cast<int>(d) != inner) shape += std::to_string(l.sizes[d]) + " × ";
+        shape += inner >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(inner)]) : "1";
+        const std::string place = fmt::format("base + {}", l.offset);
+        out(fmt::format("{}* const {} = {};  // {}{}", frame.cell_type(id),
+                        frame.is_view(id) ? frame.copies[v] : frame.variables[v],
+                        frame.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
+                        frame.is_panel(id)    ? ", one panel"
+                        : frame.is_packed(id) ? fmt::format(", panels of {}", frame.panel())
+                        : frame.is_operand(id)
+                            ? fmt::format(" {}, stages: {}", name(frame.variable(id).memory_type), frame.place(id).stages)
+                            : ""));
+    }
+}
+
+std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, const std::string& group) {
+    std::int64_t below = 1;
+    std::vector<std::pair<AxisId, std::string>> begins;
+    for (auto it = frame.group_order.rbegin(); it != frame.group_order.rend(); ++it) {
+        const auto& [axis, tiles, stride, is_uneven, is_backward] = *it;
+        if (tiles == 1) continue;
+        std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
+        if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles);
+        if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
+        below *= tiles;
+        const auto band = std::find_if(begins.begin(), begins.end(),
+                                       [&, a = axis](const auto& b) { return b.first == a; });
+        if (band != begins.end())
+            band->second = fmt::format("({} + {} * {})", band->second, text, stride);
+        else
+            begins.emplace_back(axis, text);
+    }
+    for (auto& [axis, text] : begins)
+        if (const std::int64_t tile = frame.span(axis, 0).tile; tile != 1) text += fmt::format(" * {}", tile);
+    return begins;
+}
+
+void write_tiles_ahead(const Frame& frame, Lines& out) {
+    for (const Prefetch& p : frame.schedule.prefetches) {
+        if (p.ahead.value == 0 || p.fetched != Fetched::groups) continue;
+        const Variable& v = frame.variable(p.variable);
+        const std::string &name = frame.ahead.at(p.variable), group = name + "_group";
+        out(fmt::format("const Index {} = min_index(group + {}, last_group - 1);", group, p.ahead.value));
+        std::string position;
+        for (const auto& [axis, text] : group_position(frame, group))
+            for (std::size_t d = 0; d < v.dims.size(); ++d)
+                if (v.dims[d].is_axis(axis))
+                    position += fmt::format(" + {} * {}", text, frame.layout(p.variable).strides[d]);
+        out(fmt::format("const real* const {} = {}{};", name, frame.memory.at(v.array), position));
+    }
+}
+void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
+                        const std::string& from, const std::string& end, const std::string& to, const OwnRows* own) {
+    const TileLoop& l = *node.loop;
+    const Span& span = frame.span(l.axis, node.scope);
+    out(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() ? "const " : "", begin, from, end, to));
+    for (const Affine& form : l.support) {
+        const std::int64_t c = form.coefficient(l.axis);
+        Affine rest = form;
+        rest.add(l.axis, -c);
+        const std::string most = highest(frame, rest, node.scope, own);
+        ExprNames names = expression_names(frame);
+        out(fmt::format("// {} >= 0", to_string(form, names)));
+        if (c == 0) {
+            out(fmt::format("if ({} < 0) {} = 0;", most, end));
+        } else if (c < 0) {
+            out(fmt::format("{0} = min_index({0}, floor_div({1}, {2}) + 1);", end, most, -c));
+        } else {
+            // The last value of a chunk is the first that must reach ceil(-most / c).
+            out(fmt::format("{0} = max_index({0}, -floor_div({1}, {2}) / {3} * {3});", begin, most, c, span.tile));
+        }
+    }
+}
+
+bool mentions_name(const std::string& text, const std::string& name) {
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+    }
+    return false;
+}
+
+}  // namespace napkin::writers

@@ -1,0 +1,90 @@
+#include "schedule/fragment_registers.hpp"
+
+#include <algorithm>
+
+#include "schedule/warpgroups.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+
+std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id) {
+    const AxisId axis = column_axis(kernel, id);
+    return axis < 0 ? 2 : columns_of(kernel, axis, kernel.layout(id).scope) / fragment_columns * 4;
+}
+
+bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
+    if (!kernel.is_in_registers(id) || column_axis(kernel, id) >= 0) return false;
+    // A loop inside of another one ends more than once, and its sums would be added up among threads again.
+    if (kernel.loops.size() != 1) return false;
+    const Step* sum = nullptr;
+    for (const Step& step : kernel.steps) {
+        const auto* init = std::get_if<Init>(step.statement);
+        if (init && init->variable == id && (init->value != 0 || step.scope != 0)) return false;
+        if (step.atom < 0 || variable_of(step) != id) continue;
+        if (sum) return false;
+        sum = &step;
+    }
+    if (!sum || sum->scope == 0 || kernel.atom(*sum).kind != AtomKind::fragment) return false;
+    const auto& compute = std::get<Compute>(*sum->statement);
+    if (compute.reduce != ReduceOp::sum || !compute.carry || reads_array(compute.body, id)) return false;
+    const auto* factors = as<Binary>(compute.carry);
+    const auto is_own = [&](const Expr& e) {
+        const auto* r = as<Read>(e);
+        return r && r->array == id;
+    };
+    const bool follows = is_own(compute.carry) ||
+                         (factors && factors->op == BinaryOp::mul && is_own(factors->a) && !reads_array(factors->b, id));
+    const bool has_columns = std::any_of(compute.reduce_axes.begin(), compute.reduce_axes.end(), [&](AxisId axis) {
+        return axis != kernel.schedule.tensor_axis && kernel.span(axis, sum->scope).tile > 1;
+    });
+    return follows && has_columns && std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+               return step.scope != 0 && step.atom >= 0 && &step != sum && reads(step, id);
+           });
+}
+
+std::int64_t most_registers(const ScheduledKernel& kernel) {
+    std::int64_t most = 0;
+    std::vector<bool> rounded;
+    for (VariableId v = 0; v < std::ssize(kernel.layouts); ++v) rounded.push_back(is_rounded_ahead(kernel, v));
+    const auto is_rounded = [&](VariableId id, int position) {
+        const auto& lives = kernel.layout(id).lives;
+        return rounded[at(id)] && lives.size() > 1 && lives.front().has(position);
+    };
+    for (const Step& step : kernel.steps) {
+        std::int64_t held = 0;
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+            const auto id = static_cast<VariableId>(v);
+            if (!kernel.is_in_registers(id)) continue;
+            // What dies here gives its registers to what is made of it, value by value.
+            const auto& lives = kernel.layouts[v].lives;
+            if (std::any_of(lives.begin(), lives.end(), [&](const Life& l) {
+                    return l.has(step.position) &&
+                           !(l.first == step.position && step.atom >= 0 && kernel.atom(step).kind == AtomKind::fragment);
+                }))
+                held += fragment_registers(kernel, id) / (is_rounded(id, step.position) ? 2 : 1);
+        }
+        if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix)
+            // An operand that lives on is rounded into registers of its own; what dies here gives its own for that.
+            if (const auto product = matrix_product(kernel, step); product && product->a_in_registers) {
+                const auto& lives = kernel.layout(product->a->array).lives;
+                if (!rounded[at(product->a->array)] &&
+                    std::none_of(lives.begin(), lives.end(), [&](const Life& l) { return l.last == step.position; }))
+                    held += fragment_registers(kernel, product->a->array) / 2;
+            }
+        most = std::max(most, held);
+    }
+    return most;
+}
+
+std::int64_t spilled_registers(const ScheduledKernel& kernel) {
+    return kernel.on_matrix_unit() ? std::max<std::int64_t>(0, most_registers(kernel) - kernel.unit.registers) : 0;
+}
+
+bool may_spill(const ScheduledKernel& kernel) {
+    const KernelSchedule& s = kernel.schedule;
+    const auto group = s.group.find(s.tensor_axis);
+    return group != s.group.end() && group->second.by_hand && s.warps.by_hand &&
+           std::all_of(s.stream.begin(), s.stream.end(), [](const auto& chunk) { return chunk.second.by_hand; });
+}
+
+}  // namespace napkin
