@@ -97,7 +97,11 @@ void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& nod
                         const std::string& from, const std::string& end, const std::string& to, const OwnRows* own) {
     const TileLoop& l = *node.loop;
     const Span& span = frame.span(l.axis, node.scope);
-    out(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() ? "const " : "", begin, from, end, to));
+    const AxisId rows = frame.schedule.tensor_axis;
+    const bool may_have_no_rows = own && frame.span(rows, 0).ragged;
+    out(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() && !may_have_no_rows ? "const " : "", begin, from,
+                    end, to));
+    if (may_have_no_rows) out(fmt::format("if ({} >= {}) {} = {};", own->first, frame.axis(rows).count, end, begin));
     for (const Affine& form : l.support) {
         const std::int64_t c = form.coefficient(l.axis);
         Affine rest = form;

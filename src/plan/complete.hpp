@@ -29,8 +29,8 @@ void choose_lazy_maximum(ScheduledKernel& kernel);
 void choose_stages(ScheduledKernel& kernel);
 /// Place::boxes: wherever bulk copies may store a variable and there is room left for boxes. Pre: stages are chosen.
 void choose_boxes(ScheduledKernel& kernel);
-/// Place::stages of operands that are loaded once a group: a second one, where a role copies and there is room left, so that it goes on to the next
-/// group's tiles while this one's are still read. Pre: boxes are chosen.
+/// Place::stages of operands that are loaded once a group: a second one, where a role copies and there is room left, or made by a box and stages that
+/// the copies do not need, so that it goes on to the next group's tiles while this one's are still read. Pre: boxes are chosen.
 void choose_group_stages(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
 

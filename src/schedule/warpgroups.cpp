@@ -24,6 +24,14 @@ bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop&
                                                                 [&](const Read* r) { return is_own(r->array); }));
            });
 }
+/// Of the last tile of rows, the groups of four warps whose rows all lie past the end.
+std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
+    const AxisId rows = kernel.schedule.tensor_axis;
+    const std::int64_t tile = kernel.span(rows, 0).tile, left = kernel.extent(rows) % tile,
+                       of_group = warps_together * fragment_rows;
+    return left == 0 ? 0 : kernel.schedule.warps.value / warps_together - (left + of_group - 1) / of_group;
+}
+
 }  // namespace
 
 bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
@@ -38,7 +46,8 @@ bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
                                          [](const Freed& freed) { return freed.ahead < 0; });
         });
     };
-    return !is_owed(loop.body) && !is_owed(loop.epilogue) && !is_owed(kernel.body) &&
+    if (is_owed(loop.body) || is_owed(loop.epilogue) || is_owed(kernel.body)) return false;
+    return groups_past_the_end(kernel) > 0 ||
            std::any_of(loop.loop->support.begin(), loop.loop->support.end(), [&](const Affine& form) {
                return form.coefficient(kernel.schedule.tensor_axis) != 0 && form.coefficient(loop.loop->axis) != 0;
            });
@@ -57,6 +66,10 @@ double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop
             others += std::floor(along * static_cast<double>(g * rows) / static_cast<double>(tile));
     }
     const double all = std::max(1.0, static_cast<double>(turns.least + turns.most) / 2);
+    // Where masks leave groups unlike numbers of chunks, the last tile's is taken for the most.
+    const double tiles = std::ceil(static_cast<double>(kernel.extent(kernel.schedule.tensor_axis)) /
+                                   static_cast<double>(kernel.span(kernel.schedule.tensor_axis, 0).tile));
+    others += static_cast<double>(groups_past_the_end(kernel) * turns.most) / tiles;
     return std::min(0.9, others / static_cast<double>(groups) / all);
 }
 

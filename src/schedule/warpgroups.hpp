@@ -11,8 +11,8 @@ namespace napkin {
 /// that as its own turn ends, when nothing else reads it and no product that read what was rounded before is under way, so that it takes half as
 /// many registers while the next turn's results come to be. Pre: slots are applied.
 bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id);
-/// Masks leave a group of four warps fewer chunks of the loop than the block, as they tell rows apart: it runs its own, where a role copies the
-/// tiles of all.
+/// Masks leave a group of four warps fewer chunks of the loop than the block, as they tell rows apart, or none of its rows is left in the last
+/// tile: it runs its own, where a role copies the tiles of all.
 bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Of the chunks that a group's warps would run, the part that none of a warpgroup's own rows has use for.
 double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);

@@ -97,6 +97,31 @@ TEST(OwnChunks, AreOfLoopsInWhichNotAllWarpsWaitForEachOther) {
         EXPECT_EQ(fault_of(p, cpu_case::reference_of(p), *module, {}), "") << p.source.entries.front().name;
 }
 
+// The last tile of rows leaves one of two groups of four warps, or two of three, without any.
+TEST(OwnChunks, AreNoneWhereNoRowIsLeft) {
+    const std::string of_warps = "tensor q\nwarps {}\nrole copies 4\nstream x = 16\nthreads 2\ngrid 2\n";
+    std::vector<Planned> all;
+    for (const auto& [logits, sizes, warps] :
+         {std::tuple{"S[h, q, x] / k", "h = 2, q = 190, x = 72, d = 24", 8},
+          {"S[h, q, x] / k", "h = 1, q = 200, x = 40, d = 16", 12},
+          {"where(x <= q, S[h, q, x] / k, -inf)", "h = 3, q = 180, x = 180, d = 16", 8},
+          {"where(q <= x, S[h, q, x] / k, -inf)", "h = 2, q = 250, x = 250, d = 16", 12}})
+        for (const std::string& order : {std::string(), ahead.substr(ahead.find("slot"))})
+            all.push_back(planned_on_hopper(attention(logits, "bf16", sizes),
+                                            fmt::format(fmt::runtime(of_warps), warps) + order,
+                                            fmt::format("k{}_", all.size())));
+    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
+    for (const Planned& p : all) {
+        EXPECT_THAT(p.source.text, testing::HasSubstr(">= nq) x0_own_last_")) << p.source.entries.front().name;
+        const cpu_case::Reference reference = cpu_case::reference_of(p);
+        for (const bool late : {false, true}) {
+            Timing timing;
+            timing.copies_late = timing.results_late = late, timing.backwards = late;
+            EXPECT_EQ(fault_of(p, reference, *module, timing), "") << p.source.entries.front().name;
+        }
+    }
+}
+
 // Names that the preludes declare, and those under which statements on the matrix unit keep what they need for themselves.
 TEST(Names, OfArraysClashWithNothingThatKernelsDeclare) {
     std::string text = attention("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16");
