@@ -572,10 +572,12 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     for (const double time : ahead_into) ahead = beside({ahead, time});
     const double turns = total - outside;
     if (k.copying_role())
-        total = outside + std::max({ahead, leaving,
-                                    seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
-                                                          turns - seconds(waiting_for_it), seconds(latency),
-                                                          groups / std::max(groups, tiles))});
+        total = outside + seconds(starts) + (latency > 0 ? groups / workers * clocks_between_groups(k) / clock : 0) +
+                std::max({ahead, leaving,
+                          seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
+                                                turns - seconds(starts) - seconds(waiting_for_it), seconds(latency),
+                                                groups / std::max(groups, tiles),
+                                                *std::min_element(own_share.begin(), own_share.end()))});
     else
         total = beside({total, ahead, leaving});
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group

@@ -94,7 +94,8 @@ private:
     [[nodiscard]] double cycle_seconds(double blocks, const BlockTime& group) const;
     [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step);
     [[nodiscard]] static double seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special,
-                                                      double core, double latency, double alone);
+                                                      double core, double latency, double alone, double own);
+    [[nodiscard]] static double clocks_between_groups(const ScheduledKernel& k);
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;

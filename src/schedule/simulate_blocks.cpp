@@ -26,11 +26,14 @@ constexpr double group_clocks = 60;
 constexpr double first_instructions_s = 1e-6;
 
 /// In kernels whose operands a role of their own copies, of a turn: the clocks for which a warpgroup waits for its own results in every
-/// statement, and the part of them that is left where products of the turn before are computed meanwhile; and the exponent of the norm by which
-/// the matrix unit, the other units and the warpgroups' own pace add up to the time of all. Fitted to 34 schedules of attention, d = 64, 128 and
-/// 256, dense and causal, 512 to 16,384 positions, with two to four warpgroups, which take what they were measured to take on one H200 on 2026-11-23
-/// within 3.5% in the mean and 14% at most.
-constexpr double statement_latency_clocks = 75, latency_left_ahead = 0.9, units_exponent = 3;
+/// statement; the part of them that is left where products of the turn before are computed meanwhile, and the part of those products, or of what is
+/// computed beside them where that is shorter, that takes no time of its own then; and the exponent of the norm by which the matrix unit, the
+/// other units and the warpgroups' own pace add up to the time of all. Of a group, the clocks between its last turn and the next group's first one,
+/// where a block takes groups in turn and where each has a block of its own. Fitted to 78 schedules of attention, d = 64, 128 and 256, dense and
+/// causal, 512 to 16,384 positions, with two to four warpgroups, which take what they were measured to take on one H200 on 2026-11-23 within 3% in the
+/// mean and 15% at most.
+constexpr double statement_latency_clocks = 97, latency_left_ahead = 0.67, hidden_ahead = 0.42, units_exponent = 3.36;
+constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 /// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the prelude's functions; a power
 /// is taken in double precision.
 double instructions_of(OpKind kind) {
@@ -172,13 +175,19 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
 
 /// Warpgroups for which others copy wait for nobody: one is at the matrix unit while others compute beside it, each at its own pace. `core`: seconds
 /// of all statements, of which `unit` are the matrix unit's and `special` those of the units for exponentials and the like. Of a group's turns
-/// one has nothing beside it, as the first product has no results to work on and the last results no product: the part `alone` of all.
+/// one has nothing beside it, as the first product has no results to work on and the last results no product: the part `alone` of all. A group's
+/// pace is that of the one that runs most turns, of which all run the part `own` in the mean.
 double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special, double core,
-                                        double latency, double alone) {
+                                        double latency, double alone, double own) {
     const double warpgroups = static_cast<double>(k.schedule.warps.value) / warps_together,
-                 pace = core / warpgroups + latency * (runs_ahead(k) ? latency_left_ahead : 1);
+                 hidden = runs_ahead(k) ? hidden_ahead * std::min(unit, core - unit) : 0,
+                 pace = ((core - hidden) / warpgroups + latency * (runs_ahead(k) ? latency_left_ahead : 1)) / own;
     const double beside = together({unit, special, core - unit - special, pace}, units_exponent);
     return beside + alone * std::max(0.0, core + latency - beside);
+}
+
+double Simulator::clocks_between_groups(const ScheduledKernel& k) {
+    return k.has_block_a_group() ? clocks_to_next_block : clocks_to_next_group;
 }
 
 double Simulator::seconds_of_blocks(double groups, double workers, const BlockWork& work) const {

@@ -11,6 +11,8 @@ namespace napkin {
 namespace {
 /// Groups for which the prelude has barriers to pass turns by, behind those by which the warps of a group agree.
 constexpr std::int64_t most_in_turn = 4;
+/// Tiles of rows of which share_of_others_chunks counts the chunks, at most, evenly spread.
+constexpr std::int64_t most_tiles_walked = 1024;
 
 /// Nothing that it computes or reads lies where all threads of the block have it, but operands' tiles: no step needs all warps to wait for each
 /// other, which groups that run other chunks cannot do.
@@ -32,6 +34,25 @@ std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
     return left == 0 ? 0 : kernel.schedule.warps.value / warps_together - (left + of_group - 1) / of_group;
 }
 
+/// Chunks of the loop that contribute to rows of the tensor axis from `begin` to `end`, wherever the group stands along other axes.
+std::int64_t chunks_for_rows(const ScheduledKernel& kernel, const ScheduledLoop& loop, std::int64_t begin, std::int64_t end) {
+    const AxisId rows = kernel.schedule.tensor_axis, stream = loop.loop->axis;
+    const std::int64_t tile = kernel.span(stream, loop.scope).tile;
+    std::int64_t first = 0, last = kernel.extent(stream);
+    for (const Affine& form : loop.loop->support) {
+        std::int64_t highest = form.constant;
+        for (const auto& [axis, factor] : form.terms)
+            if (axis == rows)
+                highest += factor * (factor > 0 ? end - 1 : begin);
+            else if (axis != stream && factor > 0)
+                highest += factor * (kernel.extent(axis) - 1);
+        const std::int64_t of_stream = form.coefficient(stream);
+        if (of_stream < 0) last = std::min(last, floor_div(highest, -of_stream) + 1);
+        if (of_stream > 0) first = std::max(first, -floor_div(highest, of_stream) / tile * tile);
+        if (of_stream == 0 && highest < 0) last = 0;
+    }
+    return std::max<std::int64_t>(0, (last - first + tile - 1) / tile);
+}
 }  // namespace
 
 bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
@@ -55,22 +76,18 @@ bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
 
 double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     if (!have_own_chunks(kernel, loop)) return 0;
-    const std::int64_t groups = kernel.schedule.warps.value / warps_together, rows = warps_together * fragment_rows,
-                       tile = kernel.span(loop.loop->axis, loop.scope).tile;
-    const Turns turns = turns_of(kernel, loop);
-    double others = 0;
-    for (const Affine& form : loop.loop->support) {
-        const double along = static_cast<double>(std::abs(form.coefficient(kernel.schedule.tensor_axis))) /
-                             static_cast<double>(std::max<std::int64_t>(1, std::abs(form.coefficient(loop.loop->axis))));
-        for (std::int64_t g = 0; g < groups; ++g)
-            others += std::floor(along * static_cast<double>(g * rows) / static_cast<double>(tile));
+    const AxisId rows = kernel.schedule.tensor_axis;
+    const std::int64_t groups = kernel.schedule.warps.value / warps_together, of_group = warps_together * fragment_rows,
+                       tile = kernel.span(rows, 0).tile, extent = kernel.extent(rows),
+                       tiles = (extent + tile - 1) / tile, step = 1 + (tiles - 1) / most_tiles_walked;
+    double own = 0, all = 0;
+    for (std::int64_t t = 0; t < tiles; t += step) {
+        const std::int64_t begin = t * tile;
+        all += static_cast<double>(groups * chunks_for_rows(kernel, loop, begin, std::min(extent, begin + tile)));
+        for (std::int64_t first = begin; first < std::min(extent, begin + groups * of_group); first += of_group)
+            own += static_cast<double>(chunks_for_rows(kernel, loop, first, std::min(extent, first + of_group)));
     }
-    const double all = std::max(1.0, static_cast<double>(turns.least + turns.most) / 2);
-    // Where masks leave groups unlike numbers of chunks, the last tile's is taken for the most.
-    const double tiles = std::ceil(static_cast<double>(kernel.extent(kernel.schedule.tensor_axis)) /
-                                   static_cast<double>(kernel.span(kernel.schedule.tensor_axis, 0).tile));
-    others += static_cast<double>(groups_past_the_end(kernel) * turns.most) / tiles;
-    return std::min(0.9, others / static_cast<double>(groups) / all);
+    return all > 0 ? 1 - own / all : 0;
 }
 
 std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel) {
