@@ -33,6 +33,12 @@ constexpr double first_instructions_s = 1e-6;
 /// causal, 512 to 16,384 positions, with two to four warpgroups, which take what they were measured to take on one H200 on 2026-11-23 within 3% in the
 /// mean and 15% at most.
 constexpr double statement_latency_clocks = 97, latency_left_ahead = 0.67, hidden_ahead = 0.42, units_exponent = 3.36;
+/// The exponent where the loop has nothing but products, whose clock falls under the power limit. Fitted to 13 products of bf16 and e4m3, which take what
+/// they were measured to take on one H200 on 2026-11-23 within 4% in the mean and 15% at most (small batches).
+constexpr double products_exponent = 2;
+/// Groups that wait for nothing but products keep the matrix unit as busy as more of them do: of 8192³, four take 1,425 µs and two 1,399 on one H200 on
+/// 2026-11-23.
+constexpr double enough_warpgroups = 2;
 constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 /// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the prelude's functions; a power
 /// is taken in double precision.
@@ -179,10 +185,12 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
 /// pace is that of the one that runs most turns, of which all run the part `own` in the mean.
 double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special, double core,
                                         double latency, double alone, double own) {
-    const double warpgroups = static_cast<double>(k.schedule.warps.value) / warps_together,
+    const double all = static_cast<double>(k.schedule.warps.value) / warps_together,
+                 warpgroups = latency > 0 ? all : std::min(all, enough_warpgroups),
                  hidden = runs_ahead(k) ? hidden_ahead * std::min(unit, core - unit) : 0,
                  pace = ((core - hidden) / warpgroups + latency * (runs_ahead(k) ? latency_left_ahead : 1)) / own;
-    const double beside = together({unit, special, core - unit - special, pace}, units_exponent);
+    const double beside = together({unit, special, core - unit - special, pace},
+                                   latency > 0 ? units_exponent : products_exponent);
     return beside + alone * std::max(0.0, core + latency - beside);
 }
 
