@@ -231,7 +231,8 @@ void choose_orders(ScheduledKernel& kernel) {
         if (kernel.schedule.vector_axis >= 0)
             for (std::size_t d = 0; d < variable.dims.size(); ++d)
                 if (variable.dims[d].depends_on(kernel.schedule.vector_axis)) inner = static_cast<int>(d);
-        if (!kernel.schedule.places[v].by_hand) kernel.schedule.places[v].innermost = inner;
+        Place& place = kernel.schedule.places[v];
+        if (!place.by_hand || place.innermost < 0) place.innermost = inner;
     }
 }
 

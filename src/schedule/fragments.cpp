@@ -102,6 +102,8 @@ private:
             const auto* zero = as<Constant>(s->a);
             return zero && zero->value == 0 && is_infinite(s->condition, s->b) && dominates(s->b, value, reader);
         }
+        if (const auto* larger = as<Binary>(m); larger && larger->op == BinaryOp::max)
+            return dominates(larger->a, value, reader) || dominates(larger->b, value, reader);
         const auto* r = as<Read>(m);
         const std::optional<std::size_t> step = r ? definition(r->array) : std::nullopt;
         if (!step || *step >= reader) return false;
@@ -202,6 +204,14 @@ private:
             if (const auto* load = std::get_if<Load>(step.statement);
                 load && operands_.contains(load->variable) && step.scope != 0 && !streams_.contains(step.scope))
                 return fmt::format("{} is loaded in a loop within a loop", name(load->variable));
+            // Its barriers count the turns of one loop.
+            if (const auto* load = std::get_if<Load>(step.statement);
+                load && operands_.contains(load->variable) &&
+                std::any_of(kernel_.steps.begin(), kernel_.steps.end(), [&](const Step& other) {
+                    const auto* again = std::get_if<Load>(other.statement);
+                    return again && again->variable == load->variable && other.scope != step.scope;
+                }))
+                return fmt::format("{} is loaded in two loops", name(load->variable));
         }
         for (std::size_t v = 0; v < computed_.size(); ++v) {
             const auto id = static_cast<VariableId>(v);
