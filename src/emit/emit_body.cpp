@@ -432,6 +432,7 @@ ValueId BodyWriter::read_value(const Read& r) {
         const Element element = found->second(r);
         for (const AxisId axis : element.axes) v.level = std::max(v.level, level_of(axis));
         v.pattern = element.text;
+        v.is_whole = element.is_whole;
         v.hint = frame_.name(r.array);
         return intern(std::move(v));
     }

@@ -28,6 +28,7 @@ public:
     struct Element {
         std::string text;
         std::vector<AxisId> axes;  ///< in the loops over which it differs
+        bool is_whole = false;     ///< an integer that real numbers may not hold
     };
     void give_in_memory(VariableId variable, std::function<Element(const Read&)> element) {
         in_memory_[variable] = std::move(element);

@@ -103,8 +103,10 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int sco
     for (std::size_t d = 0; d < r.indices.size(); ++d)
         if (const std::string index = index_in_tile(frame, r.indices[d], scope); index != "0")
             at += fmt::format("{}{} * {}[{}]", at.empty() ? "" : " + ", index, frame.strides.at(array), d);
-    return {fmt::format("static_cast<real>({}[{}])", frame.memory.at(array), at.empty() ? "0" : at),
-            inner_axes(frame, r.indices, scope)};
+    const bool is_whole = frame.is_whole(r.array);
+    return {fmt::format("static_cast<{}>({}[{}])", is_whole ? "int64_t" : "real", frame.memory.at(array),
+                        at.empty() ? "0" : at),
+            inner_axes(frame, r.indices, scope), is_whole};
 }
 
 /// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.

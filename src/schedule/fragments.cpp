@@ -102,8 +102,6 @@ private:
             const auto* zero = as<Constant>(s->a);
             return zero && zero->value == 0 && is_infinite(s->condition, s->b) && dominates(s->b, value, reader);
         }
-        if (const auto* larger = as<Binary>(m); larger && larger->op == BinaryOp::max)
-            return dominates(larger->a, value, reader) || dominates(larger->b, value, reader);
         const auto* r = as<Read>(m);
         const std::optional<std::size_t> step = r ? definition(r->array) : std::nullopt;
         if (!step || *step >= reader) return false;
@@ -256,8 +254,7 @@ private:
     /// A map, or a reduction along the columns; there is one axis of columns.
     [[nodiscard]] bool runs_on_fragments(const Step& step) const {
         const auto& compute = std::get<Compute>(*step.statement);
-        if (step.is_whole || kernel_.is_double || !has_fragments(compute.variable) || !reads_fragments(step))
-            return false;
+        if (kernel_.is_double || !has_fragments(compute.variable) || !reads_fragments(step)) return false;
         std::set<AxisId> columns;
         const auto add = [&](AxisId axis) {
             if (axis >= 0 && axis != row_ && is_wide(kernel_, axis, step.scope)) columns.insert(axis);
@@ -408,15 +405,16 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
 }
 
 bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
-    if (!kernel.is_read_by_threads(id) || !may_be_read_by_threads(kernel, id) || runs_ahead(kernel)) return false;
+    if (!kernel.is_read_by_threads(id) || kernel.is_whole(id) || !may_be_read_by_threads(kernel, id) || runs_ahead(kernel))
+        return false;
     const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
     return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
 }
 
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
-    if (!kernel.on_matrix_unit() || !variable.gathers.empty() || !is_loaded(kernel, id) || kernel.is_whole(id) ||
-        !is_float(variable.memory_type) || contains(kernel.outputs, variable.array))
+    if (!kernel.on_matrix_unit() || !variable.gathers.empty() || !is_loaded(kernel, id) ||
+        contains(kernel.outputs, variable.array))
         return false;
     const std::vector<std::int64_t> origin(kernel.extents.size(), 0);
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
@@ -424,7 +422,7 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
         if (range.low < 0 || range.high >= kernel.extent(variable.limits[d])) return false;
     }
     return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-        return !reads(step, id) || (kernel.atom(step).kind == AtomKind::fragment && !step.is_whole);
+        return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment;
     });
 }
 

@@ -101,8 +101,7 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
 /// the statements that have use for them. Not where statements run for turns to come, whose values would be read too early.
 bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id);
 
-/// Whether threads may read the variable where it lies in memory, each the values that it has use for: statements on fragments alone read it, as real
-/// numbers, at coordinates that lie inside of the array. Pre: atoms are chosen.
+/// Whether threads may read the variable where it lies in memory, each the values that it has use for: statements on fragments alone read it, at coordinates that lie inside of the array. Pre: atoms are chosen.
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
 
 /// What a statement is on a tile on which none of its masks takes anything away: where all of these forms are not negative.

@@ -105,10 +105,12 @@ private:
     [[nodiscard]] bool touches(int step, VariableId v) const {
         return written(step) == v || reads(kernel_.step(step), v);
     }
-    /// One of them writes what the other touches. Stages keep an operand's tile apart from the next one.
+    /// One of them writes what the other touches. Stages keep an operand's tile apart from the next one, and what threads read where it lies in
+    /// memory no statement brings anywhere.
     [[nodiscard]] bool meet(int a, int b) const {
         const auto one = [&](int writer, int other) {
-            return !kernel_.is_operand(written(writer)) && touches(other, written(writer));
+            return !kernel_.is_operand(written(writer)) && !kernel_.is_read_by_threads(written(writer)) &&
+                   touches(other, written(writer));
         };
         return one(a, b) || one(b, a);
     }

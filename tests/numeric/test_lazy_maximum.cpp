@@ -14,6 +14,7 @@ using cpu_case::Planned;
 using cpu_case::Timing;
 
 constexpr const char* in_turn = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum lazy\n";
+constexpr const char* open_order = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n";
 const std::string ahead =
     std::string(in_turn) +
     "slot S position 0, ahead 1\nslot P_M_old position 2, ahead 1\nslot P_M position 2, ahead 1\n"
@@ -46,8 +47,16 @@ TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
         planned_on_hopper(
             attention("S[h, q, x] * k^-0.5 + B[q, x]", "bf16", "h = 1, q = 72, x = 96, d = 16", ", B[q, x]"), in_turn,
             "d"),
+        // Documents: integers that are compared exactly, read where they lie.
+        planned_on_hopper(attention("where(D[q] % 3 == E[x] % 3, S[h, q, x] / k, -inf)", "f16",
+                                    "h = 2, q = 72, x = 96, d = 16", ", D[q]: i32, E[x]: i32"),
+                          open_order, "e"),
+        planned_on_hopper(attention("where(x <= q and D[q] // 7 != E[x] // 7, S[h, q, x] / k, -1000)", "bf16",
+                                    "h = 1, q = 128, x = 128, d = 16", ", D[q]: i64, E[x]: i64"),
+                          open_order, "f"),
     };
-    for (const Planned& p : all) EXPECT_THAT(p.source.text, testing::HasSubstr("P_M_stays_"));
+    for (const Planned& p : all)
+        EXPECT_THAT(p.source.text, testing::HasSubstr("P_M_stays_")) << p.source.entries.front().name;
     const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
     for (const Planned& p : all) {
         const cpu_case::Reference reference = cpu_case::reference_of(p, GetParam());
@@ -120,6 +129,20 @@ TEST(OwnChunks, AreNoneWhereNoRowIsLeft) {
             EXPECT_EQ(fault_of(p, reference, *module, timing), "") << p.source.entries.front().name;
         }
     }
+}
+
+// The weights refer to the larger of a running maximum and a logit of the head's own, beside which all of them may be smaller than f16 tells
+// apart from 0.
+TEST(Sink, RunsOnTheMatrixUnit) {
+    const Planned p = planned_on_hopper(
+        "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h]) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x]: f32 = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q] = max(max(x) S[h, q, x], A[h])\n"
+        "    E[h, q, x] = exp(S[h, q, x] - M[h, q])\n    Z[h, q] = exp(A[h] - M[h, q]) + sum(x) E[h, q, x]\n"
+        "    O[h, q, d] = sum(x) E[h, q, x] / Z[h, q] * V[h, x, d]\nsizes h = 2, q = 128, x = 80, k = 32, d = 16\n",
+        "kernel O\ntensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n");
+    EXPECT_THAT(p.source.text, testing::HasSubstr("wgmma_m64n16k16_bf16_r"));
+    const auto module = cpu_case::compiled_for_cpu(p.source);
+    for (const Probe probe : all_probes) EXPECT_EQ(fault_of(p, cpu_case::reference_of(p, probe), *module, {}), "");
 }
 
 // Names that the preludes declare, and those under which statements on the matrix unit keep what they need for themselves.
