@@ -303,6 +303,8 @@ ValueId BodyWriter::logical(BinaryOp o, ValueId a, ValueId b) {
 }
 
 ValueId BodyWriter::power(ValueId base, ValueId exponent) {
+    if (at(base).is_constant && at(base).constant == 2 && !at(exponent).is_constant && has_powers_of_two())
+        return call("exp2", {exponent});
     if (!at(exponent).is_constant) return call("pow", {base, exponent});
     const double e = at(exponent).constant;
     const auto whole = [&](int n) {  // by repeated squaring
