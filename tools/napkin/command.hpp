@@ -147,6 +147,8 @@ void add_run(CLI::App& app, Main& main);
 void add_bench(CLI::App& app, Main& main);
 void add_machines(CLI::App& app, Main& main);
 void add_formats(CLI::App& app, Main& main);
+void add_chart(CLI::App& app, Main& main);
+void add_report(CLI::App& app, Main& main);
 void add_layout(CLI::App& app, Main& main);
 void add_reproduce(CLI::App& app, Main& main);
 void add_doctor(CLI::App& app, Main& main);

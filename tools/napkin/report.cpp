@@ -1,0 +1,2 @@
+#include "napkin/command.hpp"
+namespace napkin::cli { void add_report(CLI::App&, Main&) {} }
