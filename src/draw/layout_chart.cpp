@@ -57,8 +57,7 @@ Result<Drawing> layout_chart(const layouts::HeldLayout& layout, const std::strin
     for (const Cell& c : cells) longest = std::max(longest, c.text.size());
     constexpr double left = 52, top = 84, height = 22;
     const double width = std::max(26.0, 5.9 * static_cast<double>(longest) + 8);
-    Drawing out;
-    out.title = fmt::format("Layout {}", text);
+    Drawing out = chart_document(fmt::format("Layout {}", text));
     out.width = std::max(left + width * static_cast<double>(columns) + 20, 420.0);
     out.height = top + height * static_cast<double>(rows) + 20;
     out.add(titled(label(16, 26, fitted(out.title, out.width - 32, 14), "big"), text));
@@ -66,20 +65,20 @@ Result<Drawing> layout_chart(const layouts::HeldLayout& layout, const std::strin
                                                   layout.fragment->values())
                                     : fmt::format("colour: the bank of values of {} bytes, of {} banks of {} bytes",
                                                   options.value_bytes, options.banks, options.bank_bytes);
-    out.add(label(16, 46, fitted(legend, out.width - 32), "muted"));
+    out.add(label(16, 46, fitted(legend, out.width - 32), "text-muted"));
     out.description = fmt::format("{} rows by {} columns; {}.", rows, columns, legend);
     for (std::int64_t c = 0; c < columns; ++c)
-        out.add(label(left + width * (static_cast<double>(c) + 0.5), top - 8, std::to_string(c), "small muted", Anchor::middle));
+        out.add(label(left + width * (static_cast<double>(c) + 0.5), top - 8, std::to_string(c), "small text-muted", Anchor::middle));
     for (std::int64_t r = 0; r < rows; ++r) {
         const double y = top + height * static_cast<double>(r);
-        out.add(label(left - 8, y + 15, std::to_string(r), "small muted", Anchor::end));
+        out.add(label(left - 8, y + 15, std::to_string(r), "small text-muted", Anchor::end));
         for (std::int64_t c = 0; c < columns; ++c) {
             const double x = left + width * static_cast<double>(c);
             const Cell& of = cell(r, c);
-            Element group = element("g", std::string());
-            group.add(element("title", of.title));
-            group.add(rect(x, y, width, height, "cell").with("fill", cell_fill(of.hue)));
-            group.add(label(x + width / 2, y + 15, of.text, "small dark-ink", Anchor::middle));
+            Element group = svg::group();
+            group.add(Element{"title", {}, of.title});
+            group.add(rect(x, y, width, height, "cell").set("fill", cell_fill(of.hue)));
+            group.add(label(x + width / 2, y + 15, of.text, "small on-cell", Anchor::middle));
             out.add(std::move(group));
         }
     }

@@ -69,9 +69,8 @@ Result<std::vector<MeasuredPoint>> measured_points(const std::string& file, cons
 }
 
 Drawing measured_chart(const std::vector<MeasuredPoint>& points, const std::string& subject) {
-    Drawing out;
+    Drawing out = chart_document(fmt::format("Predicted against measured: {}", subject));
     out.width = 560, out.height = 560;
-    out.title = fmt::format("Predicted against measured: {}", subject);
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
     std::vector<double> both, ratios;
     for (const MeasuredPoint& p : points) {
@@ -81,14 +80,14 @@ Drawing measured_chart(const std::vector<MeasuredPoint>& points, const std::stri
     const Scale x = scale_of(both, true, 92, 536), y = scale_of(both, true, 496, 62);
     const auto seconds = [](double v) { return seconds_text(v); };
     draw_frame(out, x, y, {"predicted", seconds, false}, {"measured", seconds, false});
-    out.add(path(clipped_line(x, y, {x.low, x.low}, {x.high, x.high}), "axis thick"));
+    out.add(path(clipped_line(x, y, {x.low, x.low}, {x.high, x.high}), "muted no-fill thick"));
     for (const double off : {1.5, 1 / 1.5})
-        out.add(path(clipped_line(x, y, {x.low, x.low * off}, {x.high, x.high * off}), "axis dashed"));
+        out.add(path(clipped_line(x, y, {x.low, x.low * off}, {x.high, x.high * off}), "muted no-fill dashed"));
     Labels labels(x.from, y.to, x.to, y.from);
     for (const MeasuredPoint& p : points) labels.keep(x(p.predicted_s) - 4, y(p.measured_s) - 4, 8, 8);
     for (const MeasuredPoint& p : points) {
         const double off = p.measured_s / p.predicted_s;
-        out.add(titled(circle(x(p.predicted_s), y(p.measured_s), 4, off > 1.5 || off < 1 / 1.5 ? "tint c4" : "tint c0"),
+        out.add(titled(circle(x(p.predicted_s), y(p.measured_s), 4, tint(off > 1.5 || off < 1 / 1.5 ? "accent-4" : "accent-0")),
                        fmt::format("{}: predicted {}, measured {} ({:.2f} times)", p.name, seconds_text(p.predicted_s),
                                    seconds_text(p.measured_s), off)));
         if (points.size() <= 12 || off > 1.5 || off < 1 / 1.5)
@@ -98,7 +97,7 @@ Drawing measured_chart(const std::vector<MeasuredPoint>& points, const std::stri
     const std::string figures = ratios.empty() ? "no runs"
                                                : fmt::format("{} runs; off by a factor of {:.2f} in the median, {:.2f} at most",
                                                              ratios.size(), ratios[ratios.size() / 2], ratios.back());
-    out.add(label(16, 46, fitted(figures, out.width - 32), "muted"));
+    out.add(label(16, 46, fitted(figures, out.width - 32), "text-muted"));
     out.description = figures + ".";
     return out;
 }

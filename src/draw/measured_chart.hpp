@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "draw/roofline_chart.hpp"
-#include "draw/svg.hpp"
+#include "draw/shapes.hpp"
 #include "support/result.hpp"
 
 namespace napkin::draw {

@@ -66,42 +66,42 @@ double ruler_step(double clocks, double rows) {
 
 void draw_ruler(const OverlapLayout& l, Drawing& out) {
     const double step = ruler_step(l.clocks, std::max(1.0, l.stream.rows));
-    out.add(label(left_edge - 10, rows_top - 26, "clk", "small muted", Anchor::end));
-    if (l.stream.rows > 1) out.add(label(left_edge - 10, rows_top - 13, "clk a row", "small muted", Anchor::end));
+    out.add(label(left_edge - 10, rows_top - 26, "clk", "small text-muted", Anchor::end));
+    if (l.stream.rows > 1) out.add(label(left_edge - 10, rows_top - 13, "clk a row", "small text-muted", Anchor::end));
     for (double clock = 0; clock <= l.clocks * (1 + 1e-9); clock += step) {
-        out.add(line(l.x(clock), rows_top - 8, l.x(clock), l.bottom() - row_gap + 4, "rule"));
-        out.add(label(l.x(clock), rows_top - 26, number(clock), "small muted", Anchor::middle));
+        out.add(line(l.x(clock), rows_top - 8, l.x(clock), l.bottom() - row_gap + 4, "faint thin no-fill"));
+        out.add(label(l.x(clock), rows_top - 26, svg::number_text(clock), "small text-muted", Anchor::middle));
         if (l.stream.rows > 1)
-            out.add(label(l.x(clock), rows_top - 13, number(clock / l.stream.rows), "small muted", Anchor::middle));
+            out.add(label(l.x(clock), rows_top - 13, svg::number_text(clock / l.stream.rows), "small text-muted", Anchor::middle));
     }
     for (int i = 0; i <= 2; ++i) {
         const double x = l.x(i * l.chart.interval);
-        out.add(line(x, rows_top - 8, x, l.bottom() - row_gap + 4, "axis thick"));
+        out.add(line(x, rows_top - 8, x, l.bottom() - row_gap + 4, "muted no-fill thick"));
     }
 }
 
 void draw_block(const OverlapLayout& l, const UnitBlock& b, Drawing& out) {
     const ChartOperation& op = l.chart.program.operations[at(b.row->operation)];
-    const std::string color = series_class(b.unit);
+    const std::string color = series_color(b.unit);
     const double x = l.x(b.begin), width = l.x(b.end) - x, y = l.y(b.row->warpgroup, b.unit) + 2, height = lane_height - 5;
     const double clocks = b.end - b.begin;
-    Element group = element("g", std::string(), "block").with("data-statement", op.name);
-    group.add(element("title", fmt::format("{} of iteration {} on {}: {} clocks from {}", op.name, b.row->iteration,
-                                           l.units[b.unit], number(clocks), number(b.begin))));
-    group.add(rect(x, y, width, height, "tint " + color, 2));
+    Element group = svg::group("block").data("statement", op.name);
+    group.add(Element{"title", {}, fmt::format("{} of iteration {} on {}: {} clocks from {}", op.name, b.row->iteration,
+                                           l.units[b.unit], svg::number_text(clocks), svg::number_text(b.begin))});
+    group.add(rect(x, y, width, height, tint(color), 2));
     // Shades tell the iterations apart, so that one can see which are in flight together.
-    if (b.row->iteration % 2 != 0) group.add(rect(x, y, width, 3, "fill " + color));
+    if (b.row->iteration % 2 != 0) group.add(rect(x, y, width, 3, filled(color)));
     const auto overhead = l.chart.program.overheads.find(l.units[b.unit]);
     if (overhead != l.chart.program.overheads.end() && overhead->second > 0) {
         const double share = overhead->second / (1 + overhead->second), from = l.x(b.end - clocks * share);
-        if (from < x + width) group.add(path(hatching(from, y, x + width - from, height), "hatch " + color));
+        if (from < x + width) group.add(path(hatching(from, y, x + width - from, height), "hatch " + stroked(color)));
     }
     const UnitShare& unit = *std::find_if(l.chart.units.begin(), l.chart.units.end(),
                                           [&](const UnitShare& u) { return u.unit == l.units[b.unit]; });
     const double room = std::min({b.end + clocks * unit.room, l.next_on_unit(b), l.clocks});
     if (unit.room > 1e-6 && b.end < l.clocks && room > b.end && l.x(room) - l.x(b.end) > 1) {
-        group.add(rect(l.x(b.end), y, l.x(room) - l.x(b.end), height, "stroke dotted " + color, 2));
-        group.add(path(hatching(l.x(b.end), y, l.x(room) - l.x(b.end), height, 7), "hatch " + color));
+        group.add(rect(l.x(b.end), y, l.x(room) - l.x(b.end), height, "dotted " + stroked(color), 2));
+        group.add(path(hatching(l.x(b.end), y, l.x(room) - l.x(b.end), height, 7), "hatch " + stroked(color)));
     }
     const std::string name = fitted(op.name, width - 6, 11);
     if (!name.empty()) group.add(label(x + width / 2, y + height / 2 + 4, name, "small", Anchor::middle));
@@ -114,11 +114,11 @@ void draw_barriers(const OverlapLayout& l, Drawing& out) {
         if (clock < 0 || clock > l.clocks) continue;
         const double from = l.y(b.from, 0), to = l.y(b.to, 0), x = l.x(clock);
         const double low = std::max(from, to) + lane_height * static_cast<double>(l.units.size());
-        Element group = element("g", std::string(), "barrier");
-        group.add(element("title", fmt::format("clock {}: warpgroup {} hands the turn to {}", number(clock), b.from, b.to)));
-        group.add(line(x, std::min(from, to), x, low, "axis thick dashed"));
+        Element group = svg::group("barrier");
+        group.add(Element{"title", {}, fmt::format("clock {}: warpgroup {} hands the turn to {}", svg::number_text(clock), b.from, b.to)});
+        group.add(line(x, std::min(from, to), x, low, "muted no-fill thick dashed"));
         const double tip = l.y(b.to, 0) + (b.to > b.from ? 0 : lane_height), way = b.to > b.from ? -6 : 6;
-        group.add(path(path_through({{x, tip}, {x - 4, tip + way}, {x + 4, tip + way}}, true), "fill"));
+        group.add(path(path_through({{x, tip}, {x - 4, tip + way}, {x + 4, tip + way}}, true), "fill-muted"));
         out.add(std::move(group));
     }
 }
@@ -135,28 +135,27 @@ Drawing overlap_chart(const StreamChart& stream, const std::string& axis, const 
     const OverlapLayout l(stream);
     const Chart& chart = stream.chart;
     const int warpgroups = chart.program.num_warpgroups;
-    Drawing out;
+    Drawing out = chart_document(fmt::format("Overlap over {} of {}", axis, subject));
     out.width = left_edge + plot_width + 30;
-    out.title = fmt::format("Overlap over {} of {}", axis, subject);
     std::vector<std::string> units;
     for (const UnitShare& unit : chart.units) units.push_back(unit_text(unit));
     out.description = fmt::format(
         "{} warpgroups of {} rows, two intervals of {} clocks each, bound by {}, {} iterations in flight. {}.", warpgroups,
-        number(stream.rows), number(chart.interval), chart.bound_by, chart.in_flight, join(units, "; "));
+        svg::number_text(stream.rows), svg::number_text(chart.interval), chart.bound_by, chart.in_flight, join(units, "; "));
     out.add(label(16, 26, out.title, "big"));
-    std::string line_text = fmt::format("interval {} clk, {} binds, {} iteration{} in flight", number(chart.interval),
+    std::string line_text = fmt::format("interval {} clk, {} binds, {} iteration{} in flight", svg::number_text(chart.interval),
                                         chart.bound_by, chart.in_flight, chart.in_flight == 1 ? "" : "s");
     if (stream.tensor_flop_per_s > 0)
         line_text += fmt::format(", matrix unit busy {:.1f}%: {:.0f} TFLOP/s", 100 * stream.tensor_share,
                                  stream.tensor_flop_per_s / 1e12);
-    out.add(label(16, 44, fitted(line_text, out.width - 32), "muted"));
+    out.add(label(16, 44, fitted(line_text, out.width - 32), "text-muted"));
     draw_ruler(l, out);
     for (int w = 0; w < warpgroups; ++w) {
         const double y = l.y(w, 0);
-        out.add(rect(left_edge, y, plot_width, lane_height * static_cast<double>(l.units.size()), "rule"));
-        out.add(label(16, y + 14, fmt::format("WG {}", w), "head"));
+        out.add(rect(left_edge, y, plot_width, lane_height * static_cast<double>(l.units.size()), "faint thin no-fill"));
+        out.add(label(16, y + 14, fmt::format("WG {}", w), "strong"));
         for (std::size_t u = 0; u < l.units.size(); ++u)
-            out.add(label(left_edge - 10, l.y(w, u) + 17, fitted(l.units[u], 60, 10), "small colored " + series_class(u),
+            out.add(label(left_edge - 10, l.y(w, u) + 17, fitted(l.units[u], 60, 10), "small " + inked(series_color(u)),
                           Anchor::end));
     }
     for (const UnitBlock& b : l.blocks) draw_block(l, b, out);
@@ -165,16 +164,16 @@ Drawing overlap_chart(const StreamChart& stream, const std::string& axis, const 
     for (std::size_t u = 0; u < chart.units.size(); ++u) {
         const auto lane = std::find(l.units.begin(), l.units.end(), chart.units[u].unit);
         if (lane == l.units.end()) continue;
-        const std::string color = series_class(static_cast<std::size_t>(lane - l.units.begin()));
-        out.add(rect(left_edge, y - 10, 14, 11, "tint " + color, 2));
+        const std::string color = series_color(static_cast<std::size_t>(lane - l.units.begin()));
+        out.add(rect(left_edge, y - 10, 14, 11, tint(color), 2));
         out.add(label(left_edge + 22, y, unit_text(chart.units[u])));
         y += 19;
     }
-    out.add(path(hatching(left_edge, y - 10, 14, 11, 4), "hatch"));
-    out.add(label(left_edge + 22, y, "overhead within a block, and behind it the room for more", "muted"));
+    out.add(path(hatching(left_edge, y - 10, 14, 11, 4), "hatch muted"));
+    out.add(label(left_edge + 22, y, "overhead within a block, and behind it the room for more", "text-muted"));
     if (!chart.barriers.empty()) {
-        out.add(line(left_edge + 430, y - 4, left_edge + 454, y - 4, "axis thick dashed"));
-        out.add(label(left_edge + 462, y, "a warpgroup hands on the turn", "muted"));
+        out.add(line(left_edge + 430, y - 4, left_edge + 454, y - 4, "muted no-fill thick dashed"));
+        out.add(label(left_edge + 462, y, "a warpgroup hands on the turn", "text-muted"));
     }
     out.height = y + 18;
     return out;

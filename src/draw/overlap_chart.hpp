@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "draw/svg.hpp"
+#include "draw/shapes.hpp"
 #include "steps/steps.hpp"
 
 namespace napkin::draw {

@@ -68,17 +68,16 @@ std::string binary_number(double value) {
 
 void draw_frame(Drawing& out, const Scale& x, const Scale& y, const AxisText& x_text, const AxisText& y_text) {
     for (const double v : ticks(x, x_text.binary)) {
-        out.add(line(x(v), y.from, x(v), y.to, "rule"));
-        out.add(label(x(v), y.from + 16, x_text.tick(v), "small muted", Anchor::middle));
+        out.add(line(x(v), y.from, x(v), y.to, "faint thin no-fill"));
+        out.add(label(x(v), y.from + 16, x_text.tick(v), "small text-muted", Anchor::middle));
     }
     for (const double v : ticks(y, y_text.binary)) {
-        out.add(line(x.from, y(v), x.to, y(v), "rule"));
-        out.add(label(x.from - 7, y(v) + 4, y_text.tick(v), "small muted", Anchor::end));
+        out.add(line(x.from, y(v), x.to, y(v), "faint thin no-fill"));
+        out.add(label(x.from - 7, y(v) + 4, y_text.tick(v), "small text-muted", Anchor::end));
     }
-    out.add(path(path_through({{x.from, y.to}, {x.from, y.from}, {x.to, y.from}}), "axis"));
+    out.add(path(path_through({{x.from, y.to}, {x.from, y.from}, {x.to, y.from}}), "muted no-fill"));
     out.add(label((x.from + x.to) / 2, y.from + 36, x_text.title, "", Anchor::middle));
-    out.add(label(0, 0, y_text.title, "", Anchor::middle)
-                .with("transform", fmt::format("translate({} {}) rotate(-90)", number(x.from - 58), number((y.from + y.to) / 2))));
+    out.add(upward_label(x.from - 58, (y.from + y.to) / 2, y_text.title, ""));
 }
 
 bool Labels::is_free(const Box& b) const {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "draw/svg.hpp"
+#include "draw/shapes.hpp"
 
 namespace napkin::draw {
 

@@ -57,7 +57,7 @@ std::vector<Slope> slopes_of(const Machine& machine) {
         const double rate = total_bandwidth(level);
         if (rate > 0)
             out.push_back({fmt::format("into {}", level.name), rate, level.sustained.known() ? rate * level.sustained.value : 0,
-                           series_class(l)});
+                           series_color(l)});
     }
     return out;
 }
@@ -70,9 +70,8 @@ Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine
                        const std::vector<MeasuredPoint>& measured, const std::string& subject) {
     const std::vector<Roof> roofs = roofs_of(machine, kernels);
     const std::vector<Slope> slopes = slopes_of(machine);
-    Drawing out;
-    out.width = 760, out.height = 500;
-    out.title = fmt::format("Roofline of {}{}", machine.name, subject.empty() ? "" : ": " + subject);
+    Drawing out = chart_document(fmt::format("Roofline of {}{}", machine.name, subject.empty() ? "" : ": " + subject));
+    out.width = 880, out.height = 500;
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
 
     double flops = 0, bytes = 0;
@@ -95,19 +94,26 @@ Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine
     const Scale x = scale_of(xs, true, 92, 736), y = scale_of(ys, true, 440, 52);
     draw_frame(out, x, y, {"arithmetic intensity, FLOP/byte", short_number, false}, {"FLOP/s", short_number, false});
 
-    Labels labels(x.from, y.to, out.width - 4, y.from);
+    Labels labels(x.from, y.to, x.to, y.from);
+    for (const KernelOnMachine& k : kernels)
+        if (k.flops > 0 && k.seconds > 0)
+            for (const LevelLoad& level : k.levels)
+                if (level.transfers_bytes > 0)
+                    labels.keep(x(k.flops / level.transfers_bytes) - 6, y(k.flops / k.seconds) - 6, 12, 12);
     const double highest = roofs.empty() ? y.high : roofs.front().flops;
     std::vector<std::string> said;
+    double last_label = 0;
     for (const Roof& r : roofs) {
-        out.add(titled(path(clipped_line(x, y, {x.low, r.flops}, {x.high, r.flops}), "thick stroke"),
+        out.add(titled(path(clipped_line(x, y, {x.low, r.flops}, {x.high, r.flops}), "thick no-fill ink"),
                        fmt::format("{}: {}", r.name, flop_rate(r.flops))));
         if (r.sustained > 0)
-            out.add(titled(path(clipped_line(x, y, {x.low, r.sustained}, {x.high, r.sustained}), "dashed stroke"),
+            out.add(titled(path(clipped_line(x, y, {x.low, r.sustained}, {x.high, r.sustained}), "dashed no-fill ink"),
                            fmt::format("{} sustained: {}", r.name, flop_rate(r.sustained))));
         const std::string text = fmt::format("{} {}", r.name, short_number(r.flops));
-        const double width = text_width(text, 10);
-        out.add(label(x.to - 4, y(r.flops) - 5, text, "small", Anchor::end));
-        labels.keep(x.to - width - 4, y(r.flops) - 16, width + 4, 15);
+        // Beside the frame, those of roofs close to each other above one another.
+        const double below = std::max(y(r.flops) + 4, last_label + 13);
+        last_label = below;
+        out.add(titled(label(x.to + 8, below, fitted(text, 134, chart_small_text), "small"), text));
         said.push_back(fmt::format("{} {}", r.name, flop_rate(r.flops)));
     }
     for (std::size_t i = 0; i < slopes.size(); ++i) {
@@ -115,16 +121,20 @@ Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine
         const auto slope = [&](double rate) {
             return clipped_line(x, y, {x.low, x.low * rate}, {highest / rate, highest});
         };
-        out.add(titled(path(slope(s.bytes_per_s), "thick stroke " + s.color),
+        out.add(titled(path(slope(s.bytes_per_s), "thick " + stroked(s.color)),
                        fmt::format("{}: {}B/s", s.name, short_number(s.bytes_per_s))));
         if (s.sustained > 0)
-            out.add(titled(path(slope(s.sustained), "dashed stroke " + s.color),
+            out.add(titled(path(slope(s.sustained), "dashed " + stroked(s.color)),
                            fmt::format("{} sustained: {}B/s", s.name, short_number(s.sustained))));
         said.push_back(fmt::format("{} {}B/s", s.name, short_number(s.bytes_per_s)));
-        // At the foot of its slope, where slopes are apart.
-        const double at = std::max(x.low * 1.06, y.low * 1.1 / s.bytes_per_s);
-        labels.add(out, x(at), y(at * s.bytes_per_s), fmt::format("{} {}B/s", s.name, short_number(s.bytes_per_s)),
-                   "colored " + s.color);
+        // Along its foot: all slopes rise alike.
+        const double foot = std::max(x.low * 1.15, y.low * 1.25 / s.bytes_per_s);
+        const double rise = std::atan2(y(foot * s.bytes_per_s) - y(10 * foot * s.bytes_per_s), x(10 * foot) - x(foot));
+        const std::string text = fmt::format("{} {}B/s", s.name, short_number(s.bytes_per_s));
+        out.add(label(0, -5, text, "small " + inked(s.color))
+                    .set("transform", fmt::format("translate({} {}) rotate({})", svg::number_text(x(foot)),
+                                                  svg::number_text(y(foot * s.bytes_per_s)),
+                                                  svg::number_text(-rise * 180 / 3.14159265358979))));
     }
     for (const KernelOnMachine& k : kernels) {
         if (k.flops <= 0 || k.seconds <= 0) continue;
@@ -135,8 +145,8 @@ Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine
             const double intensity = k.flops / level.transfers_bytes;
             const auto slope = std::find_if(slopes.begin(), slopes.end(),
                                             [&](const Slope& s) { return s.name == "into " + level.level.name; });
-            const std::string color = slope == slopes.end() ? "" : " " + slope->color;
-            out.add(titled(circle(x(intensity), y(reached), 5, "fill" + color).with("data-kernel", k.kernel),
+            const std::string color = slope == slopes.end() ? "ink" : slope->color;
+            out.add(titled(circle(x(intensity), y(reached), 5, filled(color)).data("kernel", k.kernel),
                            fmt::format("{} at {}: {} FLOP/byte, expected {} ({})", k.kernel, level.level.name,
                                        short_number(intensity), flop_rate(reached), k.bound_by)));
             labels.add(out, x(intensity), y(reached), fmt::format("{} @ {}", k.kernel, level.level.name), "");
@@ -144,7 +154,7 @@ Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine
         if (k.bound_s > 0 && k.memory_transfers_bytes() > 0) {
             const double intensity = k.flops / k.memory_transfers_bytes(), bound = k.flops / k.bound_s;
             if (bound < y.high)
-                out.add(titled(circle(x(intensity), y(bound), 5, "stroke thick"),
+                out.add(titled(circle(x(intensity), y(bound), 5, "thick no-fill ink"),
                                fmt::format("{}: no schedule is above {}", k.kernel, flop_rate(bound))));
         }
         said.push_back(fmt::format("{} expected at {}, bound by {}", k.kernel, flop_rate(reached), k.bound_by));
@@ -152,12 +162,12 @@ Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine
     for (const MeasuredPoint& m : measured) {
         if (m.measured_s <= 0 || flops <= 0 || bytes <= 0) continue;
         const double px = x(flops / bytes), py = y(flops / m.measured_s);
-        out.add(titled(path(path_through({{px, py - 7}, {px + 6, py + 5}, {px - 6, py + 5}}, true), "fill c4"),
+        out.add(titled(path(path_through({{px, py - 7}, {px + 6, py + 5}, {px - 6, py + 5}}, true), "fill-accent-4"),
                        fmt::format("measured {}: {}", m.name, flop_rate(flops / m.measured_s))));
-        labels.add(out, px, py, fmt::format("measured {}", m.name), "colored c4");
+        labels.add(out, px, py, fmt::format("measured {}", m.name), "text-accent-4");
     }
     out.add(label(92, out.height - 8,
-                  "solid: datasheet; dashed: sustained; points: expected at each level; ring: no schedule is faster", "small muted"));
+                  "solid: datasheet; dashed: sustained; points: expected at each level; ring: no schedule is faster", "small text-muted"));
     out.description = join(said, "; ") + ".";
     return out;
 }

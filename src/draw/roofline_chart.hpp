@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cost/on_machine.hpp"
-#include "draw/svg.hpp"
+#include "draw/shapes.hpp"
 #include "machine/machine.hpp"
 
 namespace napkin::draw {

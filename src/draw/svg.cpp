@@ -1,172 +1,195 @@
+// Elements, escaping and printing; the style sheet is in svg_style.cpp, widths are in svg_text.cpp.
 #include "draw/svg.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 
-#include "support/ids.hpp"
+#include "support/result.hpp"
 
-namespace napkin::draw {
+namespace napkin::svg {
 namespace {
 
-/// The character that begins here and its bytes. Pre: UTF-8, or what `escaped` makes one character of.
-std::pair<char32_t, std::size_t> character(std::string_view text, std::size_t i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t bytes = byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-    char32_t c = bytes == 1 ? byte : byte & (0xffU >> (bytes + 1));
-    std::size_t read = 1;
-    for (; read < bytes && i + read < text.size(); ++read)
-        c = (c << 6U) | (static_cast<unsigned char>(text[i + read]) & 0x3fU);
-    return {c, read};
+Element with_class(Element element, std::string_view classes) {
+    if (!classes.empty()) element.set("class", classes);
+    return element;
 }
 
-/// In units of the font's size: the widest of the common fonts without serifs, rounded up.
-double advance(char32_t c) {
-    constexpr std::u32string_view narrow = U"ijl.,:;'|![]()If t·", wide = U"mwMW@%—…", capitals = U"ABCDEFGHJKLNOPQRSTUVXYZ&+=<>×→≥≤";
-    if (c >= 0x300 && c < 0x370) return 0;
-    if (narrow.find(c) != narrow.npos) return 0.36;
-    if (wide.find(c) != wide.npos) return 0.95;
-    if (capitals.find(c) != capitals.npos) return 0.74;
-    return c >= 0x1100 ? (c >= 0x2000 && c < 0x2e80 ? 0.7 : 1.0) : 0.6;
+std::string points_text(const std::vector<std::pair<double, double>>& points) {
+    std::string out;
+    for (const auto& [x, y] : points) out += (out.empty() ? "" : " ") + number_text(x) + "," + number_text(y);
+    return out;
 }
 
-Element shape(std::string tag, std::string classes) { return element(std::move(tag), std::string(), std::move(classes)); }
+Element anchored_text(double x, double y, Anchor anchor, std::string_view classes) {
+    Element out = with_class({"text"}, classes);
+    out.set("x", x);
+    out.set("y", y);
+    if (anchor != Anchor::start) out.set("text-anchor", anchor == Anchor::middle ? "middle" : "end");
+    return out;
+}
+
+void print(const Element& element, int depth, std::string& out) {
+    const bool is_text = element.tag == "text";  // blanks in it would be drawn
+    if (depth >= 0) out.append(static_cast<std::size_t>(depth) * 2, ' ');
+    out += "<" + element.tag;
+    for (const auto& [name, value] : element.attributes) out += " " + name + "=\"" + escaped(value) + "\"";
+    if (element.text.empty() && element.children.empty()) {
+        out += "/>";
+    } else {
+        out += ">" + escaped(element.text);
+        const bool breaks = depth >= 0 && !is_text && !element.children.empty();
+        for (const Element& child : element.children) {
+            if (breaks) out += "\n";
+            print(child, breaks ? depth + 1 : -1, out);
+        }
+        if (breaks) {
+            out += "\n";
+            out.append(static_cast<std::size_t>(depth) * 2, ' ');
+        }
+        out += "</" + element.tag + ">";
+    }
+}
+
+std::string printed(const Document& document, bool with_style) {
+    Element root{"svg"};
+    root.set("xmlns", "http://www.w3.org/2000/svg");
+    root.set("class", document.classes.empty() ? "napkin" : "napkin " + document.classes);
+    root.set("viewBox", "0 0 " + number_text(document.width) + " " + number_text(document.height));
+    root.set("width", document.width);
+    root.set("height", document.height);
+    root.set("role", "img");
+    const std::string title_id = document.id + "-title", description_id = document.id + "-desc";
+    root.set("aria-labelledby", document.description.empty() ? title_id : title_id + " " + description_id);
+    Element title{"title", {}, document.title};
+    title.set("id", title_id);
+    root.add(std::move(title));
+    if (!document.description.empty()) {
+        Element description{"desc", {}, document.description};
+        description.set("id", description_id);
+        root.add(std::move(description));
+    }
+    if (!document.definitions.empty()) {
+        Element definitions{"defs"};
+        definitions.children = document.definitions;
+        root.add(std::move(definitions));
+    }
+    for (const Element& child : document.children) root.add(child);
+    std::string out;
+    print(root, 0, out);
+    out += "\n";
+    if (with_style) {
+        // The style sheet is the program's own text and is printed as it is: entities are not read in a style of HTML.
+        const std::size_t at = out.find('\n') + 1;
+        out.insert(at, "  <style>\n" + style_sheet() + "  </style>\n");
+        out.insert(0, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    }
+    return out;
+}
 
 }  // namespace
 
-Element line(double x1, double y1, double x2, double y2, std::string classes) {
-    return shape("line", std::move(classes))
-        .with("x1", number(x1))
-        .with("y1", number(y1))
-        .with("x2", number(x2))
-        .with("y2", number(y2));
+Element& Element::set(std::string_view name, std::string_view value) & {
+    for (auto& [known, old] : attributes)
+        if (known == name) {
+            old = value;
+            return *this;
+        }
+    attributes.emplace_back(name, value);
+    return *this;
 }
 
-Element rect(double x, double y, double width, double height, std::string classes, double radius) {
-    Element out = shape("rect", std::move(classes))
-                      .with("x", number(x))
-                      .with("y", number(y))
-                      .with("width", number(std::max(0.0, width)))
-                      .with("height", number(std::max(0.0, height)));
-    if (radius > 0) out.with("rx", number(radius));
+Element& Element::set(std::string_view name, double value) & { return set(name, std::string_view(number_text(value))); }
+
+Element&& Element::titled(std::string_view title) && {
+    children.insert(children.begin(), Element{"title", {}, std::string(title)});
+    return std::move(*this);
+}
+
+Element group(std::string_view classes) { return with_class({"g"}, classes); }
+
+Element line(double x1, double y1, double x2, double y2, std::string_view classes) {
+    return with_class({"line"}, classes).set("x1", x1).set("y1", y1).set("x2", x2).set("y2", y2);
+}
+
+Element rect(double x, double y, double width, double height, std::string_view classes, double radius) {
+    Element out = with_class({"rect"}, classes).set("x", x).set("y", y).set("width", width).set("height", height);
+    if (radius > 0) out.set("rx", radius);
     return out;
 }
 
-Element circle(double x, double y, double radius, std::string classes) {
-    return shape("circle", std::move(classes)).with("cx", number(x)).with("cy", number(y)).with("r", number(radius));
+Element circle(double x, double y, double radius, std::string_view classes) {
+    return with_class({"circle"}, classes).set("cx", x).set("cy", y).set("r", radius);
 }
 
-Element path(std::string commands, std::string classes) {
-    return shape("path", std::move(classes)).with("d", std::move(commands));
+Element polygon(const std::vector<std::pair<double, double>>& points, std::string_view classes) {
+    return with_class({"polygon"}, classes).set("points", points_text(points));
 }
 
-Element label(double x, double y, std::string text, std::string classes, Anchor anchor) {
-    Element out = element("text", std::move(text), std::move(classes)).with("x", number(x)).with("y", number(y));
-    if (anchor != Anchor::start) out.with("text-anchor", anchor == Anchor::middle ? "middle" : "end");
+Element polyline(const std::vector<std::pair<double, double>>& points, std::string_view classes) {
+    return with_class({"polyline"}, classes).set("points", points_text(points));
+}
+
+Element path(std::string_view commands, std::string_view classes) {
+    return with_class({"path"}, classes).set("d", commands);
+}
+
+Element text(double x, double y, std::string_view content, Anchor anchor, std::string_view classes) {
+    Element out = anchored_text(x, y, anchor, classes);
+    out.text = content;
     return out;
 }
 
-Element titled(Element shape, std::string title) {
-    shape.children.insert(shape.children.begin(), element("title", std::move(title)));
-    return shape;
-}
-
-std::string path_through(const std::vector<std::pair<double, double>>& points, bool closed) {
-    std::string out;
-    for (const auto& [x, y] : points) out += fmt::format("{}{} {}", out.empty() ? "M" : "L", number(x), number(y));
-    return out + (closed ? "Z" : "");
-}
-
-std::string hatching(double x, double y, double width, double height, double step) {
-    std::string out;
-    // The line x + y = s, where it is within the rectangle.
-    for (double s = step; s < width + height; s += step) {
-        const double x1 = std::min(s, width), y1 = s - x1, y2 = std::min(s, height), x2 = s - y2;
-        out += fmt::format("M{} {}L{} {}", number(x + x1), number(y + y1), number(x + x2), number(y + y2));
+Element text(double x, double y, const Label& label, Anchor anchor, std::string_view classes) {
+    Element out = anchored_text(x, y, anchor, classes);
+    if (label.size() == 1 && label[0].shift == Span::Shift::base && !label[0].italic) {
+        out.text = label[0].text;
+        return out;
+    }
+    // Shifts are by dy in em, which every reader of SVG knows, and the next span is shifted back.
+    double shift = 0;
+    for (const Span& span : label) {
+        Element part{"tspan", {}, span.text};
+        const bool is_shifted = span.shift != Span::Shift::base;
+        const double scale = is_shifted ? shifted_scale : 1;
+        const double wanted = span.shift == Span::Shift::sub ? 0.25 : span.shift == Span::Shift::super ? -0.38 : 0;
+        if (wanted != shift) part.set("dy", number_text((wanted - shift) / scale) + "em");
+        if (is_shifted) part.set("font-size", number_text(shifted_scale * 100) + "%");
+        if (span.italic) part.set("font-style", "italic");
+        shift = wanted;
+        out.add(std::move(part));
     }
     return out;
 }
 
-double text_width(std::string_view text, double size) {
-    double width = 0;
-    for (std::size_t i = 0; i < text.size();) {
-        const auto [c, bytes] = character(text, i);
-        width += advance(c);
-        i += bytes;
-    }
-    return width * size;
+PathText& PathText::point(char command, const std::vector<double>& numbers) {
+    text_ += command;
+    for (std::size_t i = 0; i < numbers.size(); ++i) text_ += (i > 0 ? " " : "") + number_text(numbers[i]);
+    return *this;
 }
 
-std::string fitted(std::string_view text, double width, double size) {
-    if (text_width(text, size) <= width) return std::string(text);
+std::string to_text(const Document& document) { return printed(document, true); }
+std::string to_inline_text(const Document& document) { return printed(document, false); }
+
+std::string number_text(double value) {
+    internal_check(std::isfinite(value), "a picture has a coordinate that is no number");
+    std::string out = fmt::format("{:.2f}", value);
+    while (out.back() == '0') out.pop_back();
+    if (out.back() == '.') out.pop_back();
+    return out == "-0" ? "0" : out;
+}
+
+std::string escaped(std::string_view text) {
     std::string out;
-    for (std::size_t i = 0; i < text.size();) {
-        const std::size_t bytes = character(text, i).second;
-        const std::string longer = out + std::string(text.substr(i, bytes));
-        if (text_width(longer + "…", size) > width) break;
-        out = longer;
-        i += bytes;
-    }
-    return out.empty() ? "" : out + "…";
-}
-
-std::string series_class(std::size_t number) { return fmt::format("c{}", number % 6); }
-
-std::string_view style_sheet() {
-    // Levels are black, orange, green and blue from the outside in, as the paper has them. Every colour of a text, and those of lines beside it,
-    // has a contrast of at least 4.5 with its ground.
-    return R"(:root,.light{--ground:#fff;--ink:#1b1c21;--muted:#565b6b;--faint:#d5d9e2;--panel:#f4f5f8;--level0:#1b1c21;--level1:#a84d00;--level2:#14713a;--level3:#1d4ed8;--s0:#1d4ed8;--s1:#a84d00;--s2:#14713a;--s3:#7031c9;--s4:#b0175a;--s5:#0b6b83}
-@media (prefers-color-scheme:dark){:root{--ground:#15161b;--ink:#e9eaef;--muted:#a9aebd;--faint:#3a3e4c;--panel:#1e2027;--level0:#e9eaef;--level1:#fdb56b;--level2:#7fdc9f;--level3:#93b8ff;--s0:#93b8ff;--s1:#fdb56b;--s2:#7fdc9f;--s3:#c9b0ff;--s4:#f7a3cd;--s5:#6fdcf0}}
-.dark{--ground:#15161b;--ink:#e9eaef;--muted:#a9aebd;--faint:#3a3e4c;--panel:#1e2027;--level0:#e9eaef;--level1:#fdb56b;--level2:#7fdc9f;--level3:#93b8ff;--s0:#93b8ff;--s1:#fdb56b;--s2:#7fdc9f;--s3:#c9b0ff;--s4:#f7a3cd;--s5:#6fdcf0}
-svg.napkin{font:12px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;max-width:100%;height:auto;color:var(--ink)}
-svg.napkin text{fill:var(--ink);stroke:none}
-svg.napkin .ground{fill:var(--ground)}
-svg.napkin .panel{fill:var(--panel);stroke:var(--faint)}
-svg.napkin text.head{font-weight:700}
-svg.napkin text.big{font-size:14px;font-weight:700}
-svg.napkin text.small{font-size:10px}
-svg.napkin text.muted{fill:var(--muted)}
-svg.napkin text.mono{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace}
-svg.napkin .rule{stroke:var(--faint);fill:none}
-svg.napkin .axis{stroke:var(--muted);fill:none}
-svg.napkin .thin{stroke-width:1;fill:none}
-svg.napkin .thick{stroke-width:2.2;fill:none}
-svg.napkin .dashed{stroke-dasharray:5 4}
-svg.napkin .dotted{stroke-dasharray:1.5 3}
-svg.napkin .l0{--c:var(--level0)}svg.napkin .l1{--c:var(--level1)}svg.napkin .l2{--c:var(--level2)}svg.napkin .l3{--c:var(--level3)}
-svg.napkin .c0{--c:var(--s0)}svg.napkin .c1{--c:var(--s1)}svg.napkin .c2{--c:var(--s2)}svg.napkin .c3{--c:var(--s3)}svg.napkin .c4{--c:var(--s4)}svg.napkin .c5{--c:var(--s5)}
-svg.napkin .stroke{stroke:var(--c,var(--ink));fill:none}
-svg.napkin .fill{fill:var(--c,var(--ink));stroke:none}
-svg.napkin .tint{fill:var(--c,var(--ink));fill-opacity:.2;stroke:var(--c,var(--ink));stroke-width:1}
-svg.napkin .wash{fill:var(--c,var(--ink));fill-opacity:.1;stroke:none}
-svg.napkin .hatch{stroke:var(--c,var(--ink));stroke-width:.8;fill:none;stroke-opacity:.75}
-svg.napkin text.colored{fill:var(--c,var(--ink))}
-svg.napkin .cell{stroke:#8a8f9e;stroke-width:.6}
-svg.napkin text.dark-ink{fill:#1b1c21}
-svg.napkin .lit{stroke-width:3;font-weight:700}
-)";
-}
-
-Element svg_element(const Drawing& drawing) {
-    Element out = element("svg", std::string(), "napkin")
-                      .with("xmlns", "http://www.w3.org/2000/svg")
-                      .with("viewBox", fmt::format("0 0 {} {}", number(drawing.width), number(drawing.height)))
-                      .with("width", number(drawing.width))
-                      .with("height", number(drawing.height))
-                      .with("role", "img")
-                      .with("aria-label", drawing.title);
-    out.add(element("title", drawing.title));
-    if (!drawing.description.empty()) out.add(element("desc", drawing.description));
-    for (const Element& shape : drawing.shapes) out.add(shape);
+    for (const char c : cleaned(text)) switch (c) {
+            case '&': out += "&amp;"; break;
+            case '<': out += "&lt;"; break;
+            case '>': out += "&gt;"; break;
+            case '"': out += "&quot;"; break;
+            case '\'': out += "&#39;"; break;
+            default: out += c;
+        }
     return out;
 }
 
-std::string svg_file(const Drawing& drawing) {
-    Element out = svg_element(drawing);
-    out.children.insert(out.children.begin() + 1 + (drawing.description.empty() ? 0 : 1),
-                        {element("style", std::string(style_sheet())),
-                         rect(0, 0, drawing.width, drawing.height, "ground")});
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + to_string(out) + "\n";
-}
-
-}  // namespace napkin::draw
+}  // namespace napkin::svg

@@ -50,9 +50,8 @@ Drawing sweep_chart(const Sweep& sweep) {
     const std::vector<SweptLine> lines = lines_of(sweep);
     const std::string axis = names_text(sweep.axes.back().axes);
     const Subject& first = sweep.subjects.front();
-    Drawing out;
-    out.width = 760, out.height = 460 + 18 * static_cast<double>((lines.size() + 1) / 2);
-    out.title = fmt::format("Time of {} over {}", first.diagram.name, axis);
+    Drawing out = chart_document(fmt::format("Time of {} over {}", first.diagram.name, axis));
+    out.width = 760, out.height = 480 + 18 * static_cast<double>((lines.size() + 1) / 2);
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
     std::vector<double> xs, ys;
     for (const SweptLine& l : lines) {
@@ -65,20 +64,20 @@ Drawing sweep_chart(const Sweep& sweep) {
     std::vector<std::string> said;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const SweptLine& l = lines[i];
-        const std::string color = series_class(i);
+        const std::string color = series_color(i);
         const auto drawn = [&](const std::vector<std::pair<double, double>>& points, const std::string& classes) {
             std::vector<std::pair<double, double>> at;
             for (const auto& [size, seconds] : points) at.emplace_back(x(size), y(seconds));
-            if (!at.empty()) out.add(path(path_through(at), classes + " stroke " + color));
+            if (!at.empty()) out.add(path(path_through(at), classes + " " + stroked(color)));
         };
         drawn(l.bound, "dashed thin");
         drawn(l.expected, "thick");
         for (std::size_t p = 0; p < l.expected.size(); ++p)
-            out.add(titled(circle(x(l.expected[p].first), y(l.expected[p].second), 3.5, "fill " + color),
+            out.add(titled(circle(x(l.expected[p].first), y(l.expected[p].second), 3.5, filled(color)),
                            fmt::format("{}, {} = {}: {}, bound by {}", l.name, axis, l.expected[p].first,
                                        seconds_text(l.expected[p].second), l.bound_by[p])));
         const double lx = 92 + 322 * static_cast<double>(i % 2), ly = 458 + 18 * static_cast<double>(i / 2);
-        out.add(line(lx, ly - 4, lx + 22, ly - 4, "thick stroke " + color));
+        out.add(line(lx, ly - 4, lx + 22, ly - 4, "thick " + stroked(color)));
         out.add(label(lx + 30, ly, fitted(l.name, 280), ""));
         if (!l.expected.empty())
             said.push_back(fmt::format("{}: {} at {} = {} to {} at {}", l.name, seconds_text(l.expected.front().second), axis,
@@ -89,11 +88,11 @@ Drawing sweep_chart(const Sweep& sweep) {
         if (best.criterion != Criterion::time) continue;
         for (const Flip& flip : best.flips) {
             const double at = x(static_cast<double>(flip.at));
-            out.add(line(at, y.from, at, y.to, "axis dotted"));
-            labels.add(out, at, y.to + 10, fmt::format("{}", flip.at), "muted");
+            out.add(line(at, y.from, at, y.to, "muted no-fill dotted"));
+            labels.add(out, at, y.to + 10, fmt::format("{}", flip.at), "text-muted");
         }
     }
-    out.add(label(736, out.height - 12, "thick: expected; dashed: no schedule is faster", "small muted", Anchor::end));
+    out.add(label(736, out.height - 12, "thick: expected; dashed: no schedule is faster", "small text-muted", Anchor::end));
     out.description = join(said, "; ") + ".";
     return out;
 }

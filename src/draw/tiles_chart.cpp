@@ -67,24 +67,23 @@ void draw_cuts(Drawing& out, double x, double y, const DrawnAxis& rows, const Dr
             for (double p = a.chunk; p < a.length - 0.5; p += a.chunk) at.push_back(p);
         return at;
     };
-    for (const double p : cuts(columns)) out.add(line(x + p, y, x + p, y + rows.length, "rule"));
-    for (const double p : cuts(rows)) out.add(line(x, y + p, x + columns.length, y + p, "rule"));
+    for (const double p : cuts(columns)) out.add(line(x + p, y, x + p, y + rows.length, "faint thin no-fill"));
+    for (const double p : cuts(rows)) out.add(line(x, y + p, x + columns.length, y + p, "faint thin no-fill"));
 }
 
 void draw_array(Drawing& out, double x, double y, const std::string& name, const DrawnAxis& rows, const DrawnAxis& columns,
                 bool is_output, bool says_rows, bool says_columns) {
-    const std::string color = is_output ? "c2" : "c0";
-    out.add(titled(rect(x, y, columns.length, rows.length, "panel").with("data-array", name),
+    const std::string color = is_output ? "accent-2" : "accent-0";
+    out.add(titled(rect(x, y, columns.length, rows.length, "panel").data("array", name),
                    fmt::format("{}: {}{}{}", name, axis_text(rows), rows.axis < 0 ? "" : " by ", axis_text(columns))));
     draw_cuts(out, x, y, rows, columns);
-    out.add(rect(x + columns.tile_from, y + rows.tile_from, columns.tile, rows.tile, "wash " + color));
-    out.add(titled(rect(x + columns.chunk_from, y + rows.chunk_from, columns.chunk, rows.chunk, "tint " + color),
+    out.add(rect(x + columns.tile_from, y + rows.tile_from, columns.tile, rows.tile, wash(color)));
+    out.add(titled(rect(x + columns.chunk_from, y + rows.chunk_from, columns.chunk, rows.chunk, tint(color)),
                    fmt::format("{} at a time: {} × {}", name, rows.chunk_size, columns.chunk_size)));
-    out.add(label(x + columns.length / 2, y + rows.length / 2 + 5, name, "head", Anchor::middle));
+    out.add(label(x + columns.length / 2, y + rows.length / 2 + 5, name, "strong", Anchor::middle));
     if (says_columns) out.add(label(x + columns.length / 2, y - 8, axis_text(columns), "small", Anchor::middle));
     if (says_rows)
-        out.add(label(0, 0, axis_text(rows), "small", Anchor::middle)
-                    .with("transform", fmt::format("translate({} {}) rotate(-90)", number(x - 8), number(y + rows.length / 2))));
+        out.add(upward_label(x - 8, y + rows.length / 2, axis_text(rows), "small"));
 }
 
 struct Product {
@@ -125,8 +124,7 @@ Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents&
     };
     measure(kernel.inputs), measure(kernel.outputs);
     tiler.scale = 210 / std::sqrt(longest);
-    Drawing out;
-    out.title = fmt::format("Tiles of {}, kernel {}", subject, kernel.name);
+    Drawing out = chart_document(fmt::format("Tiles of {}, kernel {}", subject, kernel.name));
     out.add(label(16, 26, out.title, "big"));
     constexpr double gap = 74, left = 46, top = 84;
     std::vector<std::string> said;
@@ -151,7 +149,7 @@ Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents&
             if (axes.size() > 2) {
                 std::vector<std::string> outer;
                 for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_text(tiler.axis(axes[a])));
-                out.add(label(x + room / 2, top + rows.length + 16, "for each of " + join(outer, "; "), "small muted", Anchor::middle));
+                out.add(label(x + room / 2, top + rows.length + 16, "for each of " + join(outer, "; "), "small text-muted", Anchor::middle));
             }
             said.push_back(fmt::format("{}: {} by {}", name, axis_text(rows), axis_text(columns)));
             tallest = std::max(tallest, rows.length);
@@ -163,11 +161,11 @@ Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents&
         out.height = top + tallest + 64;
     }
     const double y = out.height - 16;
-    out.add(rect(16, y - 10, 14, 11, "tint c0", 1));
+    out.add(rect(16, y - 10, 14, 11, "tint fill-accent-0 accent-0", 1));
     out.add(label(36, y, "what a group loads at a time", "small"));
-    out.add(rect(196, y - 10, 14, 11, "wash c0", 1));
+    out.add(rect(196, y - 10, 14, 11, "wash fill-accent-0", 1));
     out.add(label(216, y, "all that it loads", "small"));
-    out.add(rect(316, y - 10, 14, 11, "tint c2", 1));
+    out.add(rect(316, y - 10, 14, 11, "tint fill-accent-2 accent-2", 1));
     out.add(label(336, y, "what it stores", "small"));
     out.description = join(said, "; ") + ". Lengths are as the square roots of sizes.";
     return out;

@@ -4,7 +4,7 @@
 // its operands, with the rows of the one and the columns of the other.
 #include "diagram/sizes.hpp"
 #include "derive/derived.hpp"
-#include "draw/svg.hpp"
+#include "draw/shapes.hpp"
 #include "tile/sizes.hpp"
 
 namespace napkin::draw {

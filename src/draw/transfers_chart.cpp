@@ -13,9 +13,8 @@ namespace napkin::draw {
 
 Drawing transfers_chart(const Derived& derived, const KernelFigures& kernel, const Extents& extents,
                         std::optional<double> core_values, const std::string& subject) {
-    Drawing out;
+    Drawing out = chart_document(fmt::format("Transfers H against memory M of {}, kernel {}", subject, kernel.cost.kernel));
     out.width = 760, out.height = 480;
-    out.title = fmt::format("Transfers H against memory M of {}, kernel {}", subject, kernel.cost.kernel);
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
     const SymbolNames names = symbol_names(derived.diagram);
     const SymbolValues axes = axis_values(extents);
@@ -53,33 +52,33 @@ Drawing transfers_chart(const Derived& derived, const KernelFigures& kernel, con
         if (!alpha || *alpha <= 0) continue;
         const double beta = term.beta.to_double();
         const auto h = [&](double m) { return *alpha * std::pow(m, -beta); };
-        const std::string color = series_class(1 + number_of_term++);
+        const std::string color = series_color(1 + number_of_term++);
         const std::string text = fmt::format("{}{}", to_string(term.alpha, names),
                                              beta == 0 ? "" : fmt::format(" · M^-{}", to_string(term.beta)));
-        out.add(titled(path(clipped_line(x, y, {x.low, h(x.low)}, {x.high, h(x.high)}), "dashed thin stroke " + color),
+        out.add(titled(path(clipped_line(x, y, {x.low, h(x.low)}, {x.high, h(x.high)}), "dashed thin " + stroked(color)),
                        fmt::format("{}, slope {}", text, beta == 0 ? "0" : "-" + to_string(term.beta))));
         // Where the term is within the frame, some way along it.
         for (double part = 0.12; part < 0.9; part += 0.1) {
             const double m = x.low * std::pow(x.high / x.low, part);
-            if (h(m) > y.low && h(m) < y.high && labels.add(out, x(m), y(h(m)), fitted(text, 210, 10), "colored " + color)) break;
+            if (h(m) > y.low && h(m) < y.high && labels.add(out, x(m), y(h(m)), fitted(text, 210, 10), inked(color))) break;
         }
         said.push_back(fmt::format("{}: slope {}", text, beta == 0 ? "0" : "-" + to_string(term.beta)));
     }
     std::vector<std::pair<double, double>> points;
     for (const auto& [m, h] : solved) points.emplace_back(x(m), y(h));
-    if (!points.empty()) out.add(titled(path(path_through(points), "thick stroke c0"), "H* at these sizes"));
+    if (!points.empty()) out.add(titled(path(path_through(points), "thick no-fill accent-0"), "H* at these sizes"));
     if (core_values) {
-        out.add(titled(line(x(*core_values), y.from, x(*core_values), y.to, "axis dotted"), "what a core holds"));
-        labels.add(out, x(*core_values), y.to + 12, fmt::format("a core: {} values", binary_number(*core_values)), "muted");
+        out.add(titled(line(x(*core_values), y.from, x(*core_values), y.to, "muted no-fill dotted"), "what a core holds"));
+        labels.add(out, x(*core_values), y.to + 12, fmt::format("a core: {} values", binary_number(*core_values)), "text-muted");
     }
     if (kernel.counts) {
         const auto m = static_cast<double>(kernel.counts->peak_memory), h = static_cast<double>(kernel.counts->transfers());
-        out.add(titled(circle(x(m), y(h), 5, "fill c4"), fmt::format("the sizes at hand: M = {}, H = {}", m, h)));
-        labels.add(out, x(m), y(h), fmt::format("at hand: M {}, H {}", binary_number(m), short_number(h)), "colored c4");
+        out.add(titled(circle(x(m), y(h), 5, "fill-accent-4"), fmt::format("the sizes at hand: M = {}, H = {}", m, h)));
+        labels.add(out, x(m), y(h), fmt::format("at hand: M {}, H {}", binary_number(m), short_number(h)), "text-accent-4");
         said.push_back(fmt::format("at hand M = {} and H = {}", m, h));
     }
-    out.add(label(92, out.height - 10, "thick: H* of whole groups at these sizes; dashed: the terms of H* = Σ α·M^-β at large sizes", "small muted"));
-    if (!kernel.optimum.closed) out.add(label(x.from + 12, y.to + 20, "H* has no closed form here", "muted"));
+    out.add(label(92, out.height - 10, "thick: H* of whole groups at these sizes; dashed: the terms of H* = Σ α·M^-β at large sizes", "small text-muted"));
+    if (!kernel.optimum.closed) out.add(label(x.from + 12, y.to + 20, "H* has no closed form here", "text-muted"));
     out.description = join(said, "; ") + ".";
     return out;
 }

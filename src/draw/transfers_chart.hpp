@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cost/cost_figures.hpp"
-#include "draw/svg.hpp"
+#include "draw/shapes.hpp"
 
 namespace napkin::draw {
 

@@ -243,7 +243,7 @@ ExitCode chart(const ChartCommand& c) {
             return text ? write_output(c.output, *text, c.common) : fail(text.errors(), c.common);
         }
         const auto drawing = of.drawn(c);
-        return drawing ? write_output(c.output, draw::svg_file(*drawing), c.common) : fail(drawing.errors(), c.common);
+        return drawing ? write_output(c.output, svg::to_text(*drawing), c.common) : fail(drawing.errors(), c.common);
     }
     const std::vector<std::string> names = chart_names();
     const std::string near = nearest_name(c.name, names);
