@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "draw/configuration_chart.hpp"
@@ -19,7 +20,10 @@ namespace {
 using html::cell;
 using svg::Element;
 
-std::string plain_number(double value) { return fmt::format("{:.4g}", value); }
+/// Whole numbers whole.
+std::string plain_number(double value) {
+    return value == std::floor(value) && std::abs(value) < 1e12 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
 
 /// A picture whose ids are its own on the page.
 Element figure_of(svg::Document document, const std::string& id) {

@@ -1,6 +1,8 @@
 // `napkin report`: all that is known of a diagram on a machine, as one page that stands by itself.
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "draw/measured_chart.hpp"
@@ -49,28 +51,48 @@ draw::FiguresRequest request_of(const Compilation& c, const PipelineOptions& opt
     return out;
 }
 
-/// The plan and its source. A plan that cannot be made is no fault of the report: the choices may be of the paper's hierarchy alone.
+/// The plan and its source. A schedule of the paper's hierarchy is none of a kernel's: then the plan is the model's own, and the page says so.
+/// That there is no plan at all is no fault of the report.
 void add_plan_and_source(const Options& options, draw::ReportInput& input) {
-    const auto compiled = compile(options, Pass::emit);
+    auto compiled = compile(options, Pass::emit);
+    std::string why;
+    if (!compiled && !options.schedule.empty()) {
+        why = compiled.errors().front().message;
+        Options without = options;
+        without.schedule.clear();
+        compiled = compile(without, Pass::emit);
+        if (compiled) input.notes.push_back(fmt::format("All of this plan is the model's own choice, as the schedule's file is not a kernel's: {}.", why));
+    }
     if (compiled) {
-        input.plan = compiled->plan, input.notes = compiled->notes;
+        input.plan = compiled->plan;
+        input.notes.insert(input.notes.end(), compiled->notes.begin(), compiled->notes.end());
         input.emitted = kernels_of(compiled->code);
         return;
     }
-    const Diagnostic& why = compiled.errors().front();
-    input.why_no_plan = why.message + (why.hint.empty() ? "." : "; " + why.hint + ".");
+    const Diagnostic& first = compiled.errors().front();
+    input.why_no_plan = first.message + (first.hint.empty() ? "." : "; " + first.hint + ".");
+}
+
+/// Where the build puts the core: beside the tool.
+std::string core_beside_tool() {
+    std::error_code code;
+    const auto tool = std::filesystem::read_symlink("/proc/self/exe", code);
+    if (code) return "";
+    const auto core = tool.parent_path() / "napkin.wasm.gz";
+    return std::filesystem::exists(core, code) ? core.string() : "";
 }
 
 Result<std::string> read_wasm(const std::string& path) {
-    if (path.empty()) return std::string();
+    if (path.empty() || path == "none") return std::string();
     // One that is compressed or not: a page holds it compressed.
+    errno = 0;
     auto bytes = read_file(path, std::size_t{64} << 20U);
     if (!bytes) return file_error(errno, "unreadable-file", "cannot read " + path);
     if (bytes->starts_with("\x1f\x8b")) return *bytes;
     return Diagnostic{.code = "not-a-core",
                       .range = {},
                       .message = fmt::format("'{}' is no compressed WebAssembly module", path),
-                      .expected = "build/wasm/napkin.wasm.gz, as scripts/wasm.sh makes it",
+                      .expected = "napkin.wasm.gz, as `cmake --build --preset release --target napkin-wasm` makes it",
                       .hint = "",
                       .notes = {}};
 }
@@ -94,7 +116,7 @@ ExitCode report(const ReportCommand& c) {
         if (!points) return fail(points.errors(), c.common);
         input.measured.insert(input.measured.end(), points->begin(), points->end());
     }
-    auto wasm = read_wasm(c.wasm);
+    auto wasm = read_wasm(c.wasm.empty() ? core_beside_tool() : c.wasm);
     if (!wasm) return fail(wasm.errors(), c.common);
     input.wasm = std::move(wasm).value();
     input.machines = machines_like(input.figures.machine);
@@ -111,7 +133,8 @@ void add_report(CLI::App& app, Main& main) {
     command.file(c->common);
     command.text("-o,--output", "FILE", c->output, "Where to write (default: to stdout)");
     command.list("--measured", "FILE", c->measured, "Runs to set beside the prediction: JSON of `napkin run` or of bench/results", false);
-    command.text("--wasm", "FILE", c->wasm, "The core as WebAssembly, with which sliders choose any setting (scripts/wasm.sh makes it)");
+    command.text("--wasm", "FILE", c->wasm, "The core as WebAssembly, with which sliders choose any setting; none: a grid of settings\n"
+                 "(default: napkin.wasm.gz beside the tool, where the target napkin-wasm was built)");
     command.sizes(c->common);
     command.derivation(c->common);
     command.plan(c->common);
