@@ -20,7 +20,9 @@ double bytes_of_block(const ConfigurationRow& row, std::int64_t num_warpgroups) 
 
 Drawing configuration_chart(const KernelSteps& kernel, const std::string& subject) {
     constexpr double row_height = 21, top = 74, bars_at = 560, bars_width = 210;
-    const auto color = [](HeldAt at) { return at == HeldAt::memory ? "level-1" : at == HeldAt::fragments ? "level-3" : "level-2"; };
+    const auto color = [](HeldAt at) {
+        return at == HeldAt::memory ? "level-1" : at == HeldAt::fragments ? "level-3" : "level-2";
+    };
     Drawing out = chart_document(fmt::format("Configuration of {}, kernel {}", subject, kernel.kernel));
     out.width = 800;
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
@@ -28,19 +30,23 @@ Drawing configuration_chart(const KernelSteps& kernel, const std::string& subjec
         {16, "variable"}, {232, "size"}, {320, "type"}, {440, "M_TB bytes"}, {545, "M_WG bytes"}};
     for (std::size_t i = 0; i < heads.size(); ++i)
         out.add(label(heads[i].first, top - 16, heads[i].second, "strong", i < 3 ? Anchor::start : Anchor::end));
-    out.add(label(bars_at, top - 16, fmt::format("of a block of {} warpgroup{}", kernel.num_warpgroups,
-                                                 kernel.num_warpgroups == 1 ? "" : "s"), "strong"));
+    out.add(label(bars_at, top - 16,
+                  fmt::format("of a block of {} warpgroup{}", kernel.num_warpgroups, kernel.num_warpgroups == 1 ? "" : "s"),
+                  "strong"));
     out.add(line(16, top - 8, out.width - 16, top - 8, "muted no-fill"));
     double most = 1;
-    for (const ConfigurationRow& row : kernel.configuration) most = std::max(most, bytes_of_block(row, kernel.num_warpgroups));
+    for (const ConfigurationRow& row : kernel.configuration)
+        most = std::max(most, bytes_of_block(row, kernel.num_warpgroups));
     std::vector<std::string> said;
     double y = top;
     for (const ConfigurationRow& row : kernel.configuration) {
         const double bytes = bytes_of_block(row, kernel.num_warpgroups);
         const auto cell = [&](std::int64_t value) {
-            return value == 0 ? std::string() : fmt::format("{}{}", value, row.stages > 1 ? fmt::format(" (×{})", row.stages) : "");
+            return value == 0 ? std::string()
+                              : fmt::format("{}{}", value, row.stages > 1 ? fmt::format(" (×{})", row.stages) : "");
         };
-        out.add(titled(label(16, y + 8, fitted(row_names(row), 206), "").data("array", row.places.front().front()), row_names(row)));
+        out.add(titled(label(16, y + 8, fitted(row_names(row), 206), "").data("array", row.places.front().front()),
+                       row_names(row)));
         out.add(label(232, y + 8, fitted(row.size, 84), ""));
         out.add(label(320, y + 8, std::string(name(row.type)), ""));
         out.add(label(440, y + 8, cell(row.block_bytes), "", Anchor::end));
@@ -70,8 +76,11 @@ Drawing configuration_chart(const KernelSteps& kernel, const std::string& subjec
             x += bytes * scale;
         };
         part(b.block_bytes, "block");
-        for (std::int64_t w = 0; w < std::min<std::int64_t>(kernel.num_warpgroups, 16); ++w) part(b.warpgroup_bytes, fmt::format("WG {}", w));
-        out.add(label(632, y + 12, fmt::format("{:.4g} of {:.4g} KB, N_max {:.1f}", used / 1024, b.capacity_bytes / 1024, b.fit()), "small"));
+        for (std::int64_t w = 0; w < std::min<std::int64_t>(kernel.num_warpgroups, 16); ++w)
+            part(b.warpgroup_bytes, fmt::format("WG {}", w));
+        out.add(label(632, y + 12,
+                      fmt::format("{:.4g} of {:.4g} KB, N_max {:.1f}", used / 1024, b.capacity_bytes / 1024, b.fit()),
+                      "small"));
         said.push_back(fmt::format("{}: {} of {} bytes", b.level, used, b.capacity_bytes));
         y += 27;
     }

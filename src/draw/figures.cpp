@@ -45,7 +45,8 @@ Result<Diagram> diagram_of(const FiguresRequest& request) {
     if (const auto bound = bind_sizes(*parsed, request.sizes); !bound) return bound.errors();
     Diagram diagram = std::move(parsed).value();
     for (Axis& axis : diagram.axes)
-        if (const auto size = request.sizes.find(axis.name); size != request.sizes.end()) axis.size = Size(size->second);
+        if (const auto size = request.sizes.find(axis.name); size != request.sizes.end())
+            axis.size = Size(size->second);
     return diagram;
 }
 
@@ -73,7 +74,8 @@ nlohmann::ordered_json counts_json(const Figures& f) {
     for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
         const KernelOnMachine& on = f.kernels[k.kernel];
         Json kernel{{"name", k.cost.kernel}};
-        if (k.counts) kernel["transfers_values"] = k.counts->transfers(), kernel["memory_values"] = k.counts->peak_memory;
+        if (k.counts)
+            kernel["transfers_values"] = k.counts->transfers(), kernel["memory_values"] = k.counts->peak_memory;
         kernel["groups"] = on.num_groups;
         kernel["seconds"] = on.seconds;
         kernel["bound_s"] = on.bound_s;
@@ -100,7 +102,8 @@ double Figures::bound_s() const {
 }
 
 std::string Figures::bound_by() const {
-    const auto longest = std::max_element(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    const auto longest = std::max_element(kernels.begin(), kernels.end(),
+                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
     return longest == kernels.end() ? "" : longest->bound_by;
 }
 
@@ -137,9 +140,13 @@ Result<Figures> figures_for(const FiguresRequest& request) {
     PlanOptions plan;
     plan.file = schedule;
     auto closed = closed_form(form, *extents, out.machine, costs_by_hand(form.diagram), plan);
-    if (!closed) return closed.errors();
-    out.derived = std::move(closed->cut.form), out.extents = std::move(closed->cut.extents);
-    out.tiles = std::move(closed->tiles), out.kernels = std::move(closed->kernels);
+    if (closed) {
+        out.derived = std::move(closed->cut.form), out.extents = std::move(closed->cut.extents);
+        out.tiles = std::move(closed->tiles), out.kernels = std::move(closed->kernels);
+    } else {
+        out.no_cost = closed.errors();
+        out.derived = form, out.extents = *extents;
+    }
     out.memory_values = values_a_core(out.diagram, out.machine);
 
     // What only a kernel has is for its plan; here are the choices of the paper's hierarchy.
@@ -148,15 +155,20 @@ Result<Figures> figures_for(const FiguresRequest& request) {
         out.steps = std::move(steps).value();
     else
         out.no_steps = steps.errors();
+    if (!closed && !steps) return out.no_cost;
     return out;
 }
 
 nlohmann::ordered_json figures_json(const Figures& f) {
     using Json = nlohmann::ordered_json;
-    Json out{{"schema", "napkin.figures/1"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
+    Json out{
+        {"schema", "napkin.figures/1"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
     for (std::size_t a = 0; a < f.diagram.axes.size(); ++a) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
-    out["seconds"] = f.seconds(), out["bound_s"] = f.bound_s(), out["bound_by"] = f.bound_by();
-    out["cost"] = counts_json(f);
+    if (f.no_cost.empty()) {
+        out["seconds"] = f.seconds(), out["bound_s"] = f.bound_s(), out["bound_by"] = f.bound_by();
+        out["cost"] = counts_json(f);
+    }
+    for (const Diagnostic& d : f.no_cost) out["no_cost"].push_back({{"code", d.code}, {"message", d.message}});
     if (f.steps) {
         Json steps = steps_json(*f.steps);
         for (Json& kernel : steps["kernels"]) kernel.erase("steps");
@@ -168,14 +180,24 @@ nlohmann::ordered_json figures_json(const Figures& f) {
 }
 
 nlohmann::ordered_json request_json(const FiguresRequest& r) {
-    return {{"text", r.text},         {"file", r.file},   {"diagram", r.diagram}, {"machine", r.machine}, {"machine_text", r.machine_text},
-            {"schedule", r.schedule}, {"items", r.items}, {"sizes", r.sizes},     {"group", r.group},     {"stream", r.stream},
-            {"warpgroup", r.warpgroup}, {"fuse", r.fuse}};
+    return {{"text", r.text},
+            {"file", r.file},
+            {"diagram", r.diagram},
+            {"machine", r.machine},
+            {"machine_text", r.machine_text},
+            {"schedule", r.schedule},
+            {"items", r.items},
+            {"sizes", r.sizes},
+            {"group", r.group},
+            {"stream", r.stream},
+            {"warpgroup", r.warpgroup},
+            {"fuse", r.fuse}};
 }
 
 Result<FiguresRequest> read_request(const std::string& text) {
     const auto bad = [](const std::string& what) {
-        return Diagnostic{.code = "bad-request", .range = {}, .message = what, .expected = "what request_json makes", .hint = "", .notes = {}};
+        return Diagnostic{
+            .code = "bad-request", .range = {}, .message = what, .expected = "what request_json makes", .hint = "", .notes = {}};
     };
     const auto json = nlohmann::json::parse(text, nullptr, false);
     if (!json.is_object()) return bad("the request is no JSON object");

@@ -44,19 +44,20 @@ Drawing hierarchy_chart(const Machine& machine) {
             const double rate = total_bandwidth(level);
             for (int b = 0; b < boxes; ++b) {
                 const double x = left + b * step + width / 2;
-                out.add(line(middle + (x - middle) * (machine.levels[l - 1].instances.value > 1 ? 1 : 0.6), y - gap, x, y,
-                             "thick " + stroked(color)));
+                out.add(line(middle + (x - middle) * (machine.levels[l - 1].instances.value > 1 ? 1 : 0.6), y - gap, x,
+                             y, "thick " + stroked(color)));
             }
-            const std::string text = rate > 0 ? fmt::format("{}B/s{}", short_number(rate), n > 1 ? " together" : "") : "rate unknown";
+            const std::string text = rate > 0 ? fmt::format("{}B/s{}", short_number(rate), n > 1 ? " together" : "")
+                                              : "rate unknown";
             out.add(label(middle + 226, y - gap / 2 + 4, text, inked(color)));
             said.push_back(fmt::format("{} to {}: {}", machine.levels[l - 1].name, level.name, text));
         }
         for (int b = 0; b < boxes; ++b) {
             const double x = left + b * step;
             Element box = rect(x, y, width, box_height, (level.caches ? "dashed " : "") + tint(color), 6);
-            out.add(titled(std::move(box), fmt::format("{}: {} each, {} of them{}", level.name,
-                                                       bytes_text(level.capacity_bytes.value), count_of(level),
-                                                       level.caches ? ", a cache" : "")));
+            out.add(titled(std::move(box),
+                           fmt::format("{}: {} each, {} of them{}", level.name, bytes_text(level.capacity_bytes.value),
+                                       count_of(level), level.caches ? ", a cache" : "")));
             out.add(label(x + width / 2, y + 22, fitted(level.name, width - 8, 12), "strong", Anchor::middle));
             out.add(label(x + width / 2, y + 40, bytes_text(level.capacity_bytes.value), "small", Anchor::middle));
         }
@@ -69,8 +70,10 @@ Drawing hierarchy_chart(const Machine& machine) {
         for (const CrossTransfer& cross : machine.cross_transfers) {
             if (cross.level != level.name || cross.bandwidth_bytes_per_s.empty()) continue;
             // Among instances of the level: an arc beside them.
-            out.add(path(fmt::format("M{} {}C{} {} {} {} {} {}", svg::number_text(left), svg::number_text(y + 10), svg::number_text(left - 34), svg::number_text(y + 8),
-                                     svg::number_text(left - 34), svg::number_text(y + box_height - 8), svg::number_text(left), svg::number_text(y + box_height - 10)),
+            out.add(path(fmt::format("M{} {}C{} {} {} {} {} {}", svg::number_text(left), svg::number_text(y + 10),
+                                     svg::number_text(left - 34), svg::number_text(y + 8), svg::number_text(left - 34),
+                                     svg::number_text(y + box_height - 8), svg::number_text(left),
+                                     svg::number_text(y + box_height - 10)),
                          "thick dashed " + stroked(color)));
             std::vector<std::string> rates;
             for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s)
@@ -93,11 +96,15 @@ Drawing hierarchy_chart(const Machine& machine) {
     constexpr std::size_t columns = 3;
     const double rows = static_cast<double>((units.size() + columns - 1) / columns), height = 34 + 17 * rows;
     out.add(rect(40, y - 6, out.width - 80, height, "tint fill-level-3 level-3", 6));
-    out.add(label(52, y + 13, fmt::format("units of {} cores at {}Hz", machine.num_cores(), short_number(machine.clock_hz.value)), "strong"));
+    out.add(label(52, y + 13,
+                  fmt::format("units of {} cores at {}Hz", machine.num_cores(), short_number(machine.clock_hz.value)),
+                  "strong"));
     for (std::size_t u = 0; u < units.size(); ++u)
-        out.add(label(52 + 212 * static_cast<double>(u % columns), y + 33 + 17 * static_cast<double>(u / columns), units[u], "small"));
+        out.add(label(52 + 212 * static_cast<double>(u % columns), y + 33 + 17 * static_cast<double>(u / columns),
+                      units[u], "small"));
     out.height = y + height + 12;
-    for (const Level& level : machine.levels) said.push_back(fmt::format("{}: {} of {}", level.name, count_of(level), bytes_text(level.capacity_bytes.value)));
+    for (const Level& level : machine.levels)
+        said.push_back(fmt::format("{}: {} of {}", level.name, count_of(level), bytes_text(level.capacity_bytes.value)));
     out.description = join(said, "; ") + ".";
     return out;
 }

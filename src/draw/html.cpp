@@ -40,7 +40,8 @@ void print_html(const Element& e, std::string& out) {
     }
     for (const Element& child : e.children) print_html(child, out);
     out += "</" + e.tag + ">";
-    if (!keeps_lines && (e.tag == "section" || e.tag == "tr" || e.tag == "p" || e.tag == "table" || e.tag == "li")) out += "\n";
+    if (!keeps_lines && (e.tag == "section" || e.tag == "tr" || e.tag == "p" || e.tag == "table" || e.tag == "li"))
+        out += "\n";
 }
 
 /// The prime of a state's former value ends its name.
@@ -64,8 +65,10 @@ Element symbol_element(const Symbol& symbol, const SymbolNames& names) {
 /// "N_g" and "H*" as one writes them.
 Element name_element(std::string_view name) {
     const std::size_t sub = name.find('_');
-    if (sub != std::string_view::npos) return element("msub", {element("mi", name.substr(0, sub)), element("mi", name.substr(sub + 1))});
-    if (name.ends_with('*')) return element("msup", {element("mi", name.substr(0, name.size() - 1)), element("mo", "*")});
+    if (sub != std::string_view::npos)
+        return element("msub", {element("mi", name.substr(0, sub)), element("mi", name.substr(sub + 1))});
+    if (name.ends_with('*'))
+        return element("msup", {element("mi", name.substr(0, name.size() - 1)), element("mo", "*")});
     return element("mi", name);
 }
 
@@ -91,7 +94,8 @@ Element term_element(const Monomial& monomial, const Rational& coefficient, cons
     if (n != 1) above.push_back(element("mn", std::to_string(n)));
     if (coefficient.denominator() != 1) below.push_back(element("mn", std::to_string(coefficient.denominator())));
     for (const auto& [symbol, exponent] : monomial) {
-        Element base = symbol.kind == SymbolKind::prime ? element("mn", std::to_string(symbol.id)) : symbol_element(symbol, names);
+        Element base = symbol.kind == SymbolKind::prime ? element("mn", std::to_string(symbol.id))
+                                                        : symbol_element(symbol, names);
         if (exponent < Rational(0))
             below.push_back(power(std::move(base), Rational(0) - exponent));
         else
@@ -133,12 +137,14 @@ Element element(std::string_view tag, std::vector<Element> children, std::string
 }
 
 Element text(std::string_view content) { return {std::string(text_tag), {}, std::string(content), {}}; }
-Element picture(const svg::Document& document) { return {std::string(printed_tag), {}, svg::to_inline_text(document), {}}; }
+Element picture(const svg::Document& document) {
+    return {std::string(printed_tag), {}, svg::to_inline_text(document), {}};
+}
 Element plain(std::string_view tag, std::string content) { return {std::string(tag), {}, std::move(content), {}}; }
 Element cell(std::string_view content) { return text(content); }
 
-Element table(std::string_view caption, const std::vector<std::string>& heads, const std::vector<std::vector<Element>>& rows,
-              const std::vector<std::size_t>& to_right) {
+Element table(std::string_view caption, const std::vector<std::string>& heads,
+              const std::vector<std::vector<Element>>& rows, const std::vector<std::size_t>& to_right) {
     Element head = element("tr");
     for (std::size_t c = 0; c < heads.size(); ++c)
         head.add(element("th", heads[c], contains(to_right, c) ? "n" : "").set("scope", "col"));
@@ -170,7 +176,8 @@ std::vector<Element> with_names(std::string_view code, const KnownNames& names) 
             continue;
         }
         std::size_t end = i;
-        while (end < code.size() && !is_prime(code, end) && (is_letter(code[end]) || (code[end] >= '0' && code[end] <= '9'))) ++end;
+        while (end < code.size() && !is_prime(code, end) && (is_letter(code[end]) || (code[end] >= '0' && code[end] <= '9')))
+            ++end;
         const std::string word(code.substr(i, end - i));
         const bool is_axis = contains(names.axes, word), is_array = contains(names.arrays, word);
         if (is_axis || is_array) {

@@ -22,8 +22,8 @@ Element picture(const svg::Document& document);
 Element plain(std::string_view tag, std::string content);
 
 /// A table with a caption and a row of headings; cells in the columns `to_right` are numbers. In each row the first cell is its heading.
-Element table(std::string_view caption, const std::vector<std::string>& heads, const std::vector<std::vector<Element>>& rows,
-              const std::vector<std::size_t>& to_right = {});
+Element table(std::string_view caption, const std::vector<std::string>& heads,
+              const std::vector<std::vector<Element>>& rows, const std::vector<std::size_t>& to_right = {});
 Element cell(std::string_view content);
 
 /// Text in which the names of axes and arrays are elements of their own, with data-axis or data-array, so that they can be told anywhere.
@@ -35,7 +35,8 @@ std::vector<Element> with_names(std::string_view code, const KnownNames& names);
 /// A size as MathML, made of its terms: sums of products of powers; what has a negative exponent stands below a line.
 Element math(const Size& size, const SymbolNames& names);
 /// `left = right` as one formula.
-Element math_equation(std::string_view left, const Size& right, const SymbolNames& names, std::string_view relation = "=");
+Element math_equation(std::string_view left, const Size& right, const SymbolNames& names,
+                      std::string_view relation = "=");
 
 std::string to_text(const Element& element);
 

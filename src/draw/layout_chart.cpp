@@ -34,14 +34,17 @@ Result<Drawing> layout_chart(const layouts::HeldLayout& layout, const std::strin
                           .hint = "draw one tile of it",
                           .notes = {}};
     std::vector<Cell> cells(static_cast<std::size_t>(rows * columns));
-    const auto cell = [&](std::int64_t r, std::int64_t c) -> Cell& { return cells[static_cast<std::size_t>(r * columns + c)]; };
+    const auto cell = [&](std::int64_t r, std::int64_t c) -> Cell& {
+        return cells[static_cast<std::size_t>(r * columns + c)];
+    };
     std::size_t longest = 1;
     if (held) {
         const layouts::Fragment& f = *layout.fragment;
         for (std::int64_t t = 0; t < f.threads(); ++t)
             for (std::int64_t v = 0; v < f.values(); ++v) {
                 const std::int64_t place = f.map(t + f.threads() * v), r = place % f.rows, c = place / f.rows;
-                cell(r, c) = {fmt::format("T{} V{}", t, v), fmt::format("row {}, column {}: value {} of thread {}", r, c, v, t),
+                cell(r, c) = {fmt::format("T{} V{}", t, v),
+                              fmt::format("row {}, column {}: value {} of thread {}", r, c, v, t),
                               // Neighbouring threads are far apart in colour.
                               std::fmod(static_cast<double>(t) * 0.382, 1.0)};
             }
@@ -61,14 +64,15 @@ Result<Drawing> layout_chart(const layouts::HeldLayout& layout, const std::strin
     out.width = std::max(left + width * static_cast<double>(columns) + 20, 420.0);
     out.height = top + height * static_cast<double>(rows) + 20;
     out.add(titled(label(16, 26, fitted(out.title, out.width - 32, 14), "big"), text));
-    const std::string legend = held ? fmt::format("T: thread, V: its value; {} threads with {} values", layout.fragment->threads(),
-                                                  layout.fragment->values())
+    const std::string legend = held ? fmt::format("T: thread, V: its value; {} threads with {} values",
+                                                  layout.fragment->threads(), layout.fragment->values())
                                     : fmt::format("colour: the bank of values of {} bytes, of {} banks of {} bytes",
                                                   options.value_bytes, options.banks, options.bank_bytes);
     out.add(label(16, 46, fitted(legend, out.width - 32), "text-muted"));
     out.description = fmt::format("{} rows by {} columns; {}.", rows, columns, legend);
     for (std::int64_t c = 0; c < columns; ++c)
-        out.add(label(left + width * (static_cast<double>(c) + 0.5), top - 8, std::to_string(c), "small text-muted", Anchor::middle));
+        out.add(label(left + width * (static_cast<double>(c) + 0.5), top - 8, std::to_string(c), "small text-muted",
+                      Anchor::middle));
     for (std::int64_t r = 0; r < rows; ++r) {
         const double y = top + height * static_cast<double>(r);
         out.add(label(left - 8, y + 15, std::to_string(r), "small text-muted", Anchor::end));

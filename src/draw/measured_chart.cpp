@@ -54,7 +54,8 @@ Result<std::vector<MeasuredPoint>> measured_points(const std::string& file, cons
         gather_points(document, out);
         // A run has its prediction beside its time.
         if (out.empty() && document.is_object() && document.contains("predicted") && document["predicted"].is_object())
-            if (const double predicted = number_at(document["predicted"], "seconds"), measured = number_at(document, "seconds");
+            if (const double predicted = number_at(document["predicted"], "seconds"),
+                measured = number_at(document, "seconds");
                 predicted > 0 && measured > 0)
                 out.push_back({document.value("diagram", ""), predicted, measured});
     }
@@ -87,16 +88,18 @@ Drawing measured_chart(const std::vector<MeasuredPoint>& points, const std::stri
     for (const MeasuredPoint& p : points) labels.keep(x(p.predicted_s) - 4, y(p.measured_s) - 4, 8, 8);
     for (const MeasuredPoint& p : points) {
         const double off = p.measured_s / p.predicted_s;
-        out.add(titled(circle(x(p.predicted_s), y(p.measured_s), 4, tint(off > 1.5 || off < 1 / 1.5 ? "accent-4" : "accent-0")),
-                       fmt::format("{}: predicted {}, measured {} ({:.2f} times)", p.name, seconds_text(p.predicted_s),
-                                   seconds_text(p.measured_s), off)));
+        out.add(titled(
+            circle(x(p.predicted_s), y(p.measured_s), 4, tint(off > 1.5 || off < 1 / 1.5 ? "accent-4" : "accent-0")),
+            fmt::format("{}: predicted {}, measured {} ({:.2f} times)", p.name, seconds_text(p.predicted_s),
+                        seconds_text(p.measured_s), off)));
         if (points.size() <= 12 || off > 1.5 || off < 1 / 1.5)
             labels.add(out, x(p.predicted_s), y(p.measured_s), fitted(p.name, 170, 10), "");
     }
     std::sort(ratios.begin(), ratios.end());
-    const std::string figures = ratios.empty() ? "no runs"
-                                               : fmt::format("{} runs; off by a factor of {:.2f} in the median, {:.2f} at most",
-                                                             ratios.size(), ratios[ratios.size() / 2], ratios.back());
+    const std::string figures = ratios.empty()
+                                    ? "no runs"
+                                    : fmt::format("{} runs; off by a factor of {:.2f} in the median, {:.2f} at most",
+                                                  ratios.size(), ratios[ratios.size() / 2], ratios.back());
     out.add(label(16, 46, fitted(figures, out.width - 32), "text-muted"));
     out.description = figures + ".";
     return out;

@@ -72,7 +72,8 @@ void draw_ruler(const OverlapLayout& l, Drawing& out) {
         out.add(line(l.x(clock), rows_top - 8, l.x(clock), l.bottom() - row_gap + 4, "faint thin no-fill"));
         out.add(label(l.x(clock), rows_top - 26, svg::number_text(clock), "small text-muted", Anchor::middle));
         if (l.stream.rows > 1)
-            out.add(label(l.x(clock), rows_top - 13, svg::number_text(clock / l.stream.rows), "small text-muted", Anchor::middle));
+            out.add(label(l.x(clock), rows_top - 13, svg::number_text(clock / l.stream.rows), "small text-muted",
+                          Anchor::middle));
     }
     for (int i = 0; i <= 2; ++i) {
         const double x = l.x(i * l.chart.interval);
@@ -86,8 +87,10 @@ void draw_block(const OverlapLayout& l, const UnitBlock& b, Drawing& out) {
     const double x = l.x(b.begin), width = l.x(b.end) - x, y = l.y(b.row->warpgroup, b.unit) + 2, height = lane_height - 5;
     const double clocks = b.end - b.begin;
     Element group = svg::group("block").data("statement", op.name);
-    group.add(Element{"title", {}, fmt::format("{} of iteration {} on {}: {} clocks from {}", op.name, b.row->iteration,
-                                           l.units[b.unit], svg::number_text(clocks), svg::number_text(b.begin))});
+    group.add(Element{"title",
+                      {},
+                      fmt::format("{} of iteration {} on {}: {} clocks from {}", op.name, b.row->iteration,
+                                  l.units[b.unit], svg::number_text(clocks), svg::number_text(b.begin))});
     group.add(rect(x, y, width, height, tint(color), 2));
     // Shades tell the iterations apart, so that one can see which are in flight together.
     if (b.row->iteration % 2 != 0) group.add(rect(x, y, width, 3, filled(color)));
@@ -115,7 +118,8 @@ void draw_barriers(const OverlapLayout& l, Drawing& out) {
         const double from = l.y(b.from, 0), to = l.y(b.to, 0), x = l.x(clock);
         const double low = std::max(from, to) + lane_height * static_cast<double>(l.units.size());
         Element group = svg::group("barrier");
-        group.add(Element{"title", {}, fmt::format("clock {}: warpgroup {} hands the turn to {}", svg::number_text(clock), b.from, b.to)});
+        group.add(Element{
+            "title", {}, fmt::format("clock {}: warpgroup {} hands the turn to {}", svg::number_text(clock), b.from, b.to)});
         group.add(line(x, std::min(from, to), x, low, "muted no-fill thick dashed"));
         const double tip = l.y(b.to, 0) + (b.to > b.from ? 0 : lane_height), way = b.to > b.from ? -6 : 6;
         group.add(path(path_through({{x, tip}, {x - 4, tip + way}, {x + 4, tip + way}}, true), "fill-muted"));
@@ -140,11 +144,13 @@ Drawing overlap_chart(const StreamChart& stream, const std::string& axis, const 
     std::vector<std::string> units;
     for (const UnitShare& unit : chart.units) units.push_back(unit_text(unit));
     out.description = fmt::format(
-        "{} warpgroups of {} rows, two intervals of {} clocks each, bound by {}, {} iterations in flight. {}.", warpgroups,
-        svg::number_text(stream.rows), svg::number_text(chart.interval), chart.bound_by, chart.in_flight, join(units, "; "));
+        "{} warpgroups of {} rows, two intervals of {} clocks each, bound by {}, {} iterations in flight. {}.",
+        warpgroups, svg::number_text(stream.rows), svg::number_text(chart.interval), chart.bound_by, chart.in_flight,
+        join(units, "; "));
     out.add(label(16, 26, out.title, "big"));
-    std::string line_text = fmt::format("interval {} clk, {} binds, {} iteration{} in flight", svg::number_text(chart.interval),
-                                        chart.bound_by, chart.in_flight, chart.in_flight == 1 ? "" : "s");
+    std::string line_text = fmt::format("interval {} clk, {} binds, {} iteration{} in flight",
+                                        svg::number_text(chart.interval), chart.bound_by, chart.in_flight,
+                                        chart.in_flight == 1 ? "" : "s");
     if (stream.tensor_flop_per_s > 0)
         line_text += fmt::format(", matrix unit busy {:.1f}%: {:.0f} TFLOP/s", 100 * stream.tensor_share,
                                  stream.tensor_flop_per_s / 1e12);
@@ -186,29 +192,27 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
     for (const UnitShare& unit : chart.units) threads.emplace(unit.unit, static_cast<int>(threads.size()));
     Json events = Json::array();
     for (int w = 0; w < chart.program.num_warpgroups; ++w) {
-        events.push_back({{"ph", "M"},
-                          {"name", "process_name"},
-                          {"pid", w},
-                          {"args", {{"name", fmt::format("warpgroup {}", w)}}}});
+        events.push_back(
+            {{"ph", "M"}, {"name", "process_name"}, {"pid", w}, {"args", {{"name", fmt::format("warpgroup {}", w)}}}});
         for (const auto& [unit, thread] : threads)
-            events.push_back({{"ph", "M"}, {"name", "thread_name"}, {"pid", w}, {"tid", thread}, {"args", {{"name", unit}}}});
+            events.push_back(
+                {{"ph", "M"}, {"name", "thread_name"}, {"pid", w}, {"tid", thread}, {"args", {{"name", unit}}}});
     }
     constexpr const char* causes[] = {"nothing", "unit", "need", "issue", "turn"};
     for (const ChartRow& r : chart.rows) {
         const ChartOperation& op = chart.program.operations[at(r.operation)];
         for (const ChartUse& use : op.uses) {
             if (use.clocks <= 0) continue;
-            events.push_back({{"ph", "X"},
-                              {"name", op.name},
-                              {"cat", use.unit},
-                              {"pid", r.warpgroup},
-                              {"tid", threads.contains(use.unit) ? threads.at(use.unit) : static_cast<int>(threads.size())},
-                              {"ts", r.begin},
-                              {"dur", use.clocks},
-                              {"args",
-                               {{"iteration", r.iteration},
-                                {"waited_for", causes[static_cast<std::size_t>(r.cause)]},
-                                {"why", r.why}}}});
+            events.push_back(
+                {{"ph", "X"},
+                 {"name", op.name},
+                 {"cat", use.unit},
+                 {"pid", r.warpgroup},
+                 {"tid", threads.contains(use.unit) ? threads.at(use.unit) : static_cast<int>(threads.size())},
+                 {"ts", r.begin},
+                 {"dur", use.clocks},
+                 {"args",
+                  {{"iteration", r.iteration}, {"waited_for", causes[static_cast<std::size_t>(r.cause)]}, {"why", r.why}}}});
         }
     }
     for (const ChartBarrier& b : chart.barriers)

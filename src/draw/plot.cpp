@@ -59,8 +59,7 @@ std::string short_number(double value) {
 }
 
 std::string binary_number(double value) {
-    constexpr std::pair<double, const char*> units[] = {
-        {0x1p40, "Ti"}, {0x1p30, "Gi"}, {0x1p20, "Mi"}, {0x1p10, "Ki"}};
+    constexpr std::pair<double, const char*> units[] = {{0x1p40, "Ti"}, {0x1p30, "Gi"}, {0x1p20, "Mi"}, {0x1p10, "Ki"}};
     for (const auto& [factor, letter] : units)
         if (value >= factor) return fmt::format("{:.3g}{}", value / factor, letter);
     return fmt::format("{:.4g}", value);

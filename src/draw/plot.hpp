@@ -38,7 +38,8 @@ void draw_frame(Drawing& out, const Scale& x, const Scale& y, const AxisText& x_
 /// Places for labels: each goes to the first of some places where it meets none before it and stays within the bounds.
 class Labels {
 public:
-    Labels(double left, double top, double right, double bottom) : left_(left), top_(top), right_(right), bottom_(bottom) {}
+    Labels(double left, double top, double right, double bottom)
+        : left_(left), top_(top), right_(right), bottom_(bottom) {}
     /// Keeps a rectangle free.
     void keep(double x, double y, double width, double height) { taken_.push_back({x, y, width, height}); }
     /// Beside a point. Where no place is free, no label is drawn, and the result is false: a title may still say it.

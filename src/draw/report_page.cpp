@@ -38,26 +38,30 @@ std::string base64(std::string_view bytes) {
 std::string hash_source(std::string_view content) {
     const std::string hex = sha256(content);
     std::string bytes;
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+        bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
     return "'sha256-" + base64(bytes) + "'";
 }
 
 /// Data that the script reads. No "<" is in it, so that nothing in it ends the element.
 Element data(std::string_view id, const nlohmann::ordered_json& json) {
     std::string text;
-    for (const char c : json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) c == '<' ? text += "\\u003c" : text += c;
+    for (const char c : json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))
+        c == '<' ? text += "\\u003c" : text += c;
     return html::plain("script", text).set("type", "application/json").set("id", id);
 }
 
 /// One number of the setting, of values that may be chosen: 0 leaves it as it is given.
-Element slider(const std::string& kind, const std::string& axis, const std::vector<std::int64_t>& values, std::int64_t at_first, const std::string& name) {
+Element slider(const std::string& kind, const std::string& axis, const std::vector<std::int64_t>& values,
+               std::int64_t at_first, const std::string& name) {
     std::vector<std::string> texts;
     for (const std::int64_t v : values) texts.push_back(std::to_string(v));
     const auto first = std::find(values.begin(), values.end(), at_first);
     Element input = element("input").set("type", "range").set("min", "0").set("max", std::to_string(values.size() - 1));
     input.set("value", std::to_string(first == values.end() ? 0 : first - values.begin()));
     input.set("data-kind", kind).set("data-of", axis).set("data-values", join(texts, " ")).set("aria-label", name);
-    return element("label", {html::text(name), std::move(input), element("output", at_first > 0 ? std::to_string(at_first) : "as given")});
+    return element("label", {html::text(name), std::move(input),
+                             element("output", at_first > 0 ? std::to_string(at_first) : "as given")});
 }
 
 Element fieldset(const std::string& legend, std::vector<Element> of) {
@@ -89,7 +93,8 @@ Element measured_section(const ReportInput& input) {
     out.add(element("h2", "Measured").set("id", "measured-heading"));
     std::vector<std::vector<Element>> rows;
     for (const MeasuredPoint& p : input.measured)
-        rows.push_back({html::cell(p.name), html::cell(fmt::format("{:.4g}", p.predicted_s)), html::cell(fmt::format("{:.4g}", p.measured_s)),
+        rows.push_back({html::cell(p.name), html::cell(fmt::format("{:.4g}", p.predicted_s)),
+                        html::cell(fmt::format("{:.4g}", p.measured_s)),
                         html::cell(fmt::format("{:.3f}", p.measured_s / p.predicted_s))});
     out.add(html::table("Runs, in seconds", {"run", "predicted", "measured", "measured / predicted"}, rows, {1, 2, 3}));
     Drawing chart = measured_chart(input.measured, input.figures.diagram.name);
@@ -149,7 +154,8 @@ std::vector<GridSetting> grid_of(const FiguresRequest& request, const Diagram& d
 }
 
 Element controls(const ReportInput& input) {
-    Element out = element("div").set("id", "controls").set("hidden", "").set("role", "group").set("aria-label", "The setting");
+    Element out =
+        element("div").set("id", "controls").set("hidden", "").set("role", "group").set("aria-label", "The setting");
     Element machine = element("select").set("id", "machine");
     for (const std::string& name : input.machines) {
         Element option = element("option", name).set("value", name);
@@ -161,22 +167,29 @@ Element controls(const ReportInput& input) {
     std::vector<Element> sizes, tiles;
     for (std::size_t a = 0; a < f.diagram.axes.size(); ++a)
         if (has_own_size(f.diagram.axes[a]))
-            sizes.push_back(slider("sizes", f.diagram.axes[a].name, sizes_around(f.extents[a]), f.extents[a], f.diagram.axes[a].name));
-    const auto add = [&](const char* kind, const char* letter, AxisId axis, std::vector<std::int64_t> values, const std::map<std::string, std::int64_t>& given) {
+            sizes.push_back(slider("sizes", f.diagram.axes[a].name, sizes_around(f.extents[a]), f.extents[a],
+                                   f.diagram.axes[a].name));
+    const auto add = [&](const char* kind, const char* letter, AxisId axis, std::vector<std::int64_t> values,
+                         const std::map<std::string, std::int64_t>& given) {
         const std::string& name = input.derived.diagram.axis(axis).name;
         const auto first = given.find(name);
-        if (first != given.end() && !contains(values, first->second)) values.insert(std::upper_bound(values.begin(), values.end(), first->second), first->second);
-        tiles.push_back(slider(kind, name, values, first == given.end() ? 0 : first->second, fmt::format("{}_{}", letter, name)));
+        if (first != given.end() && !contains(values, first->second))
+            values.insert(std::upper_bound(values.begin(), values.end(), first->second), first->second);
+        tiles.push_back(
+            slider(kind, name, values, first == given.end() ? 0 : first->second, fmt::format("{}_{}", letter, name)));
     };
     std::vector<AxisId> grouped, streamed;
     for (const Kernel& kernel : input.derived.kernels) {
         for (const AxisId axis : kernel.group_axes)
             if (!contains(grouped, axis)) grouped.push_back(axis);
         for (const Stage& stage : kernel.stages)
-            if (const auto* loop = std::get_if<Loop>(&stage); loop && !contains(streamed, loop->axis)) streamed.push_back(loop->axis);
+            if (const auto* loop = std::get_if<Loop>(&stage); loop && !contains(streamed, loop->axis))
+                streamed.push_back(loop->axis);
     }
-    for (const AxisId axis : grouped) add("group", "g", axis, {0, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512}, input.request.group);
-    for (const AxisId axis : streamed) add("stream", "s", axis, {0, 16, 32, 48, 64, 96, 128, 192, 256, 512}, input.request.stream);
+    for (const AxisId axis : grouped)
+        add("group", "g", axis, {0, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512}, input.request.group);
+    for (const AxisId axis : streamed)
+        add("stream", "s", axis, {0, 16, 32, 48, 64, 96, 128, 192, 256, 512}, input.request.stream);
     for (const AxisId axis : grouped) add("warpgroup", "w", axis, {0, 64, 128, 192, 256}, input.request.warpgroup);
     out.add(fieldset("Sizes", std::move(sizes)));
     out.add(fieldset("Group, stream and warpgroup sizes", std::move(tiles)));
@@ -196,7 +209,8 @@ std::string report_page(const ReportInput& input) {
     head.add(element("meta").set("charset", "utf-8"));
     head.add(element("meta")
                  .set("http-equiv", "Content-Security-Policy")
-                 .set("content", fmt::format("default-src 'none'; style-src {}; script-src {} 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'",
+                 .set("content", fmt::format("default-src 'none'; style-src {}; script-src {} 'wasm-unsafe-eval'; "
+                                             "base-uri 'none'; form-action 'none'",
                                              hash_source(style), hash_source(script))));
     head.add(element("meta").set("name", "viewport").set("content", "width=device-width, initial-scale=1"));
     head.add(element("meta").set("name", "color-scheme").set("content", "light dark"));
@@ -207,13 +221,20 @@ std::string report_page(const ReportInput& input) {
     Element body = element("body");
     body.add(element("a", "To the figures", "skip").set("href", "#steps-section"));
     body.add(element("header", {element("h1", title), element("p", f.machine.description, "note")}));
-    std::vector<std::pair<const char*, const char*>> places = {{"text", "text"},           {"derivation", "derivation"}, {"cost", "cost"},
-                                                              {"plan", "plan"},           {"steps-section", "configuration and overlap"},
-                                                              {"roofline-section", "roofline"}, {"tiles-section", "tiles"}, {"machine-section", "machine"},
-                                                              {"source", "source"},       {"grid", "settings"}};
+    std::vector<std::pair<const char*, const char*>> places = {{"text", "text"},
+                                                               {"derivation", "derivation"},
+                                                               {"cost", "cost"},
+                                                               {"plan", "plan"},
+                                                               {"steps-section", "configuration and overlap"},
+                                                               {"roofline-section", "roofline"},
+                                                               {"tiles-section", "tiles"},
+                                                               {"machine-section", "machine"},
+                                                               {"source", "source"},
+                                                               {"grid", "settings"}};
     if (!input.measured.empty()) places.emplace_back("measured", "measured");
     Element links = element("ul");
-    for (const auto& [id, name] : places) links.add(element("li", {element("a", name).set("href", fmt::format("#{}", id))}));
+    for (const auto& [id, name] : places)
+        links.add(element("li", {element("a", name).set("href", fmt::format("#{}", id))}));
     body.add(element("nav", {std::move(links)}).set("aria-label", "Parts of the report"));
     Element main = element("main");
     main.add(controls(input));
@@ -222,7 +243,9 @@ std::string report_page(const ReportInput& input) {
     main.add(derivation_section(input));
     main.add(cost_section(input));
     main.add(plan_section(input));
-    main.add(live_section("steps-section", "steps", "Configuration, throughput and overlap", "Of the paper's hierarchy: registers of threads and of warpgroups, and the memory that a block shares."));
+    main.add(live_section(
+        "steps-section", "steps", "Configuration, throughput and overlap",
+        "Of the paper's hierarchy: registers of threads and of warpgroups, and the memory that a block shares."));
     main.add(live_section("roofline-section", "roofline", "Roofline", ""));
     main.add(live_section("tiles-section", "tiles", "Tiles", ""));
     Element machine = live_section("machine-section", "machine-chart", "The machine", "");
@@ -239,7 +262,9 @@ std::string report_page(const ReportInput& input) {
     body.add(data("figures", figures_json(f)));
     if (input.wasm.empty()) {
         nlohmann::ordered_json answers = nlohmann::ordered_json::array();
-        for (const GridSetting& g : input.grid) answers.push_back(nlohmann::ordered_json::parse(answer(request_json(g.request).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))));
+        for (const GridSetting& g : input.grid)
+            answers.push_back(nlohmann::ordered_json::parse(
+                answer(request_json(g.request).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))));
         body.add(data("answers", answers));
     } else {
         body.add(html::plain("script", base64(input.wasm)).set("type", "text/plain").set("id", "core"));

@@ -43,7 +43,9 @@ Element code_block(std::string_view code, const html::KnownNames& names, std::st
     return pre;
 }
 
-std::vector<Element> named(std::string_view text, const html::KnownNames& names) { return html::with_names(text, names); }
+std::vector<Element> named(std::string_view text, const html::KnownNames& names) {
+    return html::with_names(text, names);
+}
 
 std::string line_of(const SourceRange& range) {
     return range.source ? fmt::format("{}:{}", range.source->name, line_column(*range.source, range.begin).line) : "";
@@ -52,7 +54,8 @@ std::string line_of(const SourceRange& range) {
 Element step_item(const Derived& derived, const DerivationStep& step, std::size_t number, const html::KnownNames& names) {
     Element body = element("details").set("id", fmt::format("step-{}", number)).set("class", "step");
     if (number == 1) body.set("open", "");
-    body.add(element("summary", {element("b", fmt::format("{}. {}", number, step.rule)), html::text(" "), element("span", named(step.effect, names))}));
+    body.add(element("summary", {element("b", fmt::format("{}. {}", number, step.rule)), html::text(" "),
+                                 element("span", named(step.effect, names))}));
     if (!step.side_condition.empty())
         body.add(element("p", {element("i", "because "), element("span", named(step.side_condition, names))}));
     if (const std::string where = line_of(step.range); !where.empty()) body.add(element("p", "at " + where, "note"));
@@ -60,10 +63,15 @@ Element step_item(const Derived& derived, const DerivationStep& step, std::size_
         Element lines = element("div", "", "edit");
         for (const Edit::Replacement& r : edit->equations) {
             if (!contains(r.after, r.before))
-                lines.add(element("p", {element("span", "− ", "sign"), element("code", named(to_string(derived.diagram, r.before), names))}, "gone"));
+                lines.add(element(
+                    "p",
+                    {element("span", "− ", "sign"), element("code", named(to_string(derived.diagram, r.before), names))},
+                    "gone"));
             for (const Equation& e : r.after)
                 if (!(e == r.before))
-                    lines.add(element("p", {element("span", "+ ", "sign"), element("code", named(to_string(derived.diagram, e), names))}, "made"));
+                    lines.add(element(
+                        "p", {element("span", "+ ", "sign"), element("code", named(to_string(derived.diagram, e), names))},
+                        "made"));
         }
         body.add(std::move(lines));
     }
@@ -80,7 +88,8 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
     };
     add("groups", html::math_equation("N_g", k.cost.num_groups, names));
     add("transfers of a launch", html::math_equation("H", k.cost.transfers, names));
-    for (const MemoryColumn& column : k.cost.memory) add("memory at " + column.at, html::math_equation("M", column.size, names, "≥"));
+    for (const MemoryColumn& column : k.cost.memory)
+        add("memory at " + column.at, html::math_equation("M", column.size, names, "≥"));
     if (k.optimum.closed) {
         add("fewest transfers", html::math_equation("H*", k.optimum.transfers, optimum_names));
         for (const std::string& reached : reached_at(k.optimum, diagram)) add("reached at", element("code", reached));
@@ -91,16 +100,20 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
     out.add(std::move(list));
     std::vector<std::vector<Element>> rows;
     for (const ArrayTransfers& a : k.cost.arrays)
-        rows.push_back({element("span", a.pattern).data("array", diagram.array(a.array).name), cell(a.stored ? "stored" : "loaded"),
-                        html::math(a.per_group, names), html::math(a.per_launch, names)});
+        rows.push_back({element("span", a.pattern).data("array", diagram.array(a.array).name),
+                        cell(a.stored ? "stored" : "loaded"), html::math(a.per_group, names),
+                        html::math(a.per_launch, names)});
     out.add(html::table(fmt::format("What kernel {} moves", k.cost.kernel), {"array", "way", "a group", "a launch"}, rows));
 }
 
 /// "group", "stream": the choices of a kind with their reasons.
-void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram, const std::string& kind, const std::map<AxisId, Choice>& choices) {
+void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram, const std::string& kind,
+                 const std::map<AxisId, Choice>& choices) {
     for (const auto& [axis, choice] : choices)
-        rows.push_back({element("span", {html::text(kind + " "), element("span", diagram.axis(axis).name).data("axis", diagram.axis(axis).name)}),
-                        cell(std::to_string(choice.value)), cell(choice.by_hand ? "by hand" : "chosen"), cell(choice.reason)});
+        rows.push_back({element("span", {html::text(kind + " "),
+                                         element("span", diagram.axis(axis).name).data("axis", diagram.axis(axis).name)}),
+                        cell(std::to_string(choice.value)), cell(choice.by_hand ? "by hand" : "chosen"),
+                        cell(choice.reason)});
 }
 
 }  // namespace
@@ -110,7 +123,8 @@ Element text_section(const ReportInput& input) {
     out.add(code_block(input.request.text, known_names(input.derived.source), "text-line", "The diagram as text"));
     if (!input.request.schedule.empty()) {
         out.add(element("h3", "Choices by hand"));
-        out.add(code_block(input.request.schedule, known_names(input.derived.diagram), "schedule-line", "The schedule as text"));
+        out.add(code_block(input.request.schedule, known_names(input.derived.diagram), "schedule-line",
+                           "The schedule as text"));
     }
     return out;
 }
@@ -120,23 +134,28 @@ Element derivation_section(const ReportInput& input) {
     const html::KnownNames names = known_names(derived.diagram);
     Element out = section("derivation", "The derivation");
     out.add(element("p", fmt::format("{} steps: {}. ", derived.steps.size(), rules_used(derived)) +
-                             "Each is a named rewrite that keeps the value over the reals, with the condition under which it may be done."));
+                             "Each is a named rewrite that keeps the value over the reals, with the condition under "
+                             "which it may be done."));
     Element list = element("ol", "", "steps").set("id", "steps-list");
     for (std::size_t i = 0; i < derived.steps.size(); ++i) list.add(step_item(derived, derived.steps[i], i + 1, names));
     out.add(std::move(list));
     for (const Kernel& kernel : derived.kernels) {
         out.add(element("h3", fmt::format("Kernel {}", kernel.name)));
-        out.add(code_block(aligned(kernel_lines(derived, kernel), ""), names, fmt::format("kernel-{}-line", &kernel - derived.kernels.data()),
+        out.add(code_block(aligned(kernel_lines(derived, kernel), ""), names,
+                           fmt::format("kernel-{}-line", &kernel - derived.kernels.data()),
                            fmt::format("Equations of kernel {}", kernel.name)));
     }
-    for (const Refusal& refusal : derived.refusals) out.add(element("p", fmt::format("Refused: {}. {}", refusal.what, refusal.reason), "note"));
+    for (const Refusal& refusal : derived.refusals)
+        out.add(element("p", fmt::format("Refused: {}. {}", refusal.what, refusal.reason), "note"));
     return out;
 }
 
 Element cost_section(const ReportInput& input) {
     const Figures& f = input.figures;
     Element out = section("cost", "The cost");
-    const CostNumbers numbers = f.numbers();
+    // Letters need no numbers.
+    std::optional<CostNumbers> numbers;
+    if (f.no_cost.empty()) numbers = f.numbers();
     std::size_t index = 0;
     std::vector<Element> charts;
     for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
@@ -165,14 +184,16 @@ Element plan_section(const ReportInput& input) {
         add_choices(rows, diagram, "group", s.schedule.group);
         add_choices(rows, diagram, "stream", s.schedule.stream);
         add_choices(rows, diagram, "subloop", s.schedule.subloop);
-        rows.push_back({cell("threads"), cell(std::to_string(s.schedule.threads.value)), cell(s.schedule.threads.by_hand ? "by hand" : "chosen"),
-                        cell(s.schedule.threads.reason)});
+        rows.push_back({cell("threads"), cell(std::to_string(s.schedule.threads.value)),
+                        cell(s.schedule.threads.by_hand ? "by hand" : "chosen"), cell(s.schedule.threads.reason)});
         out.add(html::table("Choices and their reasons", {"choice", "value", "by", "reason"}, rows, {1}));
-        out.add(element("p", fmt::format("Predicted {}, bound by {}; H = {} values, M = {} values a core.", seconds_text(kernel.time.seconds),
-                                         kernel.time.busy.front().what, count_text(kernel.time.transfers), count_text(kernel.memory_values))));
-        out.add(element("details", {element("summary", "The whole schedule"),
-                                    code_block(to_string(*s.program, *s.kernel, s.schedule), known_names(diagram),
-                                               fmt::format("plan-{}-line", &kernel - input.plan->kernels.data()), "The schedule")}));
+        out.add(element("p", fmt::format("Predicted {}, bound by {}; H = {} values, M = {} values a core.",
+                                         seconds_text(kernel.time.seconds), kernel.time.busy.front().what,
+                                         count_text(kernel.time.transfers), count_text(kernel.memory_values))));
+        out.add(element(
+            "details", {element("summary", "The whole schedule"),
+                        code_block(to_string(*s.program, *s.kernel, s.schedule), known_names(diagram),
+                                   fmt::format("plan-{}-line", &kernel - input.plan->kernels.data()), "The schedule")}));
     }
     for (const std::string& note : input.notes) out.add(element("p", note, "note"));
     return out;
@@ -206,12 +227,16 @@ Element source_section(const ReportInput& input) {
     };
     for (const std::string& name : all)
         if (const int line = word_at(name); line > 0) {
-            links.add(element("a", name).set("href", fmt::format("#source-line-{}", line)).data(contains(names.axes, name) ? "axis" : "array", name));
+            links.add(element("a", name)
+                          .set("href", fmt::format("#source-line-{}", line))
+                          .data(contains(names.axes, name) ? "axis" : "array", name));
             links.add(html::text(" "));
         }
     out.add(std::move(links));
-    out.add(element("details", {element("summary", fmt::format("The kernels' source, {} lines", std::count(input.emitted.begin(), input.emitted.end(), '\n'))),
-                                code_block(input.emitted, names, "source-line", "The kernels' source")})
+    out.add(element("details",
+                    {element("summary", fmt::format("The kernels' source, {} lines",
+                                                    std::count(input.emitted.begin(), input.emitted.end(), '\n'))),
+                     code_block(input.emitted, names, "source-line", "The kernels' source")})
                 .set("id", "source-details"));
     return out;
 }
@@ -225,7 +250,8 @@ Element grid_section(const ReportInput& input) {
         for (const auto& [axis, size] : g.request.sizes) sizes.push_back(fmt::format("{} = {}", axis, size));
         const std::string what = sizes.empty() ? "as above" : join(sizes, ", ");
         if (!g.figures) {
-            rows.push_back({cell(g.request.machine), cell(what), cell(g.why_not), cell(""), cell(""), cell(""), cell(""), cell("")});
+            rows.push_back({cell(g.request.machine), cell(what), cell(g.why_not), cell(""), cell(""), cell(""),
+                            cell(""), cell("")});
             continue;
         }
         const Figures& f = *g.figures;
@@ -235,12 +261,18 @@ Element grid_section(const ReportInput& input) {
         if (f.steps && !f.steps->kernels.empty()) {
             const KernelSteps& k = f.steps->kernels.front();
             if (!k.charts.empty()) interval = fmt::format("{:.4g} clk", k.charts.front().chart.interval);
-            if (!k.charts.empty() && k.charts.front().tensor_flop_per_s > 0) rate = fmt::format("{:.0f}", k.charts.front().tensor_flop_per_s / 1e12);
+            if (!k.charts.empty() && k.charts.front().tensor_flop_per_s > 0)
+                rate = fmt::format("{:.0f}", k.charts.front().tensor_flop_per_s / 1e12);
         }
-        rows.push_back({cell(g.request.machine), cell(what), cell(seconds_text(f.seconds())), cell(seconds_text(f.bound_s())), cell(f.bound_by()),
-                        cell(bytes_text(transfers)), cell(interval), cell(rate)});
+        const bool has_cost = f.no_cost.empty();
+        rows.push_back({cell(g.request.machine), cell(what), cell(has_cost ? seconds_text(f.seconds()) : ""),
+                        cell(has_cost ? seconds_text(f.bound_s()) : ""),
+                        cell(has_cost ? f.bound_by() : f.no_cost.front().message),
+                        cell(has_cost ? bytes_text(transfers) : ""), cell(interval), cell(rate)});
     }
-    out.add(html::table("A grid of settings", {"machine", "sizes", "expected", "bound", "bound by", "through memory", "interval", "TFLOP/s"}, rows, {2, 3, 5, 6, 7}));
+    out.add(html::table("A grid of settings",
+                        {"machine", "sizes", "expected", "bound", "bound by", "through memory", "interval", "TFLOP/s"},
+                        rows, {2, 3, 5, 6, 7}));
     return out;
 }
 

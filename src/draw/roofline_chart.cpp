@@ -32,9 +32,8 @@ std::vector<Roof> roofs_of(const Machine& machine, const std::vector<KernelOnMac
             const double peak = peak_per_s(machine, unit.name, type);
             if (peak <= 0) continue;
             const std::string called = fmt::format("{} {}", unit.name, name(type));
-            const auto same = std::find_if(out.begin(), out.end(), [&](const Roof& r) {
-                return std::abs(r.flops / peak - 1) < 1e-6;
-            });
+            const auto same = std::find_if(out.begin(), out.end(),
+                                           [&](const Roof& r) { return std::abs(r.flops / peak - 1) < 1e-6; });
             if (same == out.end())
                 out.push_back({called, peak, unit.sustained.known() ? peak * unit.sustained.value : 0});
             else
@@ -56,8 +55,8 @@ std::vector<Slope> slopes_of(const Machine& machine) {
         const Level& level = machine.levels[l];
         const double rate = total_bandwidth(level);
         if (rate > 0)
-            out.push_back({fmt::format("into {}", level.name), rate, level.sustained.known() ? rate * level.sustained.value : 0,
-                           series_color(l)});
+            out.push_back({fmt::format("into {}", level.name), rate,
+                           level.sustained.known() ? rate * level.sustained.value : 0, series_color(l)});
     }
     return out;
 }
@@ -167,7 +166,8 @@ Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine
         labels.add(out, px, py, fmt::format("measured {}", m.name), "text-accent-4");
     }
     out.add(label(92, out.height - 8,
-                  "solid: datasheet; dashed: sustained; points: expected at each level; ring: no schedule is faster", "small text-muted"));
+                  "solid: datasheet; dashed: sustained; points: expected at each level; ring: no schedule is faster",
+                  "small text-muted"));
     out.description = join(said, "; ") + ".";
     return out;
 }

@@ -58,7 +58,8 @@ Drawing sweep_chart(const Sweep& sweep) {
         for (const auto& [size, seconds] : l.expected) xs.push_back(size), ys.push_back(seconds);
         for (const auto& [size, seconds] : l.bound) ys.push_back(seconds);
     }
-    const bool binary = !xs.empty() && *std::max_element(xs.begin(), xs.end()) >= 4 * *std::min_element(xs.begin(), xs.end());
+    const bool binary = !xs.empty() &&
+                        *std::max_element(xs.begin(), xs.end()) >= 4 * *std::min_element(xs.begin(), xs.end());
     const Scale x = scale_of(xs, binary, 92, 736), y = scale_of(ys, true, 400, 52);
     draw_frame(out, x, y, {axis, binary_number, binary}, {"seconds", [](double v) { return seconds_text(v); }, false});
     std::vector<std::string> said;
@@ -80,8 +81,9 @@ Drawing sweep_chart(const Sweep& sweep) {
         out.add(line(lx, ly - 4, lx + 22, ly - 4, "thick " + stroked(color)));
         out.add(label(lx + 30, ly, fitted(l.name, 280), ""));
         if (!l.expected.empty())
-            said.push_back(fmt::format("{}: {} at {} = {} to {} at {}", l.name, seconds_text(l.expected.front().second), axis,
-                                       l.expected.front().first, seconds_text(l.expected.back().second), l.expected.back().first));
+            said.push_back(fmt::format("{}: {} at {} = {} to {} at {}", l.name, seconds_text(l.expected.front().second),
+                                       axis, l.expected.front().first, seconds_text(l.expected.back().second),
+                                       l.expected.back().first));
     }
     Labels labels(x.from, y.to, out.width, y.from);
     for (const BestAlong& best : sweep.best) {

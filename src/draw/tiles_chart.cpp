@@ -18,8 +18,8 @@ namespace {
 struct DrawnAxis {
     AxisId axis = -1;
     std::string name;
-    double length = 0, tile = 0, chunk = 0;    ///< of the drawing
-    double tile_from = 0, chunk_from = 0;      ///< of the drawing
+    double length = 0, tile = 0, chunk = 0;  ///< of the drawing
+    double tile_from = 0, chunk_from = 0;    ///< of the drawing
     std::int64_t size = 1, tile_size = 1, chunk_size = 1;
     std::string letter;
 };
@@ -43,7 +43,9 @@ struct Tiler {
         };
         out.tile_size = streamed.contains(id) ? out.size : cut(sizes.group, out.size);
         out.chunk_size = streamed.contains(id) ? cut(sizes.stream, out.size) : out.tile_size;
-        const auto part = [&](std::int64_t n) { return out.length * static_cast<double>(n) / static_cast<double>(out.size); };
+        const auto part = [&](std::int64_t n) {
+            return out.length * static_cast<double>(n) / static_cast<double>(out.size);
+        };
         out.tile = part(out.tile_size), out.chunk = part(out.chunk_size);
         // The second tile and chunk, where there are two: what has been and what is to come can be seen on both sides.
         out.tile_from = 2 * out.tile_size <= out.size ? out.tile : 0;
@@ -71,8 +73,8 @@ void draw_cuts(Drawing& out, double x, double y, const DrawnAxis& rows, const Dr
     for (const double p : cuts(rows)) out.add(line(x, y + p, x + columns.length, y + p, "faint thin no-fill"));
 }
 
-void draw_array(Drawing& out, double x, double y, const std::string& name, const DrawnAxis& rows, const DrawnAxis& columns,
-                bool is_output, bool says_rows, bool says_columns) {
+void draw_array(Drawing& out, double x, double y, const std::string& name, const DrawnAxis& rows,
+                const DrawnAxis& columns, bool is_output, bool says_rows, bool says_columns) {
     const std::string color = is_output ? "accent-2" : "accent-0";
     out.add(titled(rect(x, y, columns.length, rows.length, "panel").data("array", name),
                    fmt::format("{}: {}{}{}", name, axis_text(rows), rows.axis < 0 ? "" : " by ", axis_text(columns))));
@@ -82,8 +84,7 @@ void draw_array(Drawing& out, double x, double y, const std::string& name, const
                    fmt::format("{} at a time: {} × {}", name, rows.chunk_size, columns.chunk_size)));
     out.add(label(x + columns.length / 2, y + rows.length / 2 + 5, name, "strong", Anchor::middle));
     if (says_columns) out.add(label(x + columns.length / 2, y - 8, axis_text(columns), "small", Anchor::middle));
-    if (says_rows)
-        out.add(upward_label(x - 8, y + rows.length / 2, axis_text(rows), "small"));
+    if (says_rows) out.add(upward_label(x - 8, y + rows.length / 2, axis_text(rows), "small"));
 }
 
 struct Product {
@@ -97,7 +98,8 @@ std::optional<Product> product_of(const Derived& derived, const Kernel& kernel) 
     for (const StatementWork& w : statement_work(derived, kernel)) {
         if (!w.contraction) continue;
         const Contraction& c = *w.contraction;
-        if (out || c.m.size() != 1 || c.n.size() != 1 || c.k.size() != 1 || kernel.outputs.size() != 1) return std::nullopt;
+        if (out || c.m.size() != 1 || c.n.size() != 1 || c.k.size() != 1 || kernel.outputs.size() != 1)
+            return std::nullopt;
         out = Product{-1, -1, kernel.outputs[0], c.m[0], c.n[0], c.k[0]};
         for (const OperandRead& o : w.operands) {
             if (!contains(kernel.inputs, o.array) || !contains(o.axes, out->k)) continue;
@@ -149,7 +151,8 @@ Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents&
             if (axes.size() > 2) {
                 std::vector<std::string> outer;
                 for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_text(tiler.axis(axes[a])));
-                out.add(label(x + room / 2, top + rows.length + 16, "for each of " + join(outer, "; "), "small text-muted", Anchor::middle));
+                out.add(label(x + room / 2, top + rows.length + 16, "for each of " + join(outer, "; "),
+                              "small text-muted", Anchor::middle));
             }
             said.push_back(fmt::format("{}: {} by {}", name, axis_text(rows), axis_text(columns)));
             tallest = std::max(tallest, rows.length);

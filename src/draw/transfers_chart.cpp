@@ -26,13 +26,16 @@ Drawing transfers_chart(const Derived& derived, const KernelFigures& kernel, con
     std::vector<std::pair<double, double>> solved;
     double compulsory = 0;
     for (const ArrayTransfers& array : kernel.cost.arrays)
-        if (const auto v = array.per_launch.renamed([&](Symbol s) { return s.kind == SymbolKind::group ? axis_symbol(s.axis()) : s; }).evaluate(axes))
+        if (const auto v = array.per_launch
+                               .renamed([&](Symbol s) { return s.kind == SymbolKind::group ? axis_symbol(s.axis()) : s; })
+                               .evaluate(axes))
             compulsory += *v;
     for (double power = 6; power <= 26.01; power += 0.25) {
         const double m = std::exp2(power);
         const Optimum best = solver.at(at_memory(m));
         if (!best.closed) continue;
-        if (const auto h = best.value(best.transfers, at_memory(m)); h && *h > 0) solved.emplace_back(m, std::max(*h, compulsory));
+        if (const auto h = best.value(best.transfers, at_memory(m)); h && *h > 0)
+            solved.emplace_back(m, std::max(*h, compulsory));
     }
     std::vector<double> xs, ys;
     for (const auto& [m, h] : solved) xs.push_back(m), ys.push_back(h);
@@ -60,7 +63,8 @@ Drawing transfers_chart(const Derived& derived, const KernelFigures& kernel, con
         // Where the term is within the frame, some way along it.
         for (double part = 0.12; part < 0.9; part += 0.1) {
             const double m = x.low * std::pow(x.high / x.low, part);
-            if (h(m) > y.low && h(m) < y.high && labels.add(out, x(m), y(h(m)), fitted(text, 210, 10), inked(color))) break;
+            if (h(m) > y.low && h(m) < y.high && labels.add(out, x(m), y(h(m)), fitted(text, 210, 10), inked(color)))
+                break;
         }
         said.push_back(fmt::format("{}: slope {}", text, beta == 0 ? "0" : "-" + to_string(term.beta)));
     }
@@ -68,16 +72,22 @@ Drawing transfers_chart(const Derived& derived, const KernelFigures& kernel, con
     for (const auto& [m, h] : solved) points.emplace_back(x(m), y(h));
     if (!points.empty()) out.add(titled(path(path_through(points), "thick no-fill accent-0"), "H* at these sizes"));
     if (core_values) {
-        out.add(titled(line(x(*core_values), y.from, x(*core_values), y.to, "muted no-fill dotted"), "what a core holds"));
-        labels.add(out, x(*core_values), y.to + 12, fmt::format("a core: {} values", binary_number(*core_values)), "text-muted");
+        out.add(
+            titled(line(x(*core_values), y.from, x(*core_values), y.to, "muted no-fill dotted"), "what a core holds"));
+        labels.add(out, x(*core_values), y.to + 12, fmt::format("a core: {} values", binary_number(*core_values)),
+                   "text-muted");
     }
     if (kernel.counts) {
-        const auto m = static_cast<double>(kernel.counts->peak_memory), h = static_cast<double>(kernel.counts->transfers());
+        const auto m = static_cast<double>(kernel.counts->peak_memory),
+                   h = static_cast<double>(kernel.counts->transfers());
         out.add(titled(circle(x(m), y(h), 5, "fill-accent-4"), fmt::format("the sizes at hand: M = {}, H = {}", m, h)));
-        labels.add(out, x(m), y(h), fmt::format("at hand: M {}, H {}", binary_number(m), short_number(h)), "text-accent-4");
+        labels.add(out, x(m), y(h), fmt::format("at hand: M {}, H {}", binary_number(m), short_number(h)),
+                   "text-accent-4");
         said.push_back(fmt::format("at hand M = {} and H = {}", m, h));
     }
-    out.add(label(92, out.height - 10, "thick: H* of whole groups at these sizes; dashed: the terms of H* = Σ α·M^-β at large sizes", "small text-muted"));
+    out.add(label(92, out.height - 10,
+                  "thick: H* of whole groups at these sizes; dashed: the terms of H* = Σ α·M^-β at large sizes",
+                  "small text-muted"));
     if (!kernel.optimum.closed) out.add(label(x.from + 12, y.to + 20, "H* has no closed form here", "text-muted"));
     out.description = join(said, "; ") + ".";
     return out;

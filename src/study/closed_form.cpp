@@ -9,7 +9,8 @@ namespace napkin {
 namespace {
 
 /// Into how many parts the stream of each kernel is cut by hand.
-Result<std::vector<std::optional<Choice>>> parts_of(const Derived& derived, const Extents& extents, const PlanOptions& options) {
+Result<std::vector<std::optional<Choice>>> parts_of(const Derived& derived, const Extents& extents,
+                                                    const PlanOptions& options) {
     const auto items = all_by_hand(derived, {}, options.file);
     if (!items) return items.errors();
     std::vector<ScheduleItem> splits = *items;
@@ -43,8 +44,8 @@ Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, c
                                const MachineCostOptions& by_hand, const PlanOptions& plan) {
     const auto parts = parts_of(derived, extents, plan);
     if (!parts) return parts.errors();
-    const auto costed = [&](const Derived& form, const Extents& sizes, const std::vector<TileKernel>& tiles, std::size_t k,
-                            bool whole) {
+    const auto costed = [&](const Derived& form, const Extents& sizes, const std::vector<TileKernel>& tiles,
+                            std::size_t k, bool whole) {
         MachineCostOptions options = by_hand;
         options.tiles = &tiles[k];
         options.whole = whole;

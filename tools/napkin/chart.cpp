@@ -95,12 +95,13 @@ Result<Chosen> steps_kernel(const ChartCommand& c) {
 /// The chart of the kernel's first stream. Errors: no-stream.
 Result<const StreamChart*> first_stream(const KernelSteps& kernel) {
     if (!kernel.charts.empty()) return &kernel.charts.front();
-    return Diagnostic{.code = "no-stream",
-                      .range = {},
-                      .message = fmt::format("kernel {} streams nothing: there is no loop whose operations overlap", kernel.kernel),
-                      .expected = "a kernel with a stream",
-                      .hint = "",
-                      .notes = {}};
+    return Diagnostic{
+        .code = "no-stream",
+        .range = {},
+        .message = fmt::format("kernel {} streams nothing: there is no loop whose operations overlap", kernel.kernel),
+        .expected = "a kernel with a stream",
+        .hint = "",
+        .notes = {}};
 }
 
 Result<draw::Drawing> draw_overlap(const ChartCommand& c) {
@@ -120,13 +121,15 @@ Result<std::string> trace_text(const ChartCommand& c) {
     if (!stream) return stream.errors();
     const auto machine = load_machine(of->report.machine);
     return json_text(draw::overlap_trace(**stream, of->report.axes[static_cast<std::size_t>((*stream)->stream)],
-                                         machine ? machine->clock_hz.value : 0)) + "\n";
+                                         machine ? machine->clock_hz.value : 0)) +
+           "\n";
 }
 
 Result<draw::Drawing> draw_configuration(const ChartCommand& c) {
     const auto of = steps_kernel(c);
     if (!of) return of.errors();
-    return draw::configuration_chart(of->report.kernels[of->kernel], fmt::format("{} on {}", of->report.diagram, of->report.machine));
+    return draw::configuration_chart(of->report.kernels[of->kernel],
+                                     fmt::format("{} on {}", of->report.diagram, of->report.machine));
 }
 
 Result<draw::Drawing> draw_roofline(const ChartCommand& c) {
@@ -217,10 +220,14 @@ struct NamedChart {
     const char* of;  ///< what FILE is; empty: a machine alone is drawn
     Result<draw::Drawing> (*drawn)(const ChartCommand&);
 };
-constexpr NamedChart charts[] = {{"overlap", "a diagram", draw_overlap},         {"configuration", "a diagram", draw_configuration},
-                                 {"roofline", "a diagram, or nothing", draw_roofline}, {"hierarchy", "", draw_hierarchy},
-                                 {"transfers", "a diagram", draw_transfers},     {"tiles", "a diagram", draw_tiles},
-                                 {"layout", "a layout", draw_layout},            {"sweep", "a diagram", draw_sweep},
+constexpr NamedChart charts[] = {{"overlap", "a diagram", draw_overlap},
+                                 {"configuration", "a diagram", draw_configuration},
+                                 {"roofline", "a diagram, or nothing", draw_roofline},
+                                 {"hierarchy", "", draw_hierarchy},
+                                 {"transfers", "a diagram", draw_transfers},
+                                 {"tiles", "a diagram", draw_tiles},
+                                 {"layout", "a layout", draw_layout},
+                                 {"sweep", "a diagram", draw_sweep},
                                  {"measured", "a run's JSON", draw_measured}};
 
 std::vector<std::string> chart_names() {
@@ -255,21 +262,24 @@ ExitCode chart(const ChartCommand& c) {
 
 void add_chart(CLI::App& app, Main& main) {
     const auto c = std::make_shared<ChartCommand>();
-    Command command(app, main, "chart", "Draw what the model knows, as SVG: overlap, roofline, tiles, layouts and others",
-                    "napkin chart overlap examples/schedules/napkin.nk --machine h100-sxm5 --schedule \\\n"
-                    "    examples/schedules/napkin-figure-34.schedule -o overlap.svg\n"
-                    "  napkin chart roofline examples/attention.nk --machine h100-sxm5 -o roofline.svg\n"
-                    "  napkin chart layout 'Sw<3,4,3> o (8,64):(64,1)' -o layout.svg\n"
-                    "  napkin chart sweep examples/attention.nk --machine h100-sxm5,h200 --sweep q=x=1024..65536 -o sweep.svg",
-                    [c] { return chart(*c); });
+    Command command(
+        app, main, "chart", "Draw what the model knows, as SVG: overlap, roofline, tiles, layouts and others",
+        "napkin chart overlap examples/schedules/napkin.nk --machine h100-sxm5 --schedule \\\n"
+        "    examples/schedules/napkin-figure-34.schedule -o overlap.svg\n"
+        "  napkin chart roofline examples/attention.nk --machine h100-sxm5 -o roofline.svg\n"
+        "  napkin chart layout 'Sw<3,4,3> o (8,64):(64,1)' -o layout.svg\n"
+        "  napkin chart sweep examples/attention.nk --machine h100-sxm5,h200 --sweep q=x=1024..65536 -o sweep.svg",
+        [c] { return chart(*c); });
     command.argument("CHART", c->name, join(chart_names(), ", "));
     command.argument("FILE", c->common.file, "A diagram; of a layout, the layout; of what is measured, a run's JSON", false);
     command.text("--diagram", "NAME", c->common.diagram, "Which diagram of the file (default: the last)");
     command.text("-o,--output", "FILE", c->output, "Where to write (default: to stdout)");
-    command.text("--format", "FORMAT", c->format, "svg, or of the overlap a trace that Perfetto opens", {"svg", "trace"});
+    command.text("--format", "FORMAT", c->format, "svg, or of the overlap a trace that Perfetto opens",
+                 {"svg", "trace"});
     command.text("--kernel", "NAME", c->kernel, "Which kernel, where there are several (default: the first)");
     command.list("--sweep", "AXIS=LO..HI", c->sweeps, "The sizes of chart sweep, as `napkin cost --sweep` has them", false);
-    command.list("--measured", "FILE", c->measured, "Runs to draw beside the prediction: JSON of `napkin run` or of bench/results", false);
+    command.list("--measured", "FILE", c->measured,
+                 "Runs to draw beside the prediction: JSON of `napkin run` or of bench/results", false);
     command.number("--value-bytes", c->value_bytes, 1, 16, "Of a layout's values, for their banks (default 2)");
     command.number("--banks", c->banks, 1, 1024, "Banks of the shared memory (default 32, of 4 bytes)");
     command.sizes(c->common);

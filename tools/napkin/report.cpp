@@ -61,7 +61,9 @@ void add_plan_and_source(const Options& options, draw::ReportInput& input) {
         Options without = options;
         without.schedule.clear();
         compiled = compile(without, Pass::emit);
-        if (compiled) input.notes.push_back(fmt::format("All of this plan is the model's own choice, as the schedule's file is not a kernel's: {}.", why));
+        if (compiled)
+            input.notes.push_back(fmt::format(
+                "All of this plan is the model's own choice, as the schedule's file is not a kernel's: {}.", why));
     }
     if (compiled) {
         input.plan = compiled->plan;
@@ -128,12 +130,15 @@ ExitCode report(const ReportCommand& c) {
 
 void add_report(CLI::App& app, Main& main) {
     const auto c = std::make_shared<ReportCommand>();
-    Command command(app, main, "report", "Write all that is known of a diagram on a machine as one page that stands by itself",
+    Command command(app, main, "report",
+                    "Write all that is known of a diagram on a machine as one page that stands by itself",
                     "napkin report examples/attention.nk --machine h100-sxm5 -o report.html", [c] { return report(*c); });
     command.file(c->common);
     command.text("-o,--output", "FILE", c->output, "Where to write (default: to stdout)");
-    command.list("--measured", "FILE", c->measured, "Runs to set beside the prediction: JSON of `napkin run` or of bench/results", false);
-    command.text("--wasm", "FILE", c->wasm, "The core as WebAssembly, with which sliders choose any setting; none: a grid of settings\n"
+    command.list("--measured", "FILE", c->measured,
+                 "Runs to set beside the prediction: JSON of `napkin run` or of bench/results", false);
+    command.text("--wasm", "FILE", c->wasm,
+                 "The core as WebAssembly, with which sliders choose any setting; none: a grid of settings\n"
                  "(default: napkin.wasm.gz beside the tool, where the target napkin-wasm was built)");
     command.sizes(c->common);
     command.derivation(c->common);

@@ -15,7 +15,9 @@ Machine host_machine(int) { throw InternalError("a page knows no machine at hand
 
 extern "C" {
 
-__attribute__((export_name("napkin_allocate"))) char* napkin_allocate(unsigned bytes) { return static_cast<char*>(std::malloc(bytes)); }
+__attribute__((export_name("napkin_allocate"))) char* napkin_allocate(unsigned bytes) {
+    return static_cast<char*>(std::malloc(bytes));
+}
 
 __attribute__((export_name("napkin_free"))) void napkin_free(char* text) { std::free(text); }
 
