@@ -146,14 +146,14 @@ Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents&
             const DrawnAxis columns = tiler.axis(axes.empty() ? -1 : axes.back());
             const DrawnAxis rows = tiler.axis(axes.size() < 2 ? -1 : axes[axes.size() - 2]);
             std::string name = derived.diagram.array(id).name;
-            const double room = std::max(columns.length, text_width(axis_text(columns), 10)) + 6;
+            std::vector<std::string> outer;
+            for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_text(tiler.axis(axes[a])));
+            const std::string each = outer.empty() ? "" : "for each of " + join(outer, "; ");
+            const double room = std::max({columns.length, text_width(axis_text(columns), chart_small_text),
+                                          text_width(each, chart_small_text)}) + 6;
             draw_array(out, x + (room - columns.length) / 2, top, name, rows, columns, is_output, true, true);
-            if (axes.size() > 2) {
-                std::vector<std::string> outer;
-                for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_text(tiler.axis(axes[a])));
-                out.add(label(x + room / 2, top + rows.length + 16, "for each of " + join(outer, "; "),
-                              "small text-muted", Anchor::middle));
-            }
+            if (!each.empty())
+                out.add(label(x + room / 2, top + rows.length + 16, each, "small text-muted", Anchor::middle));
             said.push_back(fmt::format("{}: {} by {}", name, axis_text(rows), axis_text(columns)));
             tallest = std::max(tallest, rows.length);
             x += room + 44;
