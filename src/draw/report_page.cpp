@@ -262,9 +262,11 @@ std::string report_page(const ReportInput& input) {
     body.add(data("figures", figures_json(f)));
     if (input.wasm.empty()) {
         nlohmann::ordered_json answers = nlohmann::ordered_json::array();
-        for (const GridSetting& g : input.grid)
-            answers.push_back(nlohmann::ordered_json::parse(
-                answer(request_json(g.request).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))));
+        for (const GridSetting& g : input.grid) {
+            nlohmann::ordered_json errors;
+            errors["errors"].push_back(g.why_not);
+            answers.push_back(g.figures ? answer_of(*g.figures) : std::move(errors));
+        }
         body.add(data("answers", answers));
     } else {
         body.add(html::plain("script", base64(input.wasm)).set("type", "text/plain").set("id", "core"));

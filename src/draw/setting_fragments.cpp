@@ -184,25 +184,31 @@ std::vector<Fragment> setting_fragments(const Figures& f) {
             tiles_of_setting(f)};
 }
 
-std::string answer(const std::string& request_text) {
+nlohmann::ordered_json answer_of(const Figures& figures) {
     nlohmann::ordered_json out;
-    const auto dump = [&] { return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); };
-    const auto fail = [&](const std::vector<Diagnostic>& errors) {
-        for (const Diagnostic& d : errors)
-            out["errors"].push_back(d.hint.empty() ? d.message : d.message + "; " + d.hint);
-        return dump();
-    };
-    const auto request = read_request(request_text);
-    if (!request) return fail(request.errors());
-    const auto figures = figures_for(*request);
-    if (!figures) return fail(figures.errors());
-    out["figures"] = figures_json(*figures);
-    for (const Fragment& fragment : setting_fragments(*figures)) {
+    out["figures"] = figures_json(figures);
+    for (const Fragment& fragment : setting_fragments(figures)) {
         std::string text;
         for (const Element& e : fragment.content) text += html::to_text(e);
         out["fragments"][fragment.id] = std::move(text);
     }
-    return dump();
+    return out;
+}
+
+std::string answer(const std::string& request_text) {
+    const auto text = [](const nlohmann::ordered_json& out) {
+        return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    };
+    const auto fail = [&](const std::vector<Diagnostic>& errors) {
+        nlohmann::ordered_json out;
+        for (const Diagnostic& d : errors)
+            out["errors"].push_back(d.hint.empty() ? d.message : d.message + "; " + d.hint);
+        return text(out);
+    };
+    const auto request = read_request(request_text);
+    if (!request) return fail(request.errors());
+    const auto figures = figures_for(*request);
+    return figures ? text(answer_of(*figures)) : fail(figures.errors());
 }
 
 }  // namespace napkin::draw

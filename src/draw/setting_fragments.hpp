@@ -23,5 +23,7 @@ html::KnownNames known_names(const Diagram& diagram);
 
 /// What `napkin_figures` answers: {"figures": …, "fragments": {id: HTML}}, or {"errors": [text]}.
 std::string answer(const std::string& request);
+/// The same of figures that are there.
+nlohmann::ordered_json answer_of(const Figures& figures);
 
 }  // namespace napkin::draw

@@ -150,7 +150,8 @@ Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents&
             for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_text(tiler.axis(axes[a])));
             const std::string each = outer.empty() ? "" : "for each of " + join(outer, "; ");
             const double room = std::max({columns.length, text_width(axis_text(columns), chart_small_text),
-                                          text_width(each, chart_small_text)}) + 6;
+                                          text_width(each, chart_small_text)}) +
+                                6;
             draw_array(out, x + (room - columns.length) / 2, top, name, rows, columns, is_output, true, true);
             if (!each.empty())
                 out.add(label(x + room / 2, top + rows.length + 16, each, "small text-muted", Anchor::middle));

@@ -74,7 +74,9 @@ std::vector<TextBox> text_boxes(const svg::Document& document) {
                             : classes.find("big") != std::string::npos ? chart_big_text
                                                                        : chart_text;
         const double x = std::stod(attribute(e, "x")), y = std::stod(attribute(e, "y"));
-        const double width = 0.9 * text_width(e.text, size), left = anchor == "middle" ? x - width / 2 : anchor == "end" ? x - width : x;
+        const double width = 0.9 * text_width(e.text, size), left = anchor == "middle" ? x - width / 2
+                                                                    : anchor == "end"  ? x - width
+                                                                                       : x;
         out.push_back({e.text, left, left + width, y - 0.75 * size, y + 0.1 * size});
     });
     return out;
@@ -108,7 +110,8 @@ TEST(Charts, LabelsKeepClearOfEachOther) {
     for (const char* machine : {"h100-sxm5", "h200", "b200", "a100-sxm-80gb", "mi300x", "rtx-4090"})
         EXPECT_EQ(faults(hierarchy_chart(load_machine(machine).value())), Faults()) << machine;
     std::vector<FiguresRequest> requests{figure_34(), figure_34("b200")};
-    for (const char* name : {"attention_bf16", "matmul", "layernorm", "grouped_query", "swiglu", "multihead", "decode", "conv1d"})
+    for (const char* name :
+         {"attention_bf16", "matmul", "layernorm", "grouped_query", "swiglu", "multihead", "decode", "conv1d"})
         requests.push_back(example(name));
     for (const FiguresRequest& request : requests) {
         const Figures f = figures(request);
@@ -152,7 +155,8 @@ TEST(Charts, BlocksAreAsWideAsTheirClocks) {
         if (attribute(e, "class") != "block") return;
         ++blocks;
         const std::string title = e.children.at(0).text;
-        const double clocks = std::stod(title.substr(title.find(": ") + 2)), begin = std::stod(title.substr(title.find("from ") + 5));
+        const double clocks = std::stod(title.substr(title.find(": ") + 2)),
+                     begin = std::stod(title.substr(title.find("from ") + 5));
         const double end = std::min(begin + clocks, 2 * stream.chart.interval), from = std::max(begin, 0.0);
         EXPECT_NEAR(std::stod(attribute(e.children.at(1), "width")), (end - from) * scale, 0.02) << title;
     });
@@ -185,7 +189,9 @@ TEST(Charts, BarsAddUpToTheBudget) {
     double memory = 0, registers = 0;
     for (const ConfigurationRow& row : k.configuration)
         (row.at == HeldAt::memory ? memory : registers) += bytes_of_block(row, k.num_warpgroups);
-    const auto used = [&](const LevelBudget& b) { return b.block_bytes + b.warpgroup_bytes * static_cast<double>(k.num_warpgroups); };
+    const auto used = [&](const LevelBudget& b) {
+        return b.block_bytes + b.warpgroup_bytes * static_cast<double>(k.num_warpgroups);
+    };
     EXPECT_EQ(memory, used(k.budgets.at(0)));
     EXPECT_EQ(registers, used(k.budgets.at(1)));
 }
@@ -204,7 +210,8 @@ TEST(Charts, ALayoutsCellsAreItsValues) {
     EXPECT_EQ(faults(drawn), Faults());
     const auto held = layouts::parse_held("accumulators(64,16)").value();
     EXPECT_EQ(faults(layout_chart(held, "accumulators").value()), Faults());
-    EXPECT_EQ(layout_chart(layouts::parse_held("(1024,1024):(1024,1)").value(), "large").errors().front().code, "too-large");
+    EXPECT_EQ(layout_chart(layouts::parse_held("(1024,1024):(1024,1)").value(), "large").errors().front().code,
+              "too-large");
 }
 
 TEST(Charts, MeasuredRunsAreFoundInRecords) {
@@ -238,7 +245,9 @@ TEST(Charts, ScalesHoldTheirValues) {
 TEST(Html, NamesStayTexts) {
     using namespace html;
     const Element e = element("p", "<script>alert('1')</script> & \"\x01\xff", "a");
-    EXPECT_EQ(html::to_text(e), "<p class=\"a\">&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;\xEF\xBF\xBD\xEF\xBF\xBD</p>\n");
+    EXPECT_EQ(
+        html::to_text(e),
+        "<p class=\"a\">&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;\xEF\xBF\xBD\xEF\xBF\xBD</p>\n");
     EXPECT_EQ(html::to_text(element("span").set("title", "\"><b>")), "<span title=\"&quot;&gt;&lt;b&gt;\"></span>");
     EXPECT_THROW(html::to_text(plain("script", "</script>")), InternalError);
     // The prime of a former value is no part of its name.
@@ -249,14 +258,20 @@ TEST(Html, NamesStayTexts) {
 }
 
 TEST(Html, SizesAreTypesetFromTheirTerms) {
-    const SymbolNames names = [](Symbol s) { return s.kind == SymbolKind::memory ? "M" : s.kind == SymbolKind::group ? "g_q" : "d"; };
+    const SymbolNames names = [](Symbol s) {
+        return s.kind == SymbolKind::memory ? "M" : s.kind == SymbolKind::group ? "g_q" : "d";
+    };
     const Size size = Size(2) * Size(axis_symbol(0)) + Size(4) * Size(axis_symbol(0), 2) * Size(memory_symbol, -1);
     const std::string text = html::to_text(html::math(size, names));
-    EXPECT_NE(text.find("<mfrac><mrow><mn>4</mn><msup><mi data-axis=\"d\">d</mi><mn>2</mn></msup></mrow><mi>M</mi></mfrac>"), std::string::npos)
+    EXPECT_NE(
+        text.find("<mfrac><mrow><mn>4</mn><msup><mi data-axis=\"d\">d</mi><mn>2</mn></msup></mrow><mi>M</mi></mfrac>"),
+        std::string::npos)
         << text;
-    EXPECT_NE(html::to_text(html::math(Size(group_symbol(0), Rational(-1, 2)), names)).find("<msqrt><msub data-axis=\"q\"><mi>g</mi><mi>q</mi></msub></msqrt>"),
+    EXPECT_NE(html::to_text(html::math(Size(group_symbol(0), Rational(-1, 2)), names))
+                  .find("<msqrt><msub data-axis=\"q\"><mi>g</mi><mi>q</mi></msub></msqrt>"),
               std::string::npos);
-    EXPECT_NE(html::to_text(html::math_equation("N_g", Size(0), names)).find("<msub><mi>N</mi><mi>g</mi></msub>"), std::string::npos);
+    EXPECT_NE(html::to_text(html::math_equation("N_g", Size(0), names)).find("<msub><mi>N</mi><mi>g</mi></msub>"),
+              std::string::npos);
 }
 
 TEST(Figures, RequestsSurviveTheirJson) {
