@@ -18,12 +18,12 @@ double bytes_of_block(const ConfigurationRow& row, std::int64_t num_warpgroups) 
     return static_cast<double>(row.block_bytes) + static_cast<double>(row.warpgroup_bytes * num_warpgroups);
 }
 
-Drawing configuration_chart(const KernelSteps& kernel, const std::string& subject) {
+svg::Document configuration_chart(const KernelSteps& kernel, const std::string& subject) {
     constexpr double row_height = 21, top = 74, bars_at = 560, bars_width = 210;
     const auto color = [](HeldAt at) {
         return at == HeldAt::memory ? "level-1" : at == HeldAt::fragments ? "level-3" : "level-2";
     };
-    Drawing out = chart_document(fmt::format("Configuration of {}, kernel {}", subject, kernel.kernel));
+    svg::Document out = chart_document(fmt::format("Configuration of {}, kernel {}", subject, kernel.kernel));
     out.width = 800;
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
     const std::vector<std::pair<double, std::string>> heads = {

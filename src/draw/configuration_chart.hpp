@@ -5,7 +5,7 @@
 
 namespace napkin::draw {
 
-Drawing configuration_chart(const KernelSteps& kernel, const std::string& subject);
+svg::Document configuration_chart(const KernelSteps& kernel, const std::string& subject);
 
 /// The variables of a row's places: "P_M_old, delta; P_Z_acc".
 std::string row_names(const ConfigurationRow& row);

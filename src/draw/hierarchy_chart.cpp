@@ -25,9 +25,9 @@ std::string count_of(const Level& level) {
 
 }  // namespace
 
-Drawing hierarchy_chart(const Machine& machine) {
+svg::Document hierarchy_chart(const Machine& machine) {
     constexpr double box_height = 52, gap = 62, middle = 300, top = 70;
-    Drawing out = chart_document(fmt::format("Hierarchy of {}", machine.name));
+    svg::Document out = chart_document(fmt::format("Hierarchy of {}", machine.name));
     out.width = 720;
     out.add(label(16, 26, out.title, "big"));
     out.add(label(16, 44, fitted(machine.description, out.width - 32), "text-muted"));

@@ -6,6 +6,6 @@
 
 namespace napkin::draw {
 
-Drawing hierarchy_chart(const Machine& machine);
+svg::Document hierarchy_chart(const Machine& machine);
 
 }  // namespace napkin::draw

@@ -20,7 +20,8 @@ std::string cell_fill(double hue) { return fmt::format("hsl({:.0f} 72% 82%)", 36
 
 }  // namespace
 
-Result<Drawing> layout_chart(const layouts::HeldLayout& layout, const std::string& text, const LayoutChartOptions& options) {
+Result<svg::Document> layout_chart(const layouts::HeldLayout& layout, const std::string& text,
+                                   const LayoutChartOptions& options) {
     const bool held = layout.fragment.has_value();
     const layouts::Layout& l = layout.layout.layout;
     const bool is_grid = !held && l.rank() == 2 && l.mode(1).size() > 1;
@@ -60,7 +61,7 @@ Result<Drawing> layout_chart(const layouts::HeldLayout& layout, const std::strin
     for (const Cell& c : cells) longest = std::max(longest, c.text.size());
     constexpr double left = 52, top = 84, height = 22;
     const double width = std::max(26.0, 5.9 * static_cast<double>(longest) + 8);
-    Drawing out = chart_document(fmt::format("Layout {}", text));
+    svg::Document out = chart_document(fmt::format("Layout {}", text));
     out.width = std::max(left + width * static_cast<double>(columns) + 20, 420.0);
     out.height = top + height * static_cast<double>(rows) + 20;
     out.add(titled(label(16, 26, fitted(out.title, out.width - 32, 14), "big"), text));

@@ -13,7 +13,7 @@ struct LayoutChartOptions {
 };
 
 /// Errors: too-large, where cells could not be read.
-Result<Drawing> layout_chart(const layouts::HeldLayout& layout, const std::string& text,
-                             const LayoutChartOptions& options = {});
+Result<svg::Document> layout_chart(const layouts::HeldLayout& layout, const std::string& text,
+                                   const LayoutChartOptions& options = {});
 
 }  // namespace napkin::draw

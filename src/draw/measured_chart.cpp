@@ -69,8 +69,8 @@ Result<std::vector<MeasuredPoint>> measured_points(const std::string& file, cons
                       .notes = {}};
 }
 
-Drawing measured_chart(const std::vector<MeasuredPoint>& points, const std::string& subject) {
-    Drawing out = chart_document(fmt::format("Predicted against measured: {}", subject));
+svg::Document measured_chart(const std::vector<MeasuredPoint>& points, const std::string& subject) {
+    svg::Document out = chart_document(fmt::format("Predicted against measured: {}", subject));
     out.width = 560, out.height = 560;
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
     std::vector<double> both, ratios;

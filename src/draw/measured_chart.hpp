@@ -10,7 +10,7 @@
 
 namespace napkin::draw {
 
-Drawing measured_chart(const std::vector<MeasuredPoint>& points, const std::string& subject);
+svg::Document measured_chart(const std::vector<MeasuredPoint>& points, const std::string& subject);
 
 /// The runs of a document: of `napkin run --json`, or of a record of bench/results, whose entries have `predicted_seconds` and `seconds`.
 /// Errors: not-a-measurement, with what was expected.

@@ -64,7 +64,7 @@ double ruler_step(double clocks, double rows) {
     return step;
 }
 
-void draw_ruler(const OverlapLayout& l, Drawing& out) {
+void draw_ruler(const OverlapLayout& l, svg::Document& out) {
     const double step = ruler_step(l.clocks, std::max(1.0, l.stream.rows));
     out.add(label(left_edge - 10, rows_top - 26, "clk", "small text-muted", Anchor::end));
     if (l.stream.rows > 1) out.add(label(left_edge - 10, rows_top - 13, "clk a row", "small text-muted", Anchor::end));
@@ -81,7 +81,7 @@ void draw_ruler(const OverlapLayout& l, Drawing& out) {
     }
 }
 
-void draw_block(const OverlapLayout& l, const UnitBlock& b, Drawing& out) {
+void draw_block(const OverlapLayout& l, const UnitBlock& b, svg::Document& out) {
     const ChartOperation& op = l.chart.program.operations[at(b.row->operation)];
     const std::string color = series_color(b.unit);
     const double x = l.x(b.begin), width = l.x(b.end) - x, y = l.y(b.row->warpgroup, b.unit) + 2, height = lane_height - 5;
@@ -111,7 +111,7 @@ void draw_block(const OverlapLayout& l, const UnitBlock& b, Drawing& out) {
     out.add(std::move(group));
 }
 
-void draw_barriers(const OverlapLayout& l, Drawing& out) {
+void draw_barriers(const OverlapLayout& l, svg::Document& out) {
     for (const ChartBarrier& b : l.chart.barriers) {
         const double clock = b.at - l.chart.window;
         if (clock < 0 || clock > l.clocks) continue;
@@ -135,11 +135,11 @@ std::string unit_text(const UnitShare& unit) {
 
 }  // namespace
 
-Drawing overlap_chart(const StreamChart& stream, const std::string& axis, const std::string& subject) {
+svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, const std::string& subject) {
     const OverlapLayout l(stream);
     const Chart& chart = stream.chart;
     const int warpgroups = chart.program.num_warpgroups;
-    Drawing out = chart_document(fmt::format("Overlap over {} of {}", axis, subject));
+    svg::Document out = chart_document(fmt::format("Overlap over {} of {}", axis, subject));
     out.width = left_edge + plot_width + 30;
     std::vector<std::string> units;
     for (const UnitShare& unit : chart.units) units.push_back(unit_text(unit));

@@ -10,7 +10,7 @@
 
 namespace napkin::draw {
 
-Drawing overlap_chart(const StreamChart& stream, const std::string& axis, const std::string& subject);
+svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, const std::string& subject);
 
 /// Everything that was run as events of Chrome's trace format, which Perfetto opens: a process for every warpgroup, a thread for every unit. A
 /// clock is a microsecond, as times in the format have no finer unit that all viewers show.

@@ -65,7 +65,7 @@ std::string binary_number(double value) {
     return fmt::format("{:.4g}", value);
 }
 
-void draw_frame(Drawing& out, const Scale& x, const Scale& y, const AxisText& x_text, const AxisText& y_text) {
+void draw_frame(svg::Document& out, const Scale& x, const Scale& y, const AxisText& x_text, const AxisText& y_text) {
     for (const double v : ticks(x, x_text.binary)) {
         out.add(line(x(v), y.from, x(v), y.to, "faint thin no-fill"));
         out.add(label(x(v), y.from + 16, x_text.tick(v), "small text-muted", Anchor::middle));
@@ -86,7 +86,7 @@ bool Labels::is_free(const Box& b) const {
     });
 }
 
-bool Labels::add(Drawing& out, double x, double y, const std::string& text, const std::string& classes, double size) {
+bool Labels::add(svg::Document& out, double x, double y, const std::string& text, const std::string& classes, double size) {
     const double width = text_width(text, size), height = size + 3;
     for (int away = 0; away < 4; ++away)
         for (const auto& [dx, dy] : {std::pair{1, 0}, {1, -1}, {1, 1}, {-1, 0}, {-1, -1}, {-1, 1}}) {

@@ -33,7 +33,7 @@ struct AxisText {
     bool binary = false;
 };
 /// Grid, ticks and titles, around the scales' ranges (the y scale runs from its bottom to its top).
-void draw_frame(Drawing& out, const Scale& x, const Scale& y, const AxisText& x_text, const AxisText& y_text);
+void draw_frame(svg::Document& out, const Scale& x, const Scale& y, const AxisText& x_text, const AxisText& y_text);
 
 /// Places for labels: each goes to the first of some places where it meets none before it and stays within the bounds.
 class Labels {
@@ -43,7 +43,7 @@ public:
     /// Keeps a rectangle free.
     void keep(double x, double y, double width, double height) { taken_.push_back({x, y, width, height}); }
     /// Beside a point. Where no place is free, no label is drawn, and the result is false: a title may still say it.
-    bool add(Drawing& out, double x, double y, const std::string& text, const std::string& classes, double size = 10);
+    bool add(svg::Document& out, double x, double y, const std::string& text, const std::string& classes, double size = 10);
 
 private:
     struct Box {

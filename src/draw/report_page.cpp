@@ -97,7 +97,7 @@ Element measured_section(const ReportInput& input) {
                         html::cell(fmt::format("{:.4g}", p.measured_s)),
                         html::cell(fmt::format("{:.3f}", p.measured_s / p.predicted_s))});
     out.add(html::table("Runs, in seconds", {"run", "predicted", "measured", "measured / predicted"}, rows, {1, 2, 3}));
-    Drawing chart = measured_chart(input.measured, input.figures.diagram.name);
+    svg::Document chart = measured_chart(input.measured, input.figures.diagram.name);
     chart.id = "measured-chart";
     out.add(element("figure", {html::picture(chart)}));
     return out;
@@ -249,7 +249,7 @@ std::string report_page(const ReportInput& input) {
     main.add(live_section("roofline-section", "roofline", "Roofline", ""));
     main.add(live_section("tiles-section", "tiles", "Tiles", ""));
     Element machine = live_section("machine-section", "machine-chart", "The machine", "");
-    Drawing hierarchy = hierarchy_chart(f.machine);
+    svg::Document hierarchy = hierarchy_chart(f.machine);
     hierarchy.id = "hierarchy";
     machine.children.back().add(element("figure", {html::picture(hierarchy)}));
     main.add(std::move(machine));

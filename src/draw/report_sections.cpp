@@ -161,7 +161,7 @@ Element cost_section(const ReportInput& input) {
     for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
         out.add(element("h3", fmt::format("Kernel {}", k.cost.kernel)));
         add_formulas(out, input, k);
-        Drawing chart = transfers_chart(f.derived, k, f.extents, f.memory_values, f.diagram.name);
+        svg::Document chart = transfers_chart(f.derived, k, f.extents, f.memory_values, f.diagram.name);
         chart.id = fmt::format("transfers-{}", index++);
         charts.push_back(element("figure", {html::picture(chart)}));
     }

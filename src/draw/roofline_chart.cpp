@@ -65,11 +65,11 @@ std::string flop_rate(double v) { return short_number(v) + "FLOP/s"; }
 
 }  // namespace
 
-Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine>& kernels,
-                       const std::vector<MeasuredPoint>& measured, const std::string& subject) {
+svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnMachine>& kernels,
+                             const std::vector<MeasuredPoint>& measured, const std::string& subject) {
     const std::vector<Roof> roofs = roofs_of(machine, kernels);
     const std::vector<Slope> slopes = slopes_of(machine);
-    Drawing out = chart_document(fmt::format("Roofline of {}{}", machine.name, subject.empty() ? "" : ": " + subject));
+    svg::Document out = chart_document(fmt::format("Roofline of {}{}", machine.name, subject.empty() ? "" : ": " + subject));
     out.width = 880, out.height = 500;
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
 

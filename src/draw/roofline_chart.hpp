@@ -18,7 +18,7 @@ struct MeasuredPoint {
 };
 
 /// Roofs are those of units that the kernels use, or of all where there are no kernels; a measured run stands at the whole diagram's intensity.
-Drawing roofline_chart(const Machine& machine, const std::vector<KernelOnMachine>& kernels,
-                       const std::vector<MeasuredPoint>& measured, const std::string& subject);
+svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnMachine>& kernels,
+                             const std::vector<MeasuredPoint>& measured, const std::string& subject);
 
 }  // namespace napkin::draw

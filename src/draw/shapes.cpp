@@ -6,8 +6,8 @@
 
 namespace napkin::draw {
 
-Drawing chart_document(std::string title) {
-    Drawing out;
+svg::Document chart_document(std::string title) {
+    svg::Document out;
     out.title = std::move(title);
     out.classes = "chart";
     return out;

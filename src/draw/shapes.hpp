@@ -15,10 +15,9 @@ using svg::Element;
 using svg::line;
 using svg::path;
 using svg::rect;
-using Drawing = svg::Document;
 
 /// A document of the class `chart`, whose texts have 12 units, small ones 10 and big ones 14.
-Drawing chart_document(std::string title);
+svg::Document chart_document(std::string title);
 inline constexpr double chart_text = 12, chart_small_text = 10, chart_big_text = 14;
 
 // Colours are names of the style sheet: "accent-0", "level-2", "ink". These are the classes of what has one:

@@ -46,11 +46,11 @@ std::vector<SweptLine> lines_of(const Sweep& sweep) {
 
 }  // namespace
 
-Drawing sweep_chart(const Sweep& sweep) {
+svg::Document sweep_chart(const Sweep& sweep) {
     const std::vector<SweptLine> lines = lines_of(sweep);
     const std::string axis = names_text(sweep.axes.back().axes);
-    const Subject& first = sweep.subjects.front();
-    Drawing out = chart_document(fmt::format("Time of {} over {}", first.diagram.name, axis));
+    const napkin::Subject& first = sweep.subjects.front();
+    svg::Document out = chart_document(fmt::format("Time of {} over {}", first.diagram.name, axis));
     out.width = 760, out.height = 480 + 18 * static_cast<double>((lines.size() + 1) / 2);
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
     std::vector<double> xs, ys;

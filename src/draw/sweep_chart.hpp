@@ -7,6 +7,6 @@
 namespace napkin::draw {
 
 /// A line for every subject and for every choice of the other axes' sizes.
-Drawing sweep_chart(const Sweep& sweep);
+svg::Document sweep_chart(const Sweep& sweep);
 
 }  // namespace napkin::draw

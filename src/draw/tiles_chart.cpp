@@ -62,7 +62,7 @@ std::string axis_text(const DrawnAxis& a) {
 }
 
 /// Lines where tiles or chunks end, unless they would be a grey surface.
-void draw_cuts(Drawing& out, double x, double y, const DrawnAxis& rows, const DrawnAxis& columns) {
+void draw_cuts(svg::Document& out, double x, double y, const DrawnAxis& rows, const DrawnAxis& columns) {
     const auto cuts = [](const DrawnAxis& a) {
         std::vector<double> at;
         if (a.chunk < a.length && a.chunk >= 3)
@@ -73,7 +73,7 @@ void draw_cuts(Drawing& out, double x, double y, const DrawnAxis& rows, const Dr
     for (const double p : cuts(rows)) out.add(line(x, y + p, x + columns.length, y + p, "faint thin no-fill"));
 }
 
-void draw_array(Drawing& out, double x, double y, const std::string& name, const DrawnAxis& rows,
+void draw_array(svg::Document& out, double x, double y, const std::string& name, const DrawnAxis& rows,
                 const DrawnAxis& columns, bool is_output, bool says_rows, bool says_columns) {
     const std::string color = is_output ? "accent-2" : "accent-0";
     out.add(titled(rect(x, y, columns.length, rows.length, "panel").data("array", name),
@@ -113,8 +113,8 @@ std::optional<Product> product_of(const Derived& derived, const Kernel& kernel) 
 
 }  // namespace
 
-Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes,
-                    const std::string& subject) {
+svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes,
+                          const std::string& subject) {
     Tiler tiler{derived, extents, sizes, {}, 1};
     for (const Stage& stage : kernel.stages)
         if (const auto* loop = std::get_if<Loop>(&stage)) tiler.streamed.insert(loop->axis);
@@ -126,7 +126,7 @@ Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents&
     };
     measure(kernel.inputs), measure(kernel.outputs);
     tiler.scale = 210 / std::sqrt(longest);
-    Drawing out = chart_document(fmt::format("Tiles of {}, kernel {}", subject, kernel.name));
+    svg::Document out = chart_document(fmt::format("Tiles of {}, kernel {}", subject, kernel.name));
     out.add(label(16, 26, out.title, "big"));
     constexpr double gap = 74, left = 46, top = 84;
     std::vector<std::string> said;

@@ -9,7 +9,7 @@
 
 namespace napkin::draw {
 
-Drawing tiles_chart(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes,
-                    const std::string& subject);
+svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes,
+                          const std::string& subject);
 
 }  // namespace napkin::draw

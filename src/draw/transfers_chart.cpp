@@ -11,9 +11,10 @@
 
 namespace napkin::draw {
 
-Drawing transfers_chart(const Derived& derived, const KernelFigures& kernel, const Extents& extents,
-                        std::optional<double> core_values, const std::string& subject) {
-    Drawing out = chart_document(fmt::format("Transfers H against memory M of {}, kernel {}", subject, kernel.cost.kernel));
+svg::Document transfers_chart(const Derived& derived, const KernelFigures& kernel, const Extents& extents,
+                              std::optional<double> core_values, const std::string& subject) {
+    svg::Document out = chart_document(
+        fmt::format("Transfers H against memory M of {}, kernel {}", subject, kernel.cost.kernel));
     out.width = 760, out.height = 480;
     out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
     const SymbolNames names = symbol_names(derived.diagram);

@@ -9,7 +9,7 @@
 namespace napkin::draw {
 
 /// `extents`: of the axes. `core_values`: what a core of the machine holds, if there is one.
-Drawing transfers_chart(const Derived& derived, const KernelFigures& kernel, const Extents& extents,
-                        std::optional<double> core_values, const std::string& subject);
+svg::Document transfers_chart(const Derived& derived, const KernelFigures& kernel, const Extents& extents,
+                              std::optional<double> core_values, const std::string& subject);
 
 }  // namespace napkin::draw

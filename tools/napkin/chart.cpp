@@ -104,7 +104,7 @@ Result<const StreamChart*> first_stream(const KernelSteps& kernel) {
         .notes = {}};
 }
 
-Result<draw::Drawing> draw_overlap(const ChartCommand& c) {
+Result<svg::Document> draw_overlap(const ChartCommand& c) {
     const auto of = steps_kernel(c);
     if (!of) return of.errors();
     const KernelSteps& kernel = of->report.kernels[of->kernel];
@@ -125,14 +125,14 @@ Result<std::string> trace_text(const ChartCommand& c) {
            "\n";
 }
 
-Result<draw::Drawing> draw_configuration(const ChartCommand& c) {
+Result<svg::Document> draw_configuration(const ChartCommand& c) {
     const auto of = steps_kernel(c);
     if (!of) return of.errors();
     return draw::configuration_chart(of->report.kernels[of->kernel],
                                      fmt::format("{} on {}", of->report.diagram, of->report.machine));
 }
 
-Result<draw::Drawing> draw_roofline(const ChartCommand& c) {
+Result<svg::Document> draw_roofline(const ChartCommand& c) {
     const auto measured = read_measured(c.measured);
     if (!measured) return measured.errors();
     if (c.common.file.empty()) {
@@ -145,13 +145,13 @@ Result<draw::Drawing> draw_roofline(const ChartCommand& c) {
     return draw::roofline_chart(study->compilation.machine, study->kernels, *measured, study->compilation.diagram.name);
 }
 
-Result<draw::Drawing> draw_hierarchy(const ChartCommand& c) {
+Result<svg::Document> draw_hierarchy(const ChartCommand& c) {
     const auto machine = load_machine(c.common.machine);
     if (!machine) return machine.errors();
     return draw::hierarchy_chart(*machine);
 }
 
-Result<draw::Drawing> draw_transfers(const ChartCommand& c) {
+Result<svg::Document> draw_transfers(const ChartCommand& c) {
     const auto study = sized_study(c.common);
     if (!study) return study.errors();
     const std::vector<KernelFigures> kernels = cost_figures(study->compilation.derived, numbers_of(*study), study->tiles);
@@ -161,7 +161,7 @@ Result<draw::Drawing> draw_transfers(const ChartCommand& c) {
                                  study->compilation.diagram.name);
 }
 
-Result<draw::Drawing> draw_tiles(const ChartCommand& c) {
+Result<svg::Document> draw_tiles(const ChartCommand& c) {
     const auto study = sized_study(c.common);
     if (!study) return study.errors();
     const Derived& derived = study->compilation.derived;
@@ -173,13 +173,13 @@ Result<draw::Drawing> draw_tiles(const ChartCommand& c) {
                              fmt::format("{} on {}", study->compilation.diagram.name, study->compilation.machine.name));
 }
 
-Result<draw::Drawing> draw_layout(const ChartCommand& c) {
+Result<svg::Document> draw_layout(const ChartCommand& c) {
     const auto layout = layouts::parse_held(c.common.file);
     if (!layout) return layout.errors();
     return draw::layout_chart(*layout, c.common.file, {c.value_bytes, c.banks, 4});
 }
 
-Result<draw::Drawing> draw_sweep(const ChartCommand& c) {
+Result<svg::Document> draw_sweep(const ChartCommand& c) {
     if (c.sweeps.empty()) throw UsageError("chart sweep: over which sizes? --sweep d=32..512");
     std::vector<SweepAxis> axes;
     for (const std::string& text : c.sweeps) {
@@ -207,7 +207,7 @@ Result<draw::Drawing> draw_sweep(const ChartCommand& c) {
     return draw::sweep_chart(*swept);
 }
 
-Result<draw::Drawing> draw_measured(const ChartCommand& c) {
+Result<svg::Document> draw_measured(const ChartCommand& c) {
     std::vector<std::string> files = c.measured;
     files.insert(files.begin(), c.common.file);
     const auto points = read_measured(files);
@@ -218,7 +218,7 @@ Result<draw::Drawing> draw_measured(const ChartCommand& c) {
 struct NamedChart {
     const char* name;
     const char* of;  ///< what FILE is; empty: a machine alone is drawn
-    Result<draw::Drawing> (*drawn)(const ChartCommand&);
+    Result<svg::Document> (*drawn)(const ChartCommand&);
 };
 constexpr NamedChart charts[] = {{"overlap", "a diagram", draw_overlap},
                                  {"configuration", "a diagram", draw_configuration},
