@@ -36,6 +36,12 @@ std::string difference(const std::string& a, const std::string& b) {
     return i == a.size() && j == b.size() ? "" : "one is longer";
 }
 
+std::string without_style(const std::string& picture) {
+    const std::size_t begin = picture.find("  <style>"), end = picture.find("</style>\n");
+    EXPECT_LT(begin, end);
+    return picture.substr(0, begin) + picture.substr(end + 9);
+}
+
 class Charts : public ToolTest {
 protected:
     [[nodiscard]] Outcome chart(const std::string& arguments) const {
@@ -44,14 +50,16 @@ protected:
     void expect_golden(const std::string& name, const std::string& arguments) const {
         const Outcome o = chart(arguments);
         ASSERT_EQ(o.code, 0) << o.err;
+        // The style sheet is that of all pictures, and no part of this one.
+        const std::string drawn = without_style(o.out);
         const std::filesystem::path golden = std::filesystem::path(NAPKIN_SOURCE_DIR) / "tests/text/charts" /
                                              (name + ".svg");
         if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
             std::filesystem::create_directories(golden.parent_path());
-            std::ofstream(golden, std::ios::binary) << o.out;
+            std::ofstream(golden, std::ios::binary) << drawn;
         }
         std::ifstream file(golden, std::ios::binary);
-        EXPECT_EQ(difference(o.out, std::string(std::istreambuf_iterator<char>(file), {})), "") << name;
+        EXPECT_EQ(difference(drawn, std::string(std::istreambuf_iterator<char>(file), {})), "") << name;
     }
     void expect_error(const std::string& arguments, int code, const std::string& part) const {
         const Outcome o = chart(arguments);
