@@ -106,6 +106,14 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
     out.add(html::table(fmt::format("What kernel {} moves", k.cost.kernel), {"array", "way", "a group", "a launch"}, rows));
 }
 
+/// The charts of a plan know one order of issue, that of one stream.
+std::ptrdiff_t num_streams(const TileKernel& kernel) {
+    return std::count_if(kernel.body.begin(), kernel.body.end(), [](const TileStatement& s) {
+        const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
+        return loop && !(*loop)->is_sub;
+    });
+}
+
 /// "group", "stream": the choices of a kind with their reasons.
 void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram, const std::string& kind,
                  const std::map<AxisId, Choice>& choices) {
@@ -196,6 +204,15 @@ Element plan_section(const ReportInput& input) {
                                    fmt::format("plan-{}-line", &kernel - input.plan->kernels.data()), "The schedule")}));
     }
     for (const std::string& note : input.notes) out.add(element("p", note, "note"));
+    const bool is_charted = std::all_of(input.plan->kernels.begin(), input.plan->kernels.end(),
+                                        [](const KernelPlan& k) { return num_streams(*k.scheduled.kernel) <= 1; });
+    if (input.figures.machine.kind == MachineKind::gpu && is_charted) {
+        Element of_plan = element("details",
+                                  {element("summary", "Configuration, throughput and overlap of this plan")});
+        for (Element& e : steps_content(placed_steps(*input.plan, input.figures.machine), "planned-"))
+            of_plan.add(std::move(e));
+        out.add(std::move(of_plan));
+    }
     return out;
 }
 

@@ -131,28 +131,7 @@ Fragment steps_of_setting(const Figures& f) {
             out.content.push_back(html::element("p", "No configuration: " + d.message + ".", "note"));
         return out;
     }
-    for (const KernelSteps& k : f.steps->kernels) {
-        std::vector<std::string> sizes;
-        for (const CutSize& size : k.sizes)
-            sizes.push_back(fmt::format("{} = {}", to_string(size, f.steps->axes), size.size));
-        out.content.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
-        out.content.push_back(html::element(
-            "p", fmt::format("{}; {} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
-                             join(sizes, ", "), k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads,
-                             plain_number(k.throughput.lower_bound()),
-                             k.throughput.tensor_flop_per_s > 0
-                                 ? fmt::format(", {}FLOP/s of the machine", short_number(k.throughput.tensor_flop_per_s))
-                                 : "")));
-        out.content.push_back(configuration_table(k));
-        out.content.push_back(budget_table(k));
-        out.content.push_back(throughput_table(k));
-        const std::string subject = fmt::format("{} on {}", f.steps->diagram, f.steps->machine);
-        const std::string id = fmt::format("kernel-{}", &k - f.steps->kernels.data());
-        out.content.push_back(figure_of(configuration_chart(k, subject), id + "-configuration"));
-        for (const StreamChart& s : k.charts)
-            out.content.push_back(figure_of(overlap_chart(s, f.steps->axes[at(s.stream)], subject),
-                                            fmt::format("{}-overlap-{}", id, s.stream)));
-    }
+    out.content = steps_content(*f.steps, "");
     return out;
 }
 
@@ -173,6 +152,33 @@ html::KnownNames known_names(const Diagram& diagram) {
     html::KnownNames out;
     for (const Axis& axis : diagram.axes) out.axes.push_back(axis.name);
     for (const Array& array : diagram.arrays) out.arrays.push_back(array.name);
+    return out;
+}
+
+std::vector<Element> steps_content(const StepReport& report, const std::string& prefix) {
+    std::vector<Element> out;
+    for (const KernelSteps& k : report.kernels) {
+        std::vector<std::string> sizes;
+        for (const CutSize& size : k.sizes)
+            sizes.push_back(fmt::format("{} = {}", to_string(size, report.axes), size.size));
+        out.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
+        out.push_back(html::element(
+            "p", fmt::format("{}; {} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
+                             join(sizes, ", "), k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads,
+                             plain_number(k.throughput.lower_bound()),
+                             k.throughput.tensor_flop_per_s > 0
+                                 ? fmt::format(", {}FLOP/s of the machine", short_number(k.throughput.tensor_flop_per_s))
+                                 : "")));
+        out.push_back(configuration_table(k));
+        out.push_back(budget_table(k));
+        out.push_back(throughput_table(k));
+        const std::string subject = fmt::format("{} on {}", report.diagram, report.machine);
+        const std::string id = fmt::format("{}kernel-{}", prefix, &k - report.kernels.data());
+        out.push_back(figure_of(configuration_chart(k, subject), id + "-configuration"));
+        for (const StreamChart& s : k.charts)
+            out.push_back(figure_of(overlap_chart(s, report.axes[at(s.stream)], subject),
+                                    fmt::format("{}-overlap-{}", id, s.stream)));
+    }
     return out;
 }
 

@@ -18,6 +18,9 @@ struct Fragment {
 /// "summary", "numbers", "steps", "roofline", "tiles", in this order.
 std::vector<Fragment> setting_fragments(const Figures& figures);
 
+/// Tables 1 to 3 of every kernel, and the overlap of its streams. `prefix`: of the ids in it.
+std::vector<svg::Element> steps_content(const StepReport& report, const std::string& prefix);
+
 /// The names that a page tells apart in what it shows.
 html::KnownNames known_names(const Diagram& diagram);
 

@@ -149,9 +149,13 @@ TEST_F(Reports, StandByThemselves) {
 TEST_F(Reports, ShowThePlanOfAMachine) {
     const Outcome o = report("attention_bf16.nk --diagram attention --machine h100-sxm5 --wasm none");
     ASSERT_EQ(o.code, 0) << o.err;
-    for (const char* part :
-         {"Choices and their reasons", "The whole schedule", "The kernels&#39; source", "overlap", "wgmma"})
+    for (const char* part : {"Choices and their reasons", "The whole schedule", "The kernels&#39; source", "overlap",
+                             "wgmma", "Configuration, throughput and overlap of this plan", "planned-kernel-0-overlap"})
         EXPECT_NE(o.out.find(part), std::string::npos) << part;
+    // Two streams in one kernel.
+    const Outcome two = report("softmax.nk --machine h100-sxm5 --wasm none");
+    ASSERT_EQ(two.code, 0) << two.err;
+    EXPECT_NE(two.out.find("Choices and their reasons"), std::string::npos);
     const Outcome cpu = report("layernorm.nk --machine generic-cpu --wasm none");
     ASSERT_EQ(cpu.code, 0) << cpu.err;
     EXPECT_NE(cpu.out.find("No configuration: the steps assign work to the threads of a GPU"), std::string::npos);
