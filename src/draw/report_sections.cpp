@@ -4,6 +4,8 @@
 
 #include "cost/optimum_text.hpp"
 #include "diagram/symbol_names.hpp"
+#include "draw/diagram_picture.hpp"
+#include "draw/drawings.hpp"
 #include "draw/hierarchy_chart.hpp"
 #include "draw/report_page.hpp"
 #include "draw/setting_fragments.hpp"
@@ -51,7 +53,19 @@ std::string line_of(const SourceRange& range) {
     return range.source ? fmt::format("{}:{}", range.source->name, line_column(*range.source, range.begin).line) : "";
 }
 
-Element step_item(const Derived& derived, const DerivationStep& step, std::size_t number, const html::KnownNames& names) {
+/// A diagram at a step of its way, as `napkin draw --step` draws it.
+Element diagram_figure(const Subject& subject, const std::string& step) {
+    svg::Document document = to_svg(picture_of(drawing_of(subject, step)));
+    document.id = "diagram-" + step;
+    return element("figure", {html::picture(document)});
+}
+
+/// Of long derivations not every step is drawn: a page has its size.
+constexpr std::size_t most_drawn_steps = 24;
+
+Element step_item(const Subject& subject, std::size_t number, const html::KnownNames& names) {
+    const Derived& derived = *subject.derived;
+    const DerivationStep& step = derived.steps[number - 1];
     Element body = element("details").set("id", fmt::format("step-{}", number)).set("class", "step");
     if (number == 1) body.set("open", "");
     body.add(element("summary", {element("b", fmt::format("{}. {}", number, step.rule)), html::text(" "),
@@ -75,6 +89,7 @@ Element step_item(const Derived& derived, const DerivationStep& step, std::size_
         }
         body.add(std::move(lines));
     }
+    if (number <= most_drawn_steps) body.add(diagram_figure(subject, std::to_string(number)));
     return element("li", {std::move(body)});
 }
 
@@ -140,13 +155,18 @@ Element text_section(const ReportInput& input) {
 Element derivation_section(const ReportInput& input) {
     const Derived& derived = input.derived;
     const html::KnownNames names = known_names(derived.diagram);
+    const std::vector<Level>& levels = input.figures.machine.levels;
+    const Subject subject{derived.source, &derived, nullptr, levels.empty() ? "memory" : levels.front().name, {}};
     Element out = section("derivation", "The derivation");
     out.add(element("p", fmt::format("{} steps: {}. ", derived.steps.size(), rules_used(derived)) +
                              "Each is a named rewrite that keeps the value over the reals, with the condition under "
                              "which it may be done."));
     Element list = element("ol", "", "steps").set("id", "steps-list");
-    for (std::size_t i = 0; i < derived.steps.size(); ++i) list.add(step_item(derived, derived.steps[i], i + 1, names));
+    for (std::size_t i = 0; i < derived.steps.size(); ++i) list.add(step_item(subject, i + 1, names));
+    out.add(diagram_figure(subject, "0"));
     out.add(std::move(list));
+    out.add(element("h3", "What the steps come to"));
+    out.add(diagram_figure(subject, "two-level"));
     for (const Kernel& kernel : derived.kernels) {
         out.add(element("h3", fmt::format("Kernel {}", kernel.name)));
         out.add(code_block(aligned(kernel_lines(derived, kernel), ""), names,

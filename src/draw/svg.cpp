@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <set>
 
 #include "support/result.hpp"
 
@@ -51,6 +54,37 @@ void print(const Element& element, int depth, std::string& out) {
     }
 }
 
+void add_classes(const Element& element, std::set<std::string, std::less<>>& classes) {
+    for (const auto& [name, value] : element.attributes) {
+        if (name != "class") continue;
+        for (std::size_t begin = 0; begin < value.size();) {
+            const std::size_t end = std::min(value.find(' ', begin), value.size());
+            classes.insert(value.substr(begin, end - begin));
+            begin = end + 1;
+        }
+    }
+    for (const Element& child : element.children) add_classes(child, classes);
+}
+
+/// The rules of the style sheet without those for classes that a picture does not have.
+std::string rules_for(const std::set<std::string, std::less<>>& classes) {
+    const std::string& sheet = style_sheet();
+    std::string out;
+    for (std::size_t begin = 0; begin < sheet.size();) {
+        const std::size_t end = sheet.find('\n', begin) + 1;
+        const std::string_view rule = std::string_view(sheet).substr(begin, end - begin);
+        begin = end;
+        // "svg.napkin .wire {", "svg.napkin text.strong {": what stands behind the last dot of the first selector.
+        const std::string_view selector = rule.substr(0, rule.find_first_of("{,"));
+        const std::size_t space = selector.find(' '), dot = selector.rfind('.');
+        const bool is_of_class = rule.starts_with("svg.napkin ") && space != std::string_view::npos && dot > space &&
+                                 dot != std::string_view::npos;
+        if (is_of_class && !classes.contains(selector.substr(dot + 1, selector.find_last_not_of(' ') - dot))) continue;
+        out += rule;
+    }
+    return out;
+}
+
 std::string printed(const Document& document, bool with_style) {
     Element root{"svg"};
     root.set("xmlns", "http://www.w3.org/2000/svg");
@@ -80,8 +114,10 @@ std::string printed(const Document& document, bool with_style) {
     out += "\n";
     if (with_style) {
         // The style sheet is the program's own text and is printed as it is: entities are not read in a style of HTML.
+        std::set<std::string, std::less<>> classes;
+        add_classes(root, classes);
         const std::size_t at = out.find('\n') + 1;
-        out.insert(at, "  <style>\n" + style_sheet() + "  </style>\n");
+        out.insert(at, "  <style>\n" + rules_for(classes) + "  </style>\n");
         out.insert(0, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     }
     return out;
@@ -101,7 +137,7 @@ Element& Element::set(std::string_view name, std::string_view value) & {
 
 Element& Element::set(std::string_view name, double value) & { return set(name, std::string_view(number_text(value))); }
 
-Element&& Element::titled(std::string_view title) && {
+Element Element::titled(std::string_view title) && {
     children.insert(children.begin(), Element{"title", {}, std::string(title)});
     return std::move(*this);
 }
@@ -146,6 +182,7 @@ Element text(double x, double y, const Label& label, Anchor anchor, std::string_
         out.text = label[0].text;
         return out;
     }
+    out.set("xml:space", "preserve");
     // Shifts are by dy in em, which every reader of SVG knows, and the next span is shifted back.
     double shift = 0;
     for (const Span& span : label) {

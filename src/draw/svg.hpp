@@ -29,21 +29,22 @@ struct Element {
     std::string text = {};  ///< before the children
     std::vector<Element> children = {};
 
-    /// Sets an attribute, which replaces one of the same name. Names are of the program's own, never a user's.
+    /// Sets an attribute, which replaces one of the same name. Names are of the program's own, never a user's. Of a temporary, what is set is
+    /// returned by value, so that a chain may be assigned to what it began with.
     Element& set(std::string_view name, std::string_view value) &;
     Element& set(std::string_view name, double value) &;
-    Element&& set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
-    Element&& set(std::string_view name, double value) && { return std::move(set(name, value)); }
+    Element set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
+    Element set(std::string_view name, double value) && { return std::move(set(name, value)); }
     /// class="a b"
-    Element&& classed(std::string_view classes) && { return std::move(*this).set("class", classes); }
+    Element classed(std::string_view classes) && { return std::move(*this).set("class", classes); }
     /// data-axis="q", for whoever looks for what a part of the picture stands for.
-    Element&& data(std::string_view name, std::string_view value) && {
+    Element data(std::string_view name, std::string_view value) && {
         return std::move(*this).set("data-" + std::string(name), value);
     }
     /// A tooltip, which is also what a screen reader says of the part.
-    Element&& titled(std::string_view title) &&;
+    Element titled(std::string_view title) &&;
     Element& add(Element child) & { return children.emplace_back(std::move(child)); }
-    Element&& with(Element child) && {
+    Element with(Element child) && {
         children.push_back(std::move(child));
         return std::move(*this);
     }

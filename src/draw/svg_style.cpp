@@ -73,6 +73,9 @@ std::string made_style_sheet() {
         colours[4].light, colours[3].light);
     out += fmt::format("svg.napkin text.small {{ font-size: {}px; }}\n", small_text_size);
     out +=
+        // Sizes of PlacedText::size: a page whose policy forbids style attributes has them, too.
+        "svg.napkin text.wire-label { font-size: 13px; }\n"
+        "svg.napkin text.relation { font-size: 20px; }\n"
         "svg.napkin text.strong { font-weight: bold; }\n"
         "svg.napkin text.italic { font-style: italic; }\n"
         "svg.napkin .thin { stroke-width: 1; }\n"

@@ -52,11 +52,13 @@ TEST(Svg, PrintsADocument) {
   <line class="wire level-1" x1="0" y1="0" x2="20" y2="10" data-axis="&quot;&gt;&lt;script&gt;">
     <title>q &amp; k</title>
   </line>
-  <text x="1" y="2" text-anchor="middle"><tspan>g</tspan><tspan dy="0.35em" font-size="72%" font-style="italic">q</tspan>)"
+  <text x="1" y="2" text-anchor="middle" xml:space="preserve"><tspan>g</tspan><tspan dy="0.35em" font-size="72%" font-style="italic">q</tspan>)"
                        R"(<tspan dy="-0.25em"> + 1</tspan></text>
 </svg>
 )");
     EXPECT_THAT(to_text(picture), HasSubstr("<style>"));
+    EXPECT_THAT(to_text(picture), HasSubstr("svg.napkin .level-1 {"));
+    EXPECT_THAT(to_text(picture), Not(HasSubstr("svg.napkin .level-2 {")));
     EXPECT_THAT(to_text(picture), Not(HasSubstr("<script")));
 }
 

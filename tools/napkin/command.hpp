@@ -139,6 +139,7 @@ void finish_output();
 void say(const std::string& text);
 
 void add_check(CLI::App& app, Main& main);
+void add_draw(CLI::App& app, Main& main);
 void add_derive(CLI::App& app, Main& main);
 void add_cost(CLI::App& app, Main& main);
 void add_plan(CLI::App& app, Main& main);
