@@ -93,3 +93,11 @@ set_target_properties(fake_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${fake_cuda
 napkin_c_test(launches "LD_LIBRARY_PATH=${fake_cuda_dir}" "NAPKIN_NVRTC=${fake_cuda_dir}/libcuda.so.1")
 target_link_libraries(c_api_launches PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 add_dependencies(c_api_launches fake_cuda)
+
+# tests/browser: reports in a headless Chromium. Skipped where there is none; what needs the core, where the target napkin-wasm is not built.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND AND TARGET napkin-cli)
+    add_test(NAME browser.report COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/browser/test_report.py"
+        "$<TARGET_FILE:napkin-cli>" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/browser")
+    set_tests_properties(browser.report PROPERTIES LABELS browser TIMEOUT 240 SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
+endif()

@@ -43,7 +43,9 @@ std::int64_t depth_over(const std::map<std::string, ReductionTree>& terms, const
         const auto holds = [](const auto& all, const auto& some) {
             return std::includes(all.begin(), all.end(), some.begin(), some.end());
         };
-        const auto is_larger = [&](const auto& other) { return other.first != part && holds(other.first, part); };
+        const auto is_larger = [&, &part = part](const auto& other) {
+            return other.first != part && holds(other.first, part);
+        };
         if (std::any_of(depth.begin(), depth.end(), is_larger)) continue;
         std::int64_t most = 0;
         for (const auto& [other, roundings] : depth)

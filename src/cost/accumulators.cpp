@@ -50,7 +50,7 @@ private:
         };
         return std::any_of(work_.begin(), work_.end(), [&](const StatementWork& s) {
             if (!s.contraction) return false;
-            const auto& [m, n, k, batch, type] = *s.contraction;
+            const auto &m = s.contraction->m, &k = s.contraction->k;
             const bool second = std::any_of(s.operands.begin(), s.operands.end(), [&](const OperandRead& o) {
                 return o.array == array && has(o, k) && !has(o, m);
             });

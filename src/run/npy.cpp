@@ -317,34 +317,6 @@ std::string npy_bytes(const Tensor& tensor) {
     return file;
 }
 
-Status write_npy(const std::string& path, const Tensor& tensor) {
-    const auto failed = [&](int why) {
-        Diagnostic error = file_error(why, "unwritable-file", "cannot write " + path);
-        if (error.code == "unwritable-file") error.exit_code = ExitCode::bad_input;
-        if (error.code == "disk-full") error.hint.clear();
-        return error;
-    };
-    const Destination to = destination_of(path);
-    struct stat info{};
-    const bool is_special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-    if (to.descriptor >= 0 || is_special) {
-        const std::string bytes = npy_bytes(tensor);
-        const int why = to.descriptor >= 0 ? write_descriptor(to.descriptor, bytes) : write_special_file(path, bytes);
-        return why == 0 ? Status(Done{}) : Status(failed(why));
-    }
-    // A link stays one: the file behind it is replaced.
-    const std::string temporary = fmt::format("{}.{}.tmp", to.path, ::getpid());
-    ::unlink(temporary.c_str());
-    if (const int why = write_new_file(temporary, npy_bytes(tensor), 0666); why != 0) {
-        ::unlink(temporary.c_str());
-        return failed(why);
-    }
-    if (::rename(temporary.c_str(), to.path.c_str()) != 0) {
-        const int why = errno;
-        ::unlink(temporary.c_str());
-        return failed(why);
-    }
-    return Done{};
-}
+Status write_npy(const std::string& path, const Tensor& tensor) { return replace_file(path, npy_bytes(tensor)); }
 
 }  // namespace napkin

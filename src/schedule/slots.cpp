@@ -124,8 +124,8 @@ private:
 std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
     std::vector<std::string> out;
     for (const auto& [step, slot] : kernel.schedule.slots) {
-        const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(), [&](const ScheduledLoop& l) {
-            return std::any_of(l.body.begin(), l.body.end(), [&, s = step](const Node& node) {
+        const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(), [&, s = step](const ScheduledLoop& l) {
+            return std::any_of(l.body.begin(), l.body.end(), [&](const Node& node) {
                 const int* found = std::get_if<int>(&node);
                 return found && *found == s;
             });

@@ -190,6 +190,9 @@ private:
                 out->charts = std::move(charts).value();
                 out->schedule = schedule_of(context, *choices, assigned, *out);
                 out->steps = told_steps(derived_, expanded, k, cut, context, assigned, *out);
+                for (std::size_t v = 0; v < assigned.variables.size(); ++v)
+                    out->cuts.push_back(context.cuts_of(assigned, static_cast<VariableId>(v), *choices));
+                out->expanded = expanded.kernels[k], out->in_parts = in_parts, out->assigned = assigned;
             }
             if (out || (out.errors().front().code != "memory-exceeded" && out.errors().front().code != "too-many-threads") ||
                 !shrink(context, *choices))

@@ -205,7 +205,10 @@ struct KernelSteps {
     RegisterEstimate registers;
     Throughput throughput;
     std::vector<StreamChart> charts;
-    std::string schedule;  ///< the sizes and choices as lines of a schedule file, which gives the same steps
+    std::string schedule;           ///< the sizes and choices as lines of a schedule file, which gives the same steps
+    TileKernel expanded, in_parts;  ///< after the first step, and after the second
+    Assigned assigned;              ///< after the third, with the precision of the fourth
+    std::vector<std::vector<CutSize>> cuts;  ///< of the assigned variables, along each of their dimensions
 };
 
 struct StepReport {

@@ -5,31 +5,15 @@
 
 #include "cost/footprint.hpp"
 #include "plan/choose.hpp"
-#include "plan/parts.hpp"
+#include "study/closed_form.hpp"
 
 namespace napkin {
 namespace {
 
-/// What a core holds, in values of the widest type that the diagram computes in or loads.
-double values_a_core(const Compilation& c) {
-    int widest = 1;
-    for (const Array& array : c.diagram.arrays)
-        if (array.role != ArrayRole::temporary) widest = std::max(widest, bytes(array.type));
-    return bytes_a_core(c.machine, core_memory_level(c.machine)) / widest;
-}
-
-/// Sizes that the diagram's schedule fixes by hand.
 MachineCostOptions machine_options(const CostQuery& query, const Compilation& c) {
-    MachineCostOptions options;
+    MachineCostOptions options = costs_by_hand(c.derived.diagram);
     options.levels = query.levels;
     options.special_overhead = query.special_overhead;
-    for (const ScheduleItem& item : c.derived.diagram.schedule) {
-        const auto axis = c.derived.diagram.find_axis(item.axis);
-        if (!axis || !item.value) continue;
-        if (item.kind == "group") options.group[*axis] = *item.value;
-        if (item.kind == "stream") options.stream[*axis] = *item.value;
-        if (item.kind == "subloop") options.sub[*axis] = *item.value;
-    }
     return options;
 }
 
@@ -40,63 +24,6 @@ double peak_flops_per_s(const KernelOnMachine& kernel, const Machine& machine, d
         if (unit.rate.unit == "fma" || unit.rate.unit == "tensor")
             peak = std::max(peak, 2 * unit.rate.per_clock * machine.cores.value * machine.clock_hz.value * devices);
     return peak;
-}
-
-/// Into how many parts the stream of each kernel is cut by hand.
-Result<std::vector<std::optional<Choice>>> parts_of(const Compilation& c, const PlanOptions& options) {
-    const auto items = all_by_hand(c.derived, {}, options.file);
-    if (!items) return items.errors();
-    std::vector<ScheduleItem> splits = *items;
-    std::erase_if(splits, [](const ScheduleItem& item) { return item.kind != "split" || !item.kernel.empty(); });
-    if (const auto legal = hand_choices(c.derived, c.extents, splits); !legal) return legal.errors();
-    return parts_by_hand(c.derived, c.extents, *items, options);
-}
-
-/// The kernels of a form by the closed form, those of streams in parts each by itself. Parts that are not by hand are as many as it finds
-/// worth their merge where cores would be idle.
-struct ClosedForm {
-    Cut cut;
-    std::vector<TileKernel> tiles;
-    std::vector<KernelOnMachine> kernels;
-};
-Result<ClosedForm> closed_form(const CostQuery& query, const Compilation& c, const PlanOptions& plan) {
-    const auto parts = parts_of(c, plan);
-    if (!parts) return parts.errors();
-    const auto costed = [&](const Derived& form, const Extents& extents, const std::vector<TileKernel>& tiles,
-                            std::size_t k, bool whole) {
-        MachineCostOptions options = machine_options(query, c);
-        options.tiles = &tiles[k];
-        options.whole = whole;
-        return cost_on_machine(form, form.kernels[k], extents, c.machine, options);
-    };
-    ClosedForm out;
-    auto tiles = tiles_in_letters(c.derived, plan.file);
-    if (!tiles) return tiles.errors();
-    std::vector<std::int64_t> numbers;
-    for (std::size_t k = 0; k < c.derived.kernels.size(); ++k) {
-        auto cost = costed(c.derived, c.extents, *tiles, k, (*parts)[k].has_value());
-        if (!cost) return cost.errors();
-        numbers.push_back((*parts)[k] ? (*parts)[k]->value : static_cast<std::int64_t>(cost->splits));
-        out.kernels.push_back(std::move(cost).value());
-    }
-    out.tiles = std::move(tiles).value();
-    out.cut = cut_streams(c.derived, c.extents, numbers);
-    if (out.cut.form.kernels.size() == out.kernels.size()) return out;
-    tiles = tiles_in_letters(out.cut.form, plan.file);
-    if (!tiles) return tiles.errors();
-    out.tiles = std::move(tiles).value();
-    const std::vector<KernelOnMachine> known = std::exchange(out.kernels, {});
-    for (std::size_t k = 0; k < out.tiles.size(); ++k) {
-        const std::size_t whole = out.cut.whole[k];
-        if (std::count(out.cut.whole.begin(), out.cut.whole.end(), whole) == 1) {
-            out.kernels.push_back(known[whole]);
-            continue;
-        }
-        auto cost = costed(out.cut.form, out.cut.extents, out.tiles, k, true);
-        if (!cost) return cost.errors();
-        out.kernels.push_back(std::move(cost).value());
-    }
-    return out;
 }
 
 /// On a CPU, whose sizes and time are those of a plan's schedule.
@@ -169,7 +96,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
             out.kernels.push_back(std::move(cost).value());
         }
     } else {
-        auto closed = closed_form(query, c, plan_options);
+        auto closed = closed_form(c.derived, c.extents, c.machine, machine_options(query, c), plan_options);
         if (!closed) return closed.errors();
         c.derived = std::move(closed->cut.form);
         c.extents = std::move(closed->cut.extents);
@@ -221,7 +148,7 @@ Result<CostStudy> study_cost(const CostQuery& query) {
     study.special_overhead = query.special_overhead, study.explain = query.explain;
     if (!costed->sized) return study;
     study.summary = costed->summary;
-    study.memory_values = query.memory_values.value_or(values_a_core(study.compilation));
+    study.memory_values = query.memory_values.value_or(values_a_core(study.compilation.diagram, study.compilation.machine));
     return study;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cost/report.hpp"
+#include "study/closed_form.hpp"
 #include "study/report.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
@@ -14,16 +15,6 @@
 
 namespace napkin {
 namespace {
-
-/// The sizes that stand in the table of numbers: the plan's, or those of least time on the machine.
-TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {
-    TileSizes tiles{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
-    for (const auto& [axis, size] : cost.group) tiles.group[static_cast<std::size_t>(axis)] = size;
-    for (const auto& [axis, size] : cost.stream) tiles.stream[static_cast<std::size_t>(axis)] = size;
-    tiles.sub.resize(extents.size());
-    for (const auto& [axis, size] : cost.sub) tiles.sub[static_cast<std::size_t>(axis)] = size;
-    return tiles;
-}
 
 std::string summary_text(const CostSummary& s, std::size_t kernels) {
     std::string text = fmt::format(

@@ -178,4 +178,33 @@ Diagnostic file_error(int error_number, const std::string& otherwise, const std:
     return error;
 }
 
+Status replace_file(const std::string& path, std::string_view content) {
+    const auto failed = [&](int why) {
+        Diagnostic error = file_error(why, "unwritable-file", "cannot write " + path);
+        if (error.code == "unwritable-file") error.exit_code = ExitCode::bad_input;
+        if (error.code == "disk-full") error.hint.clear();
+        return error;
+    };
+    const Destination to = destination_of(path);
+    struct stat info{};
+    const bool is_special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+    if (to.descriptor >= 0 || is_special) {
+        const int why = to.descriptor >= 0 ? write_descriptor(to.descriptor, content) : write_special_file(path, content);
+        return why == 0 ? Status(Done{}) : Status(failed(why));
+    }
+    // A link stays one: the file behind it is replaced.
+    const std::string temporary = to.path + "." + std::to_string(::getpid()) + ".tmp";
+    ::unlink(temporary.c_str());
+    if (const int why = write_new_file(temporary, content, 0666); why != 0) {
+        ::unlink(temporary.c_str());
+        return failed(why);
+    }
+    if (::rename(temporary.c_str(), to.path.c_str()) != 0) {
+        const int why = errno;
+        ::unlink(temporary.c_str());
+        return failed(why);
+    }
+    return Done{};
+}
+
 }  // namespace napkin

@@ -28,6 +28,9 @@ Destination destination_of(const std::string& path);
 /// Writes where the descriptor stands, whatever is behind it. 0 or errno.
 int write_descriptor(int descriptor, std::string_view content);
 
+/// Puts the content where the path says, for a user: a file is replaced whole or not at all, a link stays one. Errors: unwritable-file, disk-full.
+Status replace_file(const std::string& path, std::string_view content);
+
 /// Path, size and time of change of the file behind all links, which tell one build of a program from another; the path alone where there
 /// is no such file.
 std::string file_identity(const std::string& path);

@@ -139,6 +139,7 @@ void finish_output();
 void say(const std::string& text);
 
 void add_check(CLI::App& app, Main& main);
+void add_draw(CLI::App& app, Main& main);
 void add_derive(CLI::App& app, Main& main);
 void add_cost(CLI::App& app, Main& main);
 void add_plan(CLI::App& app, Main& main);
@@ -147,6 +148,8 @@ void add_run(CLI::App& app, Main& main);
 void add_bench(CLI::App& app, Main& main);
 void add_machines(CLI::App& app, Main& main);
 void add_formats(CLI::App& app, Main& main);
+void add_chart(CLI::App& app, Main& main);
+void add_report(CLI::App& app, Main& main);
 void add_layout(CLI::App& app, Main& main);
 void add_reproduce(CLI::App& app, Main& main);
 void add_doctor(CLI::App& app, Main& main);

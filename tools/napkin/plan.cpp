@@ -1,6 +1,6 @@
 // `napkin plan`: every size and choice for one machine, with its reason.
 #include "napkin/command.hpp"
-#include "plan/by_hand.hpp"
+#include "napkin/step_report.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "steps/report.hpp"
@@ -64,21 +64,6 @@ struct PlanCommand {
     Options common;
     bool steps = false;
 };
-
-/// A schedule that says what only a kernel has is read as that kernel's; any other as choices of the paper's hierarchy.
-Result<StepReport> step_report(const Options& options) {
-    PipelineOptions file;
-    if (const Status read = read_schedule(options, file); !read) return read.errors();
-    const auto compilation = compile(options, Pass::size);
-    if (!compilation) return compilation.errors();
-    const auto items = all_by_hand(compilation->derived, {}, file.schedule_file);
-    if (!items) return items.errors();
-    if (compilation->machine.kind != MachineKind::gpu || !is_of_a_kernel(*items))
-        return paper_steps(compilation->derived, compilation->extents, compilation->machine, *items);
-    const auto planned = compile(options, Pass::plan);
-    if (!planned) return planned.errors();
-    return placed_steps(planned->plan, planned->machine);
-}
 
 ExitCode steps(const Options& options) {
     const auto report = step_report(options);

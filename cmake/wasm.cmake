@@ -1,0 +1,73 @@
+# The core as WebAssembly, for reports (src/draw/figures.hpp): the folders that a figure comes from, and nothing that runs or emits.
+# Target napkin-wasm, where emscripten is installed; not among what is built by default. Beside the tool it makes napkin.wasm.gz, which
+# `napkin report` puts into its pages.
+find_program(EMCC_PROGRAM emcc)
+find_program(GZIP_PROGRAM gzip)
+mark_as_advanced(EMCC_PROGRAM GZIP_PROGRAM)
+if(NOT EMCC_PROGRAM OR NOT GZIP_PROGRAM)
+    return()
+endif()
+
+set(wasm_dir "${PROJECT_BINARY_DIR}/wasm")
+set(wasm_sources)
+foreach(folder support algebra diagram syntax machine derive cost plan tile schedule steps check)
+    napkin_glob(found src/${folder}/*.cpp)
+    list(APPEND wasm_sources ${found})
+endforeach()
+# The machine at hand, files and whatever looks at what runs.
+list(FILTER wasm_sources EXCLUDE REGEX "/machine/(host|measured|load|processor)\\.cpp$")
+list(FILTER wasm_sources EXCLUDE REGEX "/support/(cache|files)\\.cpp$")
+list(FILTER wasm_sources EXCLUDE REGEX "/check/(first_use|verdict|validate)\\.cpp$")
+list(FILTER wasm_sources EXCLUDE REGEX "/plan/recall\\.cpp$")
+foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart setting_fragments)
+    list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/draw/${name}.cpp")
+endforeach()
+list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/study/closed_form.cpp" "${PROJECT_SOURCE_DIR}/tools/wasm/napkin_figures.cpp"
+    "${PROJECT_BINARY_DIR}/generated/std_library_text.cpp" "${PROJECT_BINARY_DIR}/generated/builtin_machine_texts.cpp")
+
+# Headers of libraries that are headers alone, apart from those of this system's C library.
+file(MAKE_DIRECTORY "${wasm_dir}/include")
+foreach(header fmt/format.h nlohmann/json.hpp toml++/toml.h)
+    cmake_path(GET header PARENT_PATH library)
+    find_path(found_${library} NAMES ${header} NO_CACHE)
+    file(CREATE_LINK "${found_${library}}/${library}" "${wasm_dir}/include/${library}" SYMBOLIC)
+endforeach()
+
+set(wasm_flags -std=c++20 -Oz -fwasm-exceptions -DFMT_HEADER_ONLY -DNDEBUG "-DNAPKIN_VERSION=\"${PROJECT_VERSION}\""
+    -include "${PROJECT_SOURCE_DIR}/tools/wasm/missing_library.hpp" "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}"
+    "-I${wasm_dir}/include")
+# Sixteen files of a folder together, as elsewhere.
+set(parts)
+foreach(source IN LISTS wasm_sources)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    math(EXPR part "0${wasm_count_${folder}} / 16")
+    math(EXPR wasm_count_${folder} "0${wasm_count_${folder}} + 1")
+    list(APPEND parts ${folder}_${part})
+    string(APPEND wasm_text_${folder}_${part} "#include \"${source}\"\n")
+endforeach()
+list(REMOVE_DUPLICATES parts)
+set(wasm_objects)
+foreach(part IN LISTS parts)
+    file(CONFIGURE OUTPUT "${wasm_dir}/${part}.cpp" CONTENT "${wasm_text_${part}}" @ONLY)
+    set(object "${wasm_dir}/${part}.o")
+    add_custom_command(OUTPUT "${object}"
+        COMMAND "${EMCC_PROGRAM}" ${wasm_flags} -MMD -MF "${object}.d" -MT "${object}" -c "${wasm_dir}/${part}.cpp" -o "${object}"
+        DEPENDS "${wasm_dir}/${part}.cpp" "${PROJECT_SOURCE_DIR}/tools/wasm/missing_library.hpp"
+            "${PROJECT_BINARY_DIR}/generated/std_library_text.cpp" "${PROJECT_BINARY_DIR}/generated/builtin_machine_texts.cpp"
+        DEPFILE "${object}.d"
+        COMMENT "Compiling ${part} to WebAssembly"
+        VERBATIM)
+    list(APPEND wasm_objects "${object}")
+endforeach()
+set(wasm_module "${wasm_dir}/napkin.wasm")
+set(wasm_packed "${PROJECT_BINARY_DIR}/bin/napkin.wasm.gz")
+add_custom_command(OUTPUT "${wasm_packed}"
+    COMMAND "${EMCC_PROGRAM}" -Oz -fwasm-exceptions -sSTANDALONE_WASM -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=33554432
+        -sTOTAL_STACK=8388608 --no-entry ${wasm_objects} -o "${wasm_module}"
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/bin"
+    COMMAND sh -c "'${GZIP_PROGRAM}' -9nc '${wasm_module}' > '${wasm_packed}'"
+    DEPENDS ${wasm_objects}
+    COMMENT "Linking the core as WebAssembly"
+    VERBATIM)
+add_custom_target(napkin-wasm DEPENDS "${wasm_packed}")

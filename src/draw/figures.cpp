@@ -1,0 +1,221 @@
+#include "draw/figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "derive/derive.hpp"
+#include "machine/builtin.hpp"
+#include "plan/by_hand.hpp"
+#include "plan/choose_form.hpp"
+#include "steps/report.hpp"
+#include "support/text.hpp"
+#include "syntax/parse.hpp"
+
+namespace napkin::draw {
+namespace {
+
+Result<Machine> machine_of(const FiguresRequest& request) {
+    if (!request.machine_text.empty())
+        return read_machine(std::make_shared<Source>(Source{request.machine, request.machine_text}));
+    std::vector<std::string> names;
+    for (const EmbeddedText& text : builtin_machine_texts()) {
+        if (text.name == request.machine)
+            return read_machine(std::make_shared<Source>(Source{request.machine, std::string(text.text)}));
+        names.emplace_back(text.name);
+    }
+    return Diagnostic{.code = "unknown-machine",
+                      .range = {},
+                      .message = fmt::format("there is no machine '{}'", request.machine),
+                      .expected = "one of " + join(names, ", "),
+                      .hint = did_you_mean(request.machine, names),
+                      .notes = {}};
+}
+
+/// The text's diagram with the request's sizes. Errors: those of the text; unknown-axis, bad-size and the like.
+Result<Diagram> diagram_of(const FiguresRequest& request) {
+    std::vector<std::string> items = request.items;
+    const auto add = [&](const char* kind, const std::map<std::string, std::int64_t>& sizes) {
+        for (const auto& [axis, size] : sizes) items.push_back(fmt::format("{} {} = {}", kind, axis, size));
+    };
+    add("group", request.group), add("stream", request.stream);
+    auto parsed = parse_diagram(std::make_shared<Source>(Source{request.file, request.text}), {request.diagram, items});
+    if (!parsed) return parsed;
+    if (const auto bound = bind_sizes(*parsed, request.sizes); !bound) return bound.errors();
+    Diagram diagram = std::move(parsed).value();
+    for (Axis& axis : diagram.axes)
+        if (const auto size = request.sizes.find(axis.name); size != request.sizes.end())
+            axis.size = Size(size->second);
+    return diagram;
+}
+
+/// Everything by hand, with the request's own sizes in place of others.
+Result<std::vector<ScheduleItem>> items_of(const FiguresRequest& request, const Derived& derived,
+                                           const std::shared_ptr<const Source>& schedule) {
+    auto items = all_by_hand(derived, {}, schedule);
+    if (!items) return items;
+    const auto replace = [&](const std::string& kind, const std::map<std::string, std::int64_t>& sizes) {
+        for (const auto& [axis, size] : sizes) {
+            std::erase_if(*items, [&, axis = axis](const ScheduleItem& i) { return i.kind == kind && i.axis == axis; });
+            ScheduleItem item;
+            item.kind = kind, item.axis = axis, item.value = size;
+            items->push_back(std::move(item));
+        }
+    };
+    replace("group", request.group), replace("stream", request.stream), replace("warpgroup", request.warpgroup);
+    return items;
+}
+
+nlohmann::ordered_json counts_json(const Figures& f) {
+    using Json = nlohmann::ordered_json;
+    Json out = Json::array();
+    const CostNumbers numbers = f.numbers();
+    for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
+        const KernelOnMachine& on = f.kernels[k.kernel];
+        Json kernel{{"name", k.cost.kernel}};
+        if (k.counts)
+            kernel["transfers_values"] = k.counts->transfers(), kernel["memory_values"] = k.counts->peak_memory;
+        kernel["groups"] = on.num_groups;
+        kernel["seconds"] = on.seconds;
+        kernel["bound_s"] = on.bound_s;
+        kernel["bound_by"] = on.bound_by;
+        kernel["flops"] = on.flops;
+        kernel["transfers_bytes"] = on.memory_transfers_bytes();
+        out.push_back(std::move(kernel));
+    }
+    return out;
+}
+
+}  // namespace
+
+double Figures::seconds() const {
+    double sum = 0;
+    for (const KernelOnMachine& kernel : kernels) sum += kernel.seconds;
+    return sum;
+}
+
+double Figures::bound_s() const {
+    double sum = 0;
+    for (const KernelOnMachine& kernel : kernels) sum += kernel.bound_s;
+    return sum;
+}
+
+std::string Figures::bound_by() const {
+    const auto longest = std::max_element(kernels.begin(), kernels.end(),
+                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    return longest == kernels.end() ? "" : longest->bound_by;
+}
+
+CostNumbers Figures::numbers() const {
+    CostNumbers out;
+    out.extents = extents;
+    for (const KernelOnMachine& kernel : kernels) out.sizes.push_back(tiles_of(kernel, extents));
+    out.memory_values = memory_values;
+    out.machine = &machine;
+    out.on_machine = &kernels;
+    return out;
+}
+
+Result<Figures> figures_for(const FiguresRequest& request) {
+    Figures out;
+    auto machine = machine_of(request);
+    if (!machine) return machine.errors();
+    out.machine = std::move(machine).value();
+    auto diagram = diagram_of(request);
+    if (!diagram) return diagram.errors();
+    out.diagram = std::move(diagram).value();
+    DeriveOptions derive_options;
+    derive_options.fuse = request.fuse;
+    auto derived = derive(out.diagram, derive_options);
+    if (!derived) return derived.errors();
+    const auto extents = bind_sizes(out.diagram);
+    if (!extents) return extents.errors();
+    std::shared_ptr<const Source> schedule;
+    if (!request.schedule.empty()) schedule = std::make_shared<Source>(Source{"schedule", request.schedule});
+    const auto items = items_of(request, *derived, schedule);
+    if (!items) return items.errors();
+    const Derived form = choose_form(*derived, *extents, out.machine, *items);
+
+    PlanOptions plan;
+    plan.file = schedule;
+    auto closed = closed_form(form, *extents, out.machine, costs_by_hand(form.diagram), plan);
+    if (closed) {
+        out.derived = std::move(closed->cut.form), out.extents = std::move(closed->cut.extents);
+        out.tiles = std::move(closed->tiles), out.kernels = std::move(closed->kernels);
+    } else {
+        out.no_cost = closed.errors();
+        out.derived = form, out.extents = *extents;
+    }
+    out.memory_values = values_a_core(out.diagram, out.machine);
+
+    // What only a kernel has is for its plan; here are the choices of the paper's hierarchy.
+    auto steps = paper_steps(form, *extents, out.machine, *items);
+    if (steps)
+        out.steps = std::move(steps).value();
+    else
+        out.no_steps = steps.errors();
+    if (!closed && !steps) return out.no_cost;
+    return out;
+}
+
+nlohmann::ordered_json figures_json(const Figures& f) {
+    using Json = nlohmann::ordered_json;
+    Json out{
+        {"schema", "napkin.figures/1"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
+    for (std::size_t a = 0; a < f.diagram.axes.size(); ++a) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
+    if (f.no_cost.empty()) {
+        out["seconds"] = f.seconds(), out["bound_s"] = f.bound_s(), out["bound_by"] = f.bound_by();
+        out["cost"] = counts_json(f);
+    }
+    for (const Diagnostic& d : f.no_cost) out["no_cost"].push_back({{"code", d.code}, {"message", d.message}});
+    if (f.steps) {
+        Json steps = steps_json(*f.steps);
+        for (Json& kernel : steps["kernels"]) kernel.erase("steps");
+        out["kernels"] = std::move(steps["kernels"]);
+    } else {
+        for (const Diagnostic& d : f.no_steps) out["no_steps"].push_back({{"code", d.code}, {"message", d.message}});
+    }
+    return out;
+}
+
+nlohmann::ordered_json request_json(const FiguresRequest& r) {
+    return {{"text", r.text},
+            {"file", r.file},
+            {"diagram", r.diagram},
+            {"machine", r.machine},
+            {"machine_text", r.machine_text},
+            {"schedule", r.schedule},
+            {"items", r.items},
+            {"sizes", r.sizes},
+            {"group", r.group},
+            {"stream", r.stream},
+            {"warpgroup", r.warpgroup},
+            {"fuse", r.fuse}};
+}
+
+Result<FiguresRequest> read_request(const std::string& text) {
+    const auto bad = [](const std::string& what) {
+        return Diagnostic{
+            .code = "bad-request", .range = {}, .message = what, .expected = "what request_json makes", .hint = "", .notes = {}};
+    };
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object()) return bad("the request is no JSON object");
+    FiguresRequest out;
+    std::string key;
+    const auto take = [&](const char* name, auto& into) {
+        key = name;
+        if (const auto found = json.find(name); found != json.end()) found->get_to(into);
+    };
+    try {
+        take("text", out.text), take("file", out.file), take("diagram", out.diagram), take("machine", out.machine);
+        take("machine_text", out.machine_text), take("schedule", out.schedule), take("items", out.items);
+        take("sizes", out.sizes), take("group", out.group), take("stream", out.stream), take("warpgroup", out.warpgroup);
+        take("fuse", out.fuse);
+    } catch (const nlohmann::json::exception&) {
+        return bad(fmt::format("the request's '{}' is of another kind", key));
+    }
+    return out;
+}
+
+}  // namespace napkin::draw

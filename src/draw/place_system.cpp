@@ -1,0 +1,544 @@
+#include "draw/place_system.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "support/ids.hpp"
+#include "support/result.hpp"
+
+namespace napkin::draw {
+namespace {
+
+constexpr double wire_gap = 20, text_gap = 17, array_gap = 30, text_after_wire = 26, box_above = 11, box_below = 11;
+constexpr double narrow = 14, parenthesis_room = 24, bracket_line = 17;
+
+bool opens_at(const Ordered& o, const Bracket& b, std::size_t column) { return o.column_of[b.first] == column; }
+bool closes_at(const Ordered& o, const Bracket& b, std::size_t column) { return o.column_of[b.last - 1] + 1 == column; }
+
+svg::Label name_label(const Value& value) {
+    svg::Label out{{svg::shortened(value.name, 120, svg::small_text_size)}};
+    if (!value.precision.empty()) out.push_back({" " + value.precision});
+    if (value.times > 1) out.push_back({" ×" + std::to_string(value.times)});
+    if (value.cached) out.push_back({" *"});
+    return out;
+}
+
+double label_width(const Value& value) {
+    double width = svg::text_width(name_label(value), svg::small_text_size);
+    for (const Wire& wire : value.wires) width = std::max(width, svg::text_width(wire.label, 13));
+    return width + 18 + (value.maintained ? 12 : 0);
+}
+
+double brackets_width(const Ordered& o, std::size_t column) {
+    double width = 0;
+    for (const Bracket& b : o.circuit.brackets)
+        width += (opens_at(o, b, column) ? parenthesis_room : 0) + (closes_at(o, b, column) ? parenthesis_room : 0);
+    return width;
+}
+
+double data_width(const Ordered& o, std::size_t column, bool is_first) {
+    double width = narrow;
+    for (const ValueId v : o.data[column])
+        if (is_first || o.born[at(v)] == static_cast<int>(column))
+            width = std::max(width, label_width(o.circuit.values[at(v)]));
+    return width + brackets_width(o, column);
+}
+
+bool has_header(const Operation& op) { return !op.label.empty() && op.shape != Shape::start; }
+
+/// The parts of a column of operations: where wires come from elsewhere, where the sign is, and where the result leaves.
+struct Zones {
+    double before = 12, body = 26, after = 8;
+    [[nodiscard]] double width() const { return before + body + after; }
+};
+
+Zones zones_of(const Ordered& o, const Column& column) {
+    Zones out;
+    for (const Placed& p : column.placed) {
+        const Operation& op = o.circuit.operations[p.operation];
+        const bool comes_from_elsewhere = !p.joining.empty() ||
+                                          std::any_of(p.rows.begin(), p.rows.end(), [](const Row& row) {
+                                              return row.from >= 0 && (!row.straight || row.use == Row::Use::merge);
+                                          });
+        if (comes_from_elsewhere) out.before = 34;
+        double label = svg::text_width(op.label, svg::small_text_size);
+        const double least = op.shape == Shape::transfer || op.shape == Shape::copy ? 22
+                             : op.shape == Shape::start                             ? 16
+                                                                                    : 42;
+        out.body = std::max({out.body, label + 16, least});
+    }
+    return out;
+}
+
+class SystemPlacer {
+public:
+    SystemPlacer(const Ordered& ordered, const std::vector<double>& widths, const System& system, double left,
+                 double top, Picture& picture)
+        : o_(ordered), widths_(widths), system_(system), left_(left), top_(top), picture_(picture) {}
+
+    Extent run() {
+        find_nodes();
+        find_heights();
+        find_columns();
+        separators();
+        for (std::size_t c = system_.from; c <= system_.to; ++c) {
+            data_column(c);
+            if (c < system_.to) operation_column(c);
+        }
+        for (const auto& [wire, run] : runs_) add_wire(wire, run);
+        brackets();
+        return {x_data_.back().second, bottom_ + 12};
+    }
+
+private:
+    using NodeId = int;
+    struct Node {
+        bool is_text = false;
+        bool is_local = false;  ///< stands in one column of operations
+        NodeId below = -1;      ///< of a text: the wire that it stands above
+        double y = 0;
+    };
+    /// What stands in one layer: the nodes of each item.
+    struct Layer {
+        std::vector<std::vector<NodeId>> items;
+    };
+    using WireKey = std::pair<ValueId, int>;
+    struct Run {
+        double x0, x1, y;
+    };
+
+    [[nodiscard]] const Value& value(ValueId v) const { return o_.circuit.values[at(v)]; }
+    [[nodiscard]] const Operation& operation(const Placed& p) const { return o_.circuit.operations[p.operation]; }
+    [[nodiscard]] bool is_labelled(ValueId v, std::size_t column) const {
+        return column == system_.from || o_.born[at(v)] == static_cast<int>(column);
+    }
+
+    NodeId new_node(bool is_text = false) {
+        nodes_.push_back({is_text, false, -1, 0});
+        return static_cast<NodeId>(nodes_.size()) - 1;
+    }
+
+    NodeId text_above(NodeId wire) {
+        const NodeId out = new_node(true);
+        nodes_[at(out)].below = wire;
+        return out;
+    }
+
+    [[nodiscard]] std::vector<NodeId> wires_of(ValueId v) const {
+        std::vector<NodeId> out;
+        for (const int w : o_.wire_order[at(v)]) out.push_back(node_.at({v, w}));
+        return out;
+    }
+
+    /// Nodes are wires at one height; the result of an operation goes on at that of the operand whose wire it continues.
+    void find_nodes() {
+        for (const ValueId v : o_.data[system_.from])
+            for (const int w : o_.wire_order[at(v)]) node_[{v, w}] = new_node();
+        names_.resize(system_.to - system_.from + 1);
+        for (std::size_t c = system_.from; c <= system_.to; ++c) {
+            Layer layer;
+            for (const ValueId v : o_.data[c]) {
+                std::vector<NodeId> item = wires_of(v);
+                if (is_labelled(v, c)) {
+                    const NodeId name = text_above(item.front());
+                    names_[c - system_.from][v] = name;
+                    item.insert(item.begin(), name);
+                }
+                layer.items.push_back(std::move(item));
+            }
+            layers_.push_back(std::move(layer));
+            if (c < system_.to) find_nodes_of(o_.columns[c]);
+        }
+    }
+
+    void find_nodes_of(const Column& column) {
+        Layer layer;
+        for (const Item& item : column.items) {
+            if (item.placed < 0) {
+                layer.items.push_back(wires_of(item.value));
+                continue;
+            }
+            const Placed& p = column.placed[at(item.placed)];
+            std::vector<NodeId> nodes;
+            for (const Row& row : p.rows) {
+                const NodeId node = row.straight ? node_.at({row.from, row.from_wire}) : new_node();
+                nodes.push_back(node);
+                nodes_[at(node)].is_local = !row.straight && row.to_wire < 0;
+                if (row.to_wire >= 0) node_[{operation(p).output, row.to_wire}] = node;
+            }
+            rows_[p.operation] = nodes;
+            if (has_header(operation(p))) {
+                headers_[p.operation] = text_above(nodes.front());
+                nodes.insert(nodes.begin(), headers_[p.operation]);
+            }
+            layer.items.push_back(std::move(nodes));
+        }
+        layers_.push_back(std::move(layer));
+    }
+
+    [[nodiscard]] double gap(NodeId upper, NodeId lower, bool same_item) const {
+        if (nodes_[at(upper)].is_text) return text_gap;
+        if (nodes_[at(lower)].is_text) return text_after_wire;
+        return same_item ? wire_gap : array_gap;
+    }
+
+    /// The least heights that keep the order and the gaps of every layer.
+    void find_heights() {
+        std::vector<std::map<NodeId, double>> below(nodes_.size());
+        std::vector<int> num_above(nodes_.size(), 0);
+        for (const Layer& layer : layers_) {
+            NodeId last = -1;
+            for (const auto& item : layer.items) {
+                bool same_item = false;
+                for (const NodeId node : item) {
+                    if (last >= 0) {
+                        const double wanted = gap(last, node, same_item);
+                        const auto [place, is_new] = below[at(last)].emplace(node, wanted);
+                        if (is_new) ++num_above[at(node)];
+                        place->second = std::max(place->second, wanted);
+                    }
+                    last = node, same_item = true;
+                }
+            }
+        }
+        std::vector<NodeId> ready;
+        for (std::size_t n = 0; n < nodes_.size(); ++n)
+            if (num_above[n] == 0) ready.push_back(static_cast<NodeId>(n));
+        std::size_t done = 0;
+        for (; done < ready.size(); ++done) {
+            const NodeId node = ready[done];
+            for (const auto& [other, wanted] : below[at(node)]) {
+                nodes_[at(other)].y = std::max(nodes_[at(other)].y, nodes_[at(node)].y + wanted);
+                if (--num_above[at(other)] == 0) ready.push_back(other);
+            }
+        }
+        internal_check(done == nodes_.size(), "wires of a picture stand above each other in a circle");
+        pull_down_local_rows();
+        double highest = 0;
+        std::size_t depth = 0;
+        for (const Bracket& b : o_.circuit.brackets)
+            if (is_within(b)) depth = std::max(depth, depth_of(b) + 1);
+        for (Node& node : nodes_)
+            if (node.is_text) node.y = nodes_[at(node.below)].y - text_gap;
+        const double offset = top_ + box_above + bracket_line * static_cast<double>(depth);
+        for (Node& node : nodes_) {
+            node.y += offset;
+            highest = std::max(highest, node.y);
+        }
+        content_top_ = offset - box_above, bottom_ = nodes_.empty() ? offset : highest + box_below;
+    }
+
+    /// Wires that end in an operation and came from elsewhere stand as near as may be to what stands below them in its box.
+    void pull_down_local_rows() {
+        for (const auto& [operation, nodes] : rows_)
+            for (std::size_t r = nodes.size() - 1; r-- > 0;) {
+                Node& node = nodes_[at(nodes[r])];
+                if (node.is_local) node.y = std::max(node.y, nodes_[at(nodes[r + 1])].y - wire_gap);
+            }
+    }
+
+    [[nodiscard]] std::size_t depth_of(const Bracket& b) const {
+        std::size_t depth = 0;
+        for (const Bracket& other : o_.circuit.brackets)
+            if (&other != &b && other.first <= b.first && other.last >= b.last &&
+                (other.first != b.first || other.last != b.last))
+                ++depth;
+        return depth;
+    }
+
+    [[nodiscard]] bool is_within(const Bracket& b) const {
+        return o_.column_of[b.first] >= system_.from && o_.column_of[b.first] < system_.to;
+    }
+
+    void find_columns() {
+        double x = left_;
+        for (std::size_t c = system_.from; c <= system_.to; ++c) {
+            const double width = c == system_.from ? data_width(o_, c, true) : widths_[2 * c];
+            x_data_.emplace_back(x, x + width);
+            x += width;
+            if (c == system_.to) break;
+            x_operations_.emplace_back(x, x + widths_[2 * c + 1]);
+            x += widths_[2 * c + 1];
+        }
+    }
+
+    [[nodiscard]] double y_of(ValueId v, int w) const { return nodes_[at(node_.at({v, w}))].y; }
+
+    /// A horizontal piece of a value's wire; pieces that follow on each other become one.
+    void piece(ValueId v, int w, double x0, double x1) {
+        const WireKey key{v, w};
+        const double y = y_of(v, w);
+        const auto found = runs_.find(key);
+        if (found != runs_.end() && found->second.x1 >= x0 - 0.01) {
+            found->second.x1 = std::max(found->second.x1, x1);
+            return;
+        }
+        if (found != runs_.end()) add_wire(key, found->second);
+        runs_[key] = {x0, x1, y};
+    }
+
+    void add_wire(const WireKey& key, const Run& run) {
+        const Wire& wire = value(key.first).wires[at(key.second)];
+        picture_.wires.push_back({run.x0, run.y, run.x1, run.y, wire.name, value(key.first).name, "",
+                                  value(key.first).level, wire.axis == scalar_axis, false});
+    }
+
+    /// From a value's wire to a place in an operation.
+    void curve(ValueId v, int w, double x0, double x1, double y1, const Operation& op) {
+        const Wire& wire = value(v).wires[at(w)];
+        picture_.wires.push_back({x0, y_of(v, w), x1, y1, wire.name, value(v).name, op.statement, value(v).level,
+                                  wire.axis == scalar_axis, true});
+    }
+
+    void mark(Mark kind, double x, double y, double size, int level, const std::string& axis, const Operation& op) {
+        picture_.marks.push_back({x, y, size, kind, level, axis, op.statement});
+    }
+
+    void data_column(std::size_t c) {
+        const auto [x0, x1] = x_data_[c - system_.from];
+        double text_left = x0, text_right = x1;
+        for (const Bracket& b : o_.circuit.brackets) {
+            if (closes_at(o_, b, c)) text_left += parenthesis_room;
+            if (opens_at(o_, b, c)) text_right -= parenthesis_room;
+        }
+        const double middle = (text_left + text_right) / 2;
+        for (const ValueId v : o_.data[c]) {
+            const Value& val = value(v);
+            for (const int w : o_.wire_order[at(v)]) {
+                piece(v, w, x0, x1);
+                if (!is_labelled(v, c) || val.wires[at(w)].label.empty()) continue;
+                PlacedText text;
+                text.x = middle, text.y = y_of(v, w) + 4.5, text.label = val.wires[at(w)].label, text.role = TextRole::wire;
+                text.level = val.level, text.axis = val.wires[at(w)].name, text.array = val.name;
+                picture_.texts.push_back(std::move(text));
+            }
+            if (!is_labelled(v, c)) continue;
+            PlacedText name;
+            name.x = middle, name.y = nodes_[at(names_[c - system_.from].at(v))].y + 4, name.label = name_label(val);
+            name.role = TextRole::name, name.level = val.level, name.array = val.name, name.title = val.name;
+            picture_.texts.push_back(std::move(name));
+            if (!val.maintained) continue;
+            const std::vector<NodeId> nodes = wires_of(v);
+            const double y0 = nodes_[at(nodes.front())].y - 10, y1 = nodes_[at(nodes.back())].y + 10;
+            picture_.parentheses.push_back({text_left + 3, y0, y1, true, false, val.name});
+            picture_.parentheses.push_back({text_right - 3, y0, y1, false, false, val.name});
+        }
+    }
+
+    void operation_column(std::size_t c) {
+        const auto [x0, x1] = x_operations_[c - system_.from];
+        const Column& column = o_.columns[c];
+        const Zones zones = zones_of(o_, column);
+        for (const Item& item : column.items) {
+            if (item.placed < 0)
+                for (const int w : o_.wire_order[at(item.value)]) piece(item.value, w, x0, x1);
+            else
+                place(column.placed[at(item.placed)], c, x0, x0 + zones.before, x0 + zones.before + zones.body, x1);
+        }
+    }
+
+    void place(const Placed& p, std::size_t c, double x0, double body0, double body1, double x1) {
+        const Operation& op = operation(p);
+        const std::vector<NodeId>& nodes = rows_.at(p.operation);
+        const double middle = (body0 + body1) / 2;
+        const bool is_stub = value(op.output).is_stub;
+        const auto y = [&](std::size_t r) { return nodes_[at(nodes[r])].y; };
+        const auto stays = [&](ValueId v) { return o_.last[at(v)] > static_cast<int>(c); };
+        const bool is_cup = op.shape == Shape::contraction;
+        const double cup_x = middle - 8;
+        std::map<AxisId, std::vector<std::size_t>> consumed;
+        for (std::size_t r = 0; r < p.rows.size(); ++r) {
+            const Row& row = p.rows[r];
+            const bool is_triangle = op.shape == Shape::along && contains(op.consumed, row.axis) && row.to_wire >= 0;
+            const double in_end = is_triangle ? middle - 10 : row.use == Row::Use::consumed && is_cup ? cup_x : middle;
+            const double out_start = is_triangle ? middle + 12 : op.shape == Shape::start ? body1 : middle;
+            if (row.from >= 0) {
+                const Wire& wire = value(row.from).wires[at(row.from_wire)];
+                const int level = value(row.from).level;
+                if (row.straight && row.use == Row::Use::merge) {
+                    piece(row.from, row.from_wire, x0, x0 + 2);
+                    const std::size_t to = row_of(p, row.axis);
+                    curve(row.from, row.from_wire, x0 + 2, body0, y(to), op);
+                    mark(Mark::dot, body0, y(to), 2.6, level, wire.name, op);
+                } else {
+                    if (row.straight) {
+                        piece(row.from, row.from_wire, x0, in_end);
+                    } else {
+                        if (stays(row.from))
+                            mark(Mark::dot, x0, y_of(row.from, row.from_wire), 2.6, level, wire.name, op);
+                        curve(row.from, row.from_wire, x0, body0, y(r), op);
+                        picture_.wires.push_back({body0, y(r), in_end, y(r), wire.name, value(row.from).name,
+                                                  op.statement, level, wire.axis == scalar_axis, true});
+                    }
+                    if (row.use == Row::Use::consumed) consumed[row.axis].push_back(r);
+                }
+            }
+            if (row.to_wire >= 0 && !is_stub) piece(op.output, row.to_wire, out_start, x1);
+            const std::string axis = row.to_wire >= 0 ? value(op.output).wires[at(row.to_wire)].name : "";
+            if (is_triangle) mark(Mark::triangle, middle, y(r), 11, op.level, axis, op);
+            if (op.shape == Shape::transfer && row.to_wire >= 0)
+                mark(Mark::transfer, middle, y(r), 4, op.level, axis, op);
+        }
+        for (const Placed::Joining& joining : p.joining) {
+            const Wire& wire = value(joining.from).wires[at(joining.wire)];
+            if (stays(joining.from))
+                mark(Mark::dot, x0, y_of(joining.from, joining.wire), 2.6, value(joining.from).level, wire.name, op);
+            curve(joining.from, joining.wire, x0, body0, y(joining.row), op);
+            mark(Mark::dot, body0, y(joining.row), 2.6, value(joining.from).level, wire.name, op);
+        }
+        end_consumed(p, op, consumed, nodes, cup_x, middle);
+        outline(p, op, body0, body1, is_stub);
+    }
+
+    /// Wires of one axis end in each other two by two; one by itself has a bar.
+    void end_consumed(const Placed& p, const Operation& op, const std::map<AxisId, std::vector<std::size_t>>& consumed,
+                      const std::vector<NodeId>& nodes, double cup_x, double middle) {
+        for (const auto& [axis, rows] : consumed) {
+            const auto wire_name = [&](std::size_t r) {
+                return value(p.rows[r].from).wires[at(p.rows[r].from_wire)].name;
+            };
+            if (op.shape == Shape::contraction && rows.size() > 1 && axis >= 0) {
+                for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+                    const double y0 = nodes_[at(nodes[rows[i]])].y, y1 = nodes_[at(nodes[rows[i + 1]])].y;
+                    picture_.cups.push_back({cup_x, y0, y1, std::min(20.0, 8 + (y1 - y0) / 6),
+                                             value(p.rows[rows[i]].from).level, wire_name(rows[i]), op.statement});
+                }
+                continue;
+            }
+            for (const std::size_t r : rows)
+                mark(Mark::end, op.shape == Shape::contraction ? cup_x : middle, nodes_[at(nodes[r])].y, 5,
+                     value(p.rows[r].from).level, wire_name(r), op);
+        }
+    }
+
+    void outline(const Placed& p, const Operation& op, double body0, double body1, bool is_stub) {
+        const std::vector<NodeId>& nodes = rows_.at(p.operation);
+        const auto header = headers_.find(p.operation);
+        // Wires that only join others do so before the box.
+        double first = nodes_[at(nodes.back())].y, last = nodes_[at(nodes.front())].y;
+        for (std::size_t r = 0; r < nodes.size(); ++r) {
+            if (p.rows[r].use == Row::Use::merge) continue;
+            first = std::min(first, nodes_[at(nodes[r])].y), last = std::max(last, nodes_[at(nodes[r])].y);
+        }
+        const double top = header != headers_.end() ? nodes_[at(header->second)].y - 9 : first - box_above;
+        PlacedBox box{body0, top,           body1 - body0, last + box_below - top, op.shape,
+                      false, op.splittable, op.level,      op.statement,           op.description};
+        box.is_outlined = op.shape == Shape::box || op.shape == Shape::reduction || op.shape == Shape::join ||
+                          (op.shape == Shape::contraction && !op.label.empty());
+        if (!is_stub) picture_.boxes.push_back(std::move(box));
+        if (op.label.empty()) return;
+        PlacedText text;
+        text.label = op.label, text.role = TextRole::operation, text.level = op.level, text.statement = op.statement;
+        text.title = op.description;
+        text.x = (body0 + body1) / 2,
+        text.y = (header != headers_.end() ? nodes_[at(header->second)].y : nodes_[at(nodes.front())].y) + 4;
+        picture_.texts.push_back(std::move(text));
+    }
+
+    static std::size_t row_of(const Placed& p, AxisId axis) {
+        for (std::size_t r = 0; r < p.rows.size(); ++r)
+            if (p.rows[r].axis == axis && p.rows[r].to_wire >= 0) return r;
+        throw InternalError("a wire that joins has no wire to join");
+    }
+
+    /// Dashed lines between arrays, as long as the same two stand above each other.
+    void separators() {
+        std::map<std::pair<ValueId, ValueId>, PlacedSeparator> open;
+        const auto add = [&](ValueId upper, ValueId lower, double x0, double x1) {
+            const double above = y_of(upper, o_.wire_order[at(upper)].back()),
+                         below = y_of(lower, o_.wire_order[at(lower)].front());
+            const double y = below - above >= text_after_wire + text_gap ? below - text_gap - 11 : (above + below) / 2;
+            const auto [place, is_new] = open.emplace(std::pair{upper, lower}, PlacedSeparator{x0, x1, y});
+            if (is_new) return;
+            if (place->second.x1 < x0 - 0.01) {
+                picture_.separators.push_back(place->second);
+                place->second = {x0, x1, y};
+            }
+            place->second.x1 = x1;
+        };
+        for (std::size_t c = system_.from; c <= system_.to; ++c) {
+            const auto [x0, x1] = x_data_[c - system_.from];
+            const auto& data = o_.data[c];
+            for (std::size_t i = 0; i + 1 < data.size(); ++i) add(data[i], data[i + 1], x0, x1);
+            if (c == system_.to) break;
+            const auto& items = o_.columns[c].items;
+            for (std::size_t i = 0; i + 1 < items.size(); ++i)
+                if (items[i].placed < 0 && items[i + 1].placed < 0)
+                    add(items[i].value, items[i + 1].value, x_operations_[c - system_.from].first,
+                        x_operations_[c - system_.from].second);
+        }
+        for (const auto& [pair, separator] : open) picture_.separators.push_back(separator);
+    }
+
+    /// Parentheses of streams as high as the system, those of subloops as high as their operations.
+    void brackets() {
+        for (const Bracket& b : o_.circuit.brackets) {
+            double y0 = content_top_, y1 = bottom_;
+            if (b.is_sub) {
+                y0 = bottom_, y1 = content_top_;
+                for (std::size_t i = b.first; i < b.last; ++i) {
+                    const auto rows = rows_.find(i);
+                    if (rows == rows_.end()) continue;
+                    for (const NodeId node : rows->second)
+                        y0 = std::min(y0, nodes_[at(node)].y - 24), y1 = std::max(y1, nodes_[at(node)].y + 16);
+                }
+                y0 = std::max(y0, content_top_ + 4), y1 = std::min(y1, bottom_ - 2);
+            }
+            const double inset = b.is_sub ? 3 : 10;
+            for (std::size_t c = system_.from; c <= system_.to; ++c) {
+                const auto [x0, x1] = x_data_[c - system_.from];
+                if (opens_at(o_, b, c) && c < system_.to) {
+                    const double x = x1 - (b.is_sub ? 4 : inset);
+                    picture_.parentheses.push_back({x, y0, y1, true, true, ""});
+                    PlacedText text;
+                    text.x = x - 4, text.y = top_ + 11 + bracket_line * static_cast<double>(depth_of(b)),
+                    text.label = b.label;
+                    text.role = TextRole::bracket, text.is_centred = false;
+                    picture_.texts.push_back(std::move(text));
+                }
+                if (closes_at(o_, b, c) && c > system_.from)
+                    picture_.parentheses.push_back({x0 + (b.is_sub ? 4 : inset), y0, y1, false, true, ""});
+            }
+        }
+    }
+
+    const Ordered& o_;
+    const std::vector<double>& widths_;
+    const System& system_;
+    double left_, top_;
+    Picture& picture_;
+    std::vector<Node> nodes_;
+    std::map<WireKey, NodeId> node_;
+    std::vector<std::map<ValueId, NodeId>> names_;  ///< by data column
+    std::map<std::size_t, std::vector<NodeId>> rows_;
+    std::map<std::size_t, NodeId> headers_;  ///< by operation
+    std::vector<Layer> layers_;
+    std::vector<std::pair<double, double>> x_data_, x_operations_;
+    std::map<WireKey, Run> runs_;
+    double content_top_ = 0, bottom_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> column_widths(const Ordered& ordered) {
+    std::vector<double> out;
+    for (std::size_t c = 0; c < ordered.data.size(); ++c) {
+        out.push_back(data_width(ordered, c, false));
+        if (c < ordered.columns.size()) out.push_back(zones_of(ordered, ordered.columns[c]).width());
+    }
+    return out;
+}
+
+double system_width(const Ordered& ordered, const std::vector<double>& widths, std::size_t from, std::size_t to) {
+    double width = data_width(ordered, from, true);
+    for (std::size_t i = 2 * from + 1; i <= 2 * to; ++i) width += widths[i];
+    return width;
+}
+
+Extent place_system(const Ordered& ordered, const std::vector<double>& widths, const System& system, double left,
+                    double top, Picture& picture) {
+    return SystemPlacer(ordered, widths, system, left, top, picture).run();
+}
+
+}  // namespace napkin::draw

@@ -1,0 +1,27 @@
+#pragma once
+// A place for the columns of one system. Heights follow from what stands above what: every wire keeps one height from its first column to its
+// last, the least that leaves room above it in each of them, so that wires run straight.
+#include <vector>
+
+#include "draw/diagram_picture.hpp"
+#include "draw/order.hpp"
+
+namespace napkin::draw {
+
+/// Of data column i at 2·i, of the column of operations behind it at 2·i + 1.
+std::vector<double> column_widths(const Ordered& ordered);
+
+/// Data columns from..to, and the operations between them.
+struct System {
+    std::size_t from = 0, to = 0;
+};
+/// With every wire labelled in its first column.
+double system_width(const Ordered& ordered, const std::vector<double>& widths, std::size_t from, std::size_t to);
+
+struct Extent {
+    double right = 0, bottom = 0;
+};
+Extent place_system(const Ordered& ordered, const std::vector<double>& widths, const System& system, double left,
+                    double top, Picture& picture);
+
+}  // namespace napkin::draw

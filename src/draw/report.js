@@ -1,0 +1,144 @@
+"use strict";
+// What a report can do beyond being read: light up a name wherever it stands, go through the derivation with keys, and choose settings.
+(() => {
+  const page = document;
+  const read = (id) => { const e = page.getElementById(id); return e ? e.textContent : ""; };
+
+  // ---- names ----
+  let lit = [];
+  const light = (target) => {
+    for (const e of lit) e.classList.remove("lit");
+    lit = [];
+    const named = target && target.closest && target.closest("[data-axis],[data-array],[data-statement]");
+    if (!named) return;
+    for (const key of ["axis", "array", "statement"]) {
+      const name = named.dataset[key];
+      if (name === undefined) continue;
+      // A statement and the array that it makes have one name.
+      const keys = key === "axis" ? ["axis"] : ["array", "statement"];
+      for (const k of keys) lit.push(...page.querySelectorAll(`[data-${k}="${CSS.escape(name)}"]`));
+    }
+    for (const e of lit) e.classList.add("lit");
+  };
+  page.addEventListener("pointerover", (event) => light(event.target));
+  page.addEventListener("focusin", (event) => light(event.target));
+
+  // ---- the derivation ----
+  const steps = [...page.querySelectorAll(".step")];
+  let current = 0;
+  const show = (index) => {
+    if (index < 0 || index >= steps.length) return;
+    steps[current].open = false;
+    current = index;
+    steps[current].open = true;
+    steps[current].querySelector("summary").focus({ preventScroll: true });
+    steps[current].scrollIntoView({ block: "nearest" });
+  };
+  page.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input,select,pre,.wide")) return;
+    if (event.key === "ArrowRight") show(current + 1);
+    else if (event.key === "ArrowLeft") show(current - 1);
+    else return;
+    event.preventDefault();
+  });
+
+  // A link to a line opens what the line is in.
+  const reveal = () => {
+    const line = location.hash.length > 1 && page.getElementById(location.hash.slice(1));
+    const closed = line && line.closest("details:not([open])");
+    if (closed) { closed.open = true; line.scrollIntoView(); }
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+
+  // ---- settings ----
+  const controls = page.getElementById("controls");
+  const state = page.getElementById("state");
+  const first = JSON.parse(read("request"));
+  const say = (text) => { state.textContent = text; };
+  const put = (answer) => {
+    if (answer.errors) { say(answer.errors.join("; ")); stale(true); return; }
+    for (const [id, html] of Object.entries(answer.fragments)) page.getElementById(id).innerHTML = html;
+    window.napkin.figures = answer.figures;
+    stale(false);
+    say("");
+  };
+  const stale = (on) => { for (const id of ["summary", "numbers", "steps", "roofline", "tiles"]) page.getElementById(id).classList.toggle("stale", on); };
+  window.napkin = { figures: JSON.parse(read("figures")), ready: false };
+
+  // The core as WebAssembly: it asks its surroundings for nothing but to write, which nobody reads, and to end.
+  const load = async (base64) => {
+    const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
+    const imports = {};
+    for (const i of WebAssembly.Module.imports(module)) (imports[i.module] ||= {})[i.name] = () => (i.name === "fd_write" ? 8 : 52);
+    let memory;
+    const none = (where, bytes) => { new DataView(memory.buffer).setUint32(where, 0, true); new DataView(memory.buffer).setUint32(bytes, 0, true); return 0; };
+    const wasi = imports.wasi_snapshot_preview1 || {};
+    if (wasi.environ_sizes_get) wasi.environ_sizes_get = none;
+    if (wasi.environ_get) wasi.environ_get = () => 0;
+    if (imports.env && imports.env.emscripten_notify_memory_growth) imports.env.emscripten_notify_memory_growth = () => {};
+    const core = (await WebAssembly.instantiate(module, imports)).exports;
+    memory = core.memory;
+    if (core._initialize) core._initialize();
+    return (request) => {
+      const text = new TextEncoder().encode(JSON.stringify(request) + "\0");
+      const at = core.napkin_allocate(text.length);
+      new Uint8Array(memory.buffer).set(text, at);
+      const answer = core.napkin_figures(at);
+      core.napkin_free(at);
+      const bytes = new Uint8Array(memory.buffer, answer);
+      return JSON.parse(new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0))));
+    };
+  };
+
+  const inputs = [...controls.querySelectorAll("input[type=range]")];
+  const machine = page.getElementById("machine");
+  const value = (input) => Number(input.dataset.values.split(" ")[Number(input.value)]);
+  const request = () => {
+    const out = { ...first, sizes: { ...first.sizes }, group: { ...first.group }, stream: { ...first.stream }, warpgroup: { ...first.warpgroup } };
+    if (machine.value !== first.machine) { out.machine = machine.value; out.machine_text = ""; }
+    for (const input of inputs) {
+      if (input.value === input.defaultValue) continue;
+      const n = value(input);
+      // 0: left to the model, or to the schedule.
+      if (n > 0) out[input.dataset.kind][input.dataset.of] = n;
+      else delete out[input.dataset.kind][input.dataset.of];
+    }
+    return out;
+  };
+  const label = (input) => { input.nextElementSibling.textContent = value(input) > 0 ? String(value(input)) : "as given"; input.setAttribute("aria-valuetext", input.nextElementSibling.textContent); };
+
+  const setting = page.getElementById("setting");
+  const live = (ask) => {
+    let due = 0;
+    const change = () => {
+      for (const input of inputs) label(input);
+      clearTimeout(due);
+      due = setTimeout(() => {
+        const began = performance.now();
+        put(ask(request()));
+        window.napkin.milliseconds = performance.now() - began;
+        window.napkin.changes = (window.napkin.changes || 0) + 1;
+      }, 0);
+    };
+    for (const input of [...inputs, machine]) input.addEventListener("input", change);
+    for (const input of inputs) label(input);
+  };
+  const fromGrid = () => {
+    for (const e of controls.querySelectorAll(".live")) e.hidden = true;
+    const answers = JSON.parse(read("answers") || "[]");
+    setting.parentElement.hidden = false;
+    setting.addEventListener("input", () => { put(answers[Number(setting.value)]); window.napkin.changes = (window.napkin.changes || 0) + 1; });
+  };
+  const packed = read("core");
+  const started = (how) => { controls.hidden = false; window.napkin.ready = how; };
+  if (packed && "WebAssembly" in window && "DecompressionStream" in window) {
+    load(packed.trim()).then((ask) => { window.napkin.ask = ask; live(ask); started("core"); })
+      .catch((error) => { say("The core does not run in this browser (" + error.message + ")."); });
+  } else if (!packed) {
+    fromGrid();
+    started("grid");
+  }
+})();

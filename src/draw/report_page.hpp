@@ -1,0 +1,59 @@
+#pragma once
+// `napkin report`: one page that stands by itself. It opens from disk, asks for nothing from anywhere, and shows everything without scripts;
+// with them, names light up wherever they stand, keys go through the derivation, and settings are chosen.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "draw/figures.hpp"
+#include "draw/roofline_chart.hpp"
+#include "plan/plan.hpp"
+#include "support/result.hpp"
+
+namespace napkin::draw {
+
+/// A setting beside the page's own, with its figures, or why there are none.
+struct GridSetting {
+    FiguresRequest request;
+    std::optional<Figures> figures;
+    std::string why_not;
+};
+
+/// The setting, its machine changed, and each size halved and doubled.
+std::vector<GridSetting> grid_of(const FiguresRequest& request, const Diagram& diagram, const Extents& extents,
+                                 const std::vector<std::string>& machines);
+
+struct ReportInput {
+    FiguresRequest request;
+    Figures figures;
+    Derived derived;  ///< with its steps, as it was chosen
+    std::optional<Plan> plan;
+    std::string why_no_plan;
+    std::vector<std::string> notes;
+    std::string emitted;  ///< source of the kernels; empty: none
+    std::vector<GridSetting> grid;
+    std::vector<std::string> machines;  ///< that may be chosen
+    std::vector<MeasuredPoint> measured;
+    std::string wasm;  ///< a WebAssembly module of the core, compressed by gzip; empty: settings are those of the grid
+};
+
+std::string report_page(const ReportInput& input);
+
+// The page's parts, one function each; report_sections.cpp.
+svg::Element text_section(const ReportInput& input);
+svg::Element derivation_section(const ReportInput& input);
+svg::Element cost_section(const ReportInput& input);
+svg::Element plan_section(const ReportInput& input);
+svg::Element source_section(const ReportInput& input);
+svg::Element grid_section(const ReportInput& input);
+svg::Element controls(const ReportInput& input);
+
+}  // namespace napkin::draw
+
+namespace napkin {
+
+/// The page's style and script, src/draw/report.css and report.js.
+std::string_view report_style();
+std::string_view report_script();
+
+}  // namespace napkin

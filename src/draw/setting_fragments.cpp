@@ -1,0 +1,220 @@
+#include "draw/setting_fragments.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "draw/configuration_chart.hpp"
+#include "draw/overlap_chart.hpp"
+#include "draw/plot.hpp"
+#include "draw/roofline_chart.hpp"
+#include "draw/tiles_chart.hpp"
+#include "support/ids.hpp"
+#include "support/numbers.hpp"
+#include "support/text.hpp"
+
+namespace napkin::draw {
+namespace {
+
+using html::cell;
+using svg::Element;
+
+/// Whole numbers whole.
+std::string plain_number(double value) {
+    return value == std::floor(value) && std::abs(value) < 1e12 ? fmt::format("{:.0f}", value)
+                                                                : fmt::format("{:.4g}", value);
+}
+
+/// A picture whose ids are its own on the page.
+Element figure_of(svg::Document document, const std::string& id) {
+    document.id = id;
+    return html::element("figure", {html::picture(document)});
+}
+
+Fragment summary_of(const Figures& f) {
+    std::vector<std::string> sizes;
+    for (std::size_t a = 0; a < f.diagram.axes.size(); ++a)
+        sizes.push_back(fmt::format("{} = {}", f.diagram.axes[a].name, f.extents[a]));
+    double flops = 0;
+    for (const KernelOnMachine& k : f.kernels) flops += k.flops;
+    std::vector<std::vector<Element>> rows;
+    const auto row = [&](const char* what, const std::string& value) { rows.push_back({cell(what), cell(value)}); };
+    row("machine", f.machine.name);
+    row("sizes", join(sizes, ", "));
+    if (!f.no_cost.empty()) {
+        row("cost", f.no_cost.front().message);
+        return {"summary", {html::table("The setting and its time", {"figure", "value"}, rows)}};
+    }
+    row("expected", seconds_text(f.seconds()));
+    row("bound: no schedule is faster", seconds_text(f.bound_s()));
+    row("bound by", f.bound_by());
+    row("rate", fmt::format("{}FLOP/s", short_number(f.seconds() > 0 ? flops / f.seconds() : 0)));
+    return {"summary", {html::table("The setting and its time", {"figure", "value"}, rows)}};
+}
+
+Element no_cost(const Figures& f) { return html::element("p", "No cost: " + f.no_cost.front().message + ".", "note"); }
+
+Fragment numbers_of_setting(const Figures& f) {
+    if (!f.no_cost.empty()) return {"numbers", {no_cost(f)}};
+    std::vector<std::vector<Element>> rows;
+    const CostNumbers numbers = f.numbers();
+    for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
+        const KernelOnMachine& on = f.kernels[k.kernel];
+        std::vector<std::string> sizes;
+        for (const auto& [axis, size] : on.group)
+            sizes.push_back(fmt::format("g_{} = {}", f.derived.diagram.axis(axis).name, size));
+        for (const auto& [axis, size] : on.stream)
+            sizes.push_back(fmt::format("s_{} = {}", f.derived.diagram.axis(axis).name, size));
+        rows.push_back({cell(k.cost.kernel), cell(join(sizes, ", ")), cell(plain_number(on.num_groups)),
+                        cell(k.counts ? count_text(static_cast<double>(k.counts->transfers())) : ""),
+                        cell(k.counts ? count_text(static_cast<double>(k.counts->peak_memory)) : ""),
+                        cell(bytes_text(on.memory_transfers_bytes())), cell(seconds_text(on.seconds)),
+                        cell(seconds_text(on.bound_s)), cell(on.bound_by)});
+    }
+    return {"numbers",
+            {html::table("The same in numbers, at the sizes of least expected time",
+                         {"kernel", "sizes", "groups", "H, values", "M, values", "through memory", "expected", "bound",
+                          "bound by"},
+                         rows, {2, 3, 4, 5, 6, 7})}};
+}
+
+Element configuration_table(const KernelSteps& k) {
+    std::vector<std::vector<Element>> rows;
+    const auto bytes = [](std::int64_t n, int stages) {
+        return n == 0 ? std::string() : stages > 1 ? fmt::format("{} (×{})", n, stages) : std::to_string(n);
+    };
+    for (const ConfigurationRow& r : k.configuration)
+        rows.push_back({html::element("span", row_names(r)).data("array", r.places.front().front()), cell(r.size),
+                        cell(name(r.type)),
+                        cell(r.at == HeldAt::memory      ? "SMEM"
+                             : r.at == HeldAt::fragments ? "registers, fragments"
+                                                         : "registers"),
+                        cell(bytes(r.block_bytes, r.stages)), cell(bytes(r.warpgroup_bytes, r.stages))});
+    for (const LevelBudget& b : k.budgets)
+        rows.push_back({cell(b.what), cell(""), cell(""), cell(b.level), cell(plain_number(b.block_bytes)),
+                        cell(plain_number(b.warpgroup_bytes))});
+    return html::table("Table 1: configuration", {"variable", "size", "precision", "level", "M_TB bytes", "M_WG bytes"},
+                       rows, {4, 5});
+}
+
+Element budget_table(const KernelSteps& k) {
+    std::vector<std::vector<Element>> rows;
+    for (const LevelBudget& b : k.budgets)
+        rows.push_back({cell(b.level), cell(plain_number(b.capacity_bytes / 1024)),
+                        cell(plain_number(b.block_bytes / 1024)), cell(plain_number(b.warpgroup_bytes / 1024)),
+                        cell(fmt::format("{:.1f}", b.fit())), cell(fmt::format("{:.2f}", b.excess_block / 1024)),
+                        cell(fmt::format("{:.2f}", b.excess_warpgroup / 1024)),
+                        cell(fmt::format("{:.0f} B", b.excess_thread))});
+    return html::table(fmt::format("Table 2: budgets, KB, at {} warpgroups", k.num_warpgroups),
+                       {"level", "M_max", "M_TB", "M_WG", "N_max", "excess a block", "a warpgroup", "a thread"}, rows,
+                       {1, 2, 3, 4, 5, 6, 7});
+}
+
+Element throughput_table(const KernelSteps& k) {
+    std::vector<std::vector<Element>> rows;
+    for (const ThroughputRow& r : k.throughput.rows)
+        rows.push_back({html::element("span", r.statement).data("array", r.statement),
+                        cell(fmt::format("{} {}", r.unit, name(r.type))), cell(plain_number(r.operations)),
+                        cell(plain_number(r.per_clock)), cell(plain_number(r.clocks()))});
+    for (const UnitTotal& u : k.throughput.units)
+        rows.push_back(
+            {cell("all"), cell(u.unit), cell(plain_number(u.operations)), cell(""), cell(plain_number(u.clocks))});
+    return html::table("Table 3: throughput, of one row and chunk",
+                       {"operation", "unit", "operations", "a clock", "clocks"}, rows, {2, 3, 4});
+}
+
+Fragment steps_of_setting(const Figures& f) {
+    Fragment out{"steps", {}};
+    if (!f.steps) {
+        for (const Diagnostic& d : f.no_steps)
+            out.content.push_back(html::element("p", "No configuration: " + d.message + ".", "note"));
+        return out;
+    }
+    out.content = steps_content(*f.steps, "");
+    return out;
+}
+
+Fragment tiles_of_setting(const Figures& f) {
+    Fragment out{"tiles", {}};
+    if (!f.no_cost.empty()) return {"tiles", {no_cost(f)}};
+    for (std::size_t k = 0; k < f.derived.kernels.size(); ++k)
+        out.content.push_back(
+            figure_of(tiles_chart(f.derived, f.derived.kernels[k], f.extents, tiles_of(f.kernels[k], f.extents),
+                                  fmt::format("{} on {}", f.diagram.name, f.machine.name)),
+                      fmt::format("tiles-{}", k)));
+    return out;
+}
+
+}  // namespace
+
+html::KnownNames known_names(const Diagram& diagram) {
+    html::KnownNames out;
+    for (const Axis& axis : diagram.axes) out.axes.push_back(axis.name);
+    for (const Array& array : diagram.arrays) out.arrays.push_back(array.name);
+    return out;
+}
+
+std::vector<Element> steps_content(const StepReport& report, const std::string& prefix) {
+    std::vector<Element> out;
+    for (const KernelSteps& k : report.kernels) {
+        std::vector<std::string> sizes;
+        for (const CutSize& size : k.sizes)
+            sizes.push_back(fmt::format("{} = {}", to_string(size, report.axes), size.size));
+        out.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
+        out.push_back(html::element(
+            "p", fmt::format("{}; {} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
+                             join(sizes, ", "), k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads,
+                             plain_number(k.throughput.lower_bound()),
+                             k.throughput.tensor_flop_per_s > 0
+                                 ? fmt::format(", {}FLOP/s of the machine", short_number(k.throughput.tensor_flop_per_s))
+                                 : "")));
+        out.push_back(configuration_table(k));
+        out.push_back(budget_table(k));
+        out.push_back(throughput_table(k));
+        const std::string subject = fmt::format("{} on {}", report.diagram, report.machine);
+        const std::string id = fmt::format("{}kernel-{}", prefix, &k - report.kernels.data());
+        out.push_back(figure_of(configuration_chart(k, subject), id + "-configuration"));
+        for (const StreamChart& s : k.charts)
+            out.push_back(figure_of(overlap_chart(s, report.axes[at(s.stream)], subject),
+                                    fmt::format("{}-overlap-{}", id, s.stream)));
+    }
+    return out;
+}
+
+std::vector<Fragment> setting_fragments(const Figures& f) {
+    return {summary_of(f),
+            numbers_of_setting(f),
+            steps_of_setting(f),
+            {"roofline", {figure_of(roofline_chart(f.machine, f.kernels, {}, f.diagram.name), "roofline-chart")}},
+            tiles_of_setting(f)};
+}
+
+nlohmann::ordered_json answer_of(const Figures& figures) {
+    nlohmann::ordered_json out;
+    out["figures"] = figures_json(figures);
+    for (const Fragment& fragment : setting_fragments(figures)) {
+        std::string text;
+        for (const Element& e : fragment.content) text += html::to_text(e);
+        out["fragments"][fragment.id] = std::move(text);
+    }
+    return out;
+}
+
+std::string answer(const std::string& request_text) {
+    const auto text = [](const nlohmann::ordered_json& out) {
+        return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    };
+    const auto fail = [&](const std::vector<Diagnostic>& errors) {
+        nlohmann::ordered_json out;
+        for (const Diagnostic& d : errors)
+            out["errors"].push_back(d.hint.empty() ? d.message : d.message + "; " + d.hint);
+        return text(out);
+    };
+    const auto request = read_request(request_text);
+    if (!request) return fail(request.errors());
+    const auto figures = figures_for(*request);
+    return figures ? text(answer_of(*figures)) : fail(figures.errors());
+}
+
+}  // namespace napkin::draw

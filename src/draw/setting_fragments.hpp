@@ -1,0 +1,32 @@
+#pragma once
+// What of a report depends on the setting, as parts of its page: made here for the page as it is written, for every setting of its grid, and,
+// compiled to WebAssembly, for those that its sliders choose. So a live figure is drawn by what drew the first one.
+#include <string>
+#include <vector>
+
+#include "draw/figures.hpp"
+#include "draw/html.hpp"
+
+namespace napkin::draw {
+
+/// A part of the page: what the element with this id holds.
+struct Fragment {
+    std::string id;
+    std::vector<svg::Element> content;
+};
+
+/// "summary", "numbers", "steps", "roofline", "tiles", in this order.
+std::vector<Fragment> setting_fragments(const Figures& figures);
+
+/// Tables 1 to 3 of every kernel, and the overlap of its streams. `prefix`: of the ids in it.
+std::vector<svg::Element> steps_content(const StepReport& report, const std::string& prefix);
+
+/// The names that a page tells apart in what it shows.
+html::KnownNames known_names(const Diagram& diagram);
+
+/// What `napkin_figures` answers: {"figures": …, "fragments": {id: HTML}}, or {"errors": [text]}.
+std::string answer(const std::string& request);
+/// The same of figures that are there.
+nlohmann::ordered_json answer_of(const Figures& figures);
+
+}  // namespace napkin::draw

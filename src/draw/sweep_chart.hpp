@@ -1,0 +1,12 @@
+#pragma once
+// Costs over a range of sizes: expected seconds of every subject along the last axis of a sweep, with what no schedule is faster than, and the
+// sizes at which the best of them changes.
+#include "draw/shapes.hpp"
+#include "study/sweep.hpp"
+
+namespace napkin::draw {
+
+/// A line for every subject and for every choice of the other axes' sizes.
+svg::Document sweep_chart(const Sweep& sweep);
+
+}  // namespace napkin::draw

@@ -1,0 +1,93 @@
+#include "study/closed_form.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/by_hand.hpp"
+
+namespace napkin {
+namespace {
+
+/// Into how many parts the stream of each kernel is cut by hand.
+Result<std::vector<std::optional<Choice>>> parts_of(const Derived& derived, const Extents& extents,
+                                                    const PlanOptions& options) {
+    const auto items = all_by_hand(derived, {}, options.file);
+    if (!items) return items.errors();
+    std::vector<ScheduleItem> splits = *items;
+    std::erase_if(splits, [](const ScheduleItem& item) { return item.kind != "split" || !item.kernel.empty(); });
+    if (const auto legal = hand_choices(derived, extents, splits); !legal) return legal.errors();
+    return parts_by_hand(derived, extents, *items, options);
+}
+
+}  // namespace
+
+MachineCostOptions costs_by_hand(const Diagram& diagram) {
+    MachineCostOptions options;
+    for (const ScheduleItem& item : diagram.schedule) {
+        const auto axis = diagram.find_axis(item.axis);
+        if (!axis || !item.value) continue;
+        if (item.kind == "group") options.group[*axis] = *item.value;
+        if (item.kind == "stream") options.stream[*axis] = *item.value;
+        if (item.kind == "subloop") options.sub[*axis] = *item.value;
+    }
+    return options;
+}
+
+double values_a_core(const Diagram& diagram, const Machine& machine) {
+    int widest = 1;
+    for (const Array& array : diagram.arrays)
+        if (array.role != ArrayRole::temporary) widest = std::max(widest, bytes(array.type));
+    return bytes_a_core(machine, core_memory_level(machine)) / widest;
+}
+
+Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                               const MachineCostOptions& by_hand, const PlanOptions& plan) {
+    const auto parts = parts_of(derived, extents, plan);
+    if (!parts) return parts.errors();
+    const auto costed = [&](const Derived& form, const Extents& sizes, const std::vector<TileKernel>& tiles,
+                            std::size_t k, bool whole) {
+        MachineCostOptions options = by_hand;
+        options.tiles = &tiles[k];
+        options.whole = whole;
+        return cost_on_machine(form, form.kernels[k], sizes, machine, options);
+    };
+    ClosedForm out;
+    auto tiles = tiles_in_letters(derived, plan.file);
+    if (!tiles) return tiles.errors();
+    std::vector<std::int64_t> numbers;
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        auto cost = costed(derived, extents, *tiles, k, (*parts)[k].has_value());
+        if (!cost) return cost.errors();
+        numbers.push_back((*parts)[k] ? (*parts)[k]->value : static_cast<std::int64_t>(cost->splits));
+        out.kernels.push_back(std::move(cost).value());
+    }
+    out.tiles = std::move(tiles).value();
+    out.cut = cut_streams(derived, extents, numbers);
+    if (out.cut.form.kernels.size() == out.kernels.size()) return out;
+    tiles = tiles_in_letters(out.cut.form, plan.file);
+    if (!tiles) return tiles.errors();
+    out.tiles = std::move(tiles).value();
+    const std::vector<KernelOnMachine> known = std::exchange(out.kernels, {});
+    for (std::size_t k = 0; k < out.tiles.size(); ++k) {
+        const std::size_t whole = out.cut.whole[k];
+        if (std::count(out.cut.whole.begin(), out.cut.whole.end(), whole) == 1) {
+            out.kernels.push_back(known[whole]);
+            continue;
+        }
+        auto cost = costed(out.cut.form, out.cut.extents, out.tiles, k, true);
+        if (!cost) return cost.errors();
+        out.kernels.push_back(std::move(cost).value());
+    }
+    return out;
+}
+
+TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {
+    TileSizes tiles{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
+    for (const auto& [axis, size] : cost.group) tiles.group[static_cast<std::size_t>(axis)] = size;
+    for (const auto& [axis, size] : cost.stream) tiles.stream[static_cast<std::size_t>(axis)] = size;
+    tiles.sub.resize(extents.size());
+    for (const auto& [axis, size] : cost.sub) tiles.sub[static_cast<std::size_t>(axis)] = size;
+    return tiles;
+}
+
+}  // namespace napkin

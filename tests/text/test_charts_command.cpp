@@ -1,0 +1,180 @@
+// `napkin chart` and `napkin report`: golden pictures in tests/text/charts (NAPKIN_UPDATE_GOLDEN=1 rewrites them), compared with a tolerance on
+// numbers, and what goes wrong.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cmath>
+
+#include "tool.hpp"
+
+namespace {
+
+/// Where two pictures differ: other words, or a number that is further away than a hair's breadth of the page. Empty: nowhere.
+std::string difference(const std::string& a, const std::string& b) {
+    // As pictures have them: a sign, digits, and a point. Letters before it make it part of a name or a colour.
+    const auto number_at = [](const std::string& s, std::size_t i) {
+        std::size_t end = i + (s[i] == '-' ? 1 : 0);
+        while (end < s.size() && ((s[end] >= '0' && s[end] <= '9') || s[end] == '.') && end < i + 18) ++end;
+        return s.substr(i, end - i);
+    };
+    const auto is_number = [&](const std::string& s, std::size_t i) {
+        const std::string text = number_at(s, i);
+        const bool is_alone = i == 0 || !(std::isalnum(static_cast<unsigned char>(s[i - 1])) != 0 || s[i - 1] == '#');
+        return is_alone && text.find_first_of("0123456789") <= 1;
+    };
+    std::size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (is_number(a, i) && is_number(b, j)) {
+            const std::string in_a = number_at(a, i), in_b = number_at(b, j);
+            const double x = std::stod(in_a), y = std::stod(in_b);
+            if (std::abs(x - y) > 0.3 + 1e-6 * std::abs(x)) return a.substr(i > 60 ? i - 60 : 0, 120);
+            i += in_a.size(), j += in_b.size();
+        } else if (a[i++] != b[j++]) {
+            return a.substr(i > 60 ? i - 60 : 0, 120);
+        }
+    }
+    return i == a.size() && j == b.size() ? "" : "one is longer";
+}
+
+std::string without_style(const std::string& picture) {
+    const std::size_t begin = picture.find("  <style>"), end = picture.find("</style>\n");
+    EXPECT_LT(begin, end);
+    return picture.substr(0, begin) + picture.substr(end + 9);
+}
+
+class Charts : public ToolTest {
+protected:
+    [[nodiscard]] Outcome chart(const std::string& arguments) const {
+        return tool("chart " + arguments, "", "", std::string(NAPKIN_SOURCE_DIR) + "/examples");
+    }
+    void expect_golden(const std::string& name, const std::string& arguments) const {
+        const Outcome o = chart(arguments);
+        ASSERT_EQ(o.code, 0) << o.err;
+        // The style sheet is that of all pictures, and no part of this one.
+        const std::string drawn = without_style(o.out);
+        const std::filesystem::path golden = std::filesystem::path(NAPKIN_SOURCE_DIR) / "tests/text/charts" /
+                                             (name + ".svg");
+        if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
+            std::filesystem::create_directories(golden.parent_path());
+            std::ofstream(golden, std::ios::binary) << drawn;
+        }
+        std::ifstream file(golden, std::ios::binary);
+        EXPECT_EQ(difference(drawn, std::string(std::istreambuf_iterator<char>(file), {})), "") << name;
+    }
+    void expect_error(const std::string& arguments, int code, const std::string& part) const {
+        const Outcome o = chart(arguments);
+        EXPECT_EQ(o.code, code) << arguments << o.err;
+        EXPECT_NE(o.err.find(part), std::string::npos) << o.err;
+        EXPECT_EQ(o.out.size(), 0U);
+    }
+};
+
+const std::string figure_34 = "schedules/napkin.nk --machine h100-sxm5 --schedule schedules/napkin-figure-34.schedule";
+
+TEST_F(Charts, Pictures) {
+    expect_golden("overlap-figure-34", "overlap " + figure_34);
+    expect_golden("configuration-table-1", "configuration " + figure_34);
+    expect_golden("roofline-attention", "roofline schedules/napkin.nk --machine h100-sxm5");
+    expect_golden("hierarchy-h100", "hierarchy --machine h100-sxm5");
+    expect_golden("transfers-attention", "transfers schedules/napkin.nk --machine h100-sxm5");
+    expect_golden("tiles-matmul", "tiles matmul.nk --machine h100-sxm5");
+    expect_golden("layout-swizzled", "layout 'Sw<2,0,2> o (4,8):(8,1)'");
+    expect_golden("sweep-attention", "sweep attention_bf16.nk --machine h100-sxm5,h200 --sweep q=x=1024..8192");
+}
+
+TEST(Pictures, DifferByMoreThanAHair) {
+    EXPECT_EQ(difference("<a x=\"12.25\"/>", "<a x=\"12.26\"/>"), "");
+    EXPECT_NE(difference("<a x=\"12.25\"/>", "<a x=\"13\"/>"), "");
+    EXPECT_NE(difference("<a/>", "<b/>"), "");
+    EXPECT_NE(difference("<a/>", "<a/> "), "");
+}
+
+TEST_F(Charts, ATraceIsJson) {
+    const auto trace = parsed(chart("overlap --format trace " + figure_34));
+    EXPECT_EQ(trace["otherData"]["schema"], "napkin.trace/1");
+    EXPECT_EQ(trace["otherData"]["clock_hz"], 1.83e9);
+    EXPECT_GT(trace["traceEvents"].size(), 20U);
+}
+
+TEST_F(Charts, GoToAFile) {
+    const Outcome o = tool("chart layout '(4,8):(8,1)' -o l.svg");
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_EQ(o.out, "");
+    EXPECT_EQ(read("l.svg").substr(0, 5), "<?xml");
+    const Outcome measured = tool("chart measured runs.json -o m.svg",
+                                  "printf '[{\"predicted_seconds\": 1, \"seconds\": 2}]' > runs.json &&");
+    EXPECT_EQ(measured.code, 0) << measured.err;
+}
+
+TEST_F(Charts, SayWhatIsWrong) {
+    expect_error("overlab attention.nk", 2, "did you mean overlap?");
+    expect_error("overlap", 2, "FILE is a diagram");
+    expect_error("hierarchy attention.nk", 2, "draws a machine");
+    expect_error("overlap nowhere.nk", 1, "no-such-file");
+    expect_error("overlap attention.nk --machine h100", 1, "unknown-machine");
+    expect_error("overlap attention.nk --machine generic-cpu", 1, "not-a-gpu");
+    expect_error("overlap elu_chain.nk --machine h100-sxm5", 1, "no-stream");
+    expect_error("configuration attention.nk --machine h100-sxm5 --kernel P", 1, "unknown-kernel");
+    expect_error("tiles attention.nk --machine h100-sxm5 --set z=3", 1, "unknown-axis");
+    expect_error("layout '(4,8'", 1, "layout-syntax");
+    expect_error("layout '(1024,1024):(1,1024)'", 1, "too-large");
+    expect_error("sweep attention.nk", 2, "--sweep d=32..512");
+    expect_error("sweep attention.nk --sweep d=", 2, "bad-sweep");
+    expect_error("measured attention.nk", 1, "not-a-measurement");
+    expect_error("roofline attention.nk --format trace", 2, "only of chart overlap");
+    expect_error("roofline --machine h200 -o /nowhere/a.svg", 3, "unwritable-file");
+}
+
+class Reports : public ToolTest {
+protected:
+    [[nodiscard]] Outcome report(const std::string& arguments) const {
+        return tool("report " + arguments, "", "", std::string(NAPKIN_SOURCE_DIR) + "/examples");
+    }
+};
+
+TEST_F(Reports, StandByThemselves) {
+    const Outcome o = report(figure_34 + " --wasm none --measured ../bench/results/2026-11-23-attention-gpu.json");
+    ASSERT_EQ(o.code, 0) << o.err;
+    for (const char* part :
+         {"<!DOCTYPE html>", "default-src &#39;none&#39;", "Table 1: configuration", "Table 3: throughput",
+          "1319 TFLOP/s", "<math", "A grid of settings", "id=\"measured\"", "not a kernel&#39;s"})
+        EXPECT_NE(o.out.find(part), std::string::npos) << part;
+    for (const char* part :
+         {"http://www.w3.org/2000/svg\" href", "src=", "<link", "@import", "url(", "<img", "onload", "style=\""})
+        EXPECT_EQ(o.out.find(part), std::string::npos) << part;
+    EXPECT_LT(o.out.size(), 3'000'000U);
+    EXPECT_EQ(o.out, report(figure_34 + " --wasm none --measured ../bench/results/2026-11-23-attention-gpu.json").out);
+}
+
+TEST_F(Reports, ShowThePlanOfAMachine) {
+    const Outcome o = report("attention_bf16.nk --diagram attention --machine h100-sxm5 --wasm none");
+    ASSERT_EQ(o.code, 0) << o.err;
+    for (const char* part : {"Choices and their reasons", "The whole schedule", "The kernels&#39; source", "overlap",
+                             "wgmma", "Configuration, throughput and overlap of this plan", "planned-kernel-0-overlap"})
+        EXPECT_NE(o.out.find(part), std::string::npos) << part;
+    // Two streams in one kernel.
+    const Outcome two = report("softmax.nk --machine h100-sxm5 --wasm none");
+    ASSERT_EQ(two.code, 0) << two.err;
+    EXPECT_NE(two.out.find("Choices and their reasons"), std::string::npos);
+    const Outcome cpu = report("layernorm.nk --machine generic-cpu --wasm none");
+    ASSERT_EQ(cpu.code, 0) << cpu.err;
+    EXPECT_NE(cpu.out.find("No configuration: the steps assign work to the threads of a GPU"), std::string::npos);
+}
+
+TEST_F(Reports, SayWhatIsWrong) {
+    const auto expect_error = [&](const std::string& arguments, int code, const std::string& part) {
+        const Outcome o = report(arguments);
+        EXPECT_EQ(o.code, code) << arguments << o.err;
+        EXPECT_NE(o.err.find(part), std::string::npos) << o.err;
+        EXPECT_EQ(o.out, "");
+    };
+    expect_error("nowhere.nk", 1, "no-such-file");
+    expect_error("attention.nk --machine h100", 1, "unknown-machine");
+    expect_error("attention.nk --set q=0 --machine h100-sxm5", 2, "whole size of at least 1");
+    expect_error("attention.nk --machine h100-sxm5 --wasm attention.nk", 1, "not-a-core");
+    expect_error("attention.nk --machine h100-sxm5 --wasm /nowhere", 3, "unreadable-file");
+    expect_error("attention.nk --machine h100-sxm5 --measured attention.nk", 1, "not-a-measurement");
+    expect_error("attention.nk --machine h100-sxm5 --wasm none -o /nowhere/a.html", 3, "unwritable-file");
+}
+
+}  // namespace

@@ -1,0 +1,321 @@
+// Charts: what they show equals the data, no two labels meet, nothing is outside, and texts stay texts.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "algebra/held_layout.hpp"
+#include "costed.hpp"
+#include "draw/configuration_chart.hpp"
+#include "draw/hierarchy_chart.hpp"
+#include "draw/html.hpp"
+#include "draw/layout_chart.hpp"
+#include "draw/measured_chart.hpp"
+#include "draw/overlap_chart.hpp"
+#include "draw/plot.hpp"
+#include "draw/roofline_chart.hpp"
+#include "draw/setting_fragments.hpp"
+#include "draw/sweep_chart.hpp"
+#include "draw/tiles_chart.hpp"
+#include "draw/transfers_chart.hpp"
+#include "steps/report.hpp"
+#include "support/files.hpp"
+#include "support/ids.hpp"
+
+namespace napkin::draw::test_charts {
+namespace {
+
+const std::string folder = NAPKIN_SOURCE_DIR "/examples/schedules/";
+
+FiguresRequest figure_34(const std::string& machine = "h100-sxm5") {
+    FiguresRequest out;
+    out.text = read_file(folder + "napkin.nk").value(), out.file = "napkin.nk";
+    out.schedule = read_file(folder + "napkin-figure-34.schedule").value();
+    out.machine = machine;
+    return out;
+}
+
+FiguresRequest example(const std::string& name, const std::string& machine = "h100-sxm5") {
+    FiguresRequest out;
+    out.text = read_file(NAPKIN_SOURCE_DIR "/examples/" + name + ".nk").value(), out.file = name;
+    out.machine = machine;
+    return out;
+}
+
+Figures figures(const FiguresRequest& request) {
+    auto out = figures_for(request);
+    EXPECT_TRUE(out.ok()) << render(out.errors());
+    return std::move(out).value();
+}
+
+std::string attribute(const svg::Element& e, std::string_view name) {
+    for (const auto& [key, value] : e.attributes)
+        if (key == name) return value;
+    return "";
+}
+
+void walk(const std::vector<svg::Element>& all, const std::function<void(const svg::Element&)>& look) {
+    for (const svg::Element& e : all) look(e), walk(e.children, look);
+}
+
+struct TextBox {
+    std::string text;
+    double left, right, top, bottom;
+};
+
+/// Of texts that are not turned. The width is estimated on the safe side, so a tenth less must be free.
+std::vector<TextBox> text_boxes(const svg::Document& document) {
+    std::vector<TextBox> out;
+    walk(document.children, [&](const svg::Element& e) {
+        if (e.tag != "text" || !attribute(e, "transform").empty() || e.text.empty()) return;
+        const std::string classes = attribute(e, "class"), anchor = attribute(e, "text-anchor");
+        const double size = classes.find("small") != std::string::npos ? chart_small_text
+                            : classes.find("big") != std::string::npos ? chart_big_text
+                                                                       : chart_text;
+        const double x = std::stod(attribute(e, "x")), y = std::stod(attribute(e, "y"));
+        const double width = 0.9 * text_width(e.text, size), left = anchor == "middle" ? x - width / 2
+                                                                    : anchor == "end"  ? x - width
+                                                                                       : x;
+        out.push_back({e.text, left, left + width, y - 0.75 * size, y + 0.1 * size});
+    });
+    return out;
+}
+
+std::vector<std::string> faults(const svg::Document& document) {
+    std::vector<std::string> out;
+    if (document.title.empty() || document.description.size() < 2) out.emplace_back("no title or no description");
+    const std::vector<TextBox> boxes = text_boxes(document);
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        const TextBox& a = boxes[i];
+        if (a.left < 0 || a.top < 0 || a.right > document.width || a.bottom > document.height)
+            out.push_back(fmt::format("'{}' is outside: {} to {}, {} to {}", a.text, a.left, a.right, a.top, a.bottom));
+        for (std::size_t j = i + 1; j < boxes.size(); ++j) {
+            const TextBox& b = boxes[j];
+            if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+                out.push_back(fmt::format("'{}' meets '{}'", a.text, b.text));
+        }
+    }
+    walk(document.children, [&](const svg::Element& e) {
+        if (e.tag != "rect") return;
+        const double x = std::stod(attribute(e, "x")), width = std::stod(attribute(e, "width"));
+        if (x < -0.01 || width < 0 || x + width > document.width + 0.01) out.push_back("a rectangle is outside");
+    });
+    return out;
+}
+
+using Faults = std::vector<std::string>;
+
+TEST(Charts, LabelsKeepClearOfEachOther) {
+    for (const char* machine : {"h100-sxm5", "h200", "b200", "a100-sxm-80gb", "mi300x", "rtx-4090"})
+        EXPECT_EQ(faults(hierarchy_chart(load_machine(machine).value())), Faults()) << machine;
+    std::vector<FiguresRequest> requests{figure_34(), figure_34("b200")};
+    for (const char* name :
+         {"attention_bf16", "matmul", "layernorm", "grouped_query", "swiglu", "multihead", "decode", "conv1d"})
+        requests.push_back(example(name));
+    for (const FiguresRequest& request : requests) {
+        const Figures f = figures(request);
+        const std::string of = request.file + " on " + request.machine;
+        EXPECT_EQ(faults(roofline_chart(f.machine, f.kernels, {}, f.diagram.name)), Faults()) << of;
+        const CostNumbers numbers = f.numbers();
+        for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
+            EXPECT_EQ(faults(transfers_chart(f.derived, k, f.extents, f.memory_values, f.diagram.name)), Faults()) << of;
+            EXPECT_EQ(faults(tiles_chart(f.derived, f.derived.kernels[k.kernel], f.extents,
+                                         tiles_of(f.kernels[k.kernel], f.extents), f.diagram.name)),
+                      Faults())
+                << of;
+        }
+        if (!f.steps) continue;
+        for (const KernelSteps& k : f.steps->kernels) {
+            EXPECT_EQ(faults(configuration_chart(k, f.diagram.name)), Faults()) << of;
+            for (const StreamChart& s : k.charts)
+                EXPECT_EQ(faults(overlap_chart(s, f.steps->axes[at(s.stream)], f.diagram.name)), Faults()) << of;
+        }
+    }
+}
+
+/// What a test of overlaps must find: two labels at one place.
+TEST(Charts, TheTestFindsLabelsThatMeet) {
+    svg::Document document = chart_document("t");
+    document.description = "two texts", document.width = 100, document.height = 50;
+    document.add(label(10, 20, "first"));
+    document.add(label(20, 22, "second"));
+    document.add(label(90, 40, "outside"));
+    EXPECT_EQ(faults(document).size(), 2U);
+}
+
+TEST(Charts, BlocksAreAsWideAsTheirClocks) {
+    const Figures f = figures(figure_34());
+    const StreamChart& stream = f.steps->kernels.at(0).charts.at(0);
+    const svg::Document drawn = overlap_chart(stream, "x", "attention");
+    // Two intervals are the whole ruler: 842 units.
+    const double scale = 842 / (2 * stream.chart.interval);
+    std::size_t blocks = 0;
+    walk(drawn.children, [&](const svg::Element& e) {
+        if (attribute(e, "class") != "block") return;
+        ++blocks;
+        const std::string title = e.children.at(0).text;
+        const double clocks = std::stod(title.substr(title.find(": ") + 2)),
+                     begin = std::stod(title.substr(title.find("from ") + 5));
+        const double end = std::min(begin + clocks, 2 * stream.chart.interval), from = std::max(begin, 0.0);
+        EXPECT_NEAR(std::stod(attribute(e.children.at(1), "width")), (end - from) * scale, 0.02) << title;
+    });
+    const auto json = chart_json(stream, "x");
+    std::size_t expected = 0;
+    for (const auto& row : json["rows"]) expected += row["end"].get<double>() > row["begin"].get<double>() ? 1 : 0;
+    EXPECT_EQ(blocks, expected);
+    EXPECT_NE(drawn.description.find("2304"), std::string::npos) << drawn.description;
+}
+
+TEST(Charts, ATraceHasEveryBlock) {
+    const Figures f = figures(figure_34());
+    const StreamChart& stream = f.steps->kernels.at(0).charts.at(0);
+    const auto trace = overlap_trace(stream, "x", f.machine.clock_hz.value);
+    double tensor = 0, expected = 0;
+    for (const auto& event : trace["traceEvents"]) {
+        ASSERT_TRUE(event.contains("ph") && event.contains("pid"));
+        if (event["ph"] == "X" && event["cat"] == "tensor") tensor += event["dur"].get<double>();
+    }
+    for (const ChartRow& row : stream.chart.rows)
+        for (const ChartUse& use : stream.chart.program.operations[at(row.operation)].uses)
+            if (use.unit == "tensor") expected += use.clocks;
+    EXPECT_GT(expected, 0);
+    EXPECT_DOUBLE_EQ(tensor, expected);
+}
+
+TEST(Charts, BarsAddUpToTheBudget) {
+    const Figures f = figures(figure_34());
+    const KernelSteps& k = f.steps->kernels.at(0);
+    double memory = 0, registers = 0;
+    for (const ConfigurationRow& row : k.configuration)
+        (row.at == HeldAt::memory ? memory : registers) += bytes_of_block(row, k.num_warpgroups);
+    const auto used = [&](const LevelBudget& b) {
+        return b.block_bytes + b.warpgroup_bytes * static_cast<double>(k.num_warpgroups);
+    };
+    EXPECT_EQ(memory, used(k.budgets.at(0)));
+    EXPECT_EQ(registers, used(k.budgets.at(1)));
+}
+
+TEST(Charts, ALayoutsCellsAreItsValues) {
+    const auto layout = layouts::parse_held("Sw<2,0,2> o (4,8):(8,1)").value();
+    const svg::Document drawn = layout_chart(layout, "a layout").value();
+    std::vector<std::string> cells;
+    walk(drawn.children, [&](const svg::Element& e) {
+        if (e.tag == "text" && attribute(e, "class").find("on-cell") != std::string::npos) cells.push_back(e.text);
+    });
+    ASSERT_EQ(cells.size(), 32U);
+    for (std::int64_t r = 0; r < 4; ++r)
+        for (std::int64_t c = 0; c < 8; ++c)
+            EXPECT_EQ(cells[static_cast<std::size_t>(8 * r + c)], std::to_string(layout.layout(r + 4 * c)));
+    EXPECT_EQ(faults(drawn), Faults());
+    const auto held = layouts::parse_held("accumulators(64,16)").value();
+    EXPECT_EQ(faults(layout_chart(held, "accumulators").value()), Faults());
+    EXPECT_EQ(layout_chart(layouts::parse_held("(1024,1024):(1024,1)").value(), "large").errors().front().code,
+              "too-large");
+}
+
+TEST(Charts, MeasuredRunsAreFoundInRecords) {
+    const auto points = measured_points("a.json", R"({"results": [{"name": "a", "predicted_seconds": 1, "seconds": 2},
+        {"deep": {"predicted_seconds": 3e-3, "measured_seconds": 2e-3, "d": 64}}, {"seconds": 1}]})");
+    ASSERT_TRUE(points.ok());
+    ASSERT_EQ(points->size(), 2U);
+    EXPECT_EQ(points->at(1).name, "d 64");
+    EXPECT_EQ(points->at(1).measured_s, 2e-3);
+    EXPECT_EQ(faults(measured_chart(*points, "runs")), Faults());
+    for (const char* text : {"", "[]", "{\"seconds\": 1}", "{\"predicted_seconds\": -1, \"seconds\": 1}", "no json"})
+        EXPECT_EQ(measured_points("a.json", text).errors().front().code, "not-a-measurement") << text;
+}
+
+TEST(Charts, ScalesHoldTheirValues) {
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 200; ++i) {
+        std::vector<double> values;
+        for (int n = 0; n < 3; ++n) values.push_back(std::exp2(static_cast<double>(random() % 80) - 40));
+        for (const bool logarithmic : {false, true}) {
+            const Scale scale = scale_of(values, logarithmic, 100, 700);
+            for (const double v : values) EXPECT_TRUE(scale(v) >= 100 && scale(v) <= 700) << v;
+            const std::vector<double> marks = ticks(scale);
+            EXPECT_LE(marks.size(), 12U);
+            EXPECT_GE(marks.size(), 1U);
+        }
+    }
+    EXPECT_EQ(ticks(scale_of({}, true, 0, 1)).empty(), false);
+}
+
+TEST(Html, NamesStayTexts) {
+    using namespace html;
+    const Element e = element("p", "<script>alert('1')</script> & \"\x01\xff", "a");
+    EXPECT_EQ(
+        html::to_text(e),
+        "<p class=\"a\">&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;\xEF\xBF\xBD\xEF\xBF\xBD</p>\n");
+    EXPECT_EQ(html::to_text(element("span").set("title", "\"><b>")), "<span title=\"&quot;&gt;&lt;b&gt;\"></span>");
+    EXPECT_THROW(html::to_text(plain("script", "</script>")), InternalError);
+    // The prime of a former value is no part of its name.
+    const auto parts = with_names("O = O′ * x2", {{"x"}, {"O"}});
+    ASSERT_EQ(parts.size(), 4U);
+    EXPECT_EQ(parts[2].text, "O");
+    EXPECT_EQ(parts[3].text, "′ * x2");
+}
+
+TEST(Html, SizesAreTypesetFromTheirTerms) {
+    const SymbolNames names = [](Symbol s) {
+        return s.kind == SymbolKind::memory ? "M" : s.kind == SymbolKind::group ? "g_q" : "d";
+    };
+    const Size size = Size(2) * Size(axis_symbol(0)) + Size(4) * Size(axis_symbol(0), 2) * Size(memory_symbol, -1);
+    const std::string text = html::to_text(html::math(size, names));
+    EXPECT_NE(
+        text.find("<mfrac><mrow><mn>4</mn><msup><mi data-axis=\"d\">d</mi><mn>2</mn></msup></mrow><mi>M</mi></mfrac>"),
+        std::string::npos)
+        << text;
+    EXPECT_NE(html::to_text(html::math(Size(group_symbol(0), Rational(-1, 2)), names))
+                  .find("<msqrt><msub data-axis=\"q\"><mi>g</mi><mi>q</mi></msub></msqrt>"),
+              std::string::npos);
+    EXPECT_NE(html::to_text(html::math_equation("N_g", Size(0), names)).find("<msub><mi>N</mi><mi>g</mi></msub>"),
+              std::string::npos);
+}
+
+TEST(Figures, RequestsSurviveTheirJson) {
+    FiguresRequest request = figure_34();
+    request.sizes["q"] = 8192, request.group["q"] = 192, request.items = {"stream x"}, request.fuse = false;
+    const auto back = read_request(request_json(request).dump());
+    ASSERT_TRUE(back.ok());
+    EXPECT_EQ(request_json(*back), request_json(request));
+    for (const char* bad : {"", "[]", R"({"sizes": 3})", R"({"sizes": {"q": "a"}})", R"({"fuse": 1})"})
+        EXPECT_EQ(read_request(bad).errors().front().code, "bad-request") << bad;
+}
+
+TEST(Figures, AnswersSayWhatIsWrong) {
+    FiguresRequest request = figure_34("h100");
+    const auto said = nlohmann::json::parse(answer(request_json(request).dump()));
+    EXPECT_NE(said["errors"][0].get<std::string>().find("there is no machine 'h100'"), std::string::npos) << said;
+    request = figure_34(), request.sizes["q"] = 0;
+    EXPECT_TRUE(nlohmann::json::parse(answer(request_json(request).dump())).contains("errors"));
+    request = figure_34(), request.text = "attention(";
+    EXPECT_TRUE(nlohmann::json::parse(answer(request_json(request).dump())).contains("errors"));
+    EXPECT_TRUE(nlohmann::json::parse(answer("no json")).contains("errors"));
+    // Of a CPU there is a cost, and why there are no steps.
+    const Figures f = figures(example("attention", "generic-cpu"));
+    EXPECT_EQ(f.no_steps.at(0).code, "not-a-gpu");
+    EXPECT_GT(f.seconds(), 0);
+}
+
+/// A size at a time changes what follows, as the tables of the paper's figure 34 and of half its head.
+TEST(Figures, FollowTheSetting) {
+    FiguresRequest request = figure_34();
+    const Figures whole = figures(request);
+    request.sizes["d"] = 64;
+    const Figures half = figures(request);
+    EXPECT_DOUBLE_EQ(whole.steps->kernels[0].throughput.lower_bound(), 6);
+    EXPECT_DOUBLE_EQ(half.steps->kernels[0].throughput.lower_bound(), 4.0625);
+    EXPECT_LT(half.seconds(), whole.seconds());
+    request.group["q"] = 256;
+    const Figures two = figures(request);
+    ASSERT_TRUE(two.steps) << render(two.no_steps);
+    EXPECT_EQ(two.steps->kernels[0].num_warpgroups, 2);
+    request.warpgroup["q"] = 96;
+    const auto bad = figures_for(request);
+    ASSERT_FALSE(bad.ok() && bad->steps);
+}
+
+}  // namespace
+}  // namespace napkin::draw::test_charts

@@ -1,0 +1,209 @@
+// Drawings of all examples: whatever is in a program is in its picture, nothing stands on anything else, and names stay text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "derive/derive.hpp"
+#include "draw/diagram_picture.hpp"
+#include "draw/drawings.hpp"
+#include "draw/picture_json.hpp"
+#include "draw/readings.hpp"
+#include "draw/seen.hpp"
+#include "support/examples.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin::draw {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+const std::string attention = R"(attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d]
+    S[q, x] = sum(k) Q[q, k] * K[x, k]
+    P[q, x] = softmax(x) S[q, x] * k^-0.5
+    O[q, d] = sum(x) P[q, x] * V[x, d]
+)";
+
+Drawing drawn(const std::string& text, const std::string& step) {
+    const Derived derived = derived_from(text);
+    return drawing_of({derived.source, &derived, nullptr, "memory", {}}, step);
+}
+
+std::vector<std::string> shapes(const Circuit& circuit) {
+    std::vector<std::string> out;
+    for (const Operation& op : circuit.operations) out.emplace_back(name(op.shape));
+    return out;
+}
+
+std::vector<std::string> labels(const Value& value) {
+    std::vector<std::string> out;
+    for (const Wire& wire : value.wires) out.push_back(plain_text(wire.label));
+    return out;
+}
+
+const Value& value_of(const Circuit& circuit, const std::string& name, int level) {
+    for (const Value& value : circuit.values)
+        if (value.name == name && value.level == level) return value;
+    throw std::runtime_error("no value " + name);
+}
+
+TEST(Draw, NothingStandsOnAnythingElseInAnyStepOfAnExample) {
+    for (const ExampleDiagram& example : example_diagrams()) {
+        const auto derived = derive(example.diagram);
+        ASSERT_TRUE(derived.ok()) << example.name;
+        const Subject subject{example.diagram, &*derived, nullptr, "memory", {}};
+        for (const StepName& step : step_names(subject)) {
+            // Narrow pages break pictures in more places.
+            const double width = step.name == "pseudocode" ? 400 : 960;
+            const Picture picture = picture_of(drawing_of(subject, step.name), {width});
+            EXPECT_THAT(faults_of(picture), IsEmpty()) << example.name << ", step " << step.name << ", width " << width;
+        }
+    }
+}
+
+TEST(Draw, FaultsAreFound) {
+    Picture picture = picture_of(drawn(attention, "two-level"));
+    ASSERT_THAT(faults_of(picture), IsEmpty());
+    Picture on_text = picture;
+    on_text.texts.push_back(on_text.texts.front());
+    EXPECT_THAT(faults_of(on_text), Contains(HasSubstr("stands on text")));
+    Picture on_box = picture;
+    on_box.boxes.push_back(on_box.boxes.front());
+    EXPECT_THAT(faults_of(on_box), Contains(HasSubstr("stands on box")));
+    Picture on_wire = picture;
+    on_wire.wires.push_back(on_wire.wires.front());
+    EXPECT_THAT(faults_of(on_wire), Contains(HasSubstr("runs on wire")));
+    Picture outside = picture;
+    outside.width = 100;
+    EXPECT_THAT(faults_of(outside), Contains(HasSubstr("leaves the picture")));
+}
+
+TEST(Draw, ADefinitionIsDrawnFromWhatItsOperationsAre) {
+    const Circuit circuit = drawn(attention, "0").circuits.at(0);
+    EXPECT_THAT(shapes(circuit), ElementsAre("contraction", "along", "contraction"));
+    EXPECT_EQ(plain_text(circuit.operations[1].label), "softmax");
+    EXPECT_THAT(circuit.operations[1].description, HasSubstr("P_Z[q] = sum(x)"));
+    // The same operation under another name is the same sign.
+    const Circuit other = drawn(
+                              "mine(X[a]) -> Y[a]\n    M = max(a) X[a]\n    E[a] = X[a] - M\n    Z = sum(a) E[a]\n"
+                              "    Y[a] = E[a] / Z\n\nf(X[i, j]) -> Y[i, j]\n    Y[i, j] = mine(j) X[i, j]\n",
+                              "0")
+                              .circuits.at(0);
+    EXPECT_THAT(shapes(other), ElementsAre("along"));
+    EXPECT_EQ(plain_text(other.operations[0].label), "mine");
+}
+
+TEST(Draw, TwoLevelsHaveGroupsStreamsAndWhatIsMaintained) {
+    const Circuit circuit = drawn(attention, "two-level").circuits.at(0);
+    EXPECT_THAT(shapes(circuit), ElementsAre("transfer", "transfer", "transfer", "start", "contraction", "along",
+                                             "contraction", "transfer"));
+    EXPECT_THAT(labels(value_of(circuit, "Q", 1)), ElementsAre("g_q", "k"));
+    EXPECT_THAT(labels(value_of(circuit, "K", 1)), ElementsAre("s_x", "k"));
+    EXPECT_THAT(labels(value_of(circuit, "K", 0)), ElementsAre("x", "k"));
+    int maintained = 0;
+    for (const Value& value : circuit.values) maintained += value.maintained ? 1 : 0;
+    EXPECT_EQ(maintained, 1);
+    // A contraction joins its two wires.
+    const Picture picture = picture_of(drawn(attention, "two-level"));
+    ASSERT_THAT(picture.cups, SizeIs(2));
+    EXPECT_EQ(picture.cups[0].axis, "k");
+    EXPECT_EQ(picture.cups[1].axis, "x");
+}
+
+TEST(Draw, WiresOfAttentionRunStraight) {
+    // Weaves pass at one height from the first column to the last, and nothing is crossed.
+    const Picture picture = picture_of(drawn(attention, "two-level"));
+    for (const PlacedWire& wire : picture.wires) EXPECT_EQ(wire.y0, wire.y1) << wire.axis << " of " << wire.array;
+}
+
+TEST(Draw, PseudocodeHasTheLoopAndItsStates) {
+    const Circuit circuit = drawn(attention, "pseudocode").circuits.at(0);
+    ASSERT_THAT(circuit.brackets, SizeIs(1));
+    EXPECT_EQ(plain_text(circuit.brackets[0].label), "x by s_x");
+    EXPECT_THAT(circuit.brackets[0].maintained, SizeIs(3));
+    const Drawing twice = drawn(attention, "expansion");
+    ASSERT_THAT(twice.circuits, SizeIs(2));
+    EXPECT_EQ(twice.relation, "≡");
+    EXPECT_GT(twice.circuits[1].operations.size(), circuit.operations.size());
+}
+
+TEST(Draw, EveryPartSaysWhatItStandsFor) {
+    const std::string text = svg::to_inline_text(to_svg(picture_of(drawn(attention, "two-level"))));
+    for (const std::string part : {R"(data-axis="q")", R"(data-axis="k")", R"(data-array="V")", R"(data-statement="S")",
+                                   R"(role="img")", "<title", "<desc", "S[q, x] = sum(k) Q[q, k] * K[x, k]"})
+        EXPECT_THAT(text, HasSubstr(part));
+}
+
+TEST(Draw, NamesAreText) {
+    // The language has no such names; a picture must not depend on that.
+    Diagram diagram = parsed("f(X[a, b], W[b]) -> Y[a]\n    Y[a] = sum(b) X[a, b] * W[b]\n");
+    diagram.name = "]]></svg><script>alert(1)</script>";
+    diagram.axes[0].name = "<script>alert(\"a\")</script>";
+    diagram.axes[1].name = "s_k \u202E\x01\xff `M` $x_1$ \\end{tikzpicture}";
+    diagram.arrays[0].name = "\" onload=\"alert(1)";
+    const Drawing drawing = drawing_of({diagram, nullptr, nullptr, "memory", {}}, "0");
+    const Picture picture = picture_of(drawing);
+    EXPECT_THAT(faults_of(picture), IsEmpty());
+    const std::string text = svg::to_text(to_svg(picture));
+    EXPECT_THAT(text, Not(HasSubstr("<script")));
+    EXPECT_THAT(text, Not(HasSubstr("\" onload")));
+    EXPECT_THAT(text, Not(HasSubstr("\u202E")));
+    EXPECT_THAT(text, Not(HasSubstr("\x01")));
+    EXPECT_THAT(text, Not(HasSubstr("\xff")));
+    const std::string tikz = to_tikz(picture);
+    EXPECT_EQ(tikz.find("\\end{tikzpicture}"), tikz.rfind("\\end{tikzpicture}"));
+    EXPECT_THAT(to_dot(drawing), HasSubstr("\\\" onload=\\\"alert(1)"));
+    EXPECT_THAT(to_terminal(picture, false), Not(HasSubstr("\x01")));
+}
+
+TEST(Draw, LongNamesAreCutAndKeptInTheData) {
+    Diagram diagram = parsed("f(X[a, b], W[b]) -> Y[a]\n    Y[a] = sum(b) exp(X[a, b] * W[b])\n");
+    const std::string name(500, 'm');
+    diagram.axes[0].name = name, diagram.arrays[0].name = "A" + name;
+    const Picture picture = picture_of(drawing_of({diagram, nullptr, nullptr, "memory", {}}, "0"));
+    EXPECT_THAT(faults_of(picture), IsEmpty());
+    EXPECT_LT(picture.width, 960);
+    EXPECT_THAT(svg::to_text(to_svg(picture)), HasSubstr("data-axis=\"" + name + "\""));
+}
+
+TEST(Draw, LongChainsAreDrawnInUnderASecond) {
+    std::string text = "chain(X[a, b]) -> Y[a, b]\n    T0[a, b] = exp(X[a, b])\n";
+    for (int i = 1; i < 199; ++i)
+        text += "    T" + std::to_string(i) + "[a, b] = T" + std::to_string(i - 1) + "[a, b] * 0.5 + X[a, b]\n";
+    text += "    Y[a, b] = T198[a, b] - X[a, b]\n";
+    const Diagram diagram = parsed(text);
+    const auto start = std::chrono::steady_clock::now();
+    const Picture picture = picture_of(drawing_of({diagram, nullptr, nullptr, "memory", {}}, "0"));
+    const std::string svg = svg::to_text(to_svg(picture));
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(taken.count(), 1.0);
+    EXPECT_THAT(faults_of(picture), IsEmpty());
+    EXPECT_THAT(svg, HasSubstr("data-statement=\"T198\""));
+    EXPECT_LE(picture.width, 960);
+}
+
+TEST(Draw, LabelsAreBrief) {
+    const Diagram d = parsed("f(X[i, j], M[i]) -> Y[i, j]\n    Y[i, j] = exp(X[i, j] - M[i])\n");
+    EXPECT_EQ(brief(d.equations[0].body, d.names()), "exp(X − M)");
+    EXPECT_EQ(brief(d.equations[0].body, d.names(), 5), "− exp");
+    const svg::Label label = formula_label("S·k^-0.5 + 1");
+    ASSERT_THAT(label, SizeIs(3));
+    EXPECT_EQ(label[1].text, "−0.5");
+    EXPECT_EQ(label[1].shift, svg::Span::Shift::super);
+}
+
+TEST(Draw, TheDataHasEverything) {
+    const Drawing drawing = drawn(attention, "two-level");
+    const auto json = drawing_json(drawing, picture_of(drawing));
+    EXPECT_EQ(json["circuits"][0]["operations"][4]["consumed"], nlohmann::ordered_json::array({"k"}));
+    EXPECT_GT(json["picture"]["wires"].size(), 10U);
+}
+
+}  // namespace
+}  // namespace napkin::draw

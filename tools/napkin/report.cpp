@@ -1,0 +1,148 @@
+// `napkin report`: all that is known of a diagram on a machine, as one page that stands by itself.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "draw/measured_chart.hpp"
+#include "draw/report_page.hpp"
+#include "machine/builtin.hpp"
+#include "napkin/command.hpp"
+#include "napkin/output_file.hpp"
+#include "support/files.hpp"
+
+namespace napkin::cli {
+
+namespace {
+
+struct ReportCommand {
+    Options common;
+    std::string output, wasm;
+    std::vector<std::string> measured;
+};
+
+/// The machines of a kind that come with napkin, and the one at hand first where it is none of them.
+std::vector<std::string> machines_like(const Machine& machine) {
+    std::vector<std::string> out;
+    bool is_known = false;
+    for (const EmbeddedText& text : builtin_machine_texts()) {
+        const auto known = load_machine(std::string(text.name));
+        if (!known || known->kind != machine.kind) continue;
+        out.emplace_back(text.name);
+        is_known = is_known || text.name == machine.name;
+    }
+    if (!is_known) out.insert(out.begin(), machine.name);
+    return out;
+}
+
+/// What the setting is, as the command line and the text say it.
+draw::FiguresRequest request_of(const Compilation& c, const PipelineOptions& options) {
+    draw::FiguresRequest out;
+    out.text = c.source->text, out.file = c.source->name, out.diagram = options.diagram;
+    out.machine = c.machine.name;
+    bool is_known = false;
+    for (const EmbeddedText& text : builtin_machine_texts()) is_known = is_known || text.name == out.machine;
+    if (!is_known) out.machine_text = to_toml(c.machine);
+    if (options.schedule_file) out.schedule = options.schedule_file->text;
+    out.items = options.schedule;
+    out.sizes = options.sizes;
+    out.fuse = options.fuse;
+    return out;
+}
+
+/// The plan and its source. A schedule of the paper's hierarchy is none of a kernel's: then the plan is the model's own, and the page says so.
+/// That there is no plan at all is no fault of the report.
+void add_plan_and_source(const Options& options, draw::ReportInput& input) {
+    auto compiled = compile(options, Pass::emit);
+    std::string why;
+    if (!compiled && !options.schedule.empty()) {
+        why = compiled.errors().front().message;
+        Options without = options;
+        without.schedule.clear();
+        compiled = compile(without, Pass::emit);
+        if (compiled)
+            input.notes.push_back(fmt::format(
+                "All of this plan is the model's own choice, as the schedule's file is not a kernel's: {}.", why));
+    }
+    if (compiled) {
+        input.plan = compiled->plan;
+        input.notes.insert(input.notes.end(), compiled->notes.begin(), compiled->notes.end());
+        input.emitted = kernels_of(compiled->code);
+        return;
+    }
+    const Diagnostic& first = compiled.errors().front();
+    input.why_no_plan = first.message + (first.hint.empty() ? "." : "; " + first.hint + ".");
+}
+
+/// Where the build puts the core: beside the tool.
+std::string core_beside_tool() {
+    std::error_code code;
+    const auto tool = std::filesystem::read_symlink("/proc/self/exe", code);
+    if (code) return "";
+    const auto core = tool.parent_path() / "napkin.wasm.gz";
+    return std::filesystem::exists(core, code) ? core.string() : "";
+}
+
+Result<std::string> read_wasm(const std::string& path) {
+    if (path.empty() || path == "none") return std::string();
+    // One that is compressed or not: a page holds it compressed.
+    errno = 0;
+    auto bytes = read_file(path, std::size_t{64} << 20U);
+    if (!bytes) return file_error(errno, "unreadable-file", "cannot read " + path);
+    if (bytes->starts_with("\x1f\x8b")) return *bytes;
+    return Diagnostic{.code = "not-a-core",
+                      .range = {},
+                      .message = fmt::format("'{}' is no compressed WebAssembly module", path),
+                      .expected = "napkin.wasm.gz, as `cmake --build --preset release --target napkin-wasm` makes it",
+                      .hint = "",
+                      .notes = {}};
+}
+
+ExitCode report(const ReportCommand& c) {
+    const auto compilation = compile(c.common, Pass::size);
+    if (!compilation) return fail(compilation.errors(), c.common);
+    PipelineOptions options = pipeline_options(c.common, Pass::size);
+    if (const Status read = read_schedule(c.common, options); !read) return fail(read.errors(), c.common);
+    draw::ReportInput input;
+    input.request = request_of(*compilation, options);
+    input.derived = compilation->derived;
+    auto figures = draw::figures_for(input.request);
+    if (!figures) return fail(figures.errors(), c.common);
+    input.figures = std::move(figures).value();
+    add_plan_and_source(c.common, input);
+    for (const std::string& file : c.measured) {
+        const auto text = read_source(file);
+        if (!text) return fail(text.errors(), c.common);
+        const auto points = draw::measured_points(file, (*text)->text);
+        if (!points) return fail(points.errors(), c.common);
+        input.measured.insert(input.measured.end(), points->begin(), points->end());
+    }
+    auto wasm = read_wasm(c.wasm.empty() ? core_beside_tool() : c.wasm);
+    if (!wasm) return fail(wasm.errors(), c.common);
+    input.wasm = std::move(wasm).value();
+    input.machines = machines_like(input.figures.machine);
+    input.grid = draw::grid_of(input.request, input.figures.diagram, input.figures.extents, input.machines);
+    return write_output(c.output, draw::report_page(input), c.common);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Main& main) {
+    const auto c = std::make_shared<ReportCommand>();
+    Command command(app, main, "report",
+                    "Write all that is known of a diagram on a machine as one page that stands by itself",
+                    "napkin report examples/attention.nk --machine h100-sxm5 -o report.html", [c] { return report(*c); });
+    command.file(c->common);
+    command.text("-o,--output", "FILE", c->output, "Where to write (default: to stdout)");
+    command.list("--measured", "FILE", c->measured,
+                 "Runs to set beside the prediction: JSON of `napkin run` or of bench/results", false);
+    command.text("--wasm", "FILE", c->wasm,
+                 "The core as WebAssembly, with which sliders choose any setting; none: a grid of settings\n"
+                 "(default: napkin.wasm.gz beside the tool, where the target napkin-wasm was built)");
+    command.sizes(c->common);
+    command.derivation(c->common);
+    command.plan(c->common);
+}
+
+}  // namespace napkin::cli
