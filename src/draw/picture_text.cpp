@@ -85,17 +85,17 @@ public:
         for (const auto& row : cells_) {
             std::string line;
             int current = 0;
+            std::size_t seen = 0;  // up to the last that is no blank
             for (const Cell& c : row) {
                 const std::string shown = !c.text.empty()                           ? c.text
                                           : c.mask == (left | right) && c.is_dashed ? "╌"
                                                                                     : std::string(line_signs[c.mask]);
-                const int level = shown == " " ? current : c.level;
-                if (color && level != current) line += code(level), current = level;
+                if (shown != " " && color && c.level != current) line += code(c.level), current = c.level;
                 line += shown;
+                if (shown != " ") seen = line.size();
             }
-            if (color && current != 0) line += code(0);
-            while (line.ends_with(' ')) line.pop_back();
-            out += line + "\n";
+            line.resize(seen);
+            out += line + (color && current != 0 ? code(0) : "") + "\n";
         }
         return out;
     }
