@@ -103,7 +103,8 @@ struct LayoutOptions {
 };
 Picture picture_of(const Drawing& drawing, const LayoutOptions& options = {});
 
-/// What a picture must not have, each as a sentence: texts on texts, boxes on boxes, wires on wires, anything outside of the picture. Empty: good.
+/// What a picture must not have, each as a sentence: texts on texts, boxes on boxes, wires on wires or beginning at nothing, anything outside of the picture.
+/// Empty: good.
 std::vector<std::string> faults_of(const Picture& picture);
 
 // The printers.

@@ -97,21 +97,22 @@ const std::vector<std::string>& machine_step_names() {
 
 std::vector<StepName> step_names(const Subject& subject) {
     std::vector<StepName> out{{"0", "the definition"}};
-    out.push_back({"equations", "the definition with its calls opened"});
-    out.push_back({"type", "the type of the inputs"});
+    out.push_back({"equations", "the definition with its calls opened", false});
+    out.push_back({"type", "the type of the inputs", false});
     if (!subject.derived) return out;
     for (std::size_t i = 0; i < subject.derived->steps.size(); ++i) {
         const DerivationStep& step = subject.derived->steps[i];
         out.push_back({std::to_string(i + 1), step.rule + ": " + step.effect});
     }
     out.push_back({"two-level", "kernels on two levels, with groups and streams"});
-    out.push_back({"whole", "two levels, with neither groups nor streams"});
-    if (partition_circuit(*subject.derived)) out.push_back({"partition", "the definition, and the same on two groups"});
-    out.push_back({"condition", "the definition, and what makes it streamable: an accumulator"});
-    out.push_back({"cached", "a cache between the two levels"});
-    out.push_back({"cross-transfer", "a level between the two whose cores hand data to each other"});
+    out.push_back({"whole", "two levels, with neither groups nor streams", false});
+    if (partition_circuit(*subject.derived))
+        out.push_back({"partition", "the definition, and the same on two groups", false});
+    out.push_back({"condition", "the definition, and what makes it streamable: an accumulator", false});
+    out.push_back({"cached", "a cache between the two levels", false});
+    out.push_back({"cross-transfer", "a level between the two whose cores hand data to each other", false});
     out.push_back({"pseudocode", "states, loops and transfers of the tile program"});
-    out.push_back({"expansion", "the definition, and the stream unrolled"});
+    out.push_back({"expansion", "the definition, and the stream unrolled", false});
     if (subject.steps)
         for (const auto& [name, detail] : machine_steps)
             out.push_back({name, "a step of the paper on " + subject.steps->machine});
@@ -126,10 +127,12 @@ Drawing drawing_of(const Subject& subject, const std::string& step) {
     };
     if (step == "all") {
         for (const StepName& one : step_names(subject)) {
+            if (!one.is_main) continue;
             Drawing drawing = drawing_of(subject, one.name);
             for (Circuit& circuit : drawing.circuits) {
                 // Sizes are the same everywhere and stand at the end.
                 circuit.notes.clear();
+                if (circuit.caption.empty()) circuit.caption = one.what;
                 out.circuits.push_back(std::move(circuit));
             }
         }

@@ -22,6 +22,7 @@ struct Subject {
 
 struct StepName {
     std::string name, what;
+    bool is_main = true;  ///< on the way from the definition to what runs: part of "all"
 };
 /// In order: "0", "1", …, then those with names: "two-level", "pseudocode" and others; last, with steps, those of the paper on a machine.
 

@@ -29,6 +29,23 @@ void find_overlaps(std::vector<Rectangle> things, std::string_view sentence, std
                                              things[j].x0, things[j].y0));
 }
 
+/// Half of the room that a wire has for itself.
+constexpr double half_wire = 5;
+
+/// A wire begins at the left edge, behind another wire, in an operation, or, of what is only maintained, in a parenthesis.
+bool begins_somewhere(const PlacedWire& wire, const Picture& picture, double left) {
+    const auto near = [](double a, double b, double by) { return std::fabs(a - b) <= by; };
+    if (near(wire.x0, left, 1)) return true;
+    for (const PlacedWire& w : picture.wires)
+        if (&w != &wire && near(w.y1, wire.y0, 0.5) && w.x0 <= wire.x0 && w.x1 >= wire.x0 - 1) return true;
+    for (const PlacedBox& b : picture.boxes)
+        if (wire.x0 >= b.x - 1 && wire.x0 <= b.x + b.width + 1 && wire.y0 >= b.y && wire.y0 <= b.y + b.height)
+            return true;
+    for (const PlacedParenthesis& p : picture.parentheses)
+        if (!p.is_loop && p.opens && near(p.x, wire.x0, 8) && wire.y0 >= p.y0 && wire.y0 <= p.y1) return true;
+    return false;
+}
+
 }  // namespace
 
 std::vector<std::string> faults_of(const Picture& picture) {
@@ -42,10 +59,15 @@ std::vector<std::string> faults_of(const Picture& picture) {
         boxes.push_back({b.x, b.y, b.x + b.width, b.y + b.height, "box of " + b.statement});
     for (const PlacedWire& w : picture.wires)
         if (w.y0 == w.y1 && w.x1 - w.x0 > 1)
-            wires.push_back({w.x0, w.y0 - 2, w.x1, w.y1 + 2, "wire " + w.axis + " of " + w.array});
+            wires.push_back({w.x0, w.y0 - half_wire, w.x1, w.y1 + half_wire, "wire " + w.axis + " of " + w.array});
     find_overlaps(texts, "stands on", faults);
     find_overlaps(boxes, "stands on", faults);
     find_overlaps(wires, "runs on", faults);
+    double left = picture.width;
+    for (const PlacedWire& w : picture.wires) left = std::min(left, w.x0);
+    for (const PlacedWire& w : picture.wires)
+        if (!begins_somewhere(w, picture, left))
+            faults.push_back(fmt::format("wire {} of {} begins at nothing at {:.0f}, {:.0f}", w.axis, w.array, w.x0, w.y0));
     for (const auto* list : {&texts, &boxes, &wires}) all.insert(all.end(), list->begin(), list->end());
     for (const PlacedCup& c : picture.cups) all.push_back({c.x, c.y0, c.x + c.depth, c.y1, "cup of " + c.axis});
     for (const PlacedParenthesis& p : picture.parentheses) all.push_back({p.x, p.y0, p.x, p.y1, "a parenthesis"});

@@ -10,7 +10,7 @@
 namespace napkin::draw {
 namespace {
 
-constexpr double column_width = 7.2;
+constexpr double column_width = 6.6;
 enum : unsigned { up = 1, down = 2, left = 4, right = 8 };
 constexpr std::array<std::string_view, 16> line_signs = {" ", "╵", "╷", "│", "╴", "╯", "╮", "┤",
                                                          "╶", "╰", "╭", "├", "─", "┴", "┬", "┼"};
@@ -85,17 +85,17 @@ public:
         for (const auto& row : cells_) {
             std::string line;
             int current = 0;
+            std::size_t seen = 0;  // up to the last that is no blank
             for (const Cell& c : row) {
                 const std::string shown = !c.text.empty()                           ? c.text
                                           : c.mask == (left | right) && c.is_dashed ? "╌"
                                                                                     : std::string(line_signs[c.mask]);
-                const int level = shown == " " ? current : c.level;
-                if (color && level != current) line += code(level), current = level;
+                if (shown != " " && color && c.level != current) line += code(c.level), current = c.level;
                 line += shown;
+                if (shown != " ") seen = line.size();
             }
-            if (color && current != 0) line += code(0);
-            while (line.ends_with(' ')) line.pop_back();
-            out += line + "\n";
+            line.resize(seen);
+            out += line + (color && current != 0 ? code(0) : "") + "\n";
         }
         return out;
     }
@@ -159,12 +159,15 @@ std::string to_terminal(const Picture& picture, bool color) {
     }
     for (const PlacedSample& s : picture.samples)
         canvas.horizontal(canvas.row(s.y), Canvas::column(s.x), Canvas::column(s.x + s.width), s.level);
-    std::set<std::string> boxed;
-    for (const PlacedBox& b : picture.boxes)
-        if (b.is_outlined) boxed.insert(b.statement);
+    const auto is_in_box = [&](const PlacedText& t) {
+        return t.role == TextRole::operation &&
+               std::any_of(picture.boxes.begin(), picture.boxes.end(), [&](const PlacedBox& b) {
+                   return b.is_outlined && b.x <= t.x && t.x <= b.x + b.width && b.y <= t.y && t.y <= b.y + b.height;
+               });
+    };
     for (const PlacedText& t : picture.texts) {
         std::string text = svg::cleaned(plain_text(t.label));
-        if (t.role == TextRole::operation && boxed.contains(t.statement)) text = "[" + text + "]";
+        if (is_in_box(t)) text = "[" + text + "]";
         const int width = static_cast<int>(svg::characters(text).size());
         const int column = Canvas::column(t.x) - (t.is_centred ? width / 2 : 0);
         canvas.put(canvas.row(t.y - 4), std::max(0, column), text, t.level);

@@ -4,14 +4,14 @@
 #include <map>
 #include <utility>
 
+#include "draw/heights.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
 
 namespace napkin::draw {
 namespace {
 
-constexpr double wire_gap = 20, text_gap = 17, array_gap = 30, text_after_wire = 26, box_above = 11, box_below = 11;
-constexpr double narrow = 14, parenthesis_room = 24, bracket_line = 17;
+constexpr double narrow = 14, parenthesis_room = 24;
 
 bool opens_at(const Ordered& o, const Bracket& b, std::size_t column) { return o.column_of[b.first] == column; }
 bool closes_at(const Ordered& o, const Bracket& b, std::size_t column) { return o.column_of[b.last - 1] + 1 == column; }
@@ -45,8 +45,6 @@ double data_width(const Ordered& o, std::size_t column, bool is_first) {
     return width + brackets_width(o, column);
 }
 
-bool has_header(const Operation& op) { return !op.label.empty() && op.shape != Shape::start; }
-
 /// The parts of a column of operations: where wires come from elsewhere, where the sign is, and where the result leaves.
 struct Zones {
     double before = 12, body = 26, after = 8;
@@ -75,11 +73,15 @@ class SystemPlacer {
 public:
     SystemPlacer(const Ordered& ordered, const std::vector<double>& widths, const System& system, double left,
                  double top, Picture& picture)
-        : o_(ordered), widths_(widths), system_(system), left_(left), top_(top), picture_(picture) {}
+        : o_(ordered),
+          widths_(widths),
+          system_(system),
+          left_(left),
+          top_(top),
+          picture_(picture),
+          h_(heights_of(ordered, system, top)) {}
 
     Extent run() {
-        find_nodes();
-        find_heights();
         find_columns();
         separators();
         for (std::size_t c = system_.from; c <= system_.to; ++c) {
@@ -88,22 +90,10 @@ public:
         }
         for (const auto& [wire, run] : runs_) add_wire(wire, run);
         brackets();
-        return {x_data_.back().second, bottom_ + 12};
+        return {x_data_.back().second, h_.bottom + 12};
     }
 
 private:
-    using NodeId = int;
-    struct Node {
-        bool is_text = false;
-        bool is_local = false;  ///< stands in one column of operations
-        NodeId below = -1;      ///< of a text: the wire that it stands above
-        double y = 0;
-    };
-    /// What stands in one layer: the nodes of each item.
-    struct Layer {
-        std::vector<std::vector<NodeId>> items;
-    };
-    using WireKey = std::pair<ValueId, int>;
     struct Run {
         double x0, x1, y;
     };
@@ -111,144 +101,13 @@ private:
     [[nodiscard]] const Value& value(ValueId v) const { return o_.circuit.values[at(v)]; }
     [[nodiscard]] const Operation& operation(const Placed& p) const { return o_.circuit.operations[p.operation]; }
     [[nodiscard]] bool is_labelled(ValueId v, std::size_t column) const {
-        return column == system_.from || o_.born[at(v)] == static_cast<int>(column);
+        return draw::is_labelled(o_, system_, v, column);
     }
 
-    NodeId new_node(bool is_text = false) {
-        nodes_.push_back({is_text, false, -1, 0});
-        return static_cast<NodeId>(nodes_.size()) - 1;
-    }
-
-    NodeId text_above(NodeId wire) {
-        const NodeId out = new_node(true);
-        nodes_[at(out)].below = wire;
+    [[nodiscard]] std::vector<double> heights_of_wires(ValueId v) const {
+        std::vector<double> out;
+        for (const int w : o_.wire_order[at(v)]) out.push_back(y_of(v, w));
         return out;
-    }
-
-    [[nodiscard]] std::vector<NodeId> wires_of(ValueId v) const {
-        std::vector<NodeId> out;
-        for (const int w : o_.wire_order[at(v)]) out.push_back(node_.at({v, w}));
-        return out;
-    }
-
-    /// Nodes are wires at one height; the result of an operation goes on at that of the operand whose wire it continues.
-    void find_nodes() {
-        for (const ValueId v : o_.data[system_.from])
-            for (const int w : o_.wire_order[at(v)]) node_[{v, w}] = new_node();
-        names_.resize(system_.to - system_.from + 1);
-        for (std::size_t c = system_.from; c <= system_.to; ++c) {
-            Layer layer;
-            for (const ValueId v : o_.data[c]) {
-                std::vector<NodeId> item = wires_of(v);
-                if (is_labelled(v, c)) {
-                    const NodeId name = text_above(item.front());
-                    names_[c - system_.from][v] = name;
-                    item.insert(item.begin(), name);
-                }
-                layer.items.push_back(std::move(item));
-            }
-            layers_.push_back(std::move(layer));
-            if (c < system_.to) find_nodes_of(o_.columns[c]);
-        }
-    }
-
-    void find_nodes_of(const Column& column) {
-        Layer layer;
-        for (const Item& item : column.items) {
-            if (item.placed < 0) {
-                layer.items.push_back(wires_of(item.value));
-                continue;
-            }
-            const Placed& p = column.placed[at(item.placed)];
-            std::vector<NodeId> nodes;
-            for (const Row& row : p.rows) {
-                const NodeId node = row.straight ? node_.at({row.from, row.from_wire}) : new_node();
-                nodes.push_back(node);
-                nodes_[at(node)].is_local = !row.straight && row.to_wire < 0;
-                if (row.to_wire >= 0) node_[{operation(p).output, row.to_wire}] = node;
-            }
-            rows_[p.operation] = nodes;
-            if (has_header(operation(p))) {
-                headers_[p.operation] = text_above(nodes.front());
-                nodes.insert(nodes.begin(), headers_[p.operation]);
-            }
-            layer.items.push_back(std::move(nodes));
-        }
-        layers_.push_back(std::move(layer));
-    }
-
-    [[nodiscard]] double gap(NodeId upper, NodeId lower, bool same_item) const {
-        if (nodes_[at(upper)].is_text) return text_gap;
-        if (nodes_[at(lower)].is_text) return text_after_wire;
-        return same_item ? wire_gap : array_gap;
-    }
-
-    /// The least heights that keep the order and the gaps of every layer.
-    void find_heights() {
-        std::vector<std::map<NodeId, double>> below(nodes_.size());
-        std::vector<int> num_above(nodes_.size(), 0);
-        for (const Layer& layer : layers_) {
-            NodeId last = -1;
-            for (const auto& item : layer.items) {
-                bool same_item = false;
-                for (const NodeId node : item) {
-                    if (last >= 0) {
-                        const double wanted = gap(last, node, same_item);
-                        const auto [place, is_new] = below[at(last)].emplace(node, wanted);
-                        if (is_new) ++num_above[at(node)];
-                        place->second = std::max(place->second, wanted);
-                    }
-                    last = node, same_item = true;
-                }
-            }
-        }
-        std::vector<NodeId> ready;
-        for (std::size_t n = 0; n < nodes_.size(); ++n)
-            if (num_above[n] == 0) ready.push_back(static_cast<NodeId>(n));
-        std::size_t done = 0;
-        for (; done < ready.size(); ++done) {
-            const NodeId node = ready[done];
-            for (const auto& [other, wanted] : below[at(node)]) {
-                nodes_[at(other)].y = std::max(nodes_[at(other)].y, nodes_[at(node)].y + wanted);
-                if (--num_above[at(other)] == 0) ready.push_back(other);
-            }
-        }
-        internal_check(done == nodes_.size(), "wires of a picture stand above each other in a circle");
-        pull_down_local_rows();
-        double highest = 0;
-        std::size_t depth = 0;
-        for (const Bracket& b : o_.circuit.brackets)
-            if (is_within(b)) depth = std::max(depth, depth_of(b) + 1);
-        for (Node& node : nodes_)
-            if (node.is_text) node.y = nodes_[at(node.below)].y - text_gap;
-        const double offset = top_ + box_above + bracket_line * static_cast<double>(depth);
-        for (Node& node : nodes_) {
-            node.y += offset;
-            highest = std::max(highest, node.y);
-        }
-        content_top_ = offset - box_above, bottom_ = nodes_.empty() ? offset : highest + box_below;
-    }
-
-    /// Wires that end in an operation and came from elsewhere stand as near as may be to what stands below them in its box.
-    void pull_down_local_rows() {
-        for (const auto& [operation, nodes] : rows_)
-            for (std::size_t r = nodes.size() - 1; r-- > 0;) {
-                Node& node = nodes_[at(nodes[r])];
-                if (node.is_local) node.y = std::max(node.y, nodes_[at(nodes[r + 1])].y - wire_gap);
-            }
-    }
-
-    [[nodiscard]] std::size_t depth_of(const Bracket& b) const {
-        std::size_t depth = 0;
-        for (const Bracket& other : o_.circuit.brackets)
-            if (&other != &b && other.first <= b.first && other.last >= b.last &&
-                (other.first != b.first || other.last != b.last))
-                ++depth;
-        return depth;
-    }
-
-    [[nodiscard]] bool is_within(const Bracket& b) const {
-        return o_.column_of[b.first] >= system_.from && o_.column_of[b.first] < system_.to;
     }
 
     void find_columns() {
@@ -263,7 +122,7 @@ private:
         }
     }
 
-    [[nodiscard]] double y_of(ValueId v, int w) const { return nodes_[at(node_.at({v, w}))].y; }
+    [[nodiscard]] double y_of(ValueId v, int w) const { return h_.wires.at({v, w}); }
 
     /// A horizontal piece of a value's wire; pieces that follow on each other become one.
     void piece(ValueId v, int w, double x0, double x1) {
@@ -315,12 +174,12 @@ private:
             }
             if (!is_labelled(v, c)) continue;
             PlacedText name;
-            name.x = middle, name.y = nodes_[at(names_[c - system_.from].at(v))].y + 4, name.label = name_label(val);
+            name.x = middle, name.y = h_.names[c - system_.from].at(v) + 4, name.label = name_label(val);
             name.role = TextRole::name, name.level = val.level, name.array = val.name, name.title = val.name;
             picture_.texts.push_back(std::move(name));
             if (!val.maintained) continue;
-            const std::vector<NodeId> nodes = wires_of(v);
-            const double y0 = nodes_[at(nodes.front())].y - 10, y1 = nodes_[at(nodes.back())].y + 10;
+            const std::vector<double> heights = heights_of_wires(v);
+            const double y0 = heights.front() - 10, y1 = heights.back() + 10;
             picture_.parentheses.push_back({text_left + 3, y0, y1, true, false, val.name});
             picture_.parentheses.push_back({text_right - 3, y0, y1, false, false, val.name});
         }
@@ -340,10 +199,10 @@ private:
 
     void place(const Placed& p, std::size_t c, double x0, double body0, double body1, double x1) {
         const Operation& op = operation(p);
-        const std::vector<NodeId>& nodes = rows_.at(p.operation);
+        const std::vector<double>& rows = h_.rows.at(p.operation);
         const double middle = (body0 + body1) / 2;
         const bool is_stub = value(op.output).is_stub;
-        const auto y = [&](std::size_t r) { return nodes_[at(nodes[r])].y; };
+        const auto y = [&](std::size_t r) { return rows[r]; };
         const auto stays = [&](ValueId v) { return o_.last[at(v)] > static_cast<int>(c); };
         const bool is_cup = op.shape == Shape::contraction;
         const double cup_x = middle - 8;
@@ -387,41 +246,42 @@ private:
             curve(joining.from, joining.wire, x0, body0, y(joining.row), op);
             mark(Mark::dot, body0, y(joining.row), 2.6, value(joining.from).level, wire.name, op);
         }
-        end_consumed(p, op, consumed, nodes, cup_x, middle);
+        end_consumed(p, op, consumed, cup_x, middle);
         outline(p, op, body0, body1, is_stub);
     }
 
     /// Wires of one axis end in each other two by two; one by itself has a bar.
     void end_consumed(const Placed& p, const Operation& op, const std::map<AxisId, std::vector<std::size_t>>& consumed,
-                      const std::vector<NodeId>& nodes, double cup_x, double middle) {
+                      double cup_x, double middle) {
+        const std::vector<double>& heights = h_.rows.at(p.operation);
         for (const auto& [axis, rows] : consumed) {
             const auto wire_name = [&](std::size_t r) {
                 return value(p.rows[r].from).wires[at(p.rows[r].from_wire)].name;
             };
             if (op.shape == Shape::contraction && rows.size() > 1 && axis >= 0) {
                 for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
-                    const double y0 = nodes_[at(nodes[rows[i]])].y, y1 = nodes_[at(nodes[rows[i + 1]])].y;
+                    const double y0 = heights[rows[i]], y1 = heights[rows[i + 1]];
                     picture_.cups.push_back({cup_x, y0, y1, std::min(20.0, 8 + (y1 - y0) / 6),
                                              value(p.rows[rows[i]].from).level, wire_name(rows[i]), op.statement});
                 }
                 continue;
             }
             for (const std::size_t r : rows)
-                mark(Mark::end, op.shape == Shape::contraction ? cup_x : middle, nodes_[at(nodes[r])].y, 5,
+                mark(Mark::end, op.shape == Shape::contraction ? cup_x : middle, heights[r], 5,
                      value(p.rows[r].from).level, wire_name(r), op);
         }
     }
 
     void outline(const Placed& p, const Operation& op, double body0, double body1, bool is_stub) {
-        const std::vector<NodeId>& nodes = rows_.at(p.operation);
-        const auto header = headers_.find(p.operation);
+        const std::vector<double>& rows = h_.rows.at(p.operation);
+        const auto header = h_.headers.find(p.operation);
         // Wires that only join others do so before the box.
-        double first = nodes_[at(nodes.back())].y, last = nodes_[at(nodes.front())].y;
-        for (std::size_t r = 0; r < nodes.size(); ++r) {
+        double first = rows.back(), last = rows.front();
+        for (std::size_t r = 0; r < rows.size(); ++r) {
             if (p.rows[r].use == Row::Use::merge) continue;
-            first = std::min(first, nodes_[at(nodes[r])].y), last = std::max(last, nodes_[at(nodes[r])].y);
+            first = std::min(first, rows[r]), last = std::max(last, rows[r]);
         }
-        const double top = header != headers_.end() ? nodes_[at(header->second)].y - 9 : first - box_above;
+        const double top = header != h_.headers.end() ? header->second - 9 : first - box_above;
         PlacedBox box{body0, top,           body1 - body0, last + box_below - top, op.shape,
                       false, op.splittable, op.level,      op.statement,           op.description};
         box.is_outlined = op.shape == Shape::box || op.shape == Shape::reduction || op.shape == Shape::join ||
@@ -431,8 +291,7 @@ private:
         PlacedText text;
         text.label = op.label, text.role = TextRole::operation, text.level = op.level, text.statement = op.statement;
         text.title = op.description;
-        text.x = (body0 + body1) / 2,
-        text.y = (header != headers_.end() ? nodes_[at(header->second)].y : nodes_[at(nodes.front())].y) + 4;
+        text.x = (body0 + body1) / 2, text.y = (header != h_.headers.end() ? header->second : rows.front()) + 4;
         picture_.texts.push_back(std::move(text));
     }
 
@@ -474,16 +333,15 @@ private:
     /// Parentheses of streams as high as the system, those of subloops as high as their operations.
     void brackets() {
         for (const Bracket& b : o_.circuit.brackets) {
-            double y0 = content_top_, y1 = bottom_;
+            double y0 = h_.top, y1 = h_.bottom;
             if (b.is_sub) {
-                y0 = bottom_, y1 = content_top_;
+                y0 = h_.bottom, y1 = h_.top;
                 for (std::size_t i = b.first; i < b.last; ++i) {
-                    const auto rows = rows_.find(i);
-                    if (rows == rows_.end()) continue;
-                    for (const NodeId node : rows->second)
-                        y0 = std::min(y0, nodes_[at(node)].y - 24), y1 = std::max(y1, nodes_[at(node)].y + 16);
+                    const auto rows = h_.rows.find(i);
+                    if (rows == h_.rows.end()) continue;
+                    for (const double y : rows->second) y0 = std::min(y0, y - 24), y1 = std::max(y1, y + 16);
                 }
-                y0 = std::max(y0, content_top_ + 4), y1 = std::min(y1, bottom_ - 2);
+                y0 = std::max(y0, h_.top + 4), y1 = std::min(y1, h_.bottom - 2);
             }
             const double inset = b.is_sub ? 3 : 10;
             for (std::size_t c = system_.from; c <= system_.to; ++c) {
@@ -492,7 +350,7 @@ private:
                     const double x = x1 - (b.is_sub ? 4 : inset);
                     picture_.parentheses.push_back({x, y0, y1, true, true, ""});
                     PlacedText text;
-                    text.x = x - 4, text.y = top_ + 11 + bracket_line * static_cast<double>(depth_of(b)),
+                    text.x = x - 4, text.y = top_ + 11 + bracket_line * static_cast<double>(depth_of(o_, b)),
                     text.label = b.label;
                     text.role = TextRole::bracket, text.is_centred = false;
                     picture_.texts.push_back(std::move(text));
@@ -508,15 +366,9 @@ private:
     const System& system_;
     double left_, top_;
     Picture& picture_;
-    std::vector<Node> nodes_;
-    std::map<WireKey, NodeId> node_;
-    std::vector<std::map<ValueId, NodeId>> names_;  ///< by data column
-    std::map<std::size_t, std::vector<NodeId>> rows_;
-    std::map<std::size_t, NodeId> headers_;  ///< by operation
-    std::vector<Layer> layers_;
+    Heights h_;
     std::vector<std::pair<double, double>> x_data_, x_operations_;
     std::map<WireKey, Run> runs_;
-    double content_top_ = 0, bottom_ = 0;
 };
 
 }  // namespace

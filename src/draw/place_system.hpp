@@ -1,6 +1,5 @@
 #pragma once
-// A place for the columns of one system. Heights follow from what stands above what: every wire keeps one height from its first column to its
-// last, the least that leaves room above it in each of them, so that wires run straight.
+// A place for the columns of one system: widths by what is written in them, heights by heights.hpp.
 #include <vector>
 
 #include "draw/diagram_picture.hpp"

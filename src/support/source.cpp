@@ -198,8 +198,9 @@ std::string printable(std::string_view text) {
 }
 
 std::string printable_in_color(std::string_view text) {
-    constexpr std::array<std::string_view, 8> colors{"\033[0m",  "\033[1m",    "\033[2m",    "\033[31m",
-                                                     "\033[32m", "\033[1;31m", "\033[1;32m", "\033[1;36m"};
+    constexpr std::array<std::string_view, 11> colors{"\033[0m",    "\033[1m",    "\033[2m",   "\033[31m",
+                                                      "\033[32m",   "\033[33m",   "\033[34m",  "\033[35m",
+                                                      "\033[1;31m", "\033[1;32m", "\033[1;36m"};
     std::string out;
     while (!text.empty()) {
         const std::size_t escape = text.find('\033');

@@ -96,6 +96,17 @@ TEST_F(DrawCommand, JsonHasThePicturesData) {
     EXPECT_EQ(document["circuits"][0]["values"][3]["wires"][0]["label"], "g_q");
 }
 
+TEST_F(DrawCommand, LevelsHaveColoursOnATerminal) {
+    const Outcome o = draw("attention.nk --machine h100-sxm5 --color always");
+    EXPECT_THAT(o.out, HasSubstr("\033[33m"));
+    EXPECT_THAT(o.out, Not(HasSubstr("\uFFFD")));
+    std::string plain = o.out;
+    for (std::size_t at = plain.find('\033'); at != std::string::npos; at = plain.find('\033'))
+        plain.erase(at, plain.find('m', at) - at + 1);
+    EXPECT_EQ(plain, draw("attention.nk --machine h100-sxm5").out);
+    EXPECT_EQ(o.out.find(" \n"), std::string::npos);
+}
+
 TEST_F(DrawCommand, StepsThatAreNotThere) {
     const Outcome unknown = draw("attention.nk --machine h100-sxm5 --step 99");
     EXPECT_EQ(unknown.code, 2);

@@ -79,6 +79,10 @@ TEST(Draw, FaultsAreFound) {
     Picture on_wire = picture;
     on_wire.wires.push_back(on_wire.wires.front());
     EXPECT_THAT(faults_of(on_wire), Contains(HasSubstr("runs on wire")));
+    Picture cut_off = picture;
+    for (PlacedWire& wire : cut_off.wires)
+        if (wire.array == "S") wire.x0 += 40;
+    EXPECT_THAT(faults_of(cut_off), Contains(HasSubstr("begins at nothing")));
     Picture outside = picture;
     outside.width = 100;
     EXPECT_THAT(faults_of(outside), Contains(HasSubstr("leaves the picture")));

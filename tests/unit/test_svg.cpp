@@ -68,6 +68,30 @@ TEST(Svg, AStyleSheetIsNoMarkup) {
     EXPECT_THAT(style_sheet(), HasSubstr("prefers-color-scheme: dark"));
 }
 
+/// A colour of the style sheet after `from`, as its relative luminance (WCAG 2).
+double luminance(const std::string& name, std::size_t from) {
+    const std::string& sheet = style_sheet();
+    const std::size_t at = sheet.find(" --" + name + ": #", from) + name.size() + 6;
+    double out = 0;
+    for (const auto& [place, weight] : {std::pair{0, 0.2126}, {2, 0.7152}, {4, 0.0722}}) {
+        const double c = std::stoi(sheet.substr(at + static_cast<std::size_t>(place), 2), nullptr, 16) / 255.0;
+        out += weight * (c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4));
+    }
+    return out;
+}
+
+TEST(Svg, ColoursHaveContrastInLightAndDark) {
+    for (const std::size_t from : {style_sheet().find("svg.napkin.light"), style_sheet().find("svg.napkin.dark")}) {
+        for (const std::string text : {"ink", "muted", "level-0", "level-1", "level-2", "level-3", "level-4",
+                                       "accent-0", "accent-1", "accent-2", "accent-3", "accent-4", "accent-5"})
+            for (const std::string ground : {"paper", "panel"}) {
+                const double a = luminance(text, from), b = luminance(ground, from);
+                EXPECT_GE((std::max(a, b) + 0.05) / (std::min(a, b) + 0.05), 4.5)
+                    << text << " on " << ground << ", from " << from;
+            }
+    }
+}
+
 TEST(Svg, WidthsFollowTheText) {
     EXPECT_DOUBLE_EQ(text_width(""), 0);
     EXPECT_GT(text_width("mmm"), text_width("iii"));

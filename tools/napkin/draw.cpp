@@ -23,7 +23,7 @@ const std::vector<std::string> picture_formats = {"svg", "tikz", "dot", "text"};
 struct DrawCommand {
     Options common;
     std::string step = "two-level", format, output;
-    std::int64_t width = 960;
+    std::int64_t width = 0;  ///< 0: as the format is used to
     bool check = false;
 };
 
@@ -61,10 +61,15 @@ Result<std::optional<StepReport>> drawn_steps(const DrawCommand& c, const Compil
     return std::optional<StepReport>(std::move(report).value());
 }
 
+/// A page, or a terminal of a hundred columns.
+double page_width(const DrawCommand& c) {
+    return c.width > 0 ? static_cast<double>(c.width) : picture_format(c) == "text" && !c.common.json ? 660 : 960;
+}
+
 std::string printed_drawing(const DrawCommand& c, const draw::Drawing& drawing) {
     const std::string format = picture_format(c);
     if (format == "dot") return draw::to_dot(drawing);
-    const draw::Picture picture = draw::picture_of(drawing, {static_cast<double>(c.width)});
+    const draw::Picture picture = draw::picture_of(drawing, {page_width(c)});
     if (format == "svg") return svg::to_text(draw::to_svg(picture));
     if (format == "tikz") return draw::to_tikz(picture);
     return draw::to_terminal(picture, c.output.empty() && color_on_stdout(c.common));
@@ -176,7 +181,8 @@ ExitCode draw_gallery(const DrawCommand& c) {
             if (figure.contains("command")) continue;
             const auto drawing = figure_drawing(figure, folder);
             if (!drawing) return fail(drawing.errors(), c.common);
-            svg::Document picture = draw::to_svg(draw::picture_of(drawing.value(), {static_cast<double>(c.width)}));
+            svg::Document picture = draw::to_svg(
+                draw::picture_of(drawing.value(), {c.width > 0 ? static_cast<double>(c.width) : 960}));
             picture.id = figure.at("name").get<std::string>();
             if (const Status written = put(picture.id + ".svg", svg::to_text(picture)); !written)
                 return fail(written.errors(), c.common);
@@ -202,8 +208,7 @@ ExitCode draw_command(const DrawCommand& c) {
         Json document = json_document("draw");
         document["diagram"] = named.value().diagram;
         document["step"] = c.step;
-        document.update(draw::drawing_json(named.value().drawing,
-                                           draw::picture_of(named.value().drawing, {static_cast<double>(c.width)})));
+        document.update(draw::drawing_json(named.value().drawing, draw::picture_of(named.value().drawing, {page_width(c)})));
         text = json_text(document, 2) + "\n";
     } else {
         text = printed_drawing(c, named.value().drawing);
@@ -231,8 +236,9 @@ void add_draw(CLI::App& app, Main& main) {
     command.text("--format", "FORMAT", c->format,
                  "svg, tikz, dot or text (default: by the name of -o; without -o, text)", picture_formats);
     command.text("-o,--output", "FILE", c->output, "Where to write it (default: the terminal)");
-    command.number("--width", c->width, 300, 100000,
-                   "Of a page, in pixels: wider pictures are broken into systems (default: 960)");
+    command.number(
+        "--width", c->width, 300, 100000,
+        "Of a page, in pixels: wider pictures are broken into systems (default: 960; for text 660, a hundred columns)");
     command.flag("--check", c->check,
                  "FILE is a gallery's list of figures (.json): compare the pictures that are there, and write none");
     command.sizes(c->common);
