@@ -5,6 +5,8 @@
 
 #include "cost/on_machine.hpp"
 #include "plan/choose.hpp"
+#include "support/text.hpp"
+#include "tile/expand.hpp"
 
 namespace napkin {
 
@@ -19,18 +21,43 @@ bool has_what_is_named(const Derived& alone, const Extents& extents, const std::
     return named.empty() || schedules_by_hand(named, tiles_of(alone, extents, {})).ok();
 }
 
+/// A product of computed values with loaded ones of fewer bytes.
+bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>& statements) {
+    return std::any_of(statements.begin(), statements.end(), [&](const TileStatement& s) {
+        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
+            return rounds_a_factor(kernel, (*loop)->body);
+        const auto* compute = std::get_if<Compute>(&s);
+        const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
+        if (!product || product->op != BinaryOp::mul) return false;
+        const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
+        const auto type = [&](const Read* r) { return kernel.variables[static_cast<std::size_t>(r->array)].memory_type; };
+        return a && b && bytes(type(a)) != bytes(type(b)) && std::min(bytes(type(a)), bytes(type(b))) <= 2;
+    });
+}
+bool rounds_a_factor(const TileProgram& program) {
+    return std::any_of(program.kernels.begin(), program.kernels.end(),
+                       [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
+}
+
 }  // namespace
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_hand) {
     KernelTimes known;
-    Derived least = with_least_cost(derived, [&](const Derived& alone, double enough) {
+    return with_least_cost(derived, [&](const Derived& alone, double enough) {
         if (!has_what_is_named(alone, extents, by_hand)) return std::numeric_limits<double>::infinity();
         return machine.kind == MachineKind::gpu ? quick_seconds(alone, extents, machine)
                                                 : quick_seconds(alone, extents, machine, known, enough);
     });
-    // What is asked of a GPU above takes each product in the type of what it reads, where a kernel on a matrix unit rounds what it computes.
-    if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels)) return least;
+}
+
+Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
+                             const std::vector<ScheduleItem>& by_hand) {
+    Derived least = choose_form(derived, extents, machine, by_hand);
+    // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
+    if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels) ||
+        !rounds_a_factor(expand(derived)))
+        return least;
     PlanOptions quick;
     quick.quick = true;
     const auto first = choose_plan(derived, extents, machine, by_hand, quick),

@@ -68,12 +68,13 @@ std::string kernel_names(const Derived& derived) {
 
 /// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice. Sizes by hand may make
 /// another form the fastest than all sizes would that may be chosen, which is said.
-Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file) {
+Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, bool is_for_plan) {
     const auto extents = bind_sizes(c.diagram);
     if (!extents) return c.derived;
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_by_hand(c.derived, {}, schedule_file);
-    Derived chosen = choose_form(c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{});
+    Derived chosen = (is_for_plan ? choose_form_by_plans : choose_form)(c.derived, *extents, c.machine,
+                                                                        items ? *items : std::vector<ScheduleItem>{});
     std::string by_hand;
     for (const ScheduleItem& item : c.derived.source.schedule)
         if (item.value && (item.kind == "group" || item.kind == "stream"))
@@ -159,7 +160,7 @@ public:
     }
 
     Derived form() {
-        if (!kept_) return choose(c_, options_.schedule_file);
+        if (!kept_) return choose(c_, options_.schedule_file, options_.until >= Pass::plan);
         c_.notes.insert(c_.notes.end(), kept_->notes.begin(), kept_->notes.end());
         c_.plan_from_cache = true;
         return std::move(kept_->derived);

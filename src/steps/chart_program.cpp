@@ -149,11 +149,23 @@ private:
         return out;
     }
 
+    /// In one of the streams among the statements.
+    [[nodiscard]] bool is_computed(const std::vector<TileStatement>& statements, const std::string& name,
+                                   bool in_stream = false) const {
+        return std::any_of(statements.begin(), statements.end(), [&](const TileStatement& s) {
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
+                return is_computed((*loop)->body, name, true);
+            const auto* compute = std::get_if<Compute>(&s);
+            return in_stream && compute && name_of(compute->variable) == name;
+        });
+    }
+
     /// Operations as they are issued: each that is named, behind those of the program that lead to it.
+    /// What another stream of the kernel computes is issued there.
     Status order() {
         for (const auto* list : {&choices_.issue, &choices_.turns})
             for (const Listed& l : *list) {
-                if (!nodes_of(l.name).empty()) continue;
+                if (!nodes_of(l.name).empty() || is_computed(assigned_.kernel.body, l.name)) continue;
                 std::vector<std::string> names;
                 for (const ChartOperation& o : operations_) names.push_back(o.name);
                 return Diagnostic{.code = "unknown-variable",
@@ -162,18 +174,19 @@ private:
                                   .expected = "one of " + join(names, ", "),
                                   .hint = did_you_mean(l.name, names)};
             }
-        if (choices_.issue.empty()) return Done{};
+        std::vector<Listed> issue = choices_.issue;
+        std::erase_if(issue, [&](const Listed& l) { return nodes_of(l.name).empty(); });
+        if (issue.empty()) return Done{};
         std::vector<std::pair<std::size_t, int>> rank(operations_.size());  // the named one that each goes with
         std::size_t last = 0;
         int position = -1;
-        for (std::size_t i = 0; i < choices_.issue.size(); ++i)
-            if (nodes_of(choices_.issue[i].name).back() > position)
-                position = nodes_of(choices_.issue[i].name).back(), last = i;
+        for (std::size_t i = 0; i < issue.size(); ++i)
+            if (nodes_of(issue[i].name).back() > position) position = nodes_of(issue[i].name).back(), last = i;
         for (std::size_t o = operations_.size(); o-- > 0;) {
-            for (std::size_t i = 0; i < choices_.issue.size(); ++i)
-                if (operations_[o].name == choices_.issue[i].name) last = i;
+            for (std::size_t i = 0; i < issue.size(); ++i)
+                if (operations_[o].name == issue[i].name) last = i;
             rank[o] = {last, static_cast<int>(o)};
-            operations_[o].ahead = choices_.issue[last].ahead;
+            operations_[o].ahead = issue[last].ahead;
         }
         std::sort(rank.begin(), rank.end());
         std::vector<ChartOperation> sorted;

@@ -122,7 +122,7 @@ TEST_F(Charts, SayWhatIsWrong) {
     expect_error("sweep attention.nk --sweep d=", 2, "bad-sweep");
     expect_error("measured attention.nk", 1, "not-a-measurement");
     expect_error("roofline attention.nk --format trace", 2, "only of chart overlap");
-    expect_error("roofline --machine h200 -o /nowhere/a.svg", 3, "unwritable-file");
+    expect_error("roofline --machine h200 -o /nowhere/a.svg", 1, "unwritable-file");
 }
 
 class Reports : public ToolTest {
@@ -140,7 +140,7 @@ TEST_F(Reports, StandByThemselves) {
           "1319 TFLOP/s", "<math", "A grid of settings", "id=\"measured\"", "not a kernel&#39;s"})
         EXPECT_NE(o.out.find(part), std::string::npos) << part;
     for (const char* part :
-         {"http://www.w3.org/2000/svg\" href", "src=", "<link", "@import", "url(", "<img", "onload", "style=\""})
+         {"http://www.w3.org/2000/svg\" href", "src=", "<link", "@import", "url(", "<img", "onload", " style=\""})
         EXPECT_EQ(o.out.find(part), std::string::npos) << part;
     EXPECT_LT(o.out.size(), 3'000'000U);
     EXPECT_EQ(o.out, report(figure_34 + " --wasm none --measured ../bench/results/2026-11-23-attention-gpu.json").out);
@@ -172,9 +172,9 @@ TEST_F(Reports, SayWhatIsWrong) {
     expect_error("attention.nk --machine h100", 1, "unknown-machine");
     expect_error("attention.nk --set q=0 --machine h100-sxm5", 2, "whole size of at least 1");
     expect_error("attention.nk --machine h100-sxm5 --wasm attention.nk", 1, "not-a-core");
-    expect_error("attention.nk --machine h100-sxm5 --wasm /nowhere", 3, "unreadable-file");
+    expect_error("attention.nk --machine h100-sxm5 --wasm /nowhere", 1, "unreadable-file");
     expect_error("attention.nk --machine h100-sxm5 --measured attention.nk", 1, "not-a-measurement");
-    expect_error("attention.nk --machine h100-sxm5 --wasm none -o /nowhere/a.html", 3, "unwritable-file");
+    expect_error("attention.nk --machine h100-sxm5 --wasm none -o /nowhere/a.html", 1, "unwritable-file");
 }
 
 }  // namespace

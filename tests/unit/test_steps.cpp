@@ -360,6 +360,16 @@ TEST(Steps, AMatmulAccumulatesOnTheMatrixUnit) {
     EXPECT_TRUE(wide.registers.total() > wide.registers.limit);  // 256 registers of accumulators alone
 }
 
+// Softmax goes over its rows twice: each of its streams has the order of its own statements.
+TEST(Steps, OfAPlannedKernelOfTwoStreamsHaveAChartOfEach) {
+    const Compilation c = costed::compile(
+        "rows(X[r, c]) -> Y[r, c]\n    Y[r, c] = softmax(c) X[r, c]\nsizes r = 64, c = 100000\n", "h100-sxm5");
+    const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, {});
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    for (const KernelSteps& k : placed_steps(*plan, c.machine).kernels)
+        for (const StreamChart& chart : k.charts) EXPECT_EQ(verify(chart.chart), std::vector<std::string>());
+}
+
 /// A kernel of two warpgroups of 64 rows, 256 columns and four stages, with its results' way out through two boxes a warp.
 TEST(Steps, OfAPlannedKernelAreItsSchedules) {
     const Compilation c = costed::compile(file("examples/schedules/matmul.nk"), "h100-sxm5");

@@ -1,8 +1,5 @@
 #include "napkin/output_file.hpp"
 
-#include <cerrno>
-#include <fstream>
-
 #include "support/files.hpp"
 
 namespace napkin::cli {
@@ -12,11 +9,8 @@ ExitCode write_output(const std::string& path, const std::string& text, const Op
         print(text);
         return ExitCode::success;
     }
-    errno = 0;
-    std::ofstream file(path, std::ios::binary);
-    if (!(file << text) || !file.flush())
-        return fail({file_error(errno, "unwritable-file", "cannot write to " + path)}, options);
-    return ExitCode::success;
+    const Status written = replace_file(path, text);
+    return written ? ExitCode::success : fail(written.errors(), options);
 }
 
 }  // namespace napkin::cli
