@@ -172,7 +172,7 @@ TEST_F(Reports, SayWhatIsWrong) {
     expect_error("attention.nk --machine h100", 1, "unknown-machine");
     expect_error("attention.nk --set q=0 --machine h100-sxm5", 2, "whole size of at least 1");
     expect_error("attention.nk --machine h100-sxm5 --wasm attention.nk", 1, "not-a-core");
-    expect_error("attention.nk --machine h100-sxm5 --wasm /nowhere", 1, "unreadable-file");
+    expect_error("attention.nk --machine h100-sxm5 --wasm /nowhere", 3, "unreadable-file");
     expect_error("attention.nk --machine h100-sxm5 --measured attention.nk", 1, "not-a-measurement");
     expect_error("attention.nk --machine h100-sxm5 --wasm none -o /nowhere/a.html", 1, "unwritable-file");
 }
