@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t batch_size = 40;
 /// Batches that are compiled where no GPU runs them.
-constexpr int compiled_batches = 5;
+constexpr int compiled_batches = 3;
 /// What the slow paths of CUDA's own functions keep in local memory: the sine's digits of 2/π, and registers around a call.
 constexpr std::int64_t most_local_bytes = 128;
 

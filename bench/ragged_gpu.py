@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Attention's variants at ragged sizes on the GPU at hand, each compared with double precision: random masks, biases, types, sizes of heads and lengths.
+
+    python3 bench/ragged_gpu.py [--count 500] [--seed 1] [--output bench/results/NAME.json]
+
+Logits are N(0, 1), or steep: one key 30 times as large, late keys 40 times, rising by 2^15 from block to block. What is wrong is printed with what it takes to
+run it again; the exit code is 1 then.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import random
+import subprocess
+import sys
+
+import records
+
+TEXT = """f(Q[h, q, k]: {type}, K[h, x, k]: {type}, V[h, x, d]: {type}{more}) -> O[h, q, d]: {type}
+    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
+    A[h, q, x] = {logits}
+    P[h, q, x] = softmax(x) A[h, q, x]
+    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
+"""
+SINK = """f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h]) -> O[h, q, d]: bf16
+    S[h, q, x]: f32 = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]
+    M[h, q] = max(max(x) S[h, q, x], A[h])
+    E[h, q, x] = exp(S[h, q, x] - M[h, q])
+    Z[h, q] = exp(A[h] - M[h, q]) + sum(x) E[h, q, x]
+    O[h, q, d] = sum(x) E[h, q, x] / Z[h, q] * V[h, x, d]
+"""
+S = "S[h, q, x] * k^-0.5"
+SQUARE = {  # of as many keys as queries
+    "causal": f"where(x <= q, {S}, -inf)",
+    "window": f"where(x <= q and q - x < 77, {S}, -inf)",
+    "softcap": f"where(x <= q, 30 * tanh({S} / 30), -inf)",
+    "alibi": f"where(x <= q, {S} - 2^(-8 * (h + 1) / size(h)) * (q - x), -inf)",
+    "steep": "where(x <= q, S[h, q, x] * 3, -inf)",
+    "late keys": f"where(x <= q, where(x > size(x) // 2, 40, 1) * ({S}), -inf)",
+    "rising": f"where(x <= q, {S} + (x // 64) * 32768, -inf)",
+    "finite mask": f"where(x <= q, {S}, -1e9)",
+}
+ANY = {
+    "dense": (S, ""),
+    "bottom right": (f"where(x - size(x) <= q - size(q), {S}, -inf)", ""),
+    "documents": (f"where(D[q] % 3 == E[x] % 3, {S}, -inf)", ", D[q]: i32, E[x]: i32"),
+    "bias": (f"{S} + B[h, q, x]", ", B[h, q, x]"),
+    "temperature": ("S[h, q, x] * T[h]", ", T[h]"),
+    "one key": (f"where(x == 5, 30, 1) * ({S})", ""),
+}
+LENGTHS = [(113, 203), (799, 3), (1, 1025), (257, 257), (513, 513), (640, 640), (190, 190), (1023, 1023), (65, 2049), (384, 100)]
+EQUAL_LENGTHS = [190, 257, 513, 640, 1000, 1023]
+HEADS = [(128, 128), (64, 64), (256, 256), (96, 96), (192, 128), (64, 256), (40, 80), (80, 80), (8, 16), (120, 72)]
+
+
+def case(number, choice):
+    variant = choice.choice([*SQUARE, *ANY, "sink"])
+    q, x = choice.choice(LENGTHS)
+    if variant in SQUARE:
+        q = x = choice.choice(EQUAL_LENGTHS)
+    k, d = choice.choice(HEADS)
+    kind = choice.choice(["f16", "bf16"])
+    logits, more = (SQUARE[variant], "") if variant in SQUARE else ANY.get(variant, ("", ""))
+    text = SINK if variant == "sink" else TEXT.format(type=kind, logits=logits, more=more)
+    sizes = f"h={choice.choice([1, 2, 3])},q={q},x={x},k={k},d={d}"
+    command = ["run", "-", "--machine", "gpu", "--seed", str(number), "--seconds", "0.003", "--no-baseline", "--no-validate", "--set", sizes]
+    return f"{variant}, {kind}, {sizes}, --seed {number}", command, text
+
+
+def fault(named):
+    _, command, text = named
+    done = subprocess.run([records.NAPKIN, *command], input=text, capture_output=True, text=True)
+    return "" if done.returncode == 0 else f"exit {done.returncode}: {done.stdout[-300:]}{done.stderr[-400:]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=pathlib.Path)
+    options = parser.parse_args()
+    choice = random.Random(options.seed)
+    cases = [case(options.seed * 100000 + n, choice) for n in range(options.count)]
+    wrong = []
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        for named, found in zip(cases, pool.map(fault, cases)):
+            if found:
+                wrong.append(named[0])
+                print(f"{named[0]}: {found}", flush=True)
+    print(f"{options.count} cases, {len(wrong)} wrong")
+    if options.output:
+        records.write(options.output, {**records.head("napkin.ragged-gpu/1", "gpu"), "cases": options.count, "seed": options.seed, "wrong": wrong})
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
