@@ -9,7 +9,7 @@ function(napkin_test_program target)
     napkin_target(${target})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     # Tests are compiled often and run once: less optimization is quicker in sum.
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${target} PRIVATE ${napkin_little_optimized})
     target_include_directories(${target} PRIVATE tests)
     target_compile_definitions(${target} PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_link_libraries(${target} PRIVATE napkin_internal)
