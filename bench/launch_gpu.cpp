@@ -71,7 +71,7 @@ double median(std::vector<double> values) {
 // What of the driver captures and replays (CUDA Driver API).
 struct Graphs {
     using Code = int;
-    napkin::Library library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
+    napkin::SharedLibrary library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
     template <class F>
     F* function(const char* name) const {
         auto* const found = library.function<F*>(name);

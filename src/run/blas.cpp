@@ -24,7 +24,7 @@ using GemmFunction = void (*)(int order, int op_a, int op_b, int m, int n, int k
 }  // namespace
 
 struct Blas::Impl {
-    Library library{library_names(), {"cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads"}};
+    SharedLibrary library{library_names(), {"cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads"}};
     std::string name;
     GemmFunction<float> sgemm = library.function<GemmFunction<float>>("cblas_sgemm");
     GemmFunction<double> dgemm = library.function<GemmFunction<double>>("cblas_dgemm");

@@ -7,7 +7,7 @@
 
 namespace napkin {
 
-Library::Library(const std::vector<std::string>& candidates, const std::vector<const char*>& functions) {
+SharedLibrary::SharedLibrary(const std::vector<std::string>& candidates, const std::vector<const char*>& functions) {
     for (const std::string& name : candidates) {
         handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (handle_ == nullptr) {
@@ -25,6 +25,6 @@ Library::Library(const std::vector<std::string>& candidates, const std::vector<c
     }
 }
 
-void* Library::address(const char* name) const { return handle_ == nullptr ? nullptr : ::dlsym(handle_, name); }
+void* SharedLibrary::address(const char* name) const { return handle_ == nullptr ? nullptr : ::dlsym(handle_, name); }
 
 }  // namespace napkin

@@ -6,10 +6,10 @@
 namespace napkin {
 
 /// Opened once and kept until the process ends.
-class Library {
+class SharedLibrary {
 public:
     /// The first of the names or paths that opens and, where functions are named, has all of them; others are closed again.
-    explicit Library(const std::vector<std::string>& candidates, const std::vector<const char*>& functions = {});
+    explicit SharedLibrary(const std::vector<std::string>& candidates, const std::vector<const char*>& functions = {});
     [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
     [[nodiscard]] const std::string& path() const { return path_; }
     /// The system's words for the first candidate; or what the last one lacked that opened.

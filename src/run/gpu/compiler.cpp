@@ -17,8 +17,8 @@ using Code = int;
 constexpr Code invalid_option = 5;  // NVRTC_ERROR_INVALID_OPTION
 
 struct Nvrtc {
-    Library library{cuda_library_paths("NAPKIN_NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-                                       {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"})};
+    SharedLibrary library{cuda_library_paths("NAPKIN_NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                                             {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"})};
     Code (*version)(int*, int*) = library.function<Code (*)(int*, int*)>("nvrtcVersion");
     Code (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) =
         library.function<Code (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(

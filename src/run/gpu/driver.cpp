@@ -23,7 +23,7 @@ enum Attribute : int {
 constexpr int max_dynamic_shared_size = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 struct Driver {
-    Library library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
+    SharedLibrary library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
     Code (*init)(unsigned) = library.function<Code (*)(unsigned)>("cuInit");
     Code (*error_string)(Code, const char**) = library.function<Code (*)(Code, const char**)>("cuGetErrorString");
     Code (*driver_version)(int*) = library.function<Code (*)(int*)>("cuDriverGetVersion");

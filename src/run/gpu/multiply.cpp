@@ -52,8 +52,9 @@ std::optional<int> lt_type(DType type) {
 }
 
 struct Lt {
-    Library library{cuda_library_paths("NAPKIN_CUBLASLT", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
-                                       {"nvidia/cu13/lib", "nvidia/cublas/lib"})};
+    SharedLibrary library{cuda_library_paths("NAPKIN_CUBLASLT",
+                                             {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+                                             {"nvidia/cu13/lib", "nvidia/cublas/lib"})};
     int (*create)(LtHandle*) = library.function<int (*)(LtHandle*)>("cublasLtCreate");
     std::size_t (*version)() = library.function<std::size_t (*)()>("cublasLtGetVersion");
     const char* (*words)(int) = library.function<const char* (*)(int)>("cublasLtGetStatusString");
