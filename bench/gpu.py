@@ -47,6 +47,26 @@ DIAGRAMS = {
 """,
 }
 
+ATTENTION_OF_LOGITS = """variant(Q[h, q, k]: {type}, K[h, x, k]: {type}, V[h, x, d]: {type}{more}) -> O[h, q, d]: {type}
+    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
+    A[h, q, x] = {logits}
+    P[h, q, x] = softmax(x) A[h, q, x]
+    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
+"""
+SCALED = "S[h, q, x] * k^-0.5"
+DIAGRAMS["sink"] = """sink(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h]) -> O[h, q, d]: bf16
+    S[h, q, x]: f32 = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]
+    M[h, q] = max(max(x) S[h, q, x], A[h])
+    E[h, q, x] = exp(S[h, q, x] - M[h, q])
+    Z[h, q] = exp(A[h] - M[h, q]) + sum(x) E[h, q, x]
+    O[h, q, d] = sum(x) E[h, q, x] / Z[h, q] * V[h, x, d]
+"""
+
+
+def attention_of(logits, more="", type="bf16"):
+    """Attention of logits that are made of S[h, q, x], with more arguments where they need them."""
+    return ATTENTION_OF_LOGITS.format(type=type, logits=logits, more=more)
+
 
 def parser(text):
     out = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)

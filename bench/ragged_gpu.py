@@ -13,22 +13,10 @@ import random
 import subprocess
 import sys
 
+import gpu
 import records
 
-TEXT = """f(Q[h, q, k]: {type}, K[h, x, k]: {type}, V[h, x, d]: {type}{more}) -> O[h, q, d]: {type}
-    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
-    A[h, q, x] = {logits}
-    P[h, q, x] = softmax(x) A[h, q, x]
-    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
-"""
-SINK = """f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h]) -> O[h, q, d]: bf16
-    S[h, q, x]: f32 = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]
-    M[h, q] = max(max(x) S[h, q, x], A[h])
-    E[h, q, x] = exp(S[h, q, x] - M[h, q])
-    Z[h, q] = exp(A[h] - M[h, q]) + sum(x) E[h, q, x]
-    O[h, q, d] = sum(x) E[h, q, x] / Z[h, q] * V[h, x, d]
-"""
-S = "S[h, q, x] * k^-0.5"
+S = gpu.SCALED
 SQUARE = {  # of as many keys as queries
     "causal": f"where(x <= q, {S}, -inf)",
     "window": f"where(x <= q and q - x < 77, {S}, -inf)",
@@ -60,7 +48,7 @@ def case(number, choice):
     k, d = choice.choice(HEADS)
     kind = choice.choice(["f16", "bf16"])
     logits, more = (SQUARE[variant], "") if variant in SQUARE else ANY.get(variant, ("", ""))
-    text = SINK if variant == "sink" else TEXT.format(type=kind, logits=logits, more=more)
+    text = gpu.DIAGRAMS["sink"] if variant == "sink" else gpu.attention_of(logits, more, kind)
     sizes = f"h={choice.choice([1, 2, 3])},q={q},x={x},k={k},d={d}"
     command = ["run", "-", "--machine", "gpu", "--seed", str(number), "--seconds", "0.003", "--no-baseline", "--no-validate", "--set", sizes]
     return f"{variant}, {kind}, {sizes}, --seed {number}", command, text

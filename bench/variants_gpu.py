@@ -15,31 +15,17 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import gpu
 import records
 
-HEAD = """variant(Q[h, q, k]: {type}, K[h, x, k]: {type}, V[h, x, d]: {type}{more}) -> O[h, q, d]: {type}
-    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]
-    A[h, q, x] = {logits}
-    P[h, q, x] = softmax(x) A[h, q, x]
-    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
-"""
 GROUPED = """grouped(Q[g, h, q, k]: bf16, K[g, x, k]: bf16, V[g, x, d]: bf16) -> O[g, h, q, d]: bf16
     S[g, h, q, x] = sum(k) Q[g, h, q, k] * K[g, x, k]
     P[g, h, q, x] = softmax(x) where(x <= q, S[g, h, q, x] * k^-0.5, -inf)
     O[g, h, q, d] = sum(x) P[g, h, q, x] * V[g, x, d]
 """
-SINK = """sink(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h]) -> O[h, q, d]: bf16
-    S[h, q, x]: f32 = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]
-    M[h, q] = max(max(x) S[h, q, x], A[h])
-    E[h, q, x] = exp(S[h, q, x] - M[h, q])
-    Z[h, q] = exp(A[h] - M[h, q]) + sum(x) E[h, q, x]
-    O[h, q, d] = sum(x) E[h, q, x] / Z[h, q] * V[h, x, d]
-"""
-SCORE = "S[h, q, x] * k^-0.5"
+SCORE = gpu.SCALED
 
 
 def variants(length, heads):
     """Name: text, sizes, what FlexAttention is given (score_mod, mask_mod), or cuDNN's arguments."""
-    def text(logits, more="", kind="bf16"):
-        return HEAD.format(type=kind, logits=logits, more=more)
+    text = gpu.attention_of
 
     def causal(b, h, q, x):
         return q >= x
@@ -52,14 +38,14 @@ def variants(length, heads):
         "alibi": (text(f"where(x <= q, {SCORE} - 2^(-8 * (h + 1) / size(h)) * (q - x), -inf)"), lambda s, b, h, q, x: s - slopes[h] * (q - x), causal),
         "documents": (text(f"where(D[q] == E[x], {SCORE}, -inf)", ", D[q]: i32, E[x]: i32"), None, lambda b, h, q, x: documents[q] == documents[x]),
         "bias": (text(f"{SCORE} + B[q, x]", ", B[q, x]: bf16"), "bias", None),
-        "sink": (SINK, "sink", None),
+        "sink": (gpu.DIAGRAMS["sink"], "sink", None),
     }
     out = {name: {"text": t, "sizes": sizes, "flex": (score, mask)} for name, (t, score, mask) in flex.items()}
     for s in (4096, 8192, 16384):
         out[f"grouped {s}"] = {"text": GROUPED, "sizes": {"g": 8, "h": 8, "q": s, "x": s, "k": 128, "d": 128}, "cudnn": True}
     for k, d in ((96, 96), (192, 128), (40, 40), (80, 80), (64, 64), (128, 128)):
         for kind in ("bf16", "f16"):
-            out[f"{k}/{d} {kind}"] = {"text": text(f"where(x <= q, {SCORE}, -inf)", kind=kind),
+            out[f"{k}/{d} {kind}"] = {"text": text(f"where(x <= q, {SCORE}, -inf)", type=kind),
                                       "sizes": {"h": heads, "q": length, "x": length, "k": k, "d": d}, "cudnn": True, "kind": kind}
     return out
 

@@ -30,7 +30,7 @@ constexpr int most_simulated = 64;
 /// Reductions across the lanes must be worth it.
 constexpr double worth_crossing = 0.9;
 /// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less: of 8192³ the axis that is 12% slower
-/// there is 9% faster in the end.
+/// there is predicted 9% faster in the end.
 constexpr double little_in_rows = 0.8;
 
 /// Of the core's memory, with one stage of everything.

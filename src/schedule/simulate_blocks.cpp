@@ -34,10 +34,10 @@ constexpr double first_instructions_s = 1e-6;
 /// mean and 15% at most.
 constexpr double statement_latency_clocks = 97, latency_left_ahead = 0.67, hidden_ahead = 0.42, units_exponent = 3.36;
 /// The exponent where the loop has nothing but products, whose clock falls under the power limit. Fitted to 13 products of bf16 and e4m3, which take what
-/// they were measured to take on one H200 on 2026-11-23 within 4% in the mean and 15% at most (small batches).
+/// they were measured to take on one H200 on 2026-11-23 within 4% in the mean and 16% at most (small batches).
 constexpr double products_exponent = 2;
-/// Groups that wait for nothing but products keep the matrix unit as busy as more of them do: of 8192³, four take 1,425 µs and two 1,399 on one H200 on
-/// 2026-11-23.
+/// Groups that wait for nothing but products keep the matrix unit as busy as more of them do: of 8192³, four take 1,425 µs and two 1,399 in
+/// another run, on one H200 on 2026-11-23.
 constexpr double enough_warpgroups = 2;
 constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 /// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the prelude's functions; a power

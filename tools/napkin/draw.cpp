@@ -8,6 +8,7 @@
 #include "draw/drawings.hpp"
 #include "draw/picture_json.hpp"
 #include "napkin/command.hpp"
+#include "napkin/output_file.hpp"
 #include "plan/by_hand.hpp"
 #include "steps/steps.hpp"
 #include "support/files.hpp"
@@ -213,12 +214,7 @@ ExitCode draw_command(const DrawCommand& c) {
     } else {
         text = printed_drawing(c, named.value().drawing);
     }
-    if (c.output.empty()) {
-        print(text);
-        return ExitCode::success;
-    }
-    if (const Status written = replace_file(c.output, text); !written) return fail(written.errors(), c.common);
-    return ExitCode::success;
+    return write_output(c.output, text, c.common);
 }
 
 }  // namespace
