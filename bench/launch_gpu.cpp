@@ -258,7 +258,7 @@ Json launch_costs(const Graphs& graphs, void* stream) {
     addresses.resize(std::max(addresses.size(), planned.program.diagram.arrays.size()));
     const auto bound = value_of(launcher->bind(addresses, 0));
     if (bound.size() == 1)
-        out["driver_alone_ns"] = host_ns(graphs, stream, [&] { done(napkin::gpu::launch(bound[0].launch, stream)); });
+        out["driver_alone_ns"] = host_ns(graphs, stream, [&] { done(napkin::gpu::launch(bound[0], stream)); });
     return out;
 }
 

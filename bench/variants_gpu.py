@@ -6,8 +6,11 @@
 Each round measures napkin's kernel and its peer one after the other, with the GPU's caches flushed before each launch; the ratio is the median of the
 rounds' ratios. Needs torch.
 """
+import pathlib
 import sys
+import tempfile
 
+import numpy
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
@@ -41,6 +44,7 @@ def variants(length, heads):
         "sink": (gpu.DIAGRAMS["sink"], "sink", None),
     }
     out = {name: {"text": t, "sizes": sizes, "flex": (score, mask)} for name, (t, score, mask) in flex.items()}
+    out["documents"]["inputs"] = {"D": documents, "E": documents}
     for s in (4096, 8192, 16384):
         out[f"grouped {s}"] = {"text": GROUPED, "sizes": {"g": 8, "h": 8, "q": s, "x": s, "k": 128, "d": 128}, "cudnn": True}
     for k, d in ((96, 96), (192, 128), (40, 40), (80, 80), (64, 64), (128, 128)):
@@ -94,6 +98,7 @@ def main():
     parser.add_argument("--only", nargs="+", help="names of variants, or how they begin")
     options = parser.parse_args()
     results, device = [], ""
+    folder = pathlib.Path(tempfile.mkdtemp())
     for name, case in variants(options.length, options.heads).items():
         if options.only and not any(name.startswith(wanted) for wanted in options.only):
             continue
@@ -101,9 +106,12 @@ def main():
             peer, run = peer_of(case)
         except RuntimeError as error:  # a peer that does not have the variant is said to lack it, and no ratio is given
             peer, run = f"no peer: {str(error).splitlines()[0][:100]}", None
-        rounds = []
+        rounds, given = [], []
+        for array, values in case.get("inputs", {}).items():
+            numpy.save(folder / f"{array}.npy", values.cpu().numpy())
+            given += ["--input", f"{array}={folder / array}.npy"]
         for _ in range(options.rounds):
-            document = records.run_kernel(["-", "--machine", "gpu", "--seconds", str(options.seconds), *gpu.sizes_of(case["sizes"])], text=case["text"])
+            document = records.run_kernel(["-", "--machine", "gpu", "--seconds", str(options.seconds), *given, *gpu.sizes_of(case["sizes"])], text=case["text"])
             rounds.append((document["seconds"], gpu.seconds_of(run, options.seconds) if run else None))
         device = document["device"]
         seconds = min(r[0] for r in rounds)

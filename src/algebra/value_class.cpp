@@ -83,10 +83,10 @@ ValueClass of_binary(BinaryOp op, ValueClass a, ValueClass b) {
 }
 
 /// The power of a number by a whole one keeps or loses the sign by that one's parity.
-ValueClass of_power(ValueClass a, const Expr& exponent) {
+ValueClass of_power(ValueClass a, const Expr& exponent, ValueClass of_exponent) {
     const auto* n = as<Constant>(exponent);
     if (!n || !std::isfinite(n->value) || n->value != std::floor(n->value) || n->value == 0)
-        return of_binary(BinaryOp::pow, a, n ? value_class(n->value) : ValueClass::any());
+        return of_binary(BinaryOp::pow, a, of_exponent);
     ValueClass out;
     for_each_kind(a, [&](double x) {
         out |= x == 0 && n->value < 0 ? ValueClass(ValueClass::infinite | ValueClass::minus_infinite)
@@ -132,7 +132,7 @@ ValueClass value_class(const Expr& e, const std::function<ValueClass(ArrayId)>& 
         } else if (const auto* u = as<Unary>(node)) {
             out = of_unary(u->op, of(u->a));
         } else if (const auto* b = as<Binary>(node)) {
-            out = b->op == BinaryOp::pow ? of_power(of(b->a), b->b) : of_binary(b->op, of(b->a), of(b->b));
+            out = b->op == BinaryOp::pow ? of_power(of(b->a), b->b, of(b->b)) : of_binary(b->op, of(b->a), of(b->b));
             // A square is not negative.
             if (b->op == BinaryOp::mul && equal(b->a, b->b))
                 out = ValueClass(out.bits() & ~static_cast<unsigned>(ValueClass::negative | ValueClass::minus_infinite));

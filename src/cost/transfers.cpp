@@ -264,7 +264,7 @@ KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const
     cost.grouped = grouped;
     for (const CoreLoop& loop : live.loops) {
         if (!loop.is_sub && !is_among(cost.streamed, loop.axis)) cost.streamed.push_back(loop.axis);
-        cost.may_skip |= !loop.support.empty();
+        cost.may_skip |= loop.may_skip;
     }
 
     cost.part = live.parts.part;

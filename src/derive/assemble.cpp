@@ -305,7 +305,7 @@ private:
         loop.axis = axis_;
         Fold fold;
         fold.axis = axis_;
-        std::optional<std::vector<Affine>> support_forms;
+        std::optional<std::vector<MaskForm>> support_forms;
         for (const ArrayId id : order_) {
             if (!needed_.contains(id) || !is_state(id) || a_.states.at(id).traversal != t) continue;
             const Equation e = definition(id);
@@ -324,12 +324,16 @@ private:
         }
         if (arrived_) {
             fold.states.insert(fold.states.begin(), count_state());
-            support_forms = std::vector<Affine>{};  // points in a chunk that is skipped would not have arrived
+            support_forms = std::vector<MaskForm>{};  // points in a chunk that is skipped would not have arrived
         }
         std::vector<Statement> statements;
         emit_states(fold, statements);
         emit_stored(t, statements, support_forms);
-        loop.support = support_forms.value_or(std::vector<Affine>{});
+        for (MaskForm& form : support_forms.value_or(std::vector<MaskForm>{}))
+            if (form.is_affine())
+                loop.support.push_back(std::move(form.affine));
+            else if (reads_integers_in_place(form))
+                loop.masks.push_back(std::move(form));
         insert_chunk_arrays(statements);
         const auto changes = [&, t](ArrayId id) {
             return on_stream(id) || (arrived_ && (id == arrived_->now || id == arrived_->before)) ||
@@ -349,6 +353,17 @@ private:
         finish(fold, t);
         if (!fold.states.empty()) kernel.folds.push_back(std::move(fold));
         return loop;
+    }
+
+    /// What the form reads are whole numbers of the diagram's inputs, at coordinates that axes alone give.
+    [[nodiscard]] bool reads_integers_in_place(const MaskForm& form) const {
+        const auto is_good = [&](const Expr& e) {
+            const auto* r = e ? as<Read>(e) : nullptr;
+            return !r || (!is_float(d_.array(r->array).type) && contains(d_.inputs, r->array) &&
+                          std::all_of(r->indices.begin(), r->indices.end(),
+                                      [](const Index& i) { return i.affine() != nullptr; }));
+        };
+        return is_good(form.plus) && is_good(form.minus);
     }
 
     /// The results that are maps of the states alone; what reduces them further belongs to the tail.
@@ -413,12 +428,12 @@ private:
         }
     }
 
-    void emit_stored(int t, std::vector<Statement>& statements, std::optional<std::vector<Affine>>& support_forms) {
+    void emit_stored(int t, std::vector<Statement>& statements, std::optional<std::vector<MaskForm>>& support_forms) {
         for (const ArrayId id : order_) {
             if (!needed_.contains(id) || !on_stream(id) || !outputs_.contains(id) || storing_traversal(id) != t)
                 continue;
             statements.push_back(statement(id));
-            support_forms = std::vector<Affine>{};  // every point of the stream is stored
+            support_forms = std::vector<MaskForm>{};  // every point of the stream is stored
         }
     }
 

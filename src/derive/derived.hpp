@@ -11,6 +11,7 @@
 
 #include "algebra/size.hpp"
 #include "diagram/diagram.hpp"
+#include "diagram/guards.hpp"
 
 namespace napkin {
 
@@ -37,6 +38,8 @@ struct Loop {
     std::vector<Affine> support;
     std::vector<std::pair<ArrayId, double>> init;  ///< states and their initial values
     std::vector<Statement> body;
+    /// The same where sizes, or whole numbers among the data, say which chunks these are. Those that are skipped may be fewer.
+    std::vector<MaskForm> masks = {};
 };
 
 using Stage = std::variant<Block, Loop>;

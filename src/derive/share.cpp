@@ -12,9 +12,22 @@ bool is_leaf(const Expr& e) { return as<Constant>(e) || as<Read>(e) || as<AxisIn
 
 bool reads_anything(const Expr& e) { return !read_arrays(e).empty(); }
 
+/// A comparison that divides nothing. A choice takes it as it comes, and would take as long to read its outcome.
+bool is_cheap_comparison(const Expr& e) {
+    const auto* compared = as<Binary>(e);
+    const auto* negated = as<Unary>(e);
+    if (!(compared && compared->op >= BinaryOp::lt) && !(negated && negated->op == UnaryOp::logical_not)) return false;
+    bool divides = false;
+    visit(e, [&](const Expr& node) {
+        const auto* b = as<Binary>(node);
+        divides = divides || (b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod));
+    });
+    return !divides && !is_expensive(e);
+}
+
 /// Collects the maximal sub-expressions that vary over fewer axes than the statement's points.
 void collect(const Expr& e, std::size_t num_axes, bool reduced, std::vector<Expr>& found, std::set<Expr>& seen) {
-    if (is_leaf(e) || !seen.insert(e).second) return;
+    if (is_leaf(e) || !seen.insert(e).second || is_cheap_comparison(e)) return;
     if (free_axes(e).size() < num_axes && reads_anything(e)) {
         const bool worth = reduced || is_expensive(e) || as<Select>(e);
         if (worth) {

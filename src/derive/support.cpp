@@ -4,11 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include "diagram/guards.hpp"
-
 namespace napkin {
 namespace {
-using Forms = std::vector<Affine>;
+using Forms = std::vector<MaskForm>;
 
 /// What a body is compared with: the identity of the reduction.
 enum class Null { zero, one, minus_infinity, plus_infinity };
@@ -43,12 +41,12 @@ public:
 
     [[nodiscard]] Forms forms(const Expr& e, Null null) const {
         if (const auto* s = as<Select>(e)) {
-            if (is_null(s->b, null)) return united(implied_forms(s->condition, true), forms(s->a, null));
-            if (is_null(s->a, null)) return united(implied_forms(s->condition, false), forms(s->b, null));
+            if (is_null(s->b, null)) return united(implied_mask_forms(s->condition, true), forms(s->a, null));
+            if (is_null(s->a, null)) return united(implied_mask_forms(s->condition, false), forms(s->b, null));
             return common(forms(s->a, null), forms(s->b, null));
         }
         if (const auto* b = as<Binary>(e)) {
-            if (null == Null::zero && b->op >= BinaryOp::lt) return implied_forms(e, true);
+            if (null == Null::zero && b->op >= BinaryOp::lt) return implied_mask_forms(e, true);
             return of_binary(*b, null);
         }
         if (const auto* u = as<Unary>(e)) return of_unary(*u, null);
@@ -122,14 +120,14 @@ private:
 
 }  // namespace
 
-std::vector<Affine> common(const std::vector<Affine>& a, const std::vector<Affine>& b) {
+std::vector<MaskForm> common(const std::vector<MaskForm>& a, const std::vector<MaskForm>& b) {
     Forms out;
     for (const auto& f : a)
         if (contains(b, f)) out.push_back(f);
     return out;
 }
 
-std::vector<Affine> support(const Expr& body, ReduceOp op, const ValuesOf& values) {
+std::vector<MaskForm> support(const Expr& body, ReduceOp op, const ValuesOf& values) {
     const Search search(values);
     switch (op) {
         case ReduceOp::sum: return search.forms(body, Null::zero);

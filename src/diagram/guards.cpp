@@ -10,10 +10,57 @@ namespace napkin {
 namespace {
 constexpr std::int64_t most_points = std::int64_t{1} << 22;  ///< that are walked where no form decides
 
-std::vector<Affine> united(std::vector<Affine> a, const std::vector<Affine>& b) {
-    for (const Affine& f : b)
+template <class Form>
+std::vector<Form> united(std::vector<Form> a, const std::vector<Form>& b) {
+    for (const Form& f : b)
         if (!contains(a, f)) a.push_back(f);
     return a;
+}
+
+bool same(const Expr& a, const Expr& b) { return a == nullptr || b == nullptr ? a == b : equal(a, b); }
+
+/// a + factor·b, of which one reads nothing where both are on one side.
+MaskForm plus_times(MaskForm a, const MaskForm& b, std::int64_t factor) {
+    a.affine = a.affine + b.affine * factor;
+    for (const auto& [axis, count] : b.sizes) {
+        const auto place = std::lower_bound(a.sizes.begin(), a.sizes.end(), axis,
+                                            [](const auto& term, AxisId id) { return term.first < id; });
+        if (place == a.sizes.end() || place->first != axis)
+            a.sizes.insert(place, {axis, count * factor});
+        else if ((place->second += count * factor) == 0)
+            a.sizes.erase(place);
+    }
+    return a;
+}
+
+/// A sum of axes, sizes and whole numbers, each times a whole number.
+std::optional<MaskForm> sum_of_sizes(const Expr& e) {
+    if (auto form = affine_form(e)) return MaskForm{*std::move(form), {}, nullptr, nullptr};
+    if (const auto* size = as<AxisSize>(e)) return MaskForm{{}, {{size->axis, 1}}, nullptr, nullptr};
+    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) {
+        const auto a = sum_of_sizes(u->a);
+        return a ? std::optional(plus_times({}, *a, -1)) : std::nullopt;
+    }
+    const auto* b = as<Binary>(e);
+    if (!b || (b->op != BinaryOp::add && b->op != BinaryOp::sub && b->op != BinaryOp::mul)) return std::nullopt;
+    const auto x = sum_of_sizes(b->a), y = x ? sum_of_sizes(b->b) : std::nullopt;
+    if (!y) return std::nullopt;
+    if (b->op != BinaryOp::mul) return plus_times(*x, *y, b->op == BinaryOp::add ? 1 : -1);
+    const auto is_number = [](const MaskForm& f) { return f.sizes.empty() && f.affine.terms.empty(); };
+    if (is_number(*x)) return plus_times({}, *y, x->affine.constant);
+    if (is_number(*y)) return plus_times({}, *x, y->affine.constant);
+    return std::nullopt;
+}
+
+/// The left side minus the right one; none where a side is neither such a sum nor a single read.
+std::optional<MaskForm> difference(const Expr& left, const Expr& right) {
+    const auto side = [](const Expr& e) { return as<Read>(e) ? std::optional(MaskForm{}) : sum_of_sizes(e); };
+    const auto x = side(left), y = side(right);
+    if (!x || !y) return std::nullopt;
+    MaskForm out = plus_times(*x, *y, -1);
+    if (as<Read>(left)) out.plus = left;
+    if (as<Read>(right)) out.minus = right;
+    return out;
 }
 
 class GuardWalk {
@@ -99,38 +146,62 @@ void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>
     GuardWalk(wanted, f).walk(e);
 }
 
-std::vector<Affine> implied_forms(const Expr& condition, bool holds) {
-    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not) return implied_forms(u->a, !holds);
+bool operator==(const MaskForm& a, const MaskForm& b) {
+    return a.affine == b.affine && a.sizes == b.sizes && same(a.plus, b.plus) && same(a.minus, b.minus);
+}
+
+MaskForm with_sizes(MaskForm form, const Extents& extents) {
+    for (const auto& [axis, factor] : form.sizes)
+        form.affine = form.affine + Affine{{}, extents[static_cast<std::size_t>(axis)]} * factor;
+    form.sizes.clear();
+    for (Expr* read : {&form.plus, &form.minus})
+        if (*read) *read = with_sizes(*read, extents);
+    return form;
+}
+
+std::vector<MaskForm> implied_mask_forms(const Expr& condition, bool holds) {
+    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not)
+        return implied_mask_forms(u->a, !holds);
     const auto* b = as<Binary>(condition);
     if (!b) return {};
     if ((b->op == BinaryOp::logical_and && holds) || (b->op == BinaryOp::logical_or && !holds))
-        return united(implied_forms(b->a, holds), implied_forms(b->b, holds));
-    const auto x = affine_form(b->a);
-    const auto y = affine_form(b->b);
-    if (!x || !y) return {};
-    const Affine one{{}, 1}, le = *y - *x, lt = le - one, ge = *x - *y, gt = ge - one;
+        return united(implied_mask_forms(b->a, holds), implied_mask_forms(b->b, holds));
+    const auto le = difference(b->b, b->a), ge = difference(b->a, b->b);
+    if (!le || !ge) return {};
+    const auto strictly = [](MaskForm form) {
+        form.affine.constant -= 1;
+        return form;
+    };
     switch (b->op) {
-        case BinaryOp::le: return {holds ? le : gt};
-        case BinaryOp::lt: return {holds ? lt : ge};
-        case BinaryOp::ge: return {holds ? ge : lt};
-        case BinaryOp::gt: return {holds ? gt : le};
-        case BinaryOp::eq: return holds ? std::vector<Affine>{le, ge} : std::vector<Affine>{};
-        case BinaryOp::ne: return holds ? std::vector<Affine>{} : std::vector<Affine>{le, ge};
+        case BinaryOp::le: return {holds ? *le : strictly(*ge)};
+        case BinaryOp::lt: return {holds ? strictly(*le) : *ge};
+        case BinaryOp::ge: return {holds ? *ge : strictly(*le)};
+        case BinaryOp::gt: return {holds ? strictly(*ge) : *le};
+        case BinaryOp::eq: return holds ? std::vector<MaskForm>{*le, *ge} : std::vector<MaskForm>{};
+        case BinaryOp::ne: return holds ? std::vector<MaskForm>{} : std::vector<MaskForm>{*le, *ge};
         default: return {};
     }
 }
 
-std::optional<std::vector<Affine>> equivalent_forms(const Expr& condition, bool holds) {
-    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not) return equivalent_forms(u->a, !holds);
+std::optional<std::vector<MaskForm>> equivalent_mask_forms(const Expr& condition, bool holds) {
+    if (const auto* u = as<Unary>(condition); u && u->op == UnaryOp::logical_not)
+        return equivalent_mask_forms(u->a, !holds);
     const auto* b = as<Binary>(condition);
     if (!b) return std::nullopt;
     if (b->op == (holds ? BinaryOp::logical_and : BinaryOp::logical_or)) {
-        const auto x = equivalent_forms(b->a, holds), y = equivalent_forms(b->b, holds);
+        const auto x = equivalent_mask_forms(b->a, holds), y = equivalent_mask_forms(b->b, holds);
         return x && y ? std::optional(united(*x, *y)) : std::nullopt;
     }
-    std::vector<Affine> forms = implied_forms(condition, holds);
+    std::vector<MaskForm> forms = implied_mask_forms(condition, holds);
     if (forms.empty()) return std::nullopt;
     return forms;
+}
+
+std::vector<Affine> implied_forms(const Expr& condition, bool holds) {
+    std::vector<Affine> out;
+    for (const MaskForm& form : implied_mask_forms(condition, holds))
+        if (form.is_affine()) out.push_back(form.affine);
+    return out;
 }
 
 bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<Guard>& guards, const Extents& extents) {

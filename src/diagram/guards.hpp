@@ -21,12 +21,29 @@ struct Guard {
 void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>& wanted,
                            const std::function<void(const Read&, const std::vector<Guard>&)>& f);
 
+/// An inequality of whole numbers, of which a part may be known only once sizes or data are:
+/// affine + Σ factor·size(axis) + plus - minus ≥ 0.
+struct MaskForm {
+    Affine affine;
+    std::vector<std::pair<AxisId, std::int64_t>> sizes = {};  ///< axis and factor, by ascending axis
+    Expr plus, minus;  ///< reads of arrays, each of which stands alone on its side of a comparison; null: none
+    [[nodiscard]] bool is_affine() const { return sizes.empty() && !has_reads(); }
+    [[nodiscard]] bool has_reads() const { return plus != nullptr || minus != nullptr; }
+    friend bool operator==(const MaskForm& a, const MaskForm& b);
+};
+/// The form with numbers in place of sizes, in the indices of its reads too.
+MaskForm with_sizes(MaskForm form, const Extents& extents);
+
+/// Forms that are not negative where the condition holds (or, with `holds` false, does not), as far as it is made of such comparisons. A read
+/// of numbers that are not whole makes a form that holds nothing: the caller knows the arrays' types.
+std::vector<MaskForm> implied_mask_forms(const Expr& condition, bool holds);
+
+/// Forms that are not negative exactly where the condition holds (or, with `holds` false, does not); none where it is made of anything but
+/// such comparisons that all have to hold.
+std::optional<std::vector<MaskForm>> equivalent_mask_forms(const Expr& condition, bool holds);
+
 /// Affine forms that are not negative where the condition holds (or, with `holds` false, does not), as far as it is made of affine forms.
 std::vector<Affine> implied_forms(const Expr& condition, bool holds);
-
-/// Affine forms that are not negative exactly where the condition holds (or, with `holds` false, does not); none where it is made of anything
-/// but comparisons of affine forms that all have to hold.
-std::optional<std::vector<Affine>> equivalent_forms(const Expr& condition, bool holds);
 
 /// Whether the index lies in [0, extent) at every point of the extents at which all guards are as they say. Guards that read arrays, and
 /// spaces too large to walk where no affine form decides, prove nothing. Pre: not gathered, with_sizes was applied.

@@ -533,6 +533,8 @@ ValueId BodyWriter::lower(const Expr& e) {
     // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing.
     if (is_integer(kind) && !is_number && (as<Select>(e) || !whole_values_.is_small(e)))
         return lowered_[e.get()] = lower_whole(e, kind);
+    if (!step_.is_whole)
+        if (const ValueId of_column = sum_with_column(e); of_column >= 0) return lowered_[e.get()] = of_column;
     const auto visitor = [&](const auto& node) -> ValueId {
         using T = std::decay_t<decltype(node)>;
         if constexpr (std::is_same_v<T, Constant>)

@@ -3,6 +3,7 @@
 // once: what does not depend on the innermost loops, on the block's rows or on its vectors is hoisted out of them by that rule alone.
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -94,6 +95,11 @@ private:
     ValueId call(const std::string& function, std::vector<ValueId> args);
     ValueId compare(BinaryOp o, ValueId a, ValueId b);
     ValueId compare_column(const Binary& b);
+    ValueId sum_with_column(const Expr& e);
+    std::optional<Affine> small_form(const Expr& e);
+    [[nodiscard]] bool has_own_column(const Affine& form) const;
+    ValueId form_of_row(const Affine& form, std::int64_t factor, const char* hint);
+    ValueId own_column();
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
     ValueId power(ValueId base, ValueId exponent);
     ValueId exponential(const Expr& argument, double factor);

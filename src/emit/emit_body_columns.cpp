@@ -1,54 +1,84 @@
-// The part of BodyWriter that compares a fragment's columns with what a row says of them, as masks do.
+// The part of BodyWriter that knows what a fragment's columns are to a thread: numbers that the compiler knows, once the loop over them is unrolled,
+// beside one number a row. Else every column's coordinate would be a number in a register, and converted from an integer.
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 #include "emit/emit_body.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::writers {
 
-/// A comparison of affine forms in which a thread's column stands once, on fragments: columns are numbers that the compiler knows, once the loop
-/// over them is unrolled, and everything else is one number a row. Else every column's coordinate would be a number in a register. -1: the
-/// comparison is no such one.
-ValueId BodyWriter::compare_column(const Binary& b) {
-    if (step_.atom < 0 || frame_.atom(step_).kind == AtomKind::block || loops_.size() < 2) return -1;
-    if (b.op != BinaryOp::le && b.op != BinaryOp::lt && b.op != BinaryOp::ge && b.op != BinaryOp::gt) return -1;
+/// The affine form of small integers that an expression is, in numbers alone; none: it is no such one.
+std::optional<Affine> BodyWriter::small_form(const Expr& e) {
+    if (!whole_values_.is_small(e)) return std::nullopt;
+    return affine_form(transform(e, [&](const Expr& node) -> Expr {
+        const auto* size = as<AxisSize>(node);
+        return size ? constant(static_cast<double>(frame_.extent(size->axis))) : node;
+    }));
+}
+/// The statement is on fragments, and a thread's column stands in the form once.
+bool BodyWriter::has_own_column(const Affine& form) const {
+    if (step_.atom < 0 || frame_.atom(step_).kind == AtomKind::block || loops_.size() < 2) return false;
+    return frame_.span(loops_.back(), scope_).tile > 1 && std::abs(form.coefficient(loops_.back())) == 1;
+}
+
+/// What a row says of factor · form, the thread's own column left out, and that column.
+ValueId BodyWriter::form_of_row(const Affine& form, std::int64_t factor, const char* hint) {
     const AxisId column = loops_.back();
-    const auto form_of = [&](const Expr& e) {
-        return affine_form(transform(e, [&](const Expr& node) -> Expr {
-            const auto* size = as<AxisSize>(node);
-            return size ? constant(static_cast<double>(frame_.extent(size->axis))) : node;
-        }));
-    };
-    const auto x = form_of(b.a), y = form_of(b.b);
-    if (!x || !y || !whole_values_.is_small(b.a) || !whole_values_.is_small(b.b)) return -1;
-    // column · c + rest, compared with 0.
-    const Affine form = *x - *y;
-    const std::int64_t c = form.coefficient(column);
-    if (std::abs(c) != 1 || frame_.span(column, scope_).tile == 1) return -1;
     std::string rest;
     int level = 0;
-    const auto add = [&](std::int64_t factor, const std::string& what) {
-        const bool is_sum = what.find(" + ") != std::string::npos && factor != 1;
-        const std::string term = (std::abs(factor) == 1 ? "" : fmt::format("{} * ", std::abs(factor))) +
+    const auto add = [&](std::int64_t times, const std::string& what) {
+        const bool is_sum = what.find(" + ") != std::string::npos && times != 1;
+        const std::string term = (std::abs(times) == 1 ? "" : fmt::format("{} * ", std::abs(times))) +
                                  (is_sum ? "(" + what + ")" : what);
-        rest += rest.empty() ? (factor < 0 ? "-" : "") + term : (factor < 0 ? " - " : " + ") + term;
+        rest += rest.empty() ? (times < 0 ? "-" : "") + term : (times < 0 ? " - " : " + ") + term;
     };
-    for (const auto& [axis, factor] : form.terms) {
+    for (const auto& [axis, times] : form.terms) {
         if (axis == column) continue;
-        add(-c * factor, coordinate_sum(axis, ""));
+        add(factor * times, coordinate_sum(axis, ""));
         if (frame_.span(axis, scope_).tile > 1) level = std::max(level, level_of(axis));
     }
-    if (frame_.span(column, scope_).begins) add(-1, frame_.axis(column).begin);
-    add(-1, "fragment_column(0, 0)");
-    if (form.constant != 0) add(c * form.constant < 0 ? 1 : -1, std::to_string(std::abs(form.constant)));
-    Value own, of_row;
-    own.pattern = "real(8 * j_ + c_)", own.level = level_of(column);
-    of_row.pattern = fmt::format("real({})", rest), of_row.level = level, of_row.hint = "last_column";
+    const std::int64_t of_column = factor * form.coefficient(column);
+    if (frame_.span(column, scope_).begins) add(of_column, frame_.axis(column).begin);
+    add(of_column, "fragment_column(0, 0)");
+    if (form.constant != 0) add(factor * form.constant < 0 ? -1 : 1, std::to_string(std::abs(form.constant)));
+    Value of_row;
+    of_row.pattern = fmt::format("real({})", rest), of_row.level = level, of_row.hint = hint;
+    return intern(std::move(of_row));
+}
+ValueId BodyWriter::own_column() {
+    Value own;
+    own.pattern = "real(8 * j_ + c_)", own.level = level_of(loops_.back());
+    return intern(std::move(own));
+}
+
+/// A sum in which the column stands once; -1: the expression is no such one.
+ValueId BodyWriter::sum_with_column(const Expr& e) {
+    const auto* b = as<Binary>(e);
+    const bool is_sum = b && (b->op == BinaryOp::add || b->op == BinaryOp::sub);
+    if (!is_sum && !as<AxisIndex>(e)) return -1;
+    const auto form = small_form(e);
+    if (!form || !has_own_column(*form)) return -1;
+    const bool adds = form->coefficient(loops_.back()) > 0;
+    return arithmetic(adds ? BinaryOp::add : BinaryOp::sub, form_of_row(*form, 1, "of_row"), own_column());
+}
+
+/// A comparison of affine forms in which the column stands once; -1: it is no such one.
+ValueId BodyWriter::compare_column(const Binary& b) {
+    if (b.op != BinaryOp::le && b.op != BinaryOp::lt && b.op != BinaryOp::ge && b.op != BinaryOp::gt) return -1;
+    const auto x = small_form(b.a), y = small_form(b.b);
+    if (!x || !y) return -1;
+    // column · c + rest, compared with 0.
+    const Affine form = *x - *y;
+    if (!has_own_column(form)) return -1;
+    const std::int64_t c = form.coefficient(loops_.back());
     const BinaryOp turned = b.op == BinaryOp::le   ? BinaryOp::ge
                             : b.op == BinaryOp::lt ? BinaryOp::gt
                             : b.op == BinaryOp::ge ? BinaryOp::le
                                                    : BinaryOp::lt;
-    return compare(c > 0 ? b.op : turned, intern(std::move(own)), intern(std::move(of_row)));
+    return compare(c > 0 ? b.op : turned, own_column(), form_of_row(form, -c, "last_column"));
 }
 
 }  // namespace napkin::writers

@@ -239,7 +239,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
         // A single term needs no loop: the value itself is the reduction.
         each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, body) : body);
     };
-    const auto within = unmasked(frame, compute);
+    const auto within = unmasked(frame, step);
     if (!within) return write(compute.body, compute.carry);
     // Masks cost more than what they let through: most tiles lie on one side of them, whole.
     std::string everywhere;
@@ -247,6 +247,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
                       fragment_rows};
     for (const Affine& form : within->forms)
         everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope, &own));
+    if (within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_whole_chunk(frame, step.scope);
     out.open(fmt::format("if ({})", everywhere));
     write(within->body, within->carry);
     out.close();

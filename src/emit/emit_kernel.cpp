@@ -8,12 +8,14 @@
 #include <set>
 #include <utility>
 
+#include "emit/emit_chunk_ranges.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_places.hpp"
 #include "emit/emit_write.hpp"
 #include "machine/block_machine.hpp"
+#include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/result.hpp"
@@ -53,7 +55,8 @@ public:
         out_("using mask = Mask<real>;");
         out_("");
         for (const std::string& function : instructions_) functions_.insert(0, function + "\n");
-        return out_.text() + functions_ + main + fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_);
+        const std::string before = frame_.in_blocks() ? ranges_pass(frame_, entry_, parameters()) : "";
+        return out_.text() + functions_ + before + main + fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_);
     }
 
 private:
@@ -107,24 +110,27 @@ private:
         out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
     }
 
-    /// Blocks of warps take the groups in turn, or one each. Arrays of no element are none in C++. Roles share out all registers of an SM, and
-    /// the assembler knows how many a thread begins with where a block has the SM for itself.
-    void begin_on_gpu() {
+    /// Arrays of no element are none in C++.
+    [[nodiscard]] std::string parameters() const {
         const auto count = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
         std::size_t strides = 0;
         for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
             for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
+        return fmt::format("\n        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{}",
+                           count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
+                           frame_.on_matrix_unit() && frame_.has_bulk_copies()
+                               ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
+                                             operands_of(frame_).size() + boxed_of(frame_).size())
+                               : "");
+    }
+
+    /// Blocks of warps take the groups in turn, or one each. Roles share out all registers of an SM, and the assembler knows how many a thread
+    /// begins with where a block has the SM for itself.
+    void begin_on_gpu() {
         // Roles share out all registers of an SM. Else the assembler leaves each of the blocks that share one its part.
         const int blocks = frame_.copying_role() ? 1 : frame_.on_matrix_unit() ? 0 : frame_.unit.blocks_a_core;
-        out_.open(
-            fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(\n"
-                        "        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{})",
-                        frame_.num_threads(), blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "",
-                        entry_, count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
-                        frame_.on_matrix_unit() && frame_.has_bulk_copies()
-                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
-                                          operands_of(frame_).size() + boxed_of(frame_).size())
-                            : ""));
+        out_.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({})", frame_.num_threads(),
+                              blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "", entry_, parameters()));
         out_(fmt::format("block_has({}, {});", frame_.threads_a_row(), frame_.num_threads() / frame_.threads_a_row()));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");
@@ -311,7 +317,7 @@ private:
             return;
         }
         std::string begin = "0", end = std::to_string(extent);
-        const bool is_bounded = in_part || !l.support.empty();
+        const bool is_bounded = in_part || !l.support.empty() || chunk_ranges(frame_, node);
         if (is_bounded) {
             out_.open("");
             if (in_part) {
@@ -325,6 +331,9 @@ private:
                 if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
             }
             write_chunk_bounds(frame_, out_, node, names.begin + "_first_", begin, names.begin + "_last_", end);
+            if (const auto ranges = chunk_ranges(frame_, node);
+                ranges && !in_copying_role_ && !have_own_chunks(frame_, node))
+                write_whole_chunks(frame_, out_, node, false);
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
         if (fills && !is_bounded) out_.open("");
@@ -359,10 +368,12 @@ private:
                           warps_together * fragment_rows};
         out_("// of them those that contribute to the warpgroup's own rows");
         write_chunk_bounds(frame_, out_, node, first, begin, last, end, &own);
+        if (chunk_ranges(frame_, node)) write_whole_chunks(frame_, out_, node, true);
         out_(fmt::format("Index {} = {};", at, begin));
-        const bool may_begin_later = std::any_of(
-            node.loop->support.begin(), node.loop->support.end(),
-            [&](const Affine& form) { return form.coefficient(node.loop->axis) > 0; });
+        const bool may_begin_later = chunk_ranges(frame_, node) ||
+                                     std::any_of(
+                                         node.loop->support.begin(), node.loop->support.end(),
+                                         [&](const Affine& form) { return form.coefficient(node.loop->axis) > 0; });
         if (may_begin_later) chunks_of_others(node, fmt::format("{0} < {1} && {0} < {2}", at, first, end));
         all_end_ = end, begin = at, end = last;
     }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "emit/emit_chunk_ranges.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_text.hpp"
+#include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 
 namespace napkin::writers {
@@ -99,8 +101,8 @@ void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& nod
     const Span& span = frame.span(l.axis, node.scope);
     const AxisId rows = frame.schedule.tensor_axis;
     const bool may_have_no_rows = own && frame.span(rows, 0).ragged;
-    out(fmt::format("{}Index {} = {}, {} = {};", l.support.empty() && !may_have_no_rows ? "const " : "", begin, from,
-                    end, to));
+    const bool is_fixed = l.support.empty() && !may_have_no_rows && !chunk_ranges(frame, node);
+    out(fmt::format("{}Index {} = {}, {} = {};", is_fixed ? "const " : "", begin, from, end, to));
     if (may_have_no_rows) out(fmt::format("if ({} >= {}) {} = {};", own->first, frame.axis(rows).count, end, begin));
     for (const Affine& form : l.support) {
         const std::int64_t c = form.coefficient(l.axis);
@@ -118,6 +120,7 @@ void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& nod
             out(fmt::format("{0} = max_index({0}, -floor_div({1}, {2}) / {3} * {3});", begin, most, c, span.tile));
         }
     }
+    write_chunk_range(frame, out, node, begin, end, own != nullptr);
 }
 
 bool mentions_name(const std::string& text, const std::string& name) {

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plan/reasons.hpp"
+#include "schedule/chunk_ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -17,6 +20,12 @@ constexpr double worth_turns = 0.98;
 Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {
     Choice& grid = kernel.schedule.grid;
     const std::int64_t groups = kernel.num_groups();
+    const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
+                                     [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
+    if (by_data && grid.value == 0 && kernel.copying_role() && threads > 1 && groups > threads) {
+        grid.value = groups;
+        grid.reason = "a block for each group: data say how many chunks one runs";
+    }
     Simulation time = model.run(kernel, threads, walk_limit);
     if (grid.value > 0 || !kernel.has_block_a_group() || !kernel.copying_role() || threads <= 1 || groups <= threads)
         return time;

@@ -1,4 +1,5 @@
 #include "schedule/fragments.hpp"
+#include "schedule/chunk_ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -426,27 +427,47 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
     });
 }
 
-std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Compute& compute) {
+namespace {
+/// The form with arrays in place of the variables that are their tiles.
+MaskForm in_arrays(const ScheduledKernel& kernel, MaskForm form) {
+    for (Expr* e : {&form.plus, &form.minus})
+        if (*e) {
+            const auto* r = as<Read>(*e);
+            *e = read(kernel.variable(r->array).array, r->indices);
+        }
+    return form;
+}
+}  // namespace
+
+std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    std::vector<MaskForm> known;
+    for (const ScheduledLoop& loop : kernel.loops)
+        if (loop.scope == step.scope)
+            if (const auto ranges = chunk_ranges(kernel, loop)) known = ranges->forms;
     Unmasked out;
-    const auto sized = [&](const Expr& node) -> Expr {
-        const auto* size = as<AxisSize>(node);
-        return size ? constant(static_cast<double>(kernel.extent(size->axis))) : node;
-    };
     const auto within = [&](const Expr& e) {
         return e == nullptr ? e : transform(e, [&](const Expr& node) {
             const auto* s = as<Select>(node);
             if (!s || free_axes(s->condition).empty()) return node;
             // A mask leaves a constant where it takes away.
             const bool holds = as<Constant>(s->a) == nullptr;
-            const auto forms = equivalent_forms(transform(s->condition, sized), holds);
+            auto forms = equivalent_mask_forms(s->condition, holds);
             if (!forms) return node;
-            for (const Affine& form : *forms)
-                if (!contains(out.forms, form)) out.forms.push_back(form);
+            for (MaskForm& form : *forms) {
+                form = with_sizes(in_arrays(kernel, std::move(form)), kernel.extents);
+                if (form.has_reads() && !contains(known, form)) return node;
+            }
+            for (const MaskForm& form : *forms)
+                if (form.has_reads())
+                    out.by_data = true;
+                else if (!contains(out.forms, form.affine))
+                    out.forms.push_back(form.affine);
             return holds ? s->a : s->b;
         });
     };
     out.body = within(compute.body), out.carry = within(compute.carry);
-    if (out.forms.empty()) return std::nullopt;
+    if (out.forms.empty() && !out.by_data) return std::nullopt;
     return out;
 }
 

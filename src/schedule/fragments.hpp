@@ -107,10 +107,11 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
 /// What a statement is on a tile on which none of its masks takes anything away: where all of these forms are not negative.
 struct Unmasked {
     std::vector<Affine> forms;
+    bool by_data = false;  ///< and in the chunks of its loop of which the ranges say that data mask nothing (chunk_ranges.hpp)
     Expr body, carry;  ///< the statement's, with what the masks let through in their place
 };
-/// None where no choice of the statement depends on affine forms of axes alone.
-std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Compute& compute);
+/// None where no choice of the statement depends on affine forms of axes, or on what its loop's ranges know.
+std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step);
 
 /// Barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables: one for each stage of each operand, which
 /// says that the stage is full, and where a role asks for copies as many behind them, which say that it is free. Without bulk copies there

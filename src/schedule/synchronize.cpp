@@ -135,7 +135,7 @@ private:
 
 Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
-    return {loop.loop->support.empty() ? 1 : 0, (extent + tile - 1) / tile};
+    return {loop.loop->support.empty() && loop.loop->masks.empty() ? 1 : 0, (extent + tile - 1) / tile};
 }
 
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {

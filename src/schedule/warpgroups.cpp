@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 
@@ -68,7 +69,8 @@ bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
         });
     };
     if (is_owed(loop.body) || is_owed(loop.epilogue) || is_owed(kernel.body)) return false;
-    return groups_past_the_end(kernel) > 0 ||
+    const auto ranges = chunk_ranges(kernel, loop);
+    return groups_past_the_end(kernel) > 0 || (ranges && ranges->tell_rows_apart(kernel.schedule.tensor_axis)) ||
            std::any_of(loop.loop->support.begin(), loop.loop->support.end(), [&](const Affine& form) {
                return form.coefficient(kernel.schedule.tensor_axis) != 0 && form.coefficient(loop.loop->axis) != 0;
            });

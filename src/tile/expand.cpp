@@ -190,7 +190,7 @@ private:
 
         TileLoop out;
         out.axis = loop.axis;
-        out.support = loop.support;
+        out.support = loop.support, out.masks = loop.masks;
         std::set<VariableId> loaded;
         for (const Statement& s : loop.body) {
             for (const Read* r : loads_in_order(s)) {

@@ -76,7 +76,9 @@ private:
 
     void walk_loop(const TileLoop& loop) {
         add_moment(loop.axis, -1);
-        out_.loops.push_back({loop.axis, loop.support, loop.is_sub, loop_, step_});
+        const bool may_skip = !loop.support.empty() || std::any_of(loop.masks.begin(), loop.masks.end(),
+                                                                   [](const MaskForm& f) { return !f.has_reads(); });
+        out_.loops.push_back({loop.axis, loop.support, loop.is_sub, loop_, step_, may_skip});
         const int outer = std::exchange(loop_, static_cast<int>(out_.loops.size()) - 1);
         walk(loop.body);
         loop_ = outer;

@@ -32,8 +32,9 @@ struct CoreLoop {
     AxisId axis = -1;
     std::vector<Affine> support;
     bool is_sub = false;
-    int outer = -1;  ///< the loop around it, or -1
-    int step = 0;    ///< of the kernel, as CoreVariable has them
+    int outer = -1;         ///< the loop around it, or -1
+    int step = 0;           ///< of the kernel, as CoreVariable has them
+    bool may_skip = false;  ///< chunks, by its support or by what it will be once sizes are known
 };
 
 /// A computation or the entry of a loop, and what is alive there.

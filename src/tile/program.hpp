@@ -58,12 +58,14 @@ struct Free {
 struct TileLoop;
 using TileStatement = std::variant<Load, Store, Init, Compute, Free, std::shared_ptr<const TileLoop>>;
 
-/// for each chunk of `axis`, in ascending order, skipping chunks in which one of `support` is negative everywhere.
+/// for each chunk of `axis`, in ascending order, skipping chunks in which one of `support` is negative everywhere. What one of `masks` is negative
+/// in does not contribute either: with numbers, only those are left that read arrays, by ArrayId, and no count knows what they skip.
 struct TileLoop {
     AxisId axis = -1;
     std::vector<Affine> support;
     std::vector<TileStatement> body;
     bool is_sub = false;  ///< a part of one statement, cut by TileSizes::sub; else of a stream
+    std::vector<MaskForm> masks = {};
 };
 
 /// One launch: `body` runs for every tile of the grouped axes.

@@ -17,6 +17,13 @@ std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const E
         if (auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
             TileLoop inner = **loop;
             inner.body = with_numbers(std::move(inner.body), extents);
+            for (MaskForm& form : std::exchange(inner.masks, {})) {
+                form = with_sizes(std::move(form), extents);
+                if (!form.is_affine())
+                    inner.masks.push_back(std::move(form));
+                else if (!contains(inner.support, form.affine))
+                    inner.support.push_back(std::move(form.affine));
+            }
             *loop = std::make_shared<const TileLoop>(std::move(inner));
         }
     }

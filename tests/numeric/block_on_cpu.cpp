@@ -119,13 +119,18 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
     text = std::regex_replace(text, declaration, "char* const shared_memory = emulated::memory;");
     for (const cuda::KernelEntry& entry : source.entries) {
         const std::string place = fmt::format("napkin_gpu::{}_code", entry.name);
-        text += fmt::format(
-            "extern \"C\" bool run_{0}(const void* arguments, const void* maps, bool copies_late, bool results_late, "
-            "bool "
-            "backwards) {{\n"
-            "    return run_blocks({{arguments, maps, {2}, {3}, {4}, copies_late, results_late, backwards}}, "
-            "&run_thread_of<&{1}::{0}>);\n}}\n",
-            entry.name, place, entry.blocks, entry.threads, entry.rows);
+        const auto add = [&](const std::string& name, std::int64_t blocks, int threads, int rows) {
+            text += fmt::format(
+                "extern \"C\" bool run_{0}(const void* arguments, const void* maps, bool copies_late, bool "
+                "results_late, "
+                "bool "
+                "backwards) {{\n"
+                "    return run_blocks({{arguments, maps, {2}, {3}, {4}, copies_late, results_late, backwards}}, "
+                "&run_thread_of<&{1}::{0}>);\n}}\n",
+                name, place, blocks, threads, rows);
+        };
+        add(entry.name, entry.blocks, entry.threads, entry.rows);
+        if (entry.before) add(entry.before->name, entry.before->blocks, entry.before->threads, 1);
     }
     JitOptions options;
     options.optimization = "-O1";
@@ -160,8 +165,11 @@ bool run_on_cpu(const JitModule& module, const cuda::KernelEntry& entry, const s
     std::vector<Whole> whole;
     for (const BulkMap& map : maps) whole.push_back({map, {}});
     using Run = bool (*)(const void*, const void*, bool, bool, bool);
-    return reinterpret_cast<Run>(module.symbol("run_" + entry.name))(arguments.data(), whole.data(), timing.copies_late,
-                                                                     timing.results_late, timing.backwards);
+    const auto run = [&](const std::string& name) {
+        return reinterpret_cast<Run>(module.symbol("run_" + name))(arguments.data(), whole.data(), timing.copies_late,
+                                                                   timing.results_late, timing.backwards);
+    };
+    return (!entry.before || run(entry.before->name)) && run(entry.name);
 }
 
 }  // namespace napkin::cpu_case

@@ -30,7 +30,7 @@ BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>&
 /// Compiles the kernels for the CPU. Throws std::runtime_error where that fails.
 std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source);
 
-/// Runs one of them. `arguments` are the pointers of inputs, then of outputs, then all strides, and `maps` those of entry.maps, as KernelEntry
+/// Runs one of them, after what runs before it. `arguments` are the pointers of inputs, then of outputs, then all strides, and `maps` those of entry.maps, as KernelEntry
 /// says. False where its threads wait for each other for ever.
 bool run_on_cpu(const JitModule& module, const cuda::KernelEntry& entry, const std::vector<std::uint64_t>& arguments,
                 Timing timing, const std::vector<BulkMap>& maps = {});

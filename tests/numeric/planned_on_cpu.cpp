@@ -41,9 +41,12 @@ cuda::CudaSource in_one_source(const std::vector<Planned>& all) {
 }
 
 Reference reference_of(const Planned& p, Probe probe) {
+    return reference_of(p, probe_inputs(p.diagram, p.extents, probe, 1));
+}
+
+Reference reference_of(const Planned& p, const Values& given) {
     std::vector<std::vector<ReductionTree>> trees;
     for (const KernelPlan& k : p.plan.kernels) trees.push_back(reduction_trees(k.scheduled));
-    const Values given = probe_inputs(p.diagram, p.extents, probe, 1);
     return {given, evaluate_bounded(p.diagram, p.extents, given,
                                     execution_of(p.diagram, p.extents, p.plan.tiles(), std::move(trees)))};
 }

@@ -34,6 +34,7 @@ struct Reference {
     BoundedValues values;
 };
 Reference reference_of(const Planned& p, Probe probe = Probe::normal);
+Reference reference_of(const Planned& p, const Values& given);
 
 /// What is wrong with the values that the kernels make; "" where nothing is.
 std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing);

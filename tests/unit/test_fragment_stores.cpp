@@ -44,7 +44,7 @@ std::string forms_of(const std::string& mask) {
     const ScheduledKernel& k = plan.kernels.at(0).scheduled;
     for (const Step& step : k.steps) {
         const auto* compute = std::get_if<Compute>(step.statement);
-        const auto within = compute ? unmasked(k, *compute) : std::nullopt;
+        const auto within = compute ? unmasked(k, step) : std::nullopt;
         if (!within || !compute->reduce) continue;
         std::string out;
         for (const Affine& form : within->forms)
@@ -75,18 +75,18 @@ TEST(Unmasked, FormsAreEquivalentToTheCondition) {
         "f(A[i, j]) -> B[i, j]\n    B[i, j] = where(i + 2 * j < 7 and i != j, A[i, j], 0)\nsizes i = 6, j = 6\n");
     const auto* choice = as<Select>(d.equations.at(0).body);
     ASSERT_NE(choice, nullptr);
-    EXPECT_FALSE(equivalent_forms(choice->condition, true)) << "i != j is no form";
+    EXPECT_FALSE(equivalent_mask_forms(choice->condition, true)) << "i != j is no form";
     const auto* both = as<Binary>(choice->condition);
     ASSERT_NE(both, nullptr);
-    EXPECT_FALSE(equivalent_forms(both->b, true));
-    const auto forms = equivalent_forms(both->a, true), otherwise = equivalent_forms(both->a, false);
+    EXPECT_FALSE(equivalent_mask_forms(both->b, true));
+    const auto forms = equivalent_mask_forms(both->a, true), otherwise = equivalent_mask_forms(both->a, false);
     ASSERT_TRUE(forms && otherwise);
     ASSERT_EQ(forms->size(), 1U);
     ASSERT_EQ(otherwise->size(), 1U);
     for (std::int64_t i = 0; i < 6; ++i)
         for (std::int64_t j = 0; j < 6; ++j) {
-            EXPECT_EQ(value_at(Index(forms->front()), {i, j}, {}) >= 0, i + 2 * j < 7);
-            EXPECT_EQ(value_at(Index(otherwise->front()), {i, j}, {}) >= 0, i + 2 * j >= 7);
+            EXPECT_EQ(value_at(Index(forms->front().affine), {i, j}, {}) >= 0, i + 2 * j < 7);
+            EXPECT_EQ(value_at(Index(otherwise->front().affine), {i, j}, {}) >= 0, i + 2 * j >= 7);
         }
 }
 

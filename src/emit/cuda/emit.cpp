@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "emit/cuda/prelude.hpp"
+#include "emit/emit_chunk_ranges.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_kernel.hpp"
+#include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/result.hpp"
 
@@ -64,6 +66,9 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
                                kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
                                kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(kernel),
                                kernel.arena_in_core() ? 0 : bytes});
+        if (const std::int64_t ranges = chunk_ranges_bytes(kernel); ranges > 0)
+            out.entries.back().before = {writers::ranges_entry(entry), ranges / chunk_range_bytes, ranges,
+                                         writers::ranges_threads};
     }
     return out;
 }

@@ -3,6 +3,7 @@
 // CPU, a vector being a value of every thread of a warp; what differs is the prelude, who runs a group, and the barriers, which the
 // scheduled program has.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,13 @@ struct KernelEntry {
     std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
     std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
     std::int64_t scratch_bytes = 0;  ///< of memory, for each block of the grid; 0 where the arena is shared memory
+    /// A kernel of the same parameters that runs before it, in blocks of one row, and leaves it so many bytes of scratch memory.
+    struct Before {
+        std::string name;
+        std::int64_t blocks = 1, bytes = 0;
+        int threads = 32;
+    };
+    std::optional<Before> before = {};
 };
 
 struct CudaSource {

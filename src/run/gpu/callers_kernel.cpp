@@ -138,7 +138,7 @@ Status CallersKernel::launch(std::span<const std::uint64_t> addresses, std::uint
     const auto binding = bound(addresses, workspace != 0 ? workspace : own_.address());
     if (!binding) return binding.errors();
     for (const BoundLaunch& launch : (*binding)->launches)
-        if (const Status done = gpu::launch(launch.launch, stream); !done) return done;
+        if (const Status done = gpu::launch(launch, stream); !done) return done;
     return Done{};
 }
 

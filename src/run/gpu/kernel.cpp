@@ -61,9 +61,7 @@ Status GpuKernel::upload(const std::vector<KernelInput>& inputs) {
     return Done{};
 }
 
-Status GpuKernel::launch(const Ready& ready) {
-    return ready.instead ? ready.instead() : gpu::launch(ready.bound.launch);
-}
+Status GpuKernel::launch(const Ready& ready) { return ready.instead ? ready.instead() : gpu::launch(ready.bound); }
 
 Status GpuKernel::launch() const {
     for (const Ready& ready : ready_)

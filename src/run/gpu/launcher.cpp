@@ -23,15 +23,27 @@ Result<std::shared_ptr<const Launcher>> Launcher::load(const SizedProgram& progr
     for (const cuda::KernelEntry& entry : launcher->entries_) {
         used.insert(entry.inputs.begin(), entry.inputs.end());
         used.insert(entry.outputs.begin(), entry.outputs.end());
-        launcher->scratch_bytes_ = std::max(launcher->scratch_bytes_, entry.scratch_bytes * entry.blocks);
+        launcher->scratch_bytes_ = std::max(launcher->scratch_bytes_,
+                                            entry.before ? entry.before->bytes : entry.scratch_bytes * entry.blocks);
         auto found = function(**module, entry.name, entry.shared_bytes);
         if (!found) return found.errors();
         launcher->functions_.push_back(*found);
+        launcher->before_.push_back(nullptr);
+        if (!entry.before) continue;
+        auto before = function(**module, entry.before->name, 0);
+        if (!before) return before.errors();
+        launcher->before_.back() = *before;
     }
     launcher->arrays_.assign(used.begin(), used.end());
     for (const ArrayId array : used)
         if (!given.contains(array)) launcher->between_.push_back(array);
     return std::shared_ptr<const Launcher>(std::move(launcher));
+}
+
+Status launch(const BoundLaunch& bound, Stream stream) {
+    if (bound.before)
+        if (const Status done = launch(*bound.before, stream); !done) return done;
+    return launch(bound.launch, stream);
 }
 
 Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>& addresses, std::uint64_t scratch) const {
@@ -61,6 +73,9 @@ Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>
         bound.launch = {functions_[k],      std::max<std::int64_t>(entry.blocks, 1),        entry.threads, entry.rows,
                         entry.shared_bytes, {bound.parameters.data(), bound.scratch.data()}};
         if (!bound.maps.empty()) bound.launch.arguments.push_back(bound.maps.data());
+        if (entry.before)
+            bound.before = Launch{before_[k], entry.before->blocks,  entry.before->threads, 1,
+                                  0,          bound.launch.arguments};
         out.push_back(std::move(bound));
     }
     return out;

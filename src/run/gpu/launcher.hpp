@@ -2,6 +2,7 @@
 // The code of a program on the GPU at hand, and its launches once it is said where its arrays lie.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "diagram/diagram.hpp"
@@ -17,6 +18,7 @@ namespace napkin::gpu {
 /// not copied.
 struct BoundLaunch {
     Launch launch;
+    std::optional<Launch> before;           ///< of the kernel that runs before it, with the same arguments
     std::vector<std::uint64_t> parameters;  ///< pointers, then strides
     std::vector<std::uint64_t> scratch;     ///< one address
     std::vector<EncodedMap> maps;
@@ -27,6 +29,9 @@ struct BoundLaunch {
     BoundLaunch(const BoundLaunch&) = delete;
     BoundLaunch& operator=(const BoundLaunch&) = delete;
 };
+
+/// Launches both, in order, on the stream; returns before they have run. Errors: gpu-failed.
+[[nodiscard]] Status launch(const BoundLaunch& bound, Stream stream = nullptr);
 
 /// Loaded code. It has no memory on the device: whoever launches says where everything lies.
 class Launcher {
@@ -58,7 +63,7 @@ private:
     Cubin cubin_;
     std::shared_ptr<const Module> module_;
     std::vector<cuda::KernelEntry> entries_;
-    std::vector<Function> functions_;  ///< by entry
+    std::vector<Function> functions_, before_;  ///< by entry
     std::vector<ArrayId> arrays_, between_;
     std::int64_t scratch_bytes_ = 0;
 };

@@ -1,0 +1,227 @@
+#include "emit/emit_chunk_ranges.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/emit_fragment.hpp"
+#include "emit/emit_header.hpp"
+#include "emit/emit_index.hpp"
+#include "emit/emit_places.hpp"
+#include "schedule/chunk_ranges.hpp"
+#include "support/ids.hpp"
+
+namespace napkin::writers {
+namespace {
+
+std::string whole_first(const Frame& frame, AxisId axis) { return frame.axis(axis).begin + "_whole_first_"; }
+std::string whole_last(const Frame& frame, AxisId axis) { return frame.axis(axis).begin + "_whole_last_"; }
+
+std::string range_name(const Frame& frame, const ScheduledLoop& node, bool is_own) {
+    return frame.axis(node.loop->axis).begin + (is_own ? "_own_range_" : "_range_");
+}
+
+std::int64_t num_tiles(const Frame& frame, AxisId axis) {
+    const std::int64_t tile = frame.span(axis, 0).tile;
+    return (frame.extent(axis) + tile - 1) / tile;
+}
+
+std::string text_of(const Frame& frame, const MaskForm& form) {
+    ExprNames names = expression_names(frame);
+    names.array = [&](ArrayId id) { return frame.diagram().array(id).name; };
+    std::string text = to_string(form.affine, names);
+    if (form.plus)
+        text = text == "0" ? to_string(form.plus, names) : fmt::format("{} + {}", text, to_string(form.plus, names));
+    if (form.minus) text += fmt::format(" - {}", to_string(form.minus, names));
+    return text;
+}
+
+/// Where the range of the group's first rows lies among all.
+std::string first_range(const Frame& frame, const ChunkRanges& ranges) {
+    std::string at;
+    const auto add = [&](AxisId axis, std::int64_t tiles, std::int64_t tile) {
+        const Span& span = frame.span(axis, 0);
+        std::string own = !span.begins ? "0"
+                          : tile == 1  ? frame.axis(axis).begin
+                                       : fmt::format("{} / {}", frame.axis(axis).begin, tile);
+        at = at.empty() || at == "0" ? own : fmt::format("({}) * {} + {}", at, tiles, own);
+    };
+    for (const AxisId axis : ranges.others) add(axis, num_tiles(frame, axis), frame.span(axis, 0).tile);
+    add(frame.schedule.tensor_axis, ranges.tiles, ranges.rows);
+    return at;
+}
+
+/// The pass: a block for each range, whose warps take the chunks in turn.
+class Pass {
+public:
+    Pass(const Frame& frame, const ScheduledLoop& node, const ChunkRanges& ranges)
+        : frame_(frame), node_(node), ranges_(ranges), stream_(node.loop->axis), rows_(frame.schedule.tensor_axis) {
+        for (const MaskForm& form : ranges.forms)
+            for (const Expr& e : {form.plus, form.minus})
+                if (e && place_of(e) == reads_.end()) reads_.push_back(e);
+    }
+
+    void write(Lines& out) {
+        const std::int64_t tile = frame_.span(stream_, node_.scope).tile, extent = frame_.extent(stream_),
+                           chunks = (extent + tile - 1) / tile;
+        out("__shared__ ChunksFound found_;");
+        out("found_.begin();");
+        position(out);
+        for (const bool in_chunk : {false, true}) {
+            if (in_chunk) {
+                out.open(fmt::format("for (Index chunk_ = warp_of_thread(); chunk_ < {}; chunk_ += {})", chunks,
+                                     ranges_threads / frame_.unit.warp_threads));
+                const AxisNames& names = frame_.axis(stream_);
+                if (frame_.span(stream_, node_.scope).begins)
+                    out(fmt::format("const Index {} = chunk_ * {};", names.begin, tile));
+                if (frame_.span(stream_, node_.scope).ragged)
+                    out(fmt::format("const Index {} = min_index({}, {} - {});", names.count, tile, extent, names.begin));
+            }
+            for (std::size_t r = 0; r < reads_.size(); ++r)
+                if (depends_on_axis(reads_[r], stream_) == in_chunk)
+                    extrema(out, *as<Read>(reads_[r]), name_of(reads_[r]));
+        }
+        std::string possible, whole;
+        for (std::size_t f = 0; f < ranges_.forms.size(); ++f) {
+            const MaskForm& form = ranges_.forms[f];
+            const OwnRows all{frame_.span(rows_, 0).begins ? "0" : frame_.axis(rows_).begin, ranges_.rows};
+            const auto text = [&](bool high) {
+                std::string sum = fmt::format("int64_t({})", high ? highest(frame_, form.affine, node_.scope, &all)
+                                                                  : lowest(frame_, form.affine, node_.scope, &all));
+                if (form.plus) sum += fmt::format(" + {}.{}", name_of(form.plus), high ? "most" : "least");
+                if (form.minus) sum += fmt::format(" - {}.{}", name_of(form.minus), high ? "least" : "most");
+                return sum + " >= 0";
+            };
+            out(fmt::format("// {} >= 0", text_of(frame_, form)));
+            possible += (f > 0 ? " && " : "") + text(true), whole += (f > 0 ? " && " : "") + text(false);
+        }
+        for (const Expr& e : reads_) whole += fmt::format(" && {}.is_exact()", name_of(e));
+        out(fmt::format("found_.chunk(chunk_, {}, {});", possible, whole));
+        out.close();
+        out(fmt::format("found_.write(reinterpret_cast<ChunkRange*>(scratch + {}) + blockIdx.x, {}, {});",
+                        ranges_.offset, tile, extent));
+    }
+
+private:
+    [[nodiscard]] std::vector<Expr>::const_iterator place_of(const Expr& e) const {
+        return std::find_if(reads_.begin(), reads_.end(), [&](const Expr& other) { return equal(other, e); });
+    }
+    [[nodiscard]] std::string name_of(const Expr& e) const {
+        return fmt::format("extrema_{}_", place_of(e) - reads_.begin());
+    }
+
+    /// Where the range's rows, and the tiles of the other grouped axes, begin.
+    void position(Lines& out) {
+        const std::string number = "Index(blockIdx.x)";
+        const AxisNames& row = frame_.axis(rows_);
+        out(fmt::format("[[maybe_unused]] const Index {} = {} % {} * {};", row.begin, number, ranges_.tiles, ranges_.rows));
+        out(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", row.count, ranges_.rows,
+                        frame_.extent(rows_), row.begin));
+        std::int64_t below = ranges_.tiles;
+        for (auto axis = ranges_.others.rbegin(); axis != ranges_.others.rend(); ++axis) {
+            const Span& span = frame_.span(*axis, 0);
+            const std::int64_t tiles = num_tiles(frame_, *axis);
+            const AxisNames& names = frame_.axis(*axis);
+            if (span.begins)
+                out(fmt::format("const Index {} = {} / {} % {} * {};", names.begin, number, below, tiles, span.tile));
+            if (span.ragged)
+                out(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile,
+                                frame_.extent(*axis), names.begin));
+            below *= tiles;
+        }
+    }
+
+    /// The extrema of what the read takes over the rows, the chunk and the tiles of other axes, those along which it does not run left out.
+    void extrema(Lines& out, const Read& r, const std::string& name) {
+        std::vector<AxisId> axes;
+        for (const Index& index : r.indices)
+            for (const AxisId axis : index.axes())
+                if (!contains(axes, axis)) axes.push_back(axis);
+        std::stable_partition(axes.begin(), axes.end(), [&](AxisId axis) { return axis != stream_; });
+        std::string count = "1", at;
+        std::vector<std::string> locals(axes.size());
+        for (std::size_t a = axes.size(); a-- > 0;) {
+            const AxisId axis = axes[a];
+            const std::string n = axis == rows_ ? frame_.axis(rows_).count : frame_.count(axis, node_.scope);
+            locals[a] = count == "1" ? "i_" : fmt::format("i_ / ({})", count);
+            if (a > 0) locals[a] = fmt::format("{} % {}", locals[a], n);
+            count = count == "1" ? n : fmt::format("{} * {}", count, n);
+        }
+        const auto coordinate = [&](AxisId axis) -> std::string {
+            const auto a = static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
+            const Span& span = frame_.span(axis, node_.scope);
+            const std::string begin = axis == rows_ || span.begins ? frame_.axis(axis).begin : "0";
+            return fmt::format("({} + {})", begin, locals[a]);
+        };
+        for (std::size_t d = 0; d < r.indices.size(); ++d)
+            at += fmt::format("{}{} * {}[{}]", d > 0 ? " + " : "", index_text(r.indices[d], coordinate, {}),
+                              frame_.strides.at(r.array), d);
+        out(fmt::format("const Extrema {} = extrema_of({}, [&](Index i_) {{ return {}[{}]; }});", name, count,
+                        frame_.memory.at(r.array), at.empty() ? "0" : at));
+    }
+
+    const Frame& frame_;
+    const ScheduledLoop& node_;
+    const ChunkRanges& ranges_;
+    AxisId stream_, rows_;
+    std::vector<Expr> reads_;  ///< of all forms, each once
+};
+
+}  // namespace
+
+void write_chunk_range(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
+                       const std::string& end, bool is_own) {
+    const auto ranges = chunk_ranges(frame, node);
+    if (!ranges) return;
+    for (const MaskForm& form : ranges->forms)
+        out(fmt::format("// {} >= 0, as the pass before says", text_of(frame, form)));
+    const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.tensor_axis, 0).tile / ranges->rows;
+    const std::string range = range_name(frame, node, is_own);
+    out(fmt::format("const ChunkRange {} = range_of_tiles<{}>(scratch + {}, {}{});", range, n, ranges->offset,
+                    first_range(frame, *ranges), is_own ? " + " + warpgroup_text() : ""));
+    out(fmt::format("{0} = max_index({0}, {2}.first), {1} = min_index({1}, {2}.last);", begin, end, range));
+}
+
+void write_whole_chunks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own) {
+    const AxisId axis = node.loop->axis;
+    out(fmt::format("[[maybe_unused]] const Index {0} = {2}.whole_first, {1} = {2}.whole_last;",
+                    whole_first(frame, axis), whole_last(frame, axis), range_name(frame, node, is_own)));
+}
+
+std::string is_whole_chunk(const Frame& frame, int scope) {
+    for (const ScheduledLoop& loop : frame.loops)
+        if (loop.scope == scope)
+            return fmt::format("{0} >= {1} && {0} < {2}", frame.axis(loop.loop->axis).begin,
+                               whole_first(frame, loop.loop->axis), whole_last(frame, loop.loop->axis));
+    return "false";
+}
+
+std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters) {
+    std::string text;
+    Lines body(1);
+    std::int64_t first = 0;
+    for (const ScheduledLoop& loop : frame.loops)
+        if (const auto ranges = chunk_ranges(frame, loop)) {
+            body.open(fmt::format("if (Index(blockIdx.x) >= {} && Index(blockIdx.x) < {})", first, first + ranges->count));
+            Pass(frame, loop, *ranges).write(body);
+            body.close();
+            first += ranges->count;
+        }
+    if (first == 0) return "";
+    Lines out;
+    out(fmt::format("// Before the kernel: which chunks the data leave to each tile of rows"));
+    out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({})", ranges_threads,
+                         ranges_entry(entry), parameters));
+    out(fmt::format("block_has({}, 1);", ranges_threads));
+    out("const void* const* const inputs = arguments.inputs;");
+    out("[[maybe_unused]] void* const* const outputs = arguments.outputs;");
+    out("const int64_t* const strides = arguments.strides;");
+    write_memory_pointers(frame, out, body.text());
+    out.append(body.text());
+    out.close();
+    return out.text() + "\n";
+}
+
+std::string ranges_entry(const std::string& entry) { return entry + "_ranges"; }
+
+}  // namespace napkin::writers

@@ -1,0 +1,82 @@
+#include "schedule/chunk_ranges.hpp"
+
+#include <algorithm>
+
+#include "schedule/fragments.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+std::vector<const Read*> reads_of(const MaskForm& form) {
+    std::vector<const Read*> out;
+    for (const Expr* e : {&form.plus, &form.minus})
+        if (*e) out.push_back(as<Read>(*e));
+    return out;
+}
+
+/// The axes on which the form depends.
+std::vector<AxisId> axes_of(const MaskForm& form) {
+    std::vector<AxisId> out;
+    const auto add = [&](AxisId axis) {
+        if (!contains(out, axis)) out.push_back(axis);
+    };
+    for (const auto& [axis, factor] : form.affine.terms) add(axis);
+    for (const Read* r : reads_of(form))
+        for (const Index& index : r->indices)
+            for (const AxisId axis : index.axes()) add(axis);
+    return out;
+}
+
+}  // namespace
+
+bool ChunkRanges::tell_rows_apart(AxisId rows_axis) const {
+    return std::any_of(forms.begin(), forms.end(),
+                       [&](const MaskForm& form) { return contains(axes_of(form), rows_axis); });
+}
+
+std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const AxisId stream = loop.loop->axis, rows = kernel.schedule.tensor_axis;
+    if (!kernel.on_matrix_unit() || !kernel.arena_in_core() || loop.loop->is_sub || !is_repeated(kernel, loop))
+        return std::nullopt;
+    const auto is_grouped = [&](AxisId axis) { return contains(kernel.kernel->group_axes, axis); };
+    ChunkRanges out;
+    for (const MaskForm& form : loop.loop->masks) {
+        const std::vector<AxisId> axes = axes_of(form);
+        const std::vector<const Read*> reads = reads_of(form);
+        const bool is_known = std::all_of(reads.begin(), reads.end(),
+                                          [&](const Read* r) { return contains(kernel.inputs, r->array); });
+        if (!is_known || !contains(axes, stream) ||
+            !std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return axis == stream || is_grouped(axis); }))
+            continue;
+        out.forms.push_back(form);
+        for (const AxisId axis : axes)
+            if (axis != stream && axis != rows && !contains(out.others, axis)) out.others.push_back(axis);
+    }
+    if (out.forms.empty()) return std::nullopt;
+    std::sort(out.others.begin(), out.others.end());
+    const std::int64_t tile = kernel.span(rows, 0).tile, of_warpgroup = warps_together * fragment_rows;
+    const bool by_warpgroup = kernel.copying_role() && kernel.schedule.warps.value % warps_together == 0 &&
+                              tile == fragment_rows * kernel.schedule.warps.value;
+    const auto num_tiles = [&](AxisId axis) {
+        return round_up(kernel.extent(axis), kernel.span(axis, 0).tile) / kernel.span(axis, 0).tile;
+    };
+    out.rows = by_warpgroup ? of_warpgroup : tile;
+    out.tiles = num_tiles(rows) * (tile / out.rows);
+    out.count = out.tiles;
+    for (const AxisId axis : out.others) out.count *= num_tiles(axis);
+    for (const ScheduledLoop& before : kernel.loops) {
+        if (&before == &loop) break;
+        if (const auto ranges = chunk_ranges(kernel, before)) out.offset += ranges->count * chunk_range_bytes;
+    }
+    return out;
+}
+
+std::int64_t chunk_ranges_bytes(const ScheduledKernel& kernel) {
+    std::int64_t bytes = 0;
+    for (const ScheduledLoop& loop : kernel.loops)
+        if (const auto ranges = chunk_ranges(kernel, loop)) bytes += ranges->count * chunk_range_bytes;
+    return bytes;
+}
+
+}  // namespace napkin
