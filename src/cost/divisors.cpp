@@ -34,7 +34,11 @@ std::string Divisors::causes(AxisId axis) const {
 }
 
 Divisors divisors(const Derived& derived, const Kernel& kernel, const Machine& machine) {
-    const Diagram& diagram = derived.diagram;
+    return divisors(derived.diagram, kernel, liveness(derived, kernel), statement_work(derived, kernel), machine);
+}
+
+Divisors divisors(const Diagram& diagram, const Kernel& kernel, const Liveness& live,
+                  const std::vector<StatementWork>& work, const Machine& machine) {
     std::vector<AxisId> cut = kernel.group_axes;
     for (const Stage& stage : kernel.stages)
         if (const auto* loop = std::get_if<Loop>(&stage)) cut.push_back(loop->axis);
@@ -48,14 +52,14 @@ Divisors divisors(const Derived& derived, const Kernel& kernel, const Machine& m
         result.constraints.push_back({axis, value, std::move(cause)});
     };
     if (machine.kind == MachineKind::gpu) {
-        for (const CoreVariable& v : liveness(derived, kernel).variables) {
+        for (const CoreVariable& v : live.variables) {
             if ((!v.loaded && !v.stored) || v.dims.empty() || v.dims.back().single_axis() < 0) continue;
             const std::int64_t line = static_cast<std::int64_t>(machine.line_bytes.value);
             const Array& array = diagram.array(v.array);
             demand(v.dims.back().single_axis(), line / bytes(array.type), fmt::format("{} B lines of {}", line, array.name));
         }
     }
-    for (const StatementWork& s : statement_work(derived, kernel)) {
+    for (const StatementWork& s : work) {
         if (!s.contraction) continue;
         const Instruction* instruction = instruction_for(machine, s.contraction->type);
         if (!instruction) continue;

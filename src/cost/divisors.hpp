@@ -30,6 +30,9 @@ struct Divisors {
 };
 
 Divisors divisors(const Derived& derived, const Kernel& kernel, const Machine& machine);
+/// The same of the kernel's tile program, of which `live` and `work` are readings.
+Divisors divisors(const Diagram& diagram, const Kernel& kernel, const Liveness& live,
+                  const std::vector<StatementWork>& work, const Machine& machine);
 
 /// The instruction that multiplies operands of this type, or null: the first that the machine lists.
 const Instruction* instruction_for(const Machine& machine, DType type);

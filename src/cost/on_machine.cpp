@@ -74,7 +74,7 @@ public:
             std::find_if(levels->begin(), levels->end(), [](const ModelLevel& l) { return l.is_core; }) - levels->begin());
         const ModelLevel& core = (*levels)[core_];
         out_.kernel = kernel_.name;
-        out_.divisors = divisors(derived_, kernel_, machine_);
+        out_.divisors = divisors(derived_.diagram, kernel_, live_, statements_, machine_);
         out_.core_bytes = bytes_a_core(machine_, core_memory_level(machine_));
         if (machine_.kind == MachineKind::cpu) out_.core_bytes *= 0.75;  // beside code, stacks and lines on their way
 
@@ -578,11 +578,12 @@ Result<KernelOnMachine> cost_on_machine(const Derived& derived, const Kernel& ke
     return MachineCost(derived, kernel, extents, machine, options).run();
 }
 
-double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine) {
+double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, double enough) {
     MachineCostOptions options;
     options.quick = true;
     double seconds = 0;
     for (const Kernel& kernel : derived.kernels) {
+        if (seconds >= enough) return seconds;
         const auto cost = cost_on_machine(derived, kernel, extents, machine, options);
         if (!cost) return std::numeric_limits<double>::infinity();
         seconds += cost->seconds;

@@ -6,6 +6,7 @@
 //  - the expected time of these sizes: the busiest unit or pipe at the rates that programs sustain, with the cores that wait for the last
 //    groups (wave quantization) and the instructions' own overheads; then the starts of groups, latency and launch.
 // Accumulators lie apart from what is loaded (cost/accumulators.hpp).
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -81,7 +82,9 @@ struct KernelOnMachine {
 Result<KernelOnMachine> cost_on_machine(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                         const Machine& machine, const MachineCostOptions& options = {});
 
-/// Σ over the kernels; infinity where one does not fit its core, or their arrays the memory. For choosing a partition.
-double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine);
+/// Σ over the kernels; infinity where one does not fit its core, or their arrays the memory. For choosing a partition: not less than `enough` once
+/// kernels come to that.
+double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine,
+                     double enough = std::numeric_limits<double>::infinity());
 
 }  // namespace napkin

@@ -54,8 +54,8 @@ private:
     void check(const ScheduleItem& item) {
         static const std::vector<std::string> own{"group", "stream",  "split",  "subloop", "threads", "grid",  "warps",
                                                   "rows",  "vectors", "vector", "tensor",  "maximum", "matrix"},
-            others{"form", "role", "atom", "place", "slot", "prefetch"},
-            of_steps{"warpgroup", "precision", "piece", "overhead", "issue", "turns", "units"};
+            others{"form", "role", "atom", "place", "slot", "prefetch", "machine"},
+            of_steps{"warpgroup", "precision", "piece", "issue", "turns"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
         } else if (item.kind == "stream") {
@@ -86,7 +86,7 @@ private:
             error("only-of-steps", item,
                   fmt::format("{} is a choice of the paper's steps, which no kernel is made from", item.kind),
                   "napkin plan --steps", "leave the line out");
-        } else if (!contains(others, item.kind)) {
+        } else if (!contains(others, item.kind) && !is_of_readings(item)) {
             std::vector<std::string> kinds = own;
             kinds.insert(kinds.end(), others.begin(), others.end());
             error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),

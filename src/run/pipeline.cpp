@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 
 #include "derive/verify.hpp"
 #include "diagram/verifier.hpp"
@@ -144,6 +145,33 @@ std::string asked_for(const Compilation& c, const PipelineOptions& options) {
     return out;
 }
 
+/// The derivation of what was asked for last: it depends on no machine, and who compares machines asks for one of them again and again.
+class LastDerivation {
+public:
+    Result<Derived> operator()(const Compilation& c, const PipelineOptions& options) {
+        const std::string question = fmt::format("{}\n{}", c.source->name, asked_for(c, options));
+        {
+            const std::lock_guard lock(mutex_);
+            if (derived_ && question == question_) return *derived_;
+        }
+        auto made = derive(c.diagram, derive_options(options));
+        if (!made) return made;
+        const std::lock_guard lock(mutex_);
+        question_ = question;
+        derived_ = *made;
+        return made;
+    }
+
+private:
+    std::mutex mutex_;
+    std::string question_;
+    std::optional<Derived> derived_;
+};
+LastDerivation& last_derivation() {
+    static LastDerivation last;
+    return last;
+}
+
 /// The form and the plan that an earlier run chose, or choices that are made now and kept for later ones.
 class Choices {
 public:
@@ -201,6 +229,27 @@ Result<Machine> machine_named(const std::string& name) {
     // Reading a file takes longer than looking for the GPU's name in it.
     auto machine = among([&](std::string_view text) { return text.find(device->name) != std::string_view::npos; });
     return machine ? machine : among([](std::string_view) { return true; });
+}
+
+/// By name; else the one that the schedule's file is for; else this computer.
+Result<Machine> machine_for(Compilation& c, const PipelineOptions& options) {
+    if (!options.schedule_file) return machine_named(options.machine);
+    const auto items = parse_schedule_file(options.schedule_file);
+    if (!items) return items.errors();
+    const ScheduleItem* line = machine_line(*items);
+    if (!line) return machine_named(options.machine);
+    if (!options.machine.empty()) {
+        auto asked = machine_named(options.machine);
+        if (asked && asked->name != line->word && options.machine != line->word)
+            c.notes.push_back(fmt::format("the schedule is for {}, and is read for {}", line->word, asked->name));
+        return asked;
+    }
+    auto machine = machine_named(line->word);
+    if (machine) return machine;
+    std::vector<Diagnostic> errors = machine.errors();
+    for (Diagnostic& error : errors)
+        if (!error.range.source) error.range = line->range;
+    return errors;
 }
 
 Result<std::shared_ptr<gpu::GpuKernel>> loaded_on_gpu(Compilation& c) {
@@ -280,8 +329,8 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
              return with_types(with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes),
                                options.types);
          }) &&
-        pass(Pass::machine, c.machine, [&] { return machine_named(options.machine); }) &&
-        pass(Pass::derive, c.derived, [&] { return derive(c.diagram, derive_options(options)); }) &&
+        pass(Pass::machine, c.machine, [&] { return machine_for(c, options); }) &&
+        pass(Pass::derive, c.derived, [&] { return last_derivation()(c, options); }) &&
         pass(Pass::choose, c.derived, [&] { return choices.emplace(c, options).form(); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return choices->plan(); }) &&

@@ -31,6 +31,7 @@ private:
     }
 
     void read(const ScheduleItem& item) {
+        if (is_of_readings(item)) return;
         const std::vector<std::string> names = names_of(program_.kernels);
         if (!item.kernel.empty() && !contains(names, item.kernel))
             return fail("unknown-kernel", item.range, fmt::format("there is no kernel '{}'", item.kernel),
@@ -310,6 +311,14 @@ private:
 };
 
 }  // namespace
+
+bool is_of_readings(const ScheduleItem& item) { return item.kind == "overhead" || item.kind == "units"; }
+
+const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items) {
+    const auto found = std::find_if(items.begin(), items.end(),
+                                    [](const ScheduleItem& item) { return item.kind == "machine"; });
+    return found == items.end() ? nullptr : &*found;
+}
 
 Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program) {
     return ScheduleReader(program).run(items);

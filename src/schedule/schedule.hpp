@@ -159,6 +159,11 @@ std::vector<std::string> statement_names(const TileKernel& kernel);
 /// One line for each field, with its reason; syntax/parse_schedule.cpp reads it.
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);
 
+/// What a schedule says of its readings, which no kernel follows from: what units take besides operations, and which of them a chart shows.
+bool is_of_readings(const ScheduleItem& item);
+/// The machine that a schedule's file is for: its line `machine`, or none.
+const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items);
+
 /// What the items fix, a schedule for each kernel of the program; the rest is left open.
 /// Errors: unknown-kernel, unknown-axis, unknown-statement, unknown-variable (nearest names), bad-schedule (what was expected).
 Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program);

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "support/ids.hpp"
 #include "support/result.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -23,28 +25,45 @@ constexpr double slack = 1e-9;
 class ChartRun {
 public:
     ChartRun(const ChartProgram& program, bool units_are_held)
-        : program_(program), units_are_held_(units_are_held), groups_(at(program.num_warpgroups)) {
-        for (const ChartOperation& o : program.operations) most_ahead_ = std::max(most_ahead_, o.ahead);
-        for (Group& g : groups_) {
-            g.trip = -most_ahead_;
-            g.row_of.assign(program.operations.size() * num_iterations, -1);
+        : program_(program),
+          units_are_held_(units_are_held),
+          groups_(at(program.num_warpgroups)),
+          row_of_(at(program.num_warpgroups), std::vector<int>(program.operations.size() * num_iterations, -1)) {
+        std::vector<int> issued;
+        for (std::size_t o = 0; o < program.operations.size(); ++o) {
+            const ChartOperation& operation = program.operations[o];
+            most_ahead_ = std::max(most_ahead_, operation.ahead);
+            if (!operation.is_transfer) issued.push_back(static_cast<int>(o));
         }
-        for (int w = 0; w < program.num_warpgroups; ++w) go_on(w);
+        for (int w = 0; w < program.num_warpgroups; ++w) groups_[at(w)].warpgroup = w, groups_[at(w)].order = issued;
+        // Every transfer is a queue of its own.
+        for (std::size_t o = 0; o < program.operations.size(); ++o)
+            for (int w = 0;
+                 program.operations[o].is_transfer && w < (program.operations[o].is_shared ? 1 : program.num_warpgroups);
+                 ++w) {
+                groups_.emplace_back();
+                groups_.back().warpgroup = w, groups_.back().order = {static_cast<int>(o)};
+            }
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            groups_[g].trip = is_issued(g) ? -most_ahead_ : 0;
+            if (groups_[g].order.empty()) groups_[g].trip = num_iterations;
+            go_on(g);
+        }
     }
 
     void run() {
         while (true) {
-            int next = -1;
+            std::size_t next = groups_.size();
             ChartRow best;
-            for (int w = 0; w < program_.num_warpgroups; ++w) {
-                if (groups_[at(w)].trip >= num_iterations) continue;
-                const auto row = ready(w);
+            for (std::size_t g = 0; g < groups_.size(); ++g) {
+                if (groups_[g].trip >= num_iterations) continue;
+                const auto row = ready(g);
                 if (!row) continue;
-                const bool sooner = next < 0 || row->begin < best.begin ||
+                const bool sooner = next == groups_.size() || row->begin < best.begin ||
                                     (row->begin == best.begin && row->iteration < best.iteration);
-                if (sooner) next = w, best = *row;
+                if (sooner) next = g, best = *row;
             }
-            if (next < 0) return;
+            if (next == groups_.size()) return;
             take(next, best);
         }
     }
@@ -53,38 +72,50 @@ public:
     std::vector<ChartBarrier> barriers;
 
 private:
+    /// What issues operations in order: a warpgroup, or a transfer's queue.
     struct Group {
+        int warpgroup = 0;
+        std::vector<int> order;
         int trip = 0, position = 0, turns = 0, handed = 0;
         double issued = 0;  ///< it issues nothing before this clock
         int issued_by = -1, last = -1;
-        std::vector<int> row_of;  ///< by iteration and operation
     };
     struct Handed {
         double at = 0;
         int row = -1;
     };
 
+    /// Warpgroups stand before the transfers.
+    [[nodiscard]] bool is_issued(std::size_t g) const { return g < at(program_.num_warpgroups); }
+    [[nodiscard]] bool takes_turns(std::size_t g) const { return is_issued(g) && !program_.turn.empty(); }
+    [[nodiscard]] int operation(const Group& g) const { return g.order[at(g.position)]; }
+
     /// To the next operation that the trip has an iteration for. A turn ends where its last operation would be issued.
-    void go_on(int w) {
-        Group& g = groups_[at(w)];
+    void go_on(std::size_t id) {
+        Group& g = groups_[id];
         for (; g.trip < num_iterations; ++g.trip, g.position = 0)
-            for (; at(g.position) < program_.operations.size(); ++g.position) {
-                const int iteration = g.trip + program_.operations[at(g.position)].ahead;
+            for (; at(g.position) < g.order.size(); ++g.position) {
+                const int iteration = g.trip + program_.operations[at(operation(g))].ahead;
                 if (iteration >= 0 && iteration < num_iterations) return;
-                if (!program_.turn.empty() && g.position == program_.turn.back()) hand_on(w);
+                if (takes_turns(id) && operation(g) == program_.turn.back()) hand_on(id);
             }
-        hand_on(w);
+        if (takes_turns(id)) hand_on(id);
     }
 
-    [[nodiscard]] int row_of(const Group& g, int operation, int iteration) const {
-        return g.row_of[at(iteration) * program_.operations.size() + at(operation)];
+    [[nodiscard]] int row_of(int warpgroup, int operation, int iteration) const {
+        return row_of_[at(warpgroup)][at(iteration) * program_.operations.size() + at(operation)];
+    }
+    /// The warpgroups whose operations an operation needs: a shared transfer, those of all.
+    [[nodiscard]] std::pair<int, int> needed_of(const ChartOperation& o, int warpgroup) const {
+        return o.is_shared ? std::pair{0, program_.num_warpgroups} : std::pair{warpgroup, warpgroup + 1};
     }
 
-    /// Its next operation where it could begin now; nothing where it is another warpgroup's turn and that has not got to its end.
-    [[nodiscard]] std::optional<ChartRow> ready(int w) const {
-        const Group& g = groups_[at(w)];
-        const ChartOperation& o = program_.operations[at(g.position)];
-        ChartRow row{w, g.position, g.trip + o.ahead, 0, 0, ChartCause::nothing, -1, {}};
+    /// Its next operation where it could begin now; nothing where it is another warpgroup's turn and that has not got to its end, or what is needed
+    /// has not begun.
+    [[nodiscard]] std::optional<ChartRow> ready(std::size_t id) const {
+        const Group& g = groups_[id];
+        const ChartOperation& o = program_.operations[at(operation(g))];
+        ChartRow row{g.warpgroup, operation(g), g.trip + o.ahead, 0, 0, ChartCause::nothing, -1, {}};
         const auto wait = [&](double until, ChartCause cause, int after, const std::string& why) {
             if (until > row.begin) row.begin = until, row.cause = cause, row.after = after, row.why = why;
         };
@@ -95,12 +126,15 @@ private:
                     wait(held->second.at, ChartCause::unit, held->second.row, {});
         for (const ChartNeed& need : o.needs) {
             if (row.iteration < need.distance) continue;
-            const int on = row_of(g, need.operation, row.iteration - need.distance);
-            wait(rows[at(on)].end, ChartCause::need, on, need.why);
+            for (auto [w, end] = needed_of(o, g.warpgroup); w < end; ++w) {
+                const int on = row_of(w, need.operation, row.iteration - need.distance);
+                if (on < 0) return std::nullopt;
+                wait(rows[at(on)].end, ChartCause::need, on, need.why);
+            }
         }
         wait(g.issued, ChartCause::issue, g.issued_by, {});
-        if (!program_.turn.empty() && g.position == program_.turn.front() && units_are_held_ && program_.num_warpgroups > 1) {
-            const std::int64_t turn = std::int64_t{g.turns} * program_.num_warpgroups + w;
+        if (takes_turns(id) && row.operation == program_.turn.front() && units_are_held_ && program_.num_warpgroups > 1) {
+            const std::int64_t turn = std::int64_t{g.turns} * program_.num_warpgroups + g.warpgroup;
             if (turn > 0) {
                 if (static_cast<std::int64_t>(handed_.size()) < turn) return std::nullopt;
                 wait(handed_[at(turn - 1)].at, ChartCause::turn, handed_[at(turn - 1)].row, {});
@@ -110,49 +144,55 @@ private:
         return row;
     }
 
-    void take(int w, const ChartRow& row) {
-        Group& g = groups_[at(w)];
-        const ChartOperation& o = program_.operations[at(g.position)];
-        const int id = static_cast<int>(rows.size());
+    void take(std::size_t id, const ChartRow& row) {
+        Group& g = groups_[id];
+        const ChartOperation& o = program_.operations[at(row.operation)];
+        const int number = static_cast<int>(rows.size());
         rows.push_back(row);
-        g.last = id;
-        g.row_of[at(row.iteration) * program_.operations.size() + at(row.operation)] = id;
+        g.last = number;
+        for (auto [w, end] = needed_of(o, g.warpgroup); w < end; ++w)
+            row_of_[at(w)][at(row.iteration) * program_.operations.size() + at(row.operation)] = number;
         for (const ChartUse& use : o.uses)
-            if (use.clocks > 0) held_[use.unit] = {row.begin + use.clocks, id};
+            if (use.clocks > 0) held_[use.unit] = {row.begin + use.clocks, number};
         // An operation in a unit's queue is issued when what threads wait for is there, whoever holds the unit.
         double issue = g.issued;
         for (const ChartNeed& need : o.needs) {
-            if (row.iteration < need.distance) continue;
-            const ChartRow& on = rows[at(row_of(g, need.operation, row.iteration - need.distance))];
-            const bool in_order = program_.operations[at(on.operation)].is_async && o.is_async;
+            if (row.iteration < need.distance || !is_issued(id)) continue;
+            const ChartRow& on = rows[at(row_of(g.warpgroup, need.operation, row.iteration - need.distance))];
+            const ChartOperation& needed = program_.operations[at(on.operation)];
+            const bool in_order = needed.is_async && !needed.is_transfer && o.is_async;
             if (!in_order) issue = std::max(issue, on.end);
         }
         if (row.cause == ChartCause::turn) issue = row.begin;
         if (!o.is_async) issue = row.end;
-        if (issue > g.issued) g.issued = issue, g.issued_by = id;
-        if (!program_.turn.empty()) {
+        if (issue > g.issued) g.issued = issue, g.issued_by = number;
+        if (takes_turns(id)) {
             if (row.operation == program_.turn.front()) ++g.turns;
-            if (row.operation == program_.turn.back()) hand_on(w);
+            if (row.operation == program_.turn.back()) hand_on(id);
         }
         ++g.position;
-        go_on(w);
+        go_on(id);
     }
 
-    void hand_on(int w) {
-        Group& g = groups_[at(w)];
+    void hand_on(std::size_t id) {
+        Group& g = groups_[id];
         if (g.handed == g.turns) return;
         ++g.handed;
         handed_.push_back({rows[at(g.last)].end, g.last});
-        barriers.push_back({rows[at(g.last)].end, w, (w + 1) % program_.num_warpgroups});
+        barriers.push_back({rows[at(g.last)].end, g.warpgroup, (g.warpgroup + 1) % program_.num_warpgroups});
     }
 
     const ChartProgram& program_;
     bool units_are_held_;
     int most_ahead_ = 0;
-    std::vector<Group> groups_;
+    std::vector<Group> groups_;             ///< the warpgroups, then transfers
+    std::vector<std::vector<int>> row_of_;  ///< of warpgroups, by iteration and operation
     std::map<std::string, Handed> held_;
     std::vector<Handed> handed_;
 };
+
+/// How often an operation runs in an iteration of all warpgroups.
+int times_of(const ChartProgram& program, const ChartOperation& o) { return o.is_shared ? 1 : program.num_warpgroups; }
 
 /// The clock at which all warpgroups are done with an iteration.
 double done_with(const std::vector<ChartRow>& rows, int iteration) {
@@ -232,8 +272,9 @@ std::vector<std::string> cycle(const ChartProgram& program, const std::vector<Ch
     }
     std::vector<std::string> out;
     const auto name_of = [&](const ChartRow& r) {
-        const std::string& name = program.operations[at(r.operation)].name;
-        return program.num_warpgroups > 1 ? fmt::format("{} of {}", name, r.warpgroup) : name;
+        const auto& [name, is_shared] = std::tie(program.operations[at(r.operation)].name,
+                                                 program.operations[at(r.operation)].is_shared);
+        return program.num_warpgroups > 1 && !is_shared ? fmt::format("{} of {}", name, r.warpgroup) : name;
     };
     // What takes no time stands for what it waits for.
     for (std::size_t i = from; i < path.size(); ++i) {
@@ -250,11 +291,11 @@ std::vector<std::string> cycle(const ChartProgram& program, const std::vector<Ch
     return out;
 }
 
-/// Iterations of one warpgroup between the begin of their first operation and the end of their last one.
-int in_flight(const std::vector<ChartRow>& rows) {
+/// Iterations of one warpgroup between the begin of their first operation and the end of their last one. Transfers that run ahead are none.
+int in_flight(const ChartProgram& program, const std::vector<ChartRow>& rows) {
     std::map<int, std::pair<double, double>> spans;
     for (const ChartRow& r : rows) {
-        if (r.warpgroup != 0 || r.end <= r.begin) continue;
+        if (r.warpgroup != 0 || r.end <= r.begin || program.operations[at(r.operation)].is_transfer) continue;
         const auto [span, is_new] = spans.try_emplace(r.iteration, r.begin, r.end);
         span->second = {std::min(span->second.first, r.begin), std::max(span->second.second, r.end)};
     }
@@ -277,22 +318,43 @@ double ChartOperation::clocks() const {
 
 std::vector<ChartDeadlock> deadlocks(const ChartProgram& program) {
     std::vector<ChartDeadlock> out;
-    for (std::size_t o = 0; o < program.operations.size(); ++o)
-        for (const ChartNeed& need : program.operations[o].needs) {
-            const int later = program.operations[o].ahead - need.distance - program.operations[at(need.operation)].ahead;
-            if (later > 0 || (later == 0 && at(need.operation) >= o)) out.push_back({static_cast<int>(o), need});
+    const auto look = [&](const auto& self, std::size_t o, const ChartNeed& need, int distance,
+                          std::vector<int> transfers) -> void {
+        const ChartOperation &waits = program.operations[o], &on = program.operations[at(need.operation)];
+        distance += need.distance;
+        if (on.is_transfer) {
+            // It waits for what the transfer waits for.
+            if (contains(transfers, need.operation)) return;
+            transfers.push_back(need.operation);
+            for (const ChartNeed& further : on.needs) self(self, o, further, distance, transfers);
+            return;
         }
+        const int later = waits.ahead - distance - on.ahead;
+        if (later > 0 || (later == 0 && at(need.operation) >= o)) out.push_back({static_cast<int>(o), need});
+    };
+    for (std::size_t o = 0; o < program.operations.size(); ++o)
+        if (!program.operations[o].is_transfer)
+            for (const ChartNeed& need : program.operations[o].needs) look(look, o, need, 0, {});
     return out;
 }
 
+bool comes_to_its_end(const ChartProgram& program) {
+    ChartRun run(program, true);
+    run.run();
+    int times = 0;
+    for (const ChartOperation& o : program.operations) times += times_of(program, o);
+    return run.rows.size() == at(times) * num_iterations;
+}
+
+double steady_interval(const ChartProgram& program) { return interval_of(program); }
+
 Chart run_chart(const ChartProgram& program) {
+    if (!comes_to_its_end(program)) throw InternalError("warpgroups wait for each other for ever");
     Chart out;
     out.program = program;
     ChartRun run(program, true);
     run.run();
     out.rows = std::move(run.rows), out.barriers = std::move(run.barriers);
-    if (out.rows.size() != program.operations.size() * at(program.num_warpgroups) * num_iterations)
-        throw InternalError("warpgroups wait for each other for ever");
     out.interval = interval_of(out.rows);
     ChartProgram alone = program;
     alone.num_warpgroups = 1;
@@ -301,7 +363,7 @@ Chart run_chart(const ChartProgram& program) {
     out.recurrence_bound = interval_of(unlimited.rows);
     std::map<std::string, double> clocks;
     for (const ChartOperation& o : program.operations)
-        for (const ChartUse& use : o.uses) clocks[use.unit] += use.clocks * program.num_warpgroups;
+        for (const ChartUse& use : o.uses) clocks[use.unit] += use.clocks * times_of(program, o);
     for (const auto& [unit, of_unit] : clocks) {
         out.resource_bound = std::max(out.resource_bound, of_unit);
     }
@@ -317,7 +379,7 @@ Chart run_chart(const ChartProgram& program) {
     std::stable_sort(out.units.begin(), out.units.end(),
                      [](const UnitShare& a, const UnitShare& b) { return a.clocks > b.clocks; });
     out.window = done_with(out.rows, period);
-    out.in_flight = in_flight(out.rows);
+    out.in_flight = in_flight(program, out.rows);
     out.binds = cycle(program, out.rows);
     const auto is_bound = [&](double bound) { return out.interval <= bound * (1 + 1e-6); };
     out.bound_by = is_bound(out.resource_bound) && !out.units.empty() ? out.units.front().unit
@@ -336,8 +398,10 @@ std::vector<std::string> verify(const Chart& chart) {
     std::map<std::string, std::vector<std::pair<const ChartRow*, double>>> by_unit;
     std::map<std::array<int, 3>, const ChartRow*> known;
     for (const ChartRow& r : chart.rows) {
-        known[{r.warpgroup, r.operation, r.iteration}] = &r;
-        for (const ChartUse& use : program.operations[at(r.operation)].uses)
+        const ChartOperation& o = program.operations[at(r.operation)];
+        for (int w = 0; w < program.num_warpgroups; ++w)
+            if (w == r.warpgroup || o.is_shared) known[{w, r.operation, r.iteration}] = &r;
+        for (const ChartUse& use : o.uses)
             if (use.clocks > 0) by_unit[use.unit].push_back({&r, r.begin + use.clocks});
     }
     for (auto& [unit, rows] : by_unit) {
@@ -349,16 +413,19 @@ std::vector<std::string> verify(const Chart& chart) {
                                           name_of(*rows[i - 1].first), name_of(*rows[i].first), rows[i].first->begin));
     }
     for (const ChartRow& r : chart.rows) {
-        for (const ChartNeed& need : program.operations[at(r.operation)].needs) {
-            if (r.iteration < need.distance) continue;
-            const auto on = known.find({r.warpgroup, need.operation, r.iteration - need.distance});
-            if (on == known.end() || r.begin < on->second->end - slack)
-                out.push_back(fmt::format("{} begins at clock {:.3f}, before {} is done: {}", name_of(r), r.begin,
-                                          program.operations[at(need.operation)].name, need.why));
-        }
+        const ChartOperation& operation = program.operations[at(r.operation)];
+        for (const ChartNeed& need : operation.needs)
+            for (int w = 0; w < program.num_warpgroups; ++w) {
+                if (r.iteration < need.distance || (w != r.warpgroup && !operation.is_shared)) continue;
+                const auto on = known.find({w, need.operation, r.iteration - need.distance});
+                if (on == known.end() || r.begin < on->second->end - slack)
+                    out.push_back(fmt::format("{} begins at clock {:.3f}, before {} is done: {}", name_of(r), r.begin,
+                                              program.operations[at(need.operation)].name, need.why));
+            }
+        if (operation.is_transfer) continue;
         // What threads run, they run one after the other.
         for (std::size_t o = 0; o < at(r.operation); ++o) {
-            const int iteration = r.iteration - program.operations[at(r.operation)].ahead + program.operations[o].ahead;
+            const int iteration = r.iteration - operation.ahead + program.operations[o].ahead;
             const auto before = known.find({r.warpgroup, static_cast<int>(o), iteration});
             if (before == known.end() || program.operations[o].is_async) continue;
             if (r.begin < before->second->end - slack)

@@ -3,6 +3,7 @@
 // one warpgroup at a time, and the chart is what a run of them makes. All of it is data; nothing here knows what an operation computes.
 //
 // A warpgroup issues its operations in order. Those of threads keep it until they are done; those of the matrix unit it only sets going.
+// Transfers between memory and the core are in no one's order: each begins as soon as what it needs is done, and its pipe is free.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,13 +20,16 @@ struct ChartUse {
 struct ChartNeed {
     int operation = -1;
     int distance = 0;
-    std::string why;  ///< "reads S", "S_smem has one place"
+    std::string why;         ///< "it reads S", "S_smem has one place"
+    std::string place = {};  ///< the variable of which another place would meet it earlier
 };
 
 struct ChartOperation {
     std::string name;
     std::vector<ChartUse> uses;  ///< at the same time; none takes no time
     bool is_async = false;       ///< the warpgroup goes on while it runs
+    bool is_transfer = false;    ///< in no warpgroup's order of issue
+    bool is_shared = false;  ///< of a transfer: done once for all warpgroups, and needs what it needs of each of them
     std::vector<ChartNeed> needs;
     int ahead = 0;  ///< iterations by which it is issued before the loop comes to them
     [[nodiscard]] double clocks() const;
@@ -39,7 +43,7 @@ struct ChartProgram {
     std::map<std::string, double> overheads;  ///< shares that the clocks of a unit have in them besides its operations
 };
 
-/// A need that the order of issue cannot meet: what is waited for is issued later.
+/// A need that the order of issue cannot meet, of the operation or of a transfer that it waits for: what is waited for is issued later.
 struct ChartDeadlock {
     int operation = -1;
     ChartNeed need;
@@ -50,7 +54,7 @@ std::vector<ChartDeadlock> deadlocks(const ChartProgram& program);
 enum class ChartCause : std::uint8_t { nothing, unit, need, issue, turn };
 
 struct ChartRow {
-    int warpgroup = 0, operation = 0, iteration = 0;
+    int warpgroup = 0, operation = 0, iteration = 0;  ///< of a shared transfer the first warpgroup
     double begin = 0, end = 0;
     ChartCause cause = ChartCause::nothing;
     int after = -1;   ///< the row whose end, or issue, is the cause
@@ -86,7 +90,13 @@ struct Chart {
     std::vector<std::string> binds;                   ///< what waits for what, around the cycle that makes the interval
 };
 
-/// Pre: no deadlocks. Whoever can begin first does; of several the one of the earliest iteration, then the first warpgroup.
+/// Whether warpgroups that take turns all come to the end. Pre: no deadlocks.
+bool comes_to_its_end(const ChartProgram& program);
+
+/// Clocks from an iteration of all warpgroups to the next one. Pre: as run_chart.
+double steady_interval(const ChartProgram& program);
+
+/// Pre: no deadlocks, and it comes to its end. Whoever can begin first does; of several the one of the earliest iteration, then the first warpgroup.
 Chart run_chart(const ChartProgram& program);
 
 /// The rules that the rows break: a unit is one warpgroup's at a time, and nothing begins before what it needs is done or before it is issued.

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "cost/divisors.hpp"
+#include "machine/peaks.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/uses.hpp"
 
@@ -16,23 +19,46 @@ public:
     ChartBuilder(const StepContext& context, const StepChoices& choices, const Assigned& assigned, const KernelSteps& steps)
         : context_(context), choices_(choices), assigned_(assigned), steps_(steps) {
         for (const auto& [axis, share] : context.warpgroup) rows_ *= static_cast<double>(share);
+        for (const StatementWork& w : statement_work(context.diagram, assigned.kernel))
+            if (w.contraction) columns_.insert(w.contraction->n.begin(), w.contraction->n.end());
     }
 
     Result<StreamChart> run(const TileLoop& loop) {
+        const auto program = runnable(loop);
+        if (!program) return program.errors();
+        StreamChart out{loop.axis, rows_, {}, 0, 0};
+        out.chart = run_chart(*program);
+        return out;
+    }
+
+    /// The program whose chart is run. Errors: as overlap_charts.
+    Result<ChartProgram> runnable(const TileLoop& loop) {
+        auto made = program(loop);
+        if (!made) return made.errors();
+        ChartProgram program = std::move(made).value();
+        if (const auto stuck = deadlocks(program); !stuck.empty()) return deadlock(program, stuck.front());
+        if (!comes_to_its_end(program))
+            return Diagnostic{.code = "issue-deadlock",
+                              .range = choices_.turns.empty() ? SourceRange{} : choices_.turns.front().range,
+                              .message = "in these turns warpgroups wait for each other for ever",
+                              .expected = "turns in which every warpgroup has what it reads",
+                              .hint = "leave the line out, or give what is loaded another place"};
+        return program;
+    }
+
+    /// In the order of issue that was chosen, whether that can be or not. Errors: unknown-variable.
+    Result<ChartProgram> program(const TileLoop& loop) {
         add(loop.body);
         add_flow();
         add_shared_places();
         if (const Status s = order(); !s) return s.errors();
-        StreamChart out{loop.axis, rows_, {}, 0, 0};
         ChartProgram program{operations_, static_cast<int>(context_.num_warpgroups()), {}, {}};
         for (const auto& [unit, overhead] : choices_.overheads) program.overheads[unit] = overhead.share;
         for (const Listed& l : choices_.turns) {
             const auto found = nodes_of(l.name);
             if (!found.empty()) program.turn.push_back(found.back());
         }
-        if (const auto stuck = deadlocks(program); !stuck.empty()) return deadlock(program, stuck.front());
-        out.chart = run_chart(program);
-        return out;
+        return program;
     }
 
     [[nodiscard]] bool is_empty() const {
@@ -51,6 +77,8 @@ private:
     void add(const std::vector<TileStatement>& list) {
         for (const TileStatement& s : list) {
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) add((*loop)->body);
+            if (const auto* load = std::get_if<Load>(&s)) add_transfer(load->variable, true);
+            if (const auto* store = std::get_if<Store>(&s)) add_transfer(store->variable, false);
             if (const auto* init = std::get_if<Init>(&s)) add(init->variable, {}, {});
             const auto* compute = std::get_if<Compute>(&s);
             if (!compute) continue;
@@ -66,15 +94,62 @@ private:
         }
     }
     void add(VariableId written, const std::vector<ChartUse>& uses, std::vector<VariableId> reads) {
-        operations_.push_back({name_of(written), uses, false, {}, 0});
+        operations_.push_back({.name = name_of(written), .uses = uses, .needs = {}});
         written_.push_back(written);
         reads_.push_back(std::move(reads));
     }
+    /// What comes from memory, or goes there, through the pipe into the core's memory. Where that is not charted, all that is said of it is in
+    /// the number of places.
+    void add_transfer(VariableId v, bool is_load) {
+        std::vector<ChartUse> uses;
+        use_pipe(core_memory_level(context_.machine), v, uses);
+        if (uses.empty()) return;
+        std::vector<VariableId> reads;
+        if (!is_load) reads.push_back(v);
+        for (const Index& index : assigned_.kernel.variables[at(v)].gathers)
+            for (const VariableId of : index.expression() ? read_arrays(*index.expression()) : std::vector<ArrayId>{})
+                if (is_load) reads.push_back(of);
+        operations_.push_back({.name = (is_load ? "load " : "store ") + name_of(v),
+                               .uses = std::move(uses),
+                               .is_async = true,
+                               .is_transfer = true,
+                               .is_shared = is_shared(context_, assigned_.kernel.variables[at(v)]),
+                               .needs = {}});
+        written_.push_back(is_load ? v : -1);
+        reads_.push_back(std::move(reads));
+    }
 
-    /// Of the throughput table, for a warpgroup's rows and with what the unit takes besides. Copies are in no unit's way.
+    /// Clocks in which a variable's chunk crosses the pipe into a level, which is called by it: of the rows that the throughput table counts, all
+    /// parts of the chunk. Nothing where the pipe is not charted, or the machine has none.
+    void use_pipe(std::size_t level, VariableId v, std::vector<ChartUse>& to) const {
+        const Machine& machine = context_.machine;
+        if (level >= machine.levels.size() || !is_charted(machine.levels[level].name)) return;
+        const AssignedVariable& where = assigned_.variables[at(v)];
+        double num_bytes = bytes(where.type);
+        for (const Index& dim : assigned_.kernel.variables[at(v)].dims)
+            for (const AxisId axis : dim.axes()) {
+                const CutSize size = context_.cut(axis, where.streamed, {}, false);
+                if (size.letter != 'g' || columns_.contains(axis)) num_bytes *= static_cast<double>(size.size);
+            }
+        const double bytes_a_clock = total_bandwidth(machine.levels[level]) / machine.cores.value / machine.clock_hz.value;
+        if (bytes_a_clock > 0)
+            to.push_back({machine.levels[level].name, with_overhead(machine.levels[level].name, num_bytes / bytes_a_clock)});
+    }
+    [[nodiscard]] double with_overhead(const std::string& unit, double clocks) const {
+        const auto overhead = choices_.overheads.find(unit);
+        return overhead == choices_.overheads.end() ? clocks : clocks * (1 + overhead->second.share);
+    }
+
+    /// Of the throughput table, for a warpgroup's rows and with what the unit takes besides. Threads copy what passes between registers and the
+    /// core's memory; what stays on one side of it is in no unit's way.
     void uses(VariableId v, std::vector<ChartUse>& threads, std::vector<ChartUse>& matrix) const {
         const AssignedVariable& where = assigned_.variables[at(v)];
-        if (where.copy_of >= 0) return;
+        if (where.copy_of >= 0) {
+            const bool to_memory = where.at == HeldAt::memory,
+                       from_memory = assigned_.variables[at(where.copy_of)].at == HeldAt::memory;
+            if (to_memory != from_memory) use_pipe(core_memory_level(context_.machine) + 1, v, threads);
+            return;
+        }
         const VariableId target = where.product_of >= 0 ? where.product_of : v;
         const bool multiplied_apart = std::any_of(assigned_.variables.begin(), assigned_.variables.end(),
                                                   [&](const AssignedVariable& o) { return o.product_of == v; });
@@ -84,9 +159,7 @@ private:
             if (row.statement != statement || !is_charted(row.unit) ||
                 (is_matrix ? multiplied_apart : where.product_of >= 0))
                 continue;
-            const auto overhead = choices_.overheads.find(row.unit);
-            const double clocks = row.clocks() * rows_ *
-                                  (overhead == choices_.overheads.end() ? 1 : 1 + overhead->second.share);
+            const double clocks = with_overhead(row.unit, row.clocks() * rows_);
             std::vector<ChartUse>& to = is_matrix ? matrix : threads;
             const auto known = std::find_if(to.begin(), to.end(), [&](const ChartUse& u) { return u.unit == row.unit; });
             known == to.end() ? to.push_back({row.unit, clocks}) : void(known->clocks += clocks);
@@ -99,9 +172,9 @@ private:
             if (written_[o] == v) out.push_back(static_cast<int>(o));
         return out;
     }
-    void need(int operation, int of, int distance, std::string why) {
+    void need(int operation, int of, int distance, std::string why, const std::string& place = "") {
         if (operation == of && distance == 0) return;
-        operations_[at(operation)].needs.push_back({of, distance, std::move(why)});
+        operations_[at(operation)].needs.push_back({of, distance, std::move(why), place});
     }
 
     /// A value is read after it is written, this iteration's or the last one's, and its place is written again after that.
@@ -123,7 +196,8 @@ private:
                          : writer > reader ? 0
                                            : stages,
                          stages == 1 ? fmt::format("{} has one place", name_of(v))
-                                     : fmt::format("{} has {} places", name_of(v), stages));
+                                     : fmt::format("{} has {} places", name_of(v), stages),
+                         name_of(v));
             }
         }
     }
@@ -137,7 +211,8 @@ private:
                     if (!contains(reads_[o], a.variable)) continue;
                     for (const int writer : writers(b.variable))
                         need(writer, static_cast<int>(o), a.first < b.first ? 0 : 1,
-                             fmt::format("{} takes the place of {}", name_of(b.variable), name_of(a.variable)));
+                             fmt::format("{} takes the place of {}", name_of(b.variable), name_of(a.variable)),
+                             name_of(b.variable));
                 }
             }
     }
@@ -145,7 +220,7 @@ private:
     [[nodiscard]] std::vector<int> nodes_of(const std::string& name) const {
         std::vector<int> out;
         for (std::size_t o = 0; o < operations_.size(); ++o)
-            if (operations_[o].name == name) out.push_back(static_cast<int>(o));
+            if (operations_[o].name == name && !operations_[o].is_transfer) out.push_back(static_cast<int>(o));
         return out;
     }
 
@@ -167,7 +242,8 @@ private:
             for (const Listed& l : *list) {
                 if (!nodes_of(l.name).empty() || is_computed(assigned_.kernel.body, l.name)) continue;
                 std::vector<std::string> names;
-                for (const ChartOperation& o : operations_) names.push_back(o.name);
+                for (const ChartOperation& o : operations_)
+                    if (!o.is_transfer) names.push_back(o.name);
                 return Diagnostic{.code = "unknown-variable",
                                   .range = l.range,
                                   .message = fmt::format("the stream computes no '{}'", l.name),
@@ -186,7 +262,7 @@ private:
             for (std::size_t i = 0; i < issue.size(); ++i)
                 if (operations_[o].name == issue[i].name) last = i;
             rank[o] = {last, static_cast<int>(o)};
-            operations_[o].ahead = issue[last].ahead;
+            if (!operations_[o].is_transfer) operations_[o].ahead = issue[last].ahead;
         }
         std::sort(rank.begin(), rank.end());
         std::vector<ChartOperation> sorted;
@@ -204,14 +280,19 @@ private:
         const auto listed = std::find_if(choices_.issue.begin(), choices_.issue.end(),
                                          [&](const Listed& l) { return l.name == waits.name; });
         if (choices_.issue.empty()) throw InternalError(waits.name + " waits for " + on.name + ": " + d.need.why);
-        const bool is_read = d.need.why.starts_with("it reads");
+        const std::string& place = d.need.place;
         return {.code = "issue-deadlock",
                 .range = listed == choices_.issue.end() ? choices_.issue.front().range : listed->range,
                 .message = fmt::format("{} would wait for ever for {}, which is issued after it: {}", waits.name,
                                        on.name, d.need.why),
-                .expected = is_read ? fmt::format("{} behind {}", waits.name, on.name)
-                                    : fmt::format("{} behind {}, or another place to write to", waits.name, on.name),
-                .hint = is_read ? "" : fmt::format("place {} operand, stages 2", waits.name)};
+                .expected = place.empty() ? fmt::format("{} behind {}", waits.name, on.name)
+                                          : fmt::format("{} behind {}, or another place of {}", waits.name, on.name, place),
+                .hint = place.empty() ? "" : fmt::format("place {} operand, stages {}", place, stages_of(place) + 1)};
+    }
+    [[nodiscard]] int stages_of(const std::string& name) const {
+        for (std::size_t v = 0; v < assigned_.variables.size(); ++v)
+            if (name_of(static_cast<VariableId>(v)) == name) return assigned_.variables[v].stages;
+        return 1;
     }
 
     const StepContext& context_;
@@ -219,12 +300,52 @@ private:
     const Assigned& assigned_;
     const KernelSteps& steps_;
     double rows_ = 1;
+    std::set<AxisId> columns_;  ///< of contractions
     std::vector<ChartOperation> operations_;
     std::vector<VariableId> written_;
     std::vector<std::vector<VariableId>> reads_;
 };
 
 }  // namespace
+
+Result<double> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                             const KernelSteps& steps) {
+    double sum = 0;
+    for (const TileStatement& s : assigned.kernel.body) {
+        const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
+        if (!loop || (*loop)->is_sub) continue;
+        const auto program = ChartBuilder(context, choices, assigned, steps).runnable(**loop);
+        if (!program) return program.errors();
+        const std::int64_t chunk = context.sizes.stream[at((*loop)->axis)];
+        sum += steady_interval(*program) *
+               static_cast<double>(chunk > 0 ? ceil_div(context.extents[at((*loop)->axis)], chunk) : 1);
+    }
+    return sum;
+}
+
+std::optional<std::vector<std::string>> missing_places(const StepContext& context, const StepChoices& choices,
+                                                       const Assigned& assigned, const KernelSteps& steps) {
+    std::vector<std::string> out;
+    for (const TileStatement& s : assigned.kernel.body) {
+        const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
+        if (!loop || (*loop)->is_sub) continue;
+        const auto program = ChartBuilder(context, choices, assigned, steps).program(**loop);
+        if (!program) return std::nullopt;
+        for (const ChartDeadlock& stuck : deadlocks(*program)) {
+            if (stuck.need.place.empty()) return std::nullopt;
+            if (!contains(out, stuck.need.place)) out.push_back(stuck.need.place);
+        }
+    }
+    return out;
+}
+
+std::vector<ChartProgram> chart_programs(const StepContext& context, const Assigned& assigned, const KernelSteps& steps) {
+    std::vector<ChartProgram> out;
+    for (const TileStatement& s : assigned.kernel.body)
+        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s); loop && !(*loop)->is_sub)
+            out.push_back(ChartBuilder(context, {}, assigned, steps).program(**loop).value());
+    return out;
+}
 
 Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
                                                 const Assigned& assigned, const KernelSteps& steps) {

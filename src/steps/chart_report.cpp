@@ -38,7 +38,7 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
     constexpr int columns = 96;
     std::string out = fmt::format("\n  overlap over {}, clocks for {:.0f} rows of each of {} warpgroup{}\n", axis,
                                   stream.rows, program.num_warpgroups, program.num_warpgroups == 1 ? "" : "s");
-    std::vector<std::string> issued;
+    std::vector<std::string> issued, transfers;
     std::vector<std::size_t> letters(program.operations.size());
     std::size_t next = 0;
     for (std::size_t o = 0; o < program.operations.size(); ++o) {
@@ -49,14 +49,23 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
         for (const ChartUse& u : op.uses) uses.push_back(fmt::format("{} {}", u.unit, clocks_text(u.clocks)));
         issued.push_back(fmt::format("{} {}{} ({})", letter(letters[o]), op.name,
                                      op.ahead > 0 ? fmt::format(" {} ahead", op.ahead) : "", join(uses, ", ")));
+        if (!op.is_transfer) continue;
+        transfers.push_back(std::move(issued.back()) + (op.is_shared ? ", once for all" : ""));
+        issued.pop_back();
     }
     out += "     issued in order: " + join(issued, ", ") + "\n";
+    if (!transfers.empty()) out += "     beside them, as places are free: " + join(transfers, ", ") + "\n";
     const Shown shown(chart);
     const double column = (shown.end - shown.begin) / columns;
     out += fmt::format("     a column is {} clocks; two intervals of the steady state\n", clocks_text(column));
     std::vector<std::vector<std::string>> lines;
-    for (const UnitShare& unit : chart.units)
-        for (int w = 0; w < program.num_warpgroups; ++w) {
+    for (const UnitShare& unit : chart.units) {
+        const bool is_shared = std::all_of(
+            program.operations.begin(), program.operations.end(), [&](const ChartOperation& o) {
+                return o.is_shared ||
+                       std::none_of(o.uses.begin(), o.uses.end(), [&](const ChartUse& u) { return u.unit == unit.unit; });
+            });
+        for (int w = 0; w < (is_shared ? 1 : program.num_warpgroups); ++w) {
             std::string line(columns, '.');
             for (const ChartRow* r : shown.rows) {
                 if (r->warpgroup != w) continue;
@@ -68,8 +77,9 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
                         line[static_cast<std::size_t>(c)] = letter(letters[at(r->operation)]);
                 }
             }
-            lines.push_back({w == 0 ? unit.unit : "", std::to_string(w), line});
+            lines.push_back({w == 0 ? unit.unit : "", is_shared ? "all" : std::to_string(w), line});
         }
+    }
     out += table(lines, {}, "     ");
     std::vector<std::vector<std::string>> shares{{"unit", "clocks", "busy", "room for overhead"}};
     for (const UnitShare& unit : chart.units)
@@ -123,6 +133,8 @@ nlohmann::ordered_json chart_json(const StreamChart& stream, const std::string& 
         out["operations"].push_back({{"operation", o.name},
                                      {"ahead", o.ahead},
                                      {"asynchronous", o.is_async},
+                                     {"transfer", o.is_transfer},
+                                     {"for_all_warpgroups", o.is_shared},
                                      {"clocks", std::move(uses)},
                                      {"needs", std::move(needs)}});
     }
@@ -130,13 +142,14 @@ nlohmann::ordered_json chart_json(const StreamChart& stream, const std::string& 
     constexpr const char* causes[] = {"nothing", "unit", "need", "issue", "turn"};
     for (const ChartRow* r : shown.rows)
         for (const ChartUse& use : chart.program.operations[at(r->operation)].uses)
-            out["rows"].push_back({{"warpgroup", r->warpgroup},
-                                   {"unit", use.unit},
-                                   {"operation", name_of(r->operation)},
-                                   {"iteration", r->iteration},
-                                   {"begin", r->begin - shown.begin},
-                                   {"end", r->begin + use.clocks - shown.begin},
-                                   {"waited_for", causes[static_cast<std::size_t>(r->cause)]}});
+            out["rows"].push_back(
+                {{"warpgroup", chart.program.operations[at(r->operation)].is_shared ? Json() : Json(r->warpgroup)},
+                 {"unit", use.unit},
+                 {"operation", name_of(r->operation)},
+                 {"iteration", r->iteration},
+                 {"begin", r->begin - shown.begin},
+                 {"end", r->begin + use.clocks - shown.begin},
+                 {"waited_for", causes[static_cast<std::size_t>(r->cause)]}});
     for (const ChartBarrier& b : chart.barriers)
         if (b.at >= shown.begin && b.at < shown.end)
             out["barriers"].push_back({{"at", b.at - shown.begin}, {"from", b.from}, {"to", b.to}});

@@ -64,8 +64,16 @@ private:
                     out_.pieces[item.axis][*id] = {*c.number, c.range};
             }
         } else if (item.kind == "place") {
-            for (const ScheduleClause& c : item.clauses)
-                if (c.word == "stages" && c.number) out_.stages[item.axis] = {*c.number, c.range};
+            for (const ScheduleClause& c : item.clauses) {
+                if (c.word != "stages" || !c.number) continue;
+                constexpr std::int64_t most = 64;
+                if (*c.number < 1 || *c.number > most)
+                    fail("bad-schedule", c.range, fmt::format("{} is held {} times", item.axis, *c.number),
+                         fmt::format("1 … {} tiles at a time: place {} operand, stages 2", most, item.axis),
+                         fmt::format("the nearest legal choice is stages {}", std::clamp<std::int64_t>(*c.number, 1, most)));
+                else
+                    out_.stages[item.axis] = {*c.number, c.range};
+            }
         }
     }
 
@@ -93,7 +101,11 @@ private:
     }
 
     bool check_unit(const std::string& unit, const SourceRange& range) {
-        const std::vector<std::string> units = names_of(machine_.units);
+        // Beside units, the pipes into the core's memory and from there into registers, by the names of these levels.
+        std::vector<std::string> units = names_of(machine_.units);
+        for (std::size_t l = core_memory_level(machine_);
+             l < std::min(machine_.levels.size(), core_memory_level(machine_) + 2); ++l)
+            units.push_back(machine_.levels[l].name);
         if (contains(units, unit)) return true;
         fail("unknown-unit", range, fmt::format("{} has no unit '{}'", machine_.name, unit),
              "one of " + join(units, ", "), did_you_mean(unit, units));

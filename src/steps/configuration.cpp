@@ -139,14 +139,17 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
     for (const LevelBudget& b : steps.budgets) {
         if (b.excess_block >= 0) continue;
         const double most = std::floor(b.fit());
-        if (context.warpgroup.empty()) continue;
-        const auto& [axis, share] = *context.warpgroup.begin();
-        const std::string& name = context.diagram.axis(axis).name;
+        const bool is_shared_out = !context.warpgroup.empty();
+        const auto [axis, share] = is_shared_out ? *context.warpgroup.begin()
+                                                 : std::pair<const AxisId, std::int64_t>{-1, 1};
+        const std::string name = is_shared_out ? context.diagram.axis(axis).name : "";
         SourceRange range;
         if (const auto at_axis = choices.group.find(axis); at_axis != choices.group.end()) range = at_axis->second;
+        for (const auto& [streamed, of_stream] : choices.stream)
+            if (!range.source) range = of_stream;
         std::string hint = fmt::format("the nearest legal choice is group {} = {}", name,
                                        static_cast<std::int64_t>(most) * share);
-        if (!(most >= 1)) {
+        if (!(most >= 1) || !is_shared_out) {
             std::string halved;
             for (const CutSize& cut : steps.sizes)
                 if (cut.letter == 's' && cut.size > 1)
@@ -169,9 +172,10 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
             {.code = "memory-exceeded",
              .range = range,
              .message = fmt::format(
-                 "{} warpgroup{} of {} = {} take {:.2f} KB of {} and a block {:.2f} KB: {:.2f} KB of {:.2f} KB",
-                 steps.num_warpgroups, steps.num_warpgroups == 1 ? "" : "s", name, share, b.warpgroup_bytes / 1024,
-                 b.level, b.block_bytes / 1024, (b.capacity_bytes - b.excess_block) / 1024, b.capacity_bytes / 1024),
+                 "{} warpgroup{}{} {} {:.2f} KB of {} and a block {:.2f} KB: {:.2f} KB of {:.2f} KB", steps.num_warpgroups,
+                 steps.num_warpgroups == 1 ? "" : "s", is_shared_out ? fmt::format(" of {} = {}", name, share) : "",
+                 steps.num_warpgroups == 1 ? "takes" : "take", b.warpgroup_bytes / 1024, b.level, b.block_bytes / 1024,
+                 (b.capacity_bytes - b.excess_block) / 1024, b.capacity_bytes / 1024),
              .expected = fmt::format("at most {:.1f} warpgroups: (M_max - M_TB)/M_WG", std::max(0.0, b.fit())),
              .hint = std::move(hint)});
     }

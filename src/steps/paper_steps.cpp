@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
 
 #include "cost/divisors.hpp"
 #include "cost/on_machine.hpp"
@@ -8,6 +11,7 @@
 #include "steps/choices.hpp"
 #include "steps/tell.hpp"
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
 #include "tile/uses.hpp"
@@ -32,10 +36,11 @@ public:
         // Sizes are judged as plans judge them; what the steps alone know is judged here.
         std::vector<ScheduleItem> sizes;
         for (const ScheduleItem& item : items_)
-            if (item.kind == "group" || item.kind == "stream") sizes.push_back(item);
+            if ((item.kind == "group" || item.kind == "stream") && item.kernel.empty()) sizes.push_back(item);
         const auto hand = hand_choices(derived_, extents_, sizes);
         if (!hand) return hand.errors();
-        std::vector<Diagnostic> errors;
+        std::vector<Diagnostic> errors = unknown_kernels();
+        if (!errors.empty()) return errors;
         for (std::size_t k = 0; k < derived_.kernels.size(); ++k) {
             auto kernel = steps_of(k, *hand);
             if (kernel)
@@ -48,7 +53,34 @@ public:
     }
 
 private:
-    /// By hand; else the sizes that the model finds fastest.
+    [[nodiscard]] std::vector<Diagnostic> unknown_kernels() const {
+        std::vector<Diagnostic> out;
+        const std::vector<std::string> names = names_of(derived_.kernels);
+        for (const ScheduleItem& item : items_)
+            if (!item.kernel.empty() && !contains(names, item.kernel))
+                out.push_back({.code = "unknown-kernel",
+                               .range = item.range,
+                               .message = fmt::format("there is no kernel '{}'", item.kernel),
+                               .expected = "one of " + join(names, ", "),
+                               .hint = did_you_mean(item.kernel, names)});
+        return out;
+    }
+    /// The sizes of all kernels, and those of this one alone, which are judged by its axes.
+    Result<HandChoices> with_own(const HandChoices& all, const Kernel& kernel) const {
+        std::vector<ScheduleItem> own;
+        for (const ScheduleItem& item : items_)
+            if ((item.kind == "group" || item.kind == "stream") && item.kernel == kernel.name) own.push_back(item);
+        Derived alone = derived_;
+        alone.kernels = {kernel};
+        auto hand = hand_choices(alone, extents_, own);
+        if (!hand) return hand.errors();
+        HandChoices out = all;
+        for (const auto& [axis, item] : hand->group) out.group[axis] = item;
+        for (const auto& [axis, item] : hand->stream) out.stream[axis] = item;
+        return out;
+    }
+
+    /// By hand; else those that the closed form finds fastest, which the configuration may find too large.
     Result<TileSizes> tile_sizes(const Kernel& kernel, const HandChoices& hand, const StepChoices& choices) const {
         TileSizes sizes{Extents(extents_.size(), 0), Extents(extents_.size(), 0), Extents(extents_.size(), 0)};
         MachineCostOptions options;
@@ -73,7 +105,9 @@ private:
                 take(axis, hand.group, sizes.group, options.group);
         }
         if (is_open) {
-            const auto cost = cost_on_machine(derived_, kernel, extents_, machine_, options);
+            auto cost = cost_on_machine(derived_, kernel, extents_, machine_, options);
+            // What fits a core is asked of the configuration alone, which knows what its levels hold.
+            if (!cost) options.planned = true, cost = cost_on_machine(derived_, kernel, extents_, machine_, options);
             if (!cost) return cost.errors();
             for (const auto& [axis, size] : cost->group)
                 if (contains(kernel.group_axes, axis) && !options.group.contains(axis)) sizes.group[at(axis)] = size;
@@ -98,7 +132,9 @@ private:
         std::int64_t m = 1;
         for (const StatementWork& w : work) {
             if (!w.contraction) continue;
-            if (const Instruction* i = instruction_for(machine_, w.contraction->type)) m = i->m.from;
+            // Where a warp has an instruction to itself, all warps of the group have their own rows.
+            if (const Instruction* i = instruction_for(machine_, w.contraction->type))
+                m = i->m.from * std::max<std::int64_t>(1, context.threads / std::max<std::int64_t>(1, i->threads));
             for (const AxisId axis : w.contraction->m)
                 if (contains(kernel.group_axes, axis)) rows = axis;
             break;
@@ -135,8 +171,9 @@ private:
         return Done{};
     }
 
-    /// Of streams, and of axes of what contractions accumulate.
-    [[nodiscard]] Status check_subloops(const StepChoices& choices, const std::vector<StatementWork>& work) const {
+    /// Of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
+    [[nodiscard]] Status check_subloops(const StepChoices& choices, const std::vector<StatementWork>& work,
+                                        const TileSizes& sizes) const {
         std::vector<AxisId> legal;
         for (const StatementWork& w : work) {
             if (w.stream >= 0 && !contains(legal, w.stream)) legal.push_back(w.stream);
@@ -155,11 +192,64 @@ private:
                     .expected = legal.empty() ? "a stream"
                                               : "one of " + join(names_of(derived_.diagram.axes, legal), ", "),
                     .hint = "leave the line out"};
+        for (const auto& [axis, part] : choices.subloop) {
+            const std::int64_t chunk = sizes.stream[at(axis)], most = chunk > 0 ? chunk : extents_[at(axis)];
+            const std::string& name = derived_.diagram.axis(axis).name;
+            if (part.value > most)
+                return out_of_range(part.range,
+                                    fmt::format("u_{} = {}, but {} {} values", name, part.value,
+                                                chunk > 0 ? "a chunk has" : name + " has", most),
+                                    most, fmt::format("subloop {} = ", name));
+        }
         return Done{};
     }
+    static Diagnostic out_of_range(const SourceRange& range, std::string message, std::int64_t most,
+                                   const std::string& line) {
+        return {.code = "size-out-of-range",
+                .range = range,
+                .message = std::move(message),
+                .expected = fmt::format("1 … {}", most),
+                .hint = fmt::format("the nearest legal choice is {}{}", line, most)};
+    }
+    /// A piece of what is passed on is no larger than what is passed.
+    [[nodiscard]] Status check_pieces(const StepContext& context, const StepChoices& choices, const Assigned& assigned) const {
+        for (VariableId v = 0; at(v) < assigned.variables.size(); ++v) {
+            const auto pieces = choices.pieces.find(assigned.kernel.variables[at(v)].name);
+            if (pieces == choices.pieces.end()) continue;
+            for (const CutSize& whole : context.cuts_of(assigned, v, {}))
+                if (const auto piece = pieces->second.find(whole.axis);
+                    piece != pieces->second.end() && piece->second.value > whole.size)
+                    return out_of_range(
+                        piece->second.range,
+                        fmt::format("a piece of {} of {}, of which {} has {}", piece->second.value,
+                                    derived_.diagram.axis(whole.axis).name, pieces->first, whole.size),
+                        whole.size, fmt::format("piece {} {} ", pieces->first, derived_.diagram.axis(whole.axis).name));
+        }
+        return Done{};
+    }
+    [[nodiscard]] std::int64_t chunks_of(const StepContext& context, AxisId stream) const {
+        const std::int64_t chunk = context.sizes.stream[at(stream)];
+        return chunk > 0 ? ceil_div(extents_[at(stream)], chunk) : 1;
+    }
 
-    Result<KernelSteps> steps_of(std::size_t k, const HandChoices& hand) {
+    /// Everything of one choice of sizes but what is told of it.
+    struct Made {
+        StepContext context;
+        StepChoices choices;
+        TileKernel in_parts;
+        std::set<AxisId> cut;
+        Assigned assigned;
+        std::vector<StatementWork> work;
+        KernelSteps steps;
+        double clocks_a_row = 0;  ///< of a group's streams, with the cores that wait for the last groups; 0: no chart says
+        [[nodiscard]] bool spills() const { return steps.registers.total() > steps.registers.limit; }
+    };
+
+    Result<KernelSteps> steps_of(std::size_t k, const HandChoices& all) const {
         const Kernel& kernel = derived_.kernels[k];
+        const auto own = with_own(all, kernel);
+        if (!own) return own.errors();
+        const HandChoices& hand = *own;
         std::vector<ScheduleItem> items;
         for (const ScheduleItem& item : items_)
             if (item.kernel.empty() || item.kernel == kernel.name) items.push_back(item);
@@ -167,37 +257,188 @@ private:
         if (!choices) return choices.errors();
         auto sizes = tile_sizes(kernel, hand, *choices);
         if (!sizes) return sizes.errors();
-        StepContext context{derived_.diagram, machine_, extents_, *sizes, {}, 128};
         const TileProgram expanded = expand(derived_);
-        std::set<AxisId> cut;
-        for (const auto& [axis, part] : choices->subloop) cut.insert(axis);
-        const TileKernel in_parts = with_accumulators_in_parts(derived_.diagram,
-                                                               with_numbers(expanded.kernels[k], extents_), cut);
-        const std::vector<StatementWork> work = statement_work(derived_.diagram, in_parts);
-        Assigned assigned = assign_levels(derived_.diagram, in_parts, machine_, cut);
-        if (const Status s = check_subloops(*choices, work); !s) return s.errors();
-        if (const Status s = check_names(*choices, items, assigned); !s) return s.errors();
-        if (const Status s = assign_precision(context, *choices, assigned); !s) return s.errors();
-        assign_stages(*choices, assigned);
-        while (true) {
-            share_among_warpgroups(context, *choices, kernel, work);
-            if (const Status s = check_warpgroup(context, *choices, kernel); !s) return s.errors();
-            auto out = configured(kernel, context, *choices, assigned, work);
-            if (out) {
-                out->throughput = throughput(context, *choices, assigned, work);
-                auto charts = overlap_charts(context, *choices, assigned, *out);
-                if (!charts) return charts.errors();
-                out->charts = std::move(charts).value();
-                out->schedule = schedule_of(context, *choices, assigned, *out);
-                out->steps = told_steps(derived_, expanded, k, cut, context, assigned, *out);
-                for (std::size_t v = 0; v < assigned.variables.size(); ++v)
-                    out->cuts.push_back(context.cuts_of(assigned, static_cast<VariableId>(v), *choices));
-                out->expanded = expanded.kernels[k], out->in_parts = in_parts, out->assigned = assigned;
-            }
-            if (out || (out.errors().front().code != "memory-exceeded" && out.errors().front().code != "too-many-threads") ||
-                !shrink(context, *choices))
-                return out;
+        auto made = made_smaller(kernel, expanded.kernels[k], *choices, items, *sizes);
+        if (!made) return with_nearest(made.errors(), kernel, expanded.kernels[k], *choices, items, *sizes);
+        auto best = std::make_unique<Made>(std::move(made).value());
+        // Of open sizes the ones with the fewest clocks a row that spill nothing, as the charts have it.
+        for (const auto& [other, others_choices] : alternatives(kernel, hand, *best)) {
+            auto tried = made_of(kernel, expanded.kernels[k], others_choices, items, other);
+            if (!tried || !(tried->clocks_a_row > 0) || !(best->clocks_a_row > 0)) continue;
+            constexpr double gain = 1e-3;
+            if (tried->spills() == best->spills() ? tried->clocks_a_row < best->clocks_a_row * (1 - gain) : best->spills())
+                best = std::make_unique<Made>(std::move(tried).value());
         }
+        KernelSteps out = std::move(best->steps);
+        auto charts = overlap_charts(best->context, best->choices, best->assigned, out);
+        if (!charts) return charts.errors();
+        out.charts = std::move(charts).value();
+        out.schedule = schedule_of(best->context, best->choices, best->assigned, out);
+        out.steps = told_steps(derived_, expanded, k, best->cut, best->context, best->assigned, out);
+        for (std::size_t v = 0; v < best->assigned.variables.size(); ++v)
+            out.cuts.push_back(best->context.cuts_of(best->assigned, static_cast<VariableId>(v), best->choices));
+        out.expanded = expanded.kernels[k], out.in_parts = best->in_parts, out.assigned = std::move(best->assigned);
+        return out;
+    }
+
+    /// Errors: those of the steps.
+    Result<Made> made_of(const Kernel& kernel, const TileKernel& expanded, const StepChoices& choices,
+                         const std::vector<ScheduleItem>& items, const TileSizes& sizes) const {
+        Made out{{derived_.diagram, machine_, extents_, sizes, {}, 128}, choices, {}, {}, {}, {}, {}, 0};
+        for (const auto& [axis, part] : choices.subloop) out.cut.insert(axis);
+        out.in_parts = with_accumulators_in_parts(derived_.diagram, with_numbers(expanded, extents_), out.cut);
+        out.work = statement_work(derived_.diagram, out.in_parts);
+        out.assigned = assign_levels(derived_.diagram, out.in_parts, machine_, out.cut);
+        if (const Status s = check_subloops(choices, out.work, sizes); !s) return s.errors();
+        if (const Status s = check_names(choices, items, out.assigned); !s) return s.errors();
+        if (const Status s = assign_precision(out.context, choices, out.assigned); !s) return s.errors();
+        assign_stages(choices, out.assigned);
+        share_among_warpgroups(out.context, choices, kernel, out.work);
+        if (const Status s = check_warpgroup(out.context, choices, kernel); !s) return s.errors();
+        if (const Status s = check_pieces(out.context, choices, out.assigned); !s) return s.errors();
+        auto made = configured(kernel, out.context, choices, out.assigned, out.work);
+        if (!made) return made.errors();
+        out.steps = std::move(made).value();
+        out.steps.throughput = throughput(out.context, choices, out.assigned, out.work);
+        choose_order(kernel, out.context, out.work, out.choices, out.assigned, out.steps);
+        out.clocks_a_row = clocks_a_row(kernel, out);
+        return out;
+    }
+
+    /// With sizes that are open made smaller until they fit.
+    Result<Made> made_smaller(const Kernel& kernel, const TileKernel& expanded, const StepChoices& choices,
+                              const std::vector<ScheduleItem>& items, TileSizes sizes) const {
+        while (true) {
+            auto made = made_of(kernel, expanded, choices, items, sizes);
+            if (made ||
+                (made.errors().front().code != "memory-exceeded" && made.errors().front().code != "too-many-threads"))
+                return made;
+            StepContext context{derived_.diagram, machine_, extents_, sizes, {}, 128};
+            share_among_warpgroups(context, choices, kernel,
+                                   statement_work(derived_.diagram, with_numbers(expanded, extents_)));
+            if (!shrink(context, choices)) return made;
+            sizes = context.sizes;
+        }
+    }
+
+    /// Where sizes by hand take too much: the largest group, else the longest chunk, with which all that is asked for besides fits.
+    std::vector<Diagnostic> with_nearest(std::vector<Diagnostic> errors, const Kernel& kernel,
+                                         const TileKernel& expanded, const StepChoices& choices,
+                                         const std::vector<ScheduleItem>& items, const TileSizes& sizes) const {
+        if (errors.front().code != "memory-exceeded" && errors.front().code != "too-many-threads") return errors;
+        StepContext context{derived_.diagram, machine_, extents_, sizes, {}, 128};
+        share_among_warpgroups(context, choices, kernel,
+                               statement_work(derived_.diagram, with_numbers(expanded, extents_)));
+        const auto fits = [&](const TileSizes& other) {
+            return made_smaller(kernel, expanded, choices, items, other).ok();
+        };
+        const auto hint = [&](const char* kind, AxisId axis, std::int64_t size) {
+            for (Diagnostic& error : errors)
+                if (error.code == "memory-exceeded" || error.code == "too-many-threads")
+                    error.hint = fmt::format("the nearest legal choice is {} {} = {}", kind,
+                                             derived_.diagram.axis(axis).name, size);
+        };
+        constexpr std::int64_t most_tried = 64;
+        for (const auto& [axis, share] : context.warpgroup)
+            if (choices.group.contains(axis))
+                for (std::int64_t n = std::min(most_tried, (sizes.group[at(axis)] - 1) / share); n >= 1; --n) {
+                    TileSizes other = sizes;
+                    other.group[at(axis)] = n * share;
+                    if (fits(other)) return hint("group", axis, n * share), errors;
+                }
+        for (const auto& [axis, range] : choices.stream) {
+            constexpr std::int64_t product_step = 16;
+            for (std::int64_t chunk = sizes.stream[at(axis)] / 2; chunk >= 1; chunk /= 2) {
+                TileSizes other = sizes;
+                other.stream[at(axis)] = chunk >= product_step ? chunk / product_step * product_step : chunk;
+                if (fits(other)) return hint("stream", axis, other.stream[at(axis)]), errors;
+            }
+        }
+        return errors;
+    }
+
+    /// A group's streams take the clocks of their steady state a chunk, and no less than the pipes above the core need for what a chunk loads
+    /// (B.0.1).
+    [[nodiscard]] double clocks_a_row(const Kernel& kernel, const Made& made) const {
+        const StepContext& context = made.context;
+        const auto clocks = steady_clocks(context, made.choices, made.assigned, made.steps);
+        if (!clocks || !(made.steps.throughput.tensor_flop_per_s > 0)) return 0;
+        double of_group = *clocks, rows = 1, groups = 1;
+        for (const TileStatement& s : made.assigned.kernel.body)
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s); loop && !(*loop)->is_sub)
+                for (const RowFloor& floor : made.steps.throughput.floors)
+                    of_group = std::max(
+                        of_group, floor.rows * floor.clocks * static_cast<double>(chunks_of(context, (*loop)->axis)));
+        for (const AxisId axis : kernel.group_axes) {
+            const std::int64_t size = context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)]
+                                                                        : extents_[at(axis)];
+            rows *= static_cast<double>(size), groups *= static_cast<double>(ceil_div(extents_[at(axis)], size));
+        }
+        const double waves = std::ceil(groups / machine_.cores.value) * machine_.cores.value / groups;
+        return of_group / rows * waves;
+    }
+
+    /// Other sizes of what is open, and parts of what contractions accumulate where all is: warpgroups of the axis that they share, whole multiples of
+    /// the chunk's divisors.
+    [[nodiscard]] std::vector<std::pair<TileSizes, StepChoices>> alternatives(const Kernel& kernel, const HandChoices& hand,
+                                                                              const Made& made) const {
+        std::vector<std::pair<TileSizes, StepChoices>> out;
+        if (made.context.warpgroup.size() != 1 || !(made.steps.throughput.tensor_flop_per_s > 0)) return out;
+        const AxisId rows = made.context.warpgroup.begin()->first;
+        const StepChoices& choices = made.choices;
+        std::set<std::int64_t> groups{made.context.sizes.group[at(rows)]};
+        if (!hand.group.contains(rows) && contains(kernel.group_axes, rows))
+            for (const Instruction& i : machine_.instructions)
+                for (const std::int64_t share :
+                     {made.context.threads,
+                      i.m.from * std::max<std::int64_t>(1, made.context.threads / std::max<std::int64_t>(1, i.threads))})
+                    for (std::int64_t n = 1; n <= 4; ++n)
+                        if (share > 1 && n * share <= extents_[at(rows)]) groups.insert(n * share);
+        AxisId stream = -1;
+        for (const TileStatement& s : made.assigned.kernel.body)
+            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s); loop && !(*loop)->is_sub && stream < 0)
+                stream = (*loop)->axis;
+        std::set<std::int64_t> chunks;
+        if (stream >= 0) chunks.insert(made.context.sizes.stream[at(stream)]);
+        if (stream >= 0 && !hand.stream.contains(stream)) {
+            std::int64_t unit = 1;
+            for (const auto& [size, multiple] : made.steps.divisors.merged())
+                if (size.axis == stream && size.letter == 's') unit = std::lcm(unit, multiple);
+            constexpr std::int64_t longest = 256;
+            for (std::int64_t chunk = unit; chunk <= std::min(longest, extents_[at(stream)]); chunk *= 2)
+                chunks.insert(chunk);
+        }
+        // A subloop by hand, or sizes, say how contractions are cut; else they may be.
+        std::vector<AxisId> columns;
+        if (hand.group.empty() && hand.stream.empty() && choices.subloop.empty())
+            for (const StatementWork& w : made.work)
+                if (w.contraction && w.carries)
+                    for (const AxisId axis : w.contraction->n)
+                        if (made.context.cut(axis, {}, {}, false).letter == 0 && axis != stream && !contains(columns, axis))
+                            columns.push_back(axis);
+        StepChoices open = choices;
+        open.issue.clear(), open.turns.clear();
+        for (const auto& [variable, stages] : choices.stages)
+            if (!stages.range.source) open.stages.erase(variable);
+        if (!steps_order_is_open(items_)) open = choices;
+        for (const std::int64_t part : {std::int64_t{0}, std::int64_t{32}, std::int64_t{64}})
+            for (const std::int64_t group : groups)
+                for (const std::int64_t chunk : chunks) {
+                    std::pair<TileSizes, StepChoices> other{made.context.sizes, open};
+                    other.first.group[at(rows)] = group;
+                    if (stream >= 0) other.first.stream[at(stream)] = chunk;
+                    bool cuts = part == 0;
+                    for (const AxisId axis : columns)
+                        if (part > 0 && part < extents_[at(axis)] && extents_[at(axis)] % part == 0)
+                            other.first.sub[at(axis)] = part, other.second.subloop[axis] = {part, {}}, cuts = true;
+                    const bool is_other = other.first != made.context.sizes;
+                    if (cuts && is_other) out.push_back(std::move(other));
+                }
+        return out;
+    }
+    [[nodiscard]] static bool steps_order_is_open(const std::vector<ScheduleItem>& items) {
+        return std::none_of(items.begin(), items.end(),
+                            [](const ScheduleItem& item) { return item.kind == "issue" || item.kind == "turns"; });
     }
 
     static Result<KernelSteps> configured(const Kernel& kernel, const StepContext& context, const StepChoices& choices,
@@ -212,6 +453,35 @@ private:
         return out;
     }
 
+    /// The order of issue with the shortest steady state, where none is by hand: the program's own, where no other that fits is faster.
+    static void choose_order(const Kernel& kernel, const StepContext& context, const std::vector<StatementWork>& work,
+                             StepChoices& choices, Assigned& assigned, KernelSteps& steps) {
+        if (!choices.issue.empty() || !choices.turns.empty()) return;
+        const auto in_order = steady_clocks(context, choices, assigned, steps);
+        if (!in_order || !(*in_order > 0)) return;
+        // Less is no reason to do anything else.
+        constexpr double gain = 1e-3;
+        double best = *in_order;
+        std::string chosen = "the program's";
+        std::vector<std::string> tried{fmt::format("the program's {:.4g} clocks a group", best)};
+        const StepChoices open = choices;
+        const Assigned plain = assigned;
+        for (IssueOrder& order : issue_orders(context, open, plain, steps)) {
+            Assigned with = plain;
+            assign_stages(order.choices, with);
+            auto made = configured(kernel, context, order.choices, with, work);
+            if (!made) continue;
+            made->throughput = throughput(context, order.choices, with, work);
+            const auto clocks = steady_clocks(context, order.choices, with, *made);
+            if (!clocks) continue;
+            tried.push_back(fmt::format("{} {:.4g}", order.what, *clocks));
+            if (*clocks >= best * (1 - gain)) continue;
+            best = *clocks, chosen = order.what;
+            choices = std::move(order.choices), assigned = std::move(with), steps = std::move(made).value();
+        }
+        if (tried.size() > 1) steps.order = fmt::format("{}, the fastest: {}", chosen, join(tried, ", "));
+    }
+
     /// Sizes that are not fixed by hand, one step smaller: a warpgroup less, else half a chunk, else half a warpgroup's rows. Those of the model's
     /// choice leave no room for what passes between levels.
     [[nodiscard]] static bool shrink(StepContext& context, const StepChoices& choices) {
@@ -220,7 +490,10 @@ private:
             std::int64_t& group = context.sizes.group[at(axis)];
             if (group == 0) group = context.extents[at(axis)];
             if (choices.group.contains(axis) || group <= share) continue;
-            group = (group + share - 1) / share * share - share;
+            // Far from what fits, half of it.
+            constexpr std::int64_t many = 8;
+            const std::int64_t warpgroups = (group + share - 1) / share;
+            group = (warpgroups > many ? warpgroups / 2 : warpgroups - 1) * share;
             return true;
         }
         for (std::size_t axis = 0; axis < context.extents.size(); ++axis) {

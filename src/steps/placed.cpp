@@ -9,6 +9,8 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/rules.hpp"
+#include "schedule/warpgroups.hpp"
+#include "steps/choices.hpp"
 #include "steps/tell.hpp"
 #include "support/ids.hpp"
 #include "support/text.hpp"
@@ -20,9 +22,10 @@ namespace {
 
 class Placing {
 public:
-    Placing(const ScheduledKernel& kernel, const Machine& machine)
+    Placing(const ScheduledKernel& kernel, const Machine& machine, const StepChoices& choices)
         : s_(kernel),
           machine_(machine),
+          choices_(choices),
           diagram_(kernel.program->diagram),
           context_{diagram_, machine_, s_.extents,
                    s_.sizes, {},       4 * static_cast<std::int64_t>(machine.threads->warp_threads.value)} {
@@ -68,12 +71,13 @@ public:
         out_.registers.limit_reason = role ? fmt::format("what {} leaves a thread that computes", role->name)
                                            : fmt::format("{} registers of a block for {} threads", block_registers(),
                                                          s_.num_threads());
-        out_.throughput = throughput(context_, {}, assigned_, statement_work(diagram_, *s_.kernel));
+        out_.throughput = throughput(context_, choices_, assigned_, statement_work(diagram_, *s_.kernel));
         auto charts = overlap_charts(context_, issued(), assigned_, out_);
         if (!charts) throw InternalError("the order of issue of a plan: " + charts.errors().front().message);
         out_.charts = std::move(charts).value();
         tell();
-        out_.schedule = to_string(*s_.program, *s_.kernel, s_.schedule);
+        out_.schedule = machine_text(machine_) + to_string(*s_.program, *s_.kernel, s_.schedule);
+        for (const std::string& line : reading_lines(choices_)) out_.schedule += "  " + line + "\n";
         return std::move(out_);
     }
 
@@ -144,6 +148,10 @@ private:
         std::stable_sort(steps.begin(), steps.end(),
                          [](const Step* a, const Step* b) { return a->position < b->position; });
         StepChoices out;
+        out.overheads = choices_.overheads, out.units = choices_.units;
+        if (const auto turns = s_.schedule.turns.value > 0 ? turns_at_products(s_) : std::nullopt)
+            for (const int step : {turns->first, turns->last})
+                out.turns.push_back({s_.variable(variable_of(s_.step(step))).name, 0, {}});
         for (const Step* step : steps) {
             const std::string& name = s_.variable(variable_of(*step)).name;
             if (std::none_of(out.issue.begin(), out.issue.end(), [&](const Listed& l) { return l.name == name; }))
@@ -203,6 +211,7 @@ private:
 
     const ScheduledKernel& s_;
     const Machine& machine_;
+    const StepChoices& choices_;
     const Diagram& diagram_;
     StepContext context_;
     Assigned assigned_;
@@ -212,14 +221,24 @@ private:
 
 }  // namespace
 
-KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine) {
-    return Placing(kernel, machine).run();
+KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine, const StepChoices& choices) {
+    return Placing(kernel, machine, choices).run();
 }
 
-StepReport placed_steps(const Plan& plan, const Machine& machine) {
+StepReport placed_steps(const Plan& plan, const Machine& machine) { return placed_steps(plan, machine, {}).value(); }
+
+Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const std::vector<ScheduleItem>& items) {
     const Diagram& diagram = plan.kernels.at(0).scheduled.program->diagram;
     StepReport report{diagram.name, machine.name, names_of(diagram.axes), {}};
-    for (const KernelPlan& kernel : plan.kernels) report.kernels.push_back(placed_steps(kernel.scheduled, machine));
+    for (const KernelPlan& kernel : plan.kernels) {
+        std::vector<ScheduleItem> own;
+        for (const ScheduleItem& item : items)
+            if (is_of_readings(item) && (item.kernel.empty() || item.kernel == kernel.scheduled.kernel->name))
+                own.push_back(item);
+        const auto choices = step_choices(diagram, machine, own);
+        if (!choices) return choices.errors();
+        report.kernels.push_back(placed_steps(kernel.scheduled, machine, *choices));
+    }
     return report;
 }
 

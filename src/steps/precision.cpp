@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <set>
+
 #include "cost/divisors.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
@@ -18,6 +21,9 @@ std::vector<std::string> multiplied_types(const Machine& machine) {
     return out;
 }
 
+/// What matrix instructions add in (PTX ISA, wgmma.mma_async and mma.sync; AMD's CDNA 3 ISA, V_MFMA): no narrower type.
+constexpr std::array accumulated_types{DType::f16, DType::f32, DType::f64, DType::i32};
+
 }  // namespace
 
 Status assign_precision(const StepContext& context, const StepChoices& choices, Assigned& assigned) {
@@ -33,10 +39,13 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
     std::vector<VariableId> loaded;
     // What every product multiplies: the widest of its operands that lie in memory.
     std::map<VariableId, DType> demanded;
+    std::set<VariableId> products;
     for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
         if (const auto* load = std::get_if<Load>(&s)) loaded.push_back(load->variable);
         const auto* compute = std::get_if<Compute>(&s);
         if (!compute || !compute->reduce) return;
+        const AssignedVariable& sum = assigned.variables[at(compute->variable)];
+        if (sum.at == HeldAt::fragments) products.insert(sum.product_of >= 0 ? sum.product_of : compute->variable);
         std::optional<DType> type;
         const std::vector<const Read*> reads = reads_in_order(compute->body, nullptr);
         for (const Read* r : reads)
@@ -72,6 +81,12 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
                   fmt::format("no instruction of {} multiplies {}", context.machine.name, name(wanted)),
                   "one of " + join(multiplied_types(context.machine), ", "),
                   fmt::format("the nearest legal type is {}", name(v.type)));
+        } else if (products.contains(id) && !contains(accumulated_types, wanted)) {
+            std::vector<std::string> types;
+            for (const DType type : accumulated_types) types.emplace_back(name(type));
+            error("bad-precision", hand->second.range,
+                  fmt::format("no instruction of {} adds products in {}", context.machine.name, name(wanted)),
+                  "one of " + join(types, ", "), "the nearest legal type is f16");
         } else if (demanded.contains(id) && demanded.at(id) != wanted) {
             error("bad-precision", hand->second.range,
                   fmt::format("{} is multiplied by values of {}, and an instruction takes both operands in one type",

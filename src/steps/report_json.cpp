@@ -90,6 +90,7 @@ nlohmann::ordered_json steps_json(const StepReport& report) {
     for (const KernelSteps& k : report.kernels) {
         Json kernel = steps_of(report, k);
         add_tables(k, kernel);
+        kernel["order_of_issue"] = k.order;
         kernel["charts"] = Json::array();
         for (const StreamChart& chart : k.charts)
             kernel["charts"].push_back(chart_json(chart, report.axes[static_cast<std::size_t>(chart.stream)]));

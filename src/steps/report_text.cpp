@@ -135,6 +135,7 @@ std::string to_string(const StepReport& report) {
         out += fmt::format("\nkernel {}   {}   {} warpgroup{} of {} threads\n", k.kernel, join(sizes, ", "),
                            k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads);
         out += steps_text(k) + configuration_text(k) + throughput_text(report, k);
+        if (!k.order.empty()) out += fmt::format("\n  order of issue: {}\n", k.order);
         for (const StreamChart& chart : k.charts)
             out += to_string(chart, report.axes[static_cast<std::size_t>(chart.stream)]);
         out += "\n  schedule, as --schedule reads it\n" + indented(k.schedule, "     ");

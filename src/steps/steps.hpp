@@ -205,6 +205,7 @@ struct KernelSteps {
     RegisterEstimate registers;
     Throughput throughput;
     std::vector<StreamChart> charts;
+    std::string order;              ///< why this order of issue, where it is the model's
     std::string schedule;           ///< the sizes and choices as lines of a schedule file, which gives the same steps
     TileKernel expanded, in_parts;  ///< after the first step, and after the second
     Assigned assigned;              ///< after the third, with the precision of the fourth
@@ -269,6 +270,25 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
 Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
                                                 const Assigned& assigned, const KernelSteps& steps);
 
+/// Of a group, the clocks of the steady state of its streams' charts, for all of their chunks. Errors: as overlap_charts.
+Result<double> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                             const KernelSteps& steps);
+/// The variables that the order of issue would have another place of; none where it cannot be for another reason.
+std::optional<std::vector<std::string>> missing_places(const StepContext& context, const StepChoices& choices,
+                                                       const Assigned& assigned, const KernelSteps& steps);
+/// Of every stream, in the program's order.
+std::vector<ChartProgram> chart_programs(const StepContext& context, const Assigned& assigned, const KernelSteps& steps);
+
+/// An order in which warpgroups may issue their operations, and why one would.
+struct IssueOrder {
+    StepChoices choices;  ///< with `issue` or `turns`, and more places for what they keep longer
+    std::string what;     ///< "products a chunk ahead"
+};
+/// Beside the program's own order: what the matrix unit can begin with a chunk ahead of the rest (Fig 36, within a warpgroup), and turns at the matrix
+/// unit (Fig 37, between warpgroups). Those that can be.
+std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                                     const KernelSteps& steps);
+
 /// Runs a program whose structure the kernels are on small sizes against the definition; what differs, or "".
 std::string tried_on_small_sizes(const Derived& derived, const std::vector<TileKernel>& kernels, int trials);
 
@@ -279,8 +299,11 @@ Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, c
 
 /// The same of a kernel that is planned: places, types, instructions and stages are those of its schedule, which knows what the matrix unit leaves
 /// where and passes nothing on. Pre: a GPU's schedule, in blocks of warps.
-KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine);
+/// Of the choices overheads and units are read, each kernel's own.
+KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine, const StepChoices& choices = {});
 StepReport placed_steps(const Plan& plan, const Machine& machine);
+/// Of the items, is_of_readings. Errors: unknown-unit, missing-source, bad-schedule.
+Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const std::vector<ScheduleItem>& items);
 /// Some of it only a kernel has: atoms, warps, roles, slots and the like.
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items);
 

@@ -21,6 +21,8 @@ TileLoop in_parts(const TileLoop& loop, const std::set<VariableId>& loaded, cons
             stays = contraction[next++] && !compute->carry && !contains(compute->reduce_axes, loop.axis);
             for (const Read* r : reads_in_order(compute->body, nullptr)) stays = stays && of_chunk.contains(r->array);
             if (stays) of_chunk.insert(compute->variable);
+        } else if (const auto* store = std::get_if<Store>(&s)) {
+            stays = of_chunk.contains(store->variable);
         } else if (const auto* free = std::get_if<Free>(&s)) {
             (of_chunk.contains(free->variable) && !loaded.contains(free->variable) ? ends : part).push_back(s);
             continue;

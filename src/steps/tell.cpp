@@ -153,9 +153,32 @@ std::vector<PaperStep> told_steps(const Derived& derived, const TileProgram& exp
     return Teller(derived, context, assigned, made).run(expanded, k, subloops);
 }
 
+namespace {
+/// What the model chooses again from the sizes is a comment.
+const std::string model_mark = "# ";
+
+std::string list_line(const char* kind, const std::vector<Listed>& list) {
+    std::vector<std::string> names;
+    for (const Listed& l : list) names.push_back(l.ahead > 0 ? fmt::format("{} {}", l.name, l.ahead) : l.name);
+    return fmt::format("{} {}", kind, join(names, ", "));
+}
+}  // namespace
+
+std::string machine_text(const Machine& machine) {
+    return contains(machine_names(), machine.name) ? fmt::format("machine {}\n", machine.name) : "";
+}
+
+std::vector<std::string> reading_lines(const StepChoices& choices) {
+    std::vector<std::string> out;
+    for (const auto& [unit, overhead] : choices.overheads)
+        out.push_back(fmt::format("overhead {} {:.0f}  {}", unit, 100 * overhead.share, overhead.source));
+    if (!choices.units.empty()) out.push_back(list_line("units", choices.units));
+    return out;
+}
+
 std::string schedule_of(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                         const KernelSteps& steps) {
-    std::string out = fmt::format("kernel {}\n", steps.kernel);
+    std::string out = machine_text(context.machine) + fmt::format("kernel {}\n", steps.kernel);
     const auto sizes = [&](const char* kind, const auto& by_axis) {
         for (const auto& [axis, size] : by_axis)
             out += fmt::format("{} {} {}\n", kind, context.diagram.axis(axis).name, size);
@@ -174,17 +197,15 @@ std::string schedule_of(const StepContext& context, const StepChoices& choices, 
         const std::string& name = assigned.kernel.variables[v].name;
         if (choices.precision.contains(name))
             out += fmt::format("precision {} {}\n", name, napkin::name(assigned.variables[v].type));
-        if (assigned.variables[v].stages > 1 || choices.stages.contains(name))
-            out += fmt::format("place {} operand, stages {}\n", name, assigned.variables[v].stages);
+        const auto stages = choices.stages.find(name);
+        if (assigned.variables[v].stages > 1 || stages != choices.stages.end())
+            out += fmt::format("{}place {} operand, stages {}\n",
+                               stages != choices.stages.end() && !stages->second.range.source ? model_mark : "", name,
+                               assigned.variables[v].stages);
     }
-    for (const auto& [unit, overhead] : choices.overheads)
-        out += fmt::format("overhead {} {:.0f}  {}\n", unit, 100 * overhead.share, overhead.source);
-    for (const auto& [kind, list] :
-         {std::pair{"issue", &choices.issue}, {"turns", &choices.turns}, {"units", &choices.units}}) {
-        std::vector<std::string> names;
-        for (const Listed& l : *list) names.push_back(l.ahead > 0 ? fmt::format("{} {}", l.name, l.ahead) : l.name);
-        if (!names.empty()) out += fmt::format("{} {}\n", kind, join(names, ", "));
-    }
+    for (const auto& [kind, list] : {std::pair{"issue", &choices.issue}, {"turns", &choices.turns}})
+        if (!list->empty()) out += (list->front().range.source ? "" : model_mark) + list_line(kind, *list) + "\n";
+    for (const std::string& line : reading_lines(choices)) out += line + "\n";
     return out;
 }
 

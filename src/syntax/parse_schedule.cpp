@@ -8,7 +8,8 @@
 //   precision VARIABLE TYPE               precision weight f16
 //   issue VARIABLE [NUMBER], …            issue S 1, O_acc; likewise turns VARIABLE, … and units UNIT, …
 // A clause is a word, and after it names and a number: NAME … [NUMBER]; of `inner` it is an index.
-// A line `kernel NAME` says of which kernel the lines after it are. In a file a reason may follow a number or a word.
+// A line `kernel NAME` says of which kernel the lines after it are. In a file a reason may follow a number or a word, and a line
+// `machine NAME` says which machine it is for: that of `--machine` where there is none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -236,6 +237,27 @@ std::string reason_behind(const std::string& line, std::size_t begin) {
 }
 }  // namespace
 
+namespace {
+constexpr std::string_view machine_kind = "machine";
+
+/// The name or path behind `machine`, up to a blank: it is no text of the language.
+ScheduleItem machine_item(LineParser& parser, const std::shared_ptr<const Source>& source, std::size_t end,
+                          Diagnostics& diagnostics) {
+    ScheduleItem item;
+    item.kind = machine_kind;
+    const std::uint32_t first = parser.peek().begin;
+    std::size_t begin = source->text.find_first_not_of(" \t=", first + machine_kind.size());
+    begin = std::min(begin, end);
+    const std::size_t last = std::min(source->text.find_first_of(" \t\r#", begin), end);
+    item.word = source->text.substr(begin, last - begin);
+    item.range = {source, first, static_cast<std::uint32_t>(std::max<std::size_t>(last, first + machine_kind.size()))};
+    if (item.word.empty())
+        diagnostics.error(Code::bad_schedule, item.range, "machine of which name?",
+                          "a machine's name or file: machine h100-sxm5");
+    return item;
+}
+}  // namespace
+
 Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<const Source>& source) {
     std::vector<ScheduleItem> items;
     std::vector<Diagnostic> errors;
@@ -247,6 +269,16 @@ Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<cons
         if (line.tokens.empty() || errors.size() >= limits::max_errors) continue;
         LineParser parser(source, line, diagnostics);
         if (contains(figures, parser.peek().text)) continue;
+        if (parser.is_word(machine_kind)) {
+            ScheduleItem item = machine_item(parser, source, end, diagnostics);
+            // Schedules of several kernels, each with its line, may be put together.
+            const auto is_same = [&](const ScheduleItem& o) { return o.kind == machine_kind && o.word == item.word; };
+            if (diagnostics.empty() && std::none_of(items.begin(), items.end(), is_same))
+                add(std::move(item), parser, items, diagnostics);
+            std::vector<Diagnostic> of_line = diagnostics.take();
+            errors.insert(errors.end(), of_line.begin(), of_line.end());
+            continue;
+        }
         const bool is_head = parser.accept_word("kernel");
         ScheduleItem item;
         if (is_head)

@@ -12,7 +12,8 @@
 
 namespace napkin {
 namespace {
-using Extent = std::vector<std::int64_t>;  ///< of every axis where something stands: group size, chunk, or extent
+/// How one axis is cut where something stands, outermost first: into groups or chunks, and these into parts.
+using Cuts = std::vector<std::int64_t>;
 
 /// The smallest value, over all tiles of one axis, of (low end of the read's index) - (low end of the variable's dimension), as far
 /// as this axis contributes; with high ends: the same difference taken the other way round.
@@ -20,26 +21,44 @@ struct Slack {
     std::int64_t low = 0, high = 0;
 };
 
-Slack slack_of_axis(std::int64_t read_coefficient, std::int64_t read_tile, std::int64_t dim_coefficient,
-                    std::int64_t dim_tile, std::int64_t extent) {
-    const auto ends = [](std::int64_t coefficient, std::int64_t begin, std::int64_t count) {
-        const std::int64_t a = coefficient * begin, b = coefficient * (begin + count - 1);
-        return Interval{std::min(a, b), std::max(a, b)};
-    };
-    // Ends are linear in the tile's number while tiles are full: the first, the last full and the ragged one tell all.
-    const std::int64_t last = (extent - 1) / read_tile;
-    bool first = true;
-    Slack slack;
-    for (const std::int64_t tile : {std::int64_t{0}, std::max<std::int64_t>(last - 1, 0), last}) {
-        const std::int64_t begin = tile * read_tile, count = std::min(read_tile, extent - begin);
-        const Interval read = ends(read_coefficient, begin, count);
-        const Interval dim = dim_tile == read_tile ? ends(dim_coefficient, begin, count) : ends(dim_coefficient, 0, extent);
-        const Slack here{read.low - dim.low, dim.high - read.high};
-        slack = first ? here : Slack{std::min(slack.low, here.low), std::min(slack.high, here.high)};
-        first = false;
+/// Tiles of the read lie in those of the variable, which the first `dim_depth` cuts make.
+class AxisSlack {
+public:
+    AxisSlack(std::int64_t read_coefficient, const Cuts& cuts, std::int64_t dim_coefficient, std::size_t dim_depth)
+        : read_coefficient_(read_coefficient), dim_coefficient_(dim_coefficient), cuts_(cuts), dim_depth_(dim_depth) {}
+
+    Slack run(std::int64_t extent) {
+        look(0, 0, extent, {});
+        return slack_;
     }
-    return slack;
-}
+
+private:
+    static Interval ends(std::int64_t coefficient, std::int64_t begin, std::int64_t count) {
+        const std::int64_t a = coefficient * begin, b = coefficient * (begin + count - 1);
+        return {std::min(a, b), std::max(a, b)};
+    }
+
+    /// Ends are linear in the tile's number while tiles are full: the first, the last full and the ragged one tell all.
+    void look(std::size_t depth, std::int64_t begin, std::int64_t count, Interval dim) {
+        if (depth == dim_depth_) dim = ends(dim_coefficient_, begin, count);
+        if (depth == cuts_.size()) {
+            const Interval read = ends(read_coefficient_, begin, count);
+            const Slack here{read.low - dim.low, dim.high - read.high};
+            slack_ = is_first_ ? here : Slack{std::min(slack_.low, here.low), std::min(slack_.high, here.high)};
+            is_first_ = false;
+            return;
+        }
+        const std::int64_t size = cuts_[depth], last = (count - 1) / size;
+        for (const std::int64_t tile : {std::int64_t{0}, std::max<std::int64_t>(last - 1, 0), last})
+            look(depth + 1, begin + tile * size, std::min(size, count - tile * size), dim);
+    }
+
+    std::int64_t read_coefficient_, dim_coefficient_;
+    const Cuts& cuts_;
+    std::size_t dim_depth_;
+    Slack slack_;
+    bool is_first_ = true;
+};
 
 class KernelRules {
 public:
@@ -50,7 +69,7 @@ public:
           sizes_(program.sizes[k]),
           in_memory_(in_memory),
           messages_(messages),
-          tile_(program.extents) {}
+          cuts_(program.extents.size()) {}
 
     void check() {
         check_groups();
@@ -62,8 +81,8 @@ public:
 
 private:
     struct Life {
-        int depth;    ///< loops around the definition
-        Extent tile;  ///< at the definition
+        int depth;               ///< loops around the definition
+        std::vector<Cuts> cuts;  ///< at the definition, by axis
         bool loaded, initialised;
     };
 
@@ -86,12 +105,18 @@ private:
         return std::any_of(loops_.begin(), loops_.end(), [&](const TileLoop* l) { return l->is_sub && l->axis == axis; });
     }
 
-    /// Cuts the axis into tiles of the size, clamped to what the other rules can go on with.
+    /// The most values of an axis that a tile has.
+    [[nodiscard]] std::int64_t tile_size(const std::vector<Cuts>& cuts, AxisId axis) const {
+        const Cuts& of_axis = cuts[static_cast<std::size_t>(axis)];
+        return of_axis.empty() ? extent(axis) : of_axis.back();
+    }
+
+    /// Cuts what there is of the axis into tiles of the size, clamped to what the other rules can go on with.
     void cut(AxisId axis, std::int64_t size, const char* what) {
         if (size < 1) report("the {} size of {} is {}, below 1", what, axis_name(axis), size);
         if (size > extent(axis))
             report("the {} size of {} is {}, past its extent {}", what, axis_name(axis), size, extent(axis));
-        tile_[static_cast<std::size_t>(axis)] = std::clamp<std::int64_t>(size, 1, extent(axis));
+        cuts_[static_cast<std::size_t>(axis)].push_back(std::clamp<std::int64_t>(size, 1, tile_size(cuts_, axis)));
     }
 
     void check_groups() {
@@ -163,7 +188,7 @@ private:
     }
 
     void define(VariableId v, bool loaded, bool initialised) {
-        alive_[v] = {static_cast<int>(loops_.size()), tile_, loaded, initialised};
+        alive_[v] = {static_cast<int>(loops_.size()), cuts_, loaded, initialised};
         freed_.erase(v);
     }
 
@@ -257,7 +282,7 @@ private:
     void check_one(const std::shared_ptr<const TileLoop>& loop) {
         if (!loop || !is_axis(loop->axis)) return report("a loop runs over an axis that does not exist");
         for (const TileLoop* around : loops_)
-            if (around->axis == loop->axis)
+            if (around->axis == loop->axis && (around->is_sub || !loop->is_sub))
                 return report("the loop over {} stands inside a loop over {}", axis_name(loop->axis), axis_name(loop->axis));
         if (is_grouped(loop->axis) && !loop->is_sub)
             report("axis {} is both grouped and streamed", axis_name(loop->axis));
@@ -266,12 +291,11 @@ private:
                 if (!is_axis(axis))
                     return report("the support of the loop over {} mentions axis {}, which does not exist",
                                   axis_name(loop->axis), axis);
-        const Extent before = tile_;
         cut(loop->axis, chunk_of(*loop, sizes_, program_.extents), loop->is_sub ? "subloop" : "stream");
         loops_.push_back(loop.get());
         check_list(loop->body);
         loops_.pop_back();
-        tile_ = before;
+        cuts_[static_cast<std::size_t>(loop->axis)].pop_back();
     }
 
     void check_one(const Compute& compute) {
@@ -300,8 +324,7 @@ private:
                    axis_name(loops_.back()->axis));
         for (std::size_t d = 0; d < v.dims.size(); ++d)
             for (const AxisId axis : v.dims[d].axes())
-                if (tile_[static_cast<std::size_t>(axis)] != life->second.tile[static_cast<std::size_t>(axis)] &&
-                    !is_cut_by_subloop(axis))
+                if (tile_size(cuts_, axis) != tile_size(life->second.cuts, axis) && !is_cut_by_subloop(axis))
                     report("{} was defined over another tile of {} than the one it is computed for", v.name,
                            axis_name(axis));
     }
@@ -374,10 +397,10 @@ private:
                 continue;
             }
             Slack total{index->constant - dim->constant, dim->constant - index->constant};
-            for (std::size_t axis = 0; axis < tile_.size(); ++axis) {
+            for (std::size_t axis = 0; axis < cuts_.size(); ++axis) {
                 const auto id = static_cast<AxisId>(axis);
-                const Slack s = slack_of_axis(index->coefficient(id), tile_[axis], dim->coefficient(id),
-                                              life.tile[axis], extent(id));
+                const Slack s = AxisSlack(index->coefficient(id), cuts_[axis], dim->coefficient(id), life.cuts[axis].size())
+                                    .run(extent(id));
                 total.low += s.low, total.high += s.high;
             }
             if (total.low < 0 || total.high < 0)
@@ -393,7 +416,7 @@ private:
     std::vector<std::pair<AxisId, std::int64_t>> groups_;
     std::set<ArrayId>& in_memory_;
     std::vector<std::string>& messages_;
-    Extent tile_;
+    std::vector<Cuts> cuts_;  ///< by axis
     std::vector<const TileLoop*> loops_;
     std::map<VariableId, Life> alive_;
     std::set<VariableId> freed_;

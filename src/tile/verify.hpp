@@ -10,7 +10,7 @@ namespace napkin {
 /// One line for each broken rule, naming the kernel and the variable; empty when the program is sound. A program without
 /// messages runs in interpret() without an internal fault. The rules:
 ///  - sizes: a group or stream size lies between 1 and its axis' extent; no axis is grouped twice, grouped and streamed, or
-///    streamed inside its own loop;
+///    streamed inside its own loop, whose chunks a subloop may cut into parts;
 ///  - variables: one dimension for each axis of the array; loaded tiles lie inside their array; what is computed has just its
 ///    array's axes as dimensions;
 ///  - lifetimes: defined before use, not used after Free, freed exactly once and in the list in which it was defined; states

@@ -1,7 +1,9 @@
 // Overlap charts: their rules, their bounds on random programs, and FlashAttention-3 from the schedules of examples/schedules.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "costed.hpp"
@@ -48,15 +50,27 @@ ChartProgram random_program(std::mt19937_64& random) {
     program.num_warpgroups = 1 + below(3);
     const int n = 2 + below(5);
     for (int o = 0; o < n; ++o) {
-        ChartOperation op{fmt::format("o{}", o), {}, below(2) == 0, {}, below(2)};
+        ChartOperation op{
+            .name = fmt::format("o{}", o), .uses = {}, .is_async = below(2) == 0, .needs = {}, .ahead = below(2)};
         op.uses.push_back({fmt::format("u{}", below(3)), 1.0 + below(9)});
         if (below(4) == 0) op.uses.push_back({"v", 1.0 + below(9)});
         if (below(2) == 0) op.needs.push_back({below(static_cast<std::uint64_t>(n)), 1 + below(2), "carries"});
         if (o > 0) op.needs.push_back({below(static_cast<std::uint64_t>(o)), below(2), "reads"});
         program.operations.push_back(op);
     }
-    if (below(3) == 0) program.turn = {below(static_cast<std::uint64_t>(n))};
-    if (below(6) == 0) program.turn = {0, n - 1};
+    // Some are transfers, of a warpgroup each or of all together: each is read, and its place is written again when it was, or the reverse.
+    std::vector<int> issued, transfers;
+    for (int o = 0; o < n; ++o) (below(4) == 0 ? transfers : issued).push_back(o);
+    for (const int o : transfers) {
+        if (issued.empty()) break;
+        ChartOperation& op = program.operations[at(o)];
+        op.is_transfer = op.is_async = true, op.is_shared = below(2) == 0, op.ahead = 0;
+        const int other = issued[random() % issued.size()];
+        program.operations[at(std::max(o, other))].needs.push_back({std::min(o, other), 0, "reads"});
+        program.operations[at(std::min(o, other))].needs.push_back({std::max(o, other), 1 + below(2), "place"});
+    }
+    if (below(3) == 0 && !issued.empty()) program.turn = {issued[random() % issued.size()]};
+    if (below(6) == 0 && issued.size() > 1) program.turn = {issued.front(), issued.back()};
     return program;
 }
 
@@ -82,16 +96,25 @@ double largest_cycle(const ChartProgram& p) {
 
 TEST(Chart, RandomProgramsKeepTheRulesAndTheBounds) {
     std::mt19937_64 random(5);
-    int ran = 0, by_units = 0, by_cycles = 0;
+    int ran = 0, by_units = 0, by_cycles = 0, stuck = 0, shared = 0;
     for (int i = 0; i < 600; ++i) {
         const ChartProgram program = random_program(random);
         if (!deadlocks(program).empty()) continue;
+        if (!comes_to_its_end(program)) {
+            // Only turns make warpgroups wait for each other for ever.
+            EXPECT_FALSE(program.turn.empty()) << i;
+            ++stuck;
+            continue;
+        }
         ++ran;
         const Chart c = run_chart(program);
         EXPECT_EQ(verify(c), std::vector<std::string>()) << i;
         std::map<std::string, double> clocks;
         for (const ChartOperation& o : program.operations)
-            for (const ChartUse& use : o.uses) clocks[use.unit] += use.clocks * program.num_warpgroups;
+            for (const ChartUse& use : o.uses)
+                clocks[use.unit] += use.clocks * (o.is_shared ? 1 : program.num_warpgroups);
+        shared += std::any_of(program.operations.begin(), program.operations.end(),
+                              [](const ChartOperation& o) { return o.is_shared; });
         for (const auto& [name, sum] : clocks) EXPECT_GE(c.interval, sum * (1 - 1e-9)) << i << " " << name;
         EXPECT_GE(c.interval, largest_cycle(program) * (1 - 1e-9)) << i;
         EXPECT_GE(c.recurrence_bound, largest_cycle(program) * (1 - 1e-9)) << i;
@@ -101,11 +124,54 @@ TEST(Chart, RandomProgramsKeepTheRulesAndTheBounds) {
     EXPECT_GT(ran, 150);
     EXPECT_GT(by_units, 20);
     EXPECT_GT(by_cycles, 20);
+    EXPECT_GT(shared, 50);
+    EXPECT_LT(stuck, ran / 4);
+}
+
+/// A transfer waits for the readers of its place, and its readers for it: with another place it runs beside them.
+TEST(Chart, TransfersRunBesideWhatReadsTheChunkBefore) {
+    ChartProgram program;
+    program.num_warpgroups = 2;
+    program.operations = {{"load K", {{"SMEM", 6}}, true, true, true, {{1, 1, "K has one place", "K"}}, 0},
+                          {"S", {{"tensor", 4}}, true, false, false, {{0, 0, "it reads K"}}, 0}};
+    const Chart one = run_chart(program);
+    EXPECT_EQ(verify(one), std::vector<std::string>());
+    EXPECT_DOUBLE_EQ(one.interval, 6 + 2 * 4);
+    program.operations[0].needs[0].distance = 2;
+    const Chart two = run_chart(program);
+    EXPECT_EQ(verify(two), std::vector<std::string>());
+    EXPECT_DOUBLE_EQ(two.interval, 8);
+    EXPECT_EQ(two.bound_by, "tensor");
+    program.operations[0].uses[0].clocks = 9;
+    EXPECT_EQ(run_chart(program).bound_by, "SMEM");
+    // The verifier looks at the readers of every warpgroup.
+    Chart early = two;
+    for (ChartRow& r : early.rows)
+        if (r.operation == 1 && r.warpgroup == 1 && r.iteration == 5) r.begin += 20, r.end += 20;
+    const auto broken = verify(early);
+    EXPECT_TRUE(std::any_of(broken.begin(), broken.end(), [](const std::string& b) {
+        return b.find("load K of iteration 7") != std::string::npos && b.find("before S is done") != std::string::npos;
+    })) << testing::PrintToString(broken);
+}
+
+/// What is issued ahead reads what is loaded into the place of something that is read later.
+TEST(Chart, AnOrderThatATransferCannotFollowIsADeadlock) {
+    ChartProgram program;
+    program.operations = {{"load K", {{"SMEM", 6}}, true, true, true, {{2, 0, "K takes the place of V"}}, 0},
+                          {"S", {{"tensor", 4}}, true, false, false, {{0, 0, "it reads K"}}, 1},
+                          {"O", {{"tensor", 4}}, true, false, false, {}, 0}};
+    ASSERT_EQ(deadlocks(program).size(), 1u);
+    EXPECT_EQ(deadlocks(program)[0].operation, 1);
+    program.operations[0].needs[0].distance = 1;
+    EXPECT_EQ(deadlocks(program).size(), 1u);
+    program.operations[0].needs[0].distance = 2;
+    EXPECT_TRUE(deadlocks(program).empty());
 }
 
 TEST(Chart, TheVerifierFindsWhatBreaksItsRules) {
     ChartProgram program;
-    program.operations = {{"a", {{"u", 4}}, true, {}, 0}, {"b", {{"v", 2}}, false, {{0, 0, "it reads a"}}, 0}};
+    program.operations = {{"a", {{"u", 4}}, true, false, false, {}, 0},
+                          {"b", {{"v", 2}}, false, false, false, {{0, 0, "it reads a"}}, 0}};
     program.num_warpgroups = 2;
     const Chart good = run_chart(program);
     EXPECT_TRUE(verify(good).empty());
@@ -130,7 +196,8 @@ TEST(Chart, TheVerifierFindsWhatBreaksItsRules) {
 
 TEST(Chart, WhatIsIssuedLaterIsADeadlock) {
     ChartProgram program;
-    program.operations = {{"a", {{"u", 4}}, true, {{1, 0, "it reads b"}}, 0}, {"b", {{"v", 2}}, false, {}, 0}};
+    program.operations = {{"a", {{"u", 4}}, true, false, false, {{1, 0, "it reads b"}}, 0},
+                          {"b", {{"v", 2}}, false, false, false, {}, 0}};
     ASSERT_EQ(deadlocks(program).size(), 1u);
     EXPECT_EQ(deadlocks(program)[0].operation, 0);
     program.operations[1].ahead = 1;
@@ -176,7 +243,7 @@ TEST(Chart, EveryFigureFollowsFromWhatItDependsOn) {
     EXPECT_NE(chart(diagram("fp16"), file(intra), "h100-pcie").tensor_flop_per_s, usual.tensor_flop_per_s);
     EXPECT_LT(chart(diagram("fp16"), replaced(file(intra), "units tensor, exp\n", "")).tensor_share, usual.tensor_share);
     const StreamChart in_order = chart(diagram("fp16"),
-                                       replaced(file(intra), "issue S 1, O_acc_delta, weight 1, O_acc\n", ""));
+                                       replaced(file(intra), "issue S 1, O_acc_delta, weight 1, O_acc\n", "issue S\n"));
     EXPECT_NEAR(in_order.tensor_share, 16 / (16 + 8.0625 * 1.66), 1e-9);
     EXPECT_EQ(in_order.chart.in_flight, 1);
 }
@@ -189,6 +256,50 @@ TEST(Chart, Figure34KeepsTheMatrixUnitBusy) {
     EXPECT_NEAR(c.tensor_flop_per_s / 1e15, 1.32, 0.005);
     EXPECT_GT(unit(c, "exp").room, 0.4);
     EXPECT_GT(unit(c, "fma").room, 1);
+}
+
+/// Without a line `units` all that a core has is charted: transfers among it, of Table 1's tiles over the pipes into shared memory and registers.
+TEST(Chart, TransfersOfTable1) {
+    const StreamChart c = chart(file("napkin.nk"), file("napkin-table-1.schedule"));
+    const Machine machine = load_machine("h100-sxm5").value();
+    const double into_smem = 12e12 / 132 / machine.clock_hz.value;
+    EXPECT_NEAR(unit(c, "SMEM").clocks, 64 * (128 + 2 * 128) / into_smem, 0.01 * unit(c, "SMEM").clocks);
+    // S, the weights, and what is added to O leave registers and come back to them, but the weights, which the matrix unit reads there.
+    EXPECT_NEAR(unit(c, "registers").clocks, 3 * 128.0 * (2 * 64 + 64 + 2 * 128) * 2 / 128, 1);
+    int shared = 0;
+    for (const ChartOperation& o : c.chart.program.operations) shared += o.is_shared && o.is_transfer;
+    EXPECT_EQ(shared, 2);
+    // A place each, and loads wait for all warpgroups; a slower pipe binds.
+    const std::string alone = replaced(file("napkin-table-1.schedule"), "384", "128") + "units tensor, SMEM\n";
+    const double two_places = chart(file("napkin.nk"), alone).chart.interval;
+    EXPECT_DOUBLE_EQ(two_places, 128 * 6);
+    const std::string one = "place K operand, stages 1\nplace V operand, stages 1\n";
+    // V comes while Q is multiplied by K, which is shorter.
+    EXPECT_NEAR(chart(file("napkin.nk"), alone + one).chart.interval, 128 * 6 + 64 * 256 / into_smem - 256, 1e-6);
+    EXPECT_EQ(chart(file("napkin.nk"), file("napkin-table-1.schedule") + "overhead SMEM 900  a test\n").chart.bound_by,
+              "SMEM");
+    EXPECT_THAT(to_string(c, "x"), testing::HasSubstr("beside them, as places are free: "));
+    EXPECT_EQ(chart_json(c, "x")["rows"][0].contains("warpgroup"), true);
+}
+
+/// Where no schedule says an order, the one with the shortest steady state is taken; FlashAttention-3's two are among those that are tried.
+TEST(Chart, TheOrderOfIssueIsTheModelsWhereItIsOpen) {
+    const std::string lines = replaced(replaced(replaced(file(intra), "issue S 1, O_acc_delta, weight 1, O_acc\n", ""),
+                                                "place delta operand, stages 2\n", ""),
+                                       "overhead exp 66  §6.1: SoftMax beside its exponentials\n", "");
+    const auto open = steps(diagram("fp16"), lines);
+    ASSERT_TRUE(open.ok()) << render(open.errors());
+    const KernelSteps& k = open.value().kernels.at(0);
+    EXPECT_NEAR(k.charts.at(0).tensor_share, 16 / 16.0625, 1e-9);  // 8.06 clocks of SoftMax beside the 8 of a product
+    EXPECT_THAT(k.order, testing::HasSubstr("products a chunk ahead, the fastest"));
+    const auto in_order = steps(diagram("fp16"), lines + "issue S\n");
+    ASSERT_TRUE(in_order.ok());
+    EXPECT_EQ(in_order.value().kernels.at(0).order, "");
+    EXPECT_GT(in_order.value().kernels.at(0).charts.at(0).chart.interval, k.charts.at(0).chart.interval);
+    // By hand, what was chosen gives the same.
+    const auto again = steps(diagram("fp16"), k.schedule);
+    ASSERT_TRUE(again.ok()) << render(again.errors());
+    EXPECT_DOUBLE_EQ(again.value().kernels.at(0).charts.at(0).chart.interval, k.charts.at(0).chart.interval);
 }
 
 void expect_error(const std::string& schedule, const std::string& code, const std::string& says, const std::string& near) {

@@ -1,4 +1,5 @@
 // The paper's six steps and its Tables 1 to 3, from a schedule file; what depends on what; what is refused.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "costed.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/choose.hpp"
+#include "run/pipeline.hpp"
 #include "schedule/fragments.hpp"
 #include "stepped.hpp"
 #include "steps/report.hpp"
@@ -163,6 +165,57 @@ TEST(Steps, EveryFigureFollowsFromWhatItDependsOn) {
     EXPECT_NE(kernel(paper(), t, "h100-pcie").throughput.tensor_flop_per_s, kernel(paper(), t).throughput.tensor_flop_per_s);
 }
 
+/// The machine that a schedule's file names, where none is asked for: what follows from it is that machine's.
+TEST(Steps, TheScheduleNamesItsMachine) {
+    const auto c_of = [&](const std::string& schedule, const std::string& asked) {
+        PipelineOptions options;
+        options.machine = asked;
+        options.until = Pass::size;
+        options.schedule_file = std::make_shared<const Source>(Source{"a.schedule", schedule});
+        return run_pipeline(std::make_shared<const Source>(Source{"a.nk", paper()}), options);
+    };
+    const std::string lines = "group q 384\nstream x 64\n";
+    const auto named = c_of("machine h800\n" + lines, "");
+    ASSERT_TRUE(named.ok()) << render(named.errors());
+    EXPECT_EQ(named->machine.name, "h800");
+    const auto asked = c_of("machine h800\n" + lines, "h100-pcie");
+    EXPECT_EQ(asked->machine.name, "h100-pcie");
+    ASSERT_TRUE(asked.ok());
+    ASSERT_FALSE(asked->notes.empty());
+    EXPECT_EQ(asked->notes[0], "the schedule is for h800, and is read for h100-pcie");
+    const auto unknown = c_of("\nmachine h80\n", "");
+    ASSERT_FALSE(unknown.ok());
+    EXPECT_EQ(unknown.errors()[0].code, "unknown-machine");
+    EXPECT_EQ(unknown.errors()[0].range.begin, 1u);
+    EXPECT_EQ(c_of("machine\n", "").errors()[0].code, "bad-schedule");
+    EXPECT_EQ(c_of("machine h800\nmachine h100-pcie\n", "").errors()[0].code, "duplicate-schedule");
+    EXPECT_TRUE(c_of("machine h800  a reason\nkernel O\nmachine h800\n", "").ok());
+}
+
+/// Overheads and units of a planned kernel are read into its Table 3 and chart; the plan stays the same.
+TEST(Steps, OverheadsOfAPlannedKernel) {
+    const Compilation c = costed::compile(file("examples/schedules/matmul.nk"), "h100-sxm5");
+    const std::string schedule = file("examples/schedules/8-specialised.schedule");
+    const auto steps_of = [&](const std::string& lines) {
+        PlanOptions options;
+        options.file = std::make_shared<const Source>(Source{"a.schedule", schedule + lines});
+        const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, options);
+        EXPECT_TRUE(plan.ok()) << render(plan.errors());
+        return placed_steps(*plan, c.machine, parse_schedule_file(options.file).value());
+    };
+    const auto plain = steps_of(""), with = steps_of("overhead tensor 25  a test\nunits tensor\n");
+    ASSERT_TRUE(plain.ok() && with.ok());
+    const KernelSteps &a = plain->kernels[0], &b = with->kernels[0];
+    EXPECT_EQ(unit(b, "tensor").overhead.source, "a test");
+    EXPECT_DOUBLE_EQ(unit(b, "tensor").with_overhead(), 1.25 * unit(a, "tensor").clocks);
+    EXPECT_EQ(b.charts.at(0).chart.units.size(), 1u);
+    EXPECT_NEAR(b.charts.at(0).tensor_flop_per_s / (a.throughput.tensor_flop_per_s / 1.25), 1, 1e-6);
+    EXPECT_NE(b.schedule.find("  overhead tensor 25  a test\n  units tensor\n"), std::string::npos) << b.schedule;
+    const auto wrong = steps_of("units tensro\n");
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_EQ(wrong.errors()[0].code, "unknown-unit");
+}
+
 TEST(Steps, AccumulatorsTakeAChunkInParts) {
     const KernelSteps k = kernel(
         paper(), "group q 128\nstream x 128\nsubloop x 64\nprecision weight f16\nprecision O_acc f16\n");
@@ -206,11 +259,29 @@ void expect_error(const std::string& text, const std::string& schedule, const st
     EXPECT_NE((d.hint + d.expected).find(hint), std::string::npos) << d.hint << " / " << d.expected;
 }
 
+/// What a memory-exceeded error says is near is legal, and the next larger is not.
+TEST(Steps, TheNearestLegalChoiceIsOne) {
+    for (const auto& [line, rest, step] : {std::tuple{"group q ", "stream x 64\nsubloop d 32\n", 128},
+                                           {"group q ", "stream x 128\nprecision weight f16\nsubloop d 32\n", 128},
+                                           {"stream x ", "group q 128\nsubloop d 32\n", 0}}) {
+        const auto report = steps(paper(), fmt::format("{}2048\n{}", line, rest));
+        ASSERT_FALSE(report.ok()) << line << rest;
+        const std::string& hint = report.errors().front().hint;
+        const std::size_t equals = hint.rfind("= ");
+        ASSERT_NE(equals, std::string::npos) << hint;
+        const int nearest = std::stoi(hint.substr(equals + 2));
+        const auto legal = steps(paper(), fmt::format("{}{}\n{}", line, nearest, rest));
+        EXPECT_TRUE(legal.ok()) << hint << render(legal.ok() ? std::vector<Diagnostic>() : legal.errors());
+        EXPECT_FALSE(steps(paper(), fmt::format("{}{}\n{}", line, step > 0 ? nearest + step : 2 * nearest, rest)).ok())
+            << hint;
+    }
+}
+
 TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
     const std::string t = tables();
     expect_error(paper(), replaced(t, "384", "512"), "memory-exceeded",
                  "4 warpgroups of q = 128 take 48.00 KB of SMEM and a block 48.00 KB", "group q = 384");
-    expect_error(paper(), "group q 128\nstream x 1024\n", "memory-exceeded", "KB of 227.00 KB", "stream x = 512");
+    expect_error(paper(), "group q 128\nstream x 1024\n", "memory-exceeded", "KB of 227.00 KB", "stream x = 32");
     expect_error(paper(), replaced(t, "stream x                   64", "stream x 60"), "broken-divisor",
                  "s_x = 60 is no multiple of 16: wgmma n 8 of S, wgmma k 16 of O_acc", "48 and 64");
     expect_error(paper(), replaced(t, "warpgroup q               128", "warpgroup q 96"), "broken-divisor",
@@ -229,6 +300,20 @@ TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
     expect_error(paper(), t + "subloop k 8\n", "no-subloop", "subloop k cuts nothing", "x, d");
     expect_error(paper(), t + "overhead exp 66\n", "missing-source", "has no source", "where the figure comes from");
     expect_error(paper(), t + "overhead sfu 66  §6\n", "unknown-unit", "no unit 'sfu'", "exp");
+    expect_error(paper(), t + "subloop d 3000\n", "duplicate-schedule", "fixed twice", "");
+    expect_error(paper(), "group q 128\nsubloop d 3000\n", "size-out-of-range", "u_d = 3000, but d has 128 values",
+                 "subloop d = 128");
+    expect_error(paper(), "group q 128\nstream x 64\nsubloop x 128\n", "size-out-of-range",
+                 "u_x = 128, but a chunk has 64 values", "subloop x = 64");
+    expect_error(paper(), "group q 128\nstream x 64\npiece weight_smem x 80\n", "size-out-of-range",
+                 "a piece of 80 of x, of which weight_smem has 64", "piece weight_smem x 64");
+    expect_error(paper(), t + "precision S e4m3\n", "bad-precision",
+                 "no instruction of h100-sxm5 adds products in e4m3", "f16");
+    expect_error(paper(), t + "place K operand, stages 0\n", "bad-schedule", "K is held 0 times", "stages 1");
+    expect_error(paper(), "kernel P\ngroup q 128\n", "unknown-kernel", "there is no kernel 'P'", "one of O");
+    // What fits is the configuration's question, whatever else is open.
+    expect_error(paper(), "group q 1024\n", "memory-exceeded", "8 warpgroups of q = 128 take", "group q = ");
+    expect_error(paper(), "stream x 4096\n", "memory-exceeded", "KB of 227.00 KB", "stream x = ");
     expect_error(paper(), t, "not-a-gpu", "generic-cpu is none", "h100-sxm5", "generic-cpu");
     expect_error("f(X[i, j]: f16) -> Y[i]: f16\n    Y[i] = sum(j) X[i, j]\nsizes i = 65536, j = 8\n",
                  "group i 65536\nwarpgroup i 128\nstream j 8\n", "memory-exceeded", "warpgroups", "group i");

@@ -261,5 +261,52 @@ TEST(TileVerifierAccepts, EveryExample) {
             EXPECT_THAT(verify(program_for(e, {{"a", g}, {"q", g}, {"i", g}, {"d", g}}, {{"b", g}, {"x", g}})), IsEmpty());
 }
 
+/// What the loop computes, in a loop over parts of its chunk.
+SizedProgram in_parts(std::int64_t size) {
+    SizedProgram program = program_for(matmul(), {{"a", 3}, {"c", 2}}, {{"b", 4}});
+    AxisId axis = -1;
+    edit_loop(program, [&](TileLoop& loop) {
+        const auto place = static_cast<std::ptrdiff_t>(find<Compute>(loop.body));
+        TileStatement compute = take<Compute>(loop.body);
+        loop.body.insert(loop.body.begin() + place,
+                         std::make_shared<const TileLoop>(TileLoop{loop.axis, {}, {std::move(compute)}, true}));
+        axis = loop.axis;
+    });
+    program.sizes[0].sub.at(static_cast<std::size_t>(axis)) = size;
+    return program;
+}
+
+TEST(TileVerifierAccepts, PartsOfAChunk) {
+    for (const std::int64_t size : {1, 2, 3, 4, 7}) EXPECT_THAT(verify(in_parts(size)), IsEmpty()) << size;
+}
+
+/// A part lies in its own chunk, though another chunk has what is read.
+TEST(TileVerifier, APartReadsNothingOfAnotherChunk) {
+    SizedProgram program = in_parts(2);
+    edit_loop(program, [&](TileLoop& loop) {
+        auto& inner = get<std::shared_ptr<const TileLoop>>(loop.body);
+        TileLoop part = *inner;
+        Compute& compute = get<Compute>(part.body);
+        compute.body = transform(compute.body, [&](const Expr& e) -> Expr {
+            const auto* r = as<Read>(e);
+            return r && r->array == variable(program, "A") ? read(r->array, {r->indices[0], Index(Affine{{}, 0})}) : e;
+        });
+        inner = std::make_shared<const TileLoop>(std::move(part));
+    });
+    EXPECT_THAT(verify(program), Contains(HasSubstr("C reads dimension 1 of A at 0, up to 8 outside of its tile")));
+}
+
+TEST(TileVerifier, APartHasNoChunks) {
+    SizedProgram program = in_parts(2);
+    edit_loop(program, [&](TileLoop& loop) {
+        loop.is_sub = true;
+        auto& inner = get<std::shared_ptr<const TileLoop>>(loop.body);
+        TileLoop part = *inner;
+        part.is_sub = false;
+        inner = std::make_shared<const TileLoop>(std::move(part));
+    });
+    EXPECT_THAT(verify(program), Contains(HasSubstr("the loop over b stands inside a loop over b")));
+}
+
 }  // namespace
 }  // namespace napkin::tile_examples::test_tile_verify

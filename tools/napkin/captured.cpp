@@ -29,7 +29,7 @@ private:
 Captured run_captured(const std::vector<std::string>& words) {
     CLI::App app("", "napkin");
     Main main;
-    for (const auto add : {add_cost, add_plan, add_layout, add_machines, add_formats}) add(app, main);
+    for (const auto add : {add_derive, add_cost, add_plan, add_layout, add_machines, add_formats}) add(app, main);
     Redirected out(std::cout), err(std::cerr);
     Captured result;
     try {

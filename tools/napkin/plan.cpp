@@ -1,8 +1,10 @@
 // `napkin plan`: every size and choice for one machine, with its reason.
 #include "napkin/command.hpp"
 #include "napkin/step_report.hpp"
+#include "plan/by_hand.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
+#include "steps/choices.hpp"
 #include "steps/report.hpp"
 
 namespace napkin::cli {
@@ -77,9 +79,24 @@ ExitCode steps(const Options& options) {
     return ExitCode::success;
 }
 
+/// What a schedule says of its readings is looked at though no plan follows from it.
+Status check_readings(const Options& options, const Compilation& compilation) {
+    PipelineOptions file;
+    if (const Status read = read_schedule(options, file); !read) return read.errors();
+    auto items = all_by_hand(compilation.derived, {}, file.schedule_file);
+    if (!items) return items.errors();
+    std::erase_if(*items, [](const ScheduleItem& item) { return !is_of_readings(item); });
+    if (items->empty()) return Done{};
+    if (const auto choices = step_choices(compilation.diagram, compilation.machine, *items); !choices)
+        return choices.errors();
+    say("note: overhead and units are of the tables and charts of --steps: the plan does not follow from them");
+    return Done{};
+}
+
 ExitCode plan(const Options& options) {
     const auto compilation = compile(options, Pass::plan);
     if (!compilation) return fail(compilation.errors(), options);
+    if (const Status s = check_readings(options, *compilation); !s) return fail(s.errors(), options);
     options.json ? print(plan_json(*compilation)) : print(to_string(compilation->plan));
     return ExitCode::success;
 }

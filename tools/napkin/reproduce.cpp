@@ -51,9 +51,10 @@ Result<nlohmann::json> answer(const PlacedText& query) {
     std::istringstream text(query.text);
     std::vector<std::string> words;
     for (std::string word; text >> word;) words.push_back(word);
-    if (words.empty() || !contains(std::vector<std::string>{"cost", "plan", "layout", "machines", "formats"}, words[0]))
+    if (words.empty() ||
+        !contains(std::vector<std::string>{"derive", "cost", "plan", "layout", "machines", "formats"}, words[0]))
         return query_error(query, fmt::format("'{}' is no query", words.empty() ? "" : words[0]),
-                           "cost, plan, layout, machines or formats");
+                           "derive, cost, plan, layout, machines or formats");
     if ((words[0] == "cost" || words[0] == "plan") && !contains(words, "--machine"))
         return query_error(query, fmt::format("a {} without --machine is that of the computer at hand", words[0]),
                            "--machine NAME");

@@ -15,7 +15,7 @@ Result<StepReport> step_report(const Options& options) {
         return paper_steps(compilation->derived, compilation->extents, compilation->machine, *items);
     const auto planned = compile(options, Pass::plan);
     if (!planned) return planned.errors();
-    return placed_steps(planned->plan, planned->machine);
+    return placed_steps(planned->plan, planned->machine, *items);
 }
 
 }  // namespace napkin::cli
