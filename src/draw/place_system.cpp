@@ -373,7 +373,7 @@ private:
                     const double above = top_ + 11 + bracket_line * static_cast<double>(depth_of(o_, b));
                     text.x = x - 4, text.y = above;
                     // A subloop's at its parenthesis, over it or beside it, where nothing else is there; else above the system.
-                    const std::pair<double, double> near[] = {{x - 4, y0 - 4}, {x - 5 - text.width(), (y0 + y1) / 2 + 4}};
+                    const std::pair<double, double> near[] = {{x - 4, y0 - 4}, {x - 14 - text.width(), (y0 + y1) / 2 + 4}};
                     for (const auto& [at_x, at_y] : near) {
                         if (!b.is_sub || text.y != above) break;
                         text.x = at_x, text.y = at_y;
