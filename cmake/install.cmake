@@ -12,6 +12,8 @@ install(FILES "${PROJECT_BINARY_DIR}/napkinConfig.cmake" "${PROJECT_BINARY_DIR}/
     cmake/FindHwloc.cmake DESTINATION ${package_dir})
 if(TARGET napkin-cli)
     install(TARGETS napkin-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    # The core for pages, where it was built: `napkin report` looks for it beside the tool and there.
+    install(FILES "${PROJECT_BINARY_DIR}/bin/napkin.wasm.gz" DESTINATION ${CMAKE_INSTALL_DATADIR}/napkin OPTIONAL)
 endif()
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(DIRECTORY lib machines DESTINATION ${CMAKE_INSTALL_DATADIR}/napkin OPTIONAL FILES_MATCHING PATTERN "*.nk" PATTERN "*.toml")

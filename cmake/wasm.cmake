@@ -19,7 +19,8 @@ list(FILTER wasm_sources EXCLUDE REGEX "/machine/(host|measured|load|processor)\
 list(FILTER wasm_sources EXCLUDE REGEX "/support/(cache|files)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/check/(first_use|verdict|validate)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/plan/recall\\.cpp$")
-foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart setting_fragments)
+foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart transfers_chart
+        hierarchy_chart machine_steps circuit_of_program seen order heights place_system layout picture_svg setting_fragments)
     list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/draw/${name}.cpp")
 endforeach()
 list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/study/closed_form.cpp" "${PROJECT_SOURCE_DIR}/tools/wasm/napkin_figures.cpp"
@@ -33,7 +34,14 @@ foreach(header fmt/format.h nlohmann/json.hpp toml++/toml.h)
     file(CREATE_LINK "${found_${library}}/${library}" "${wasm_dir}/include/${library}" SYMBOLIC)
 endforeach()
 
-set(wasm_flags -std=c++20 -Oz -fwasm-exceptions -DFMT_HEADER_ONLY -DNDEBUG "-DNAPKIN_VERSION=\"${PROJECT_VERSION}\""
+# A page holds the core, so that it is made small; where it is only tried, as in CI, in less time: the linker then leaves out what is not called.
+set(wasm_optimization -Oz)
+set(wasm_link_optimization -Oz)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set(wasm_optimization -O0)
+    set(wasm_link_optimization -O1)
+endif()
+set(wasm_flags -std=c++20 ${wasm_optimization} -fwasm-exceptions -DFMT_HEADER_ONLY -DNDEBUG "-DNAPKIN_VERSION=\"${PROJECT_VERSION}\""
     -include "${PROJECT_SOURCE_DIR}/tools/wasm/missing_library.hpp" "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}"
     "-I${wasm_dir}/include")
 # Sixteen files of a folder together, as elsewhere.
@@ -63,7 +71,7 @@ endforeach()
 set(wasm_module "${wasm_dir}/napkin.wasm")
 set(wasm_packed "${PROJECT_BINARY_DIR}/bin/napkin.wasm.gz")
 add_custom_command(OUTPUT "${wasm_packed}"
-    COMMAND "${EMCC_PROGRAM}" -Oz -fwasm-exceptions -sSTANDALONE_WASM -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=33554432
+    COMMAND "${EMCC_PROGRAM}" ${wasm_link_optimization} -fwasm-exceptions -sSTANDALONE_WASM -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=33554432
         -sTOTAL_STACK=8388608 --no-entry ${wasm_objects} -o "${wasm_module}"
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/bin"
     COMMAND sh -c "'${GZIP_PROGRAM}' -9nc '${wasm_module}' > '${wasm_packed}'"

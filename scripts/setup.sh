@@ -4,6 +4,8 @@
 #   scripts/setup.sh run     what ./napkin needs: compiler, CMake and libraries
 #   scripts/setup.sh test    and what ./test needs
 #   scripts/setup.sh all     and what .ci/run needs: clang, its sanitizers, libFuzzer and clang-tidy
+#   scripts/setup.sh pages   what ./napkin and tests/browser need: Chromium
+#   scripts/setup.sh browser and what the core in their pages needs: emscripten
 #
 # Prints one line where it has something to install and nothing where it has not. Exit code 3: it may not install.
 set -eu
@@ -12,12 +14,16 @@ run='g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev lib
 libopenblas0-pthread'
 test="$run libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev clang-format-19 python3"
 all="$test clang-19 libclang-rt-19-dev llvm-19 clang-tidy-19"
+pages="$run python3 chromium"
+browser="$pages emscripten"
 
 case ${1-} in
     run) wanted=$run ;;
     test) wanted=$test ;;
     all) wanted=$all ;;
-    *) echo "usage: scripts/setup.sh run|test|all" >&2; exit 2 ;;
+    pages) wanted=$pages ;;
+    browser) wanted=$browser ;;
+    *) echo "usage: scripts/setup.sh run|test|all|pages|browser" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "derive/replay.hpp"
+#include "draw/machine_steps.hpp"
 #include "draw/readings.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
@@ -13,16 +14,6 @@
 
 namespace napkin::draw {
 namespace {
-
-const std::vector<std::pair<std::string, Detail>> machine_steps = {{"subloops", Detail::subloops},
-                                                                   {"levels", Detail::levels},
-                                                                   {"precision", Detail::precision},
-                                                                   {"divisors", Detail::divisors},
-                                                                   {"variables", Detail::divisors}};
-
-std::string kernel_of(const std::string& kernel, std::size_t num_kernels) {
-    return num_kernels > 1 ? ", kernel " + kernel : "";
-}
 
 /// After so many rewrites: the first ones change equations, and only then are there kernels.
 Circuit after(const Derived& derived, std::size_t num_steps) {
@@ -63,37 +54,7 @@ Drawing of_program(const Subject& subject) {
     return out;
 }
 
-Drawing of_steps(const Subject& subject, const std::string& step, Detail detail) {
-    Drawing out;
-    for (const KernelSteps& kernel : subject.steps->kernels) {
-        Circuit circuit = assigned_circuit(subject.derived->diagram, kernel, subject.memory, detail);
-        circuit.caption = step + kernel_of(kernel.kernel, subject.steps->kernels.size()) + ", on " + subject.steps->machine;
-        std::string sizes;
-        for (const CutSize& size : kernel.sizes)
-            sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", to_string(size, subject.steps->axes), size.size);
-        circuit.notes = {sizes};
-        if (step == "variables")
-            for (const ConfigurationRow& row : kernel.configuration) {
-                std::vector<std::string> places;
-                for (const auto& place : row.places) places.push_back(join(place, ", "));
-                circuit.notes.push_back(fmt::format("{}: {}, {}{}", join(places, "; "), row.size, name(row.type),
-                                                    row.stages > 1 ? fmt::format(", held {} times", row.stages) : ""));
-            }
-        out.circuits.push_back(std::move(circuit));
-    }
-    return out;
-}
-
 }  // namespace
-
-const std::vector<std::string>& machine_step_names() {
-    static const std::vector<std::string> names = [] {
-        std::vector<std::string> out;
-        for (const auto& [name, detail] : machine_steps) out.push_back(name);
-        return out;
-    }();
-    return names;
-}
 
 std::vector<StepName> step_names(const Subject& subject) {
     std::vector<StepName> out{{"0", "the definition"}};
@@ -114,7 +75,7 @@ std::vector<StepName> step_names(const Subject& subject) {
     out.push_back({"pseudocode", "states, loops and transfers of the tile program"});
     out.push_back({"expansion", "the definition, and the stream unrolled", false});
     if (subject.steps)
-        for (const auto& [name, detail] : machine_steps)
+        for (const std::string& name : machine_step_names())
             out.push_back({name, "a step of the paper on " + subject.steps->machine});
     return out;
 }
@@ -163,10 +124,8 @@ Drawing drawing_of(const Subject& subject, const std::string& step) {
         out = expansion(subject, false);
     } else if (step == "condition") {
         out = expansion(subject, true);
-    } else if (const auto found = std::find_if(machine_steps.begin(), machine_steps.end(),
-                                               [&](const auto& s) { return s.first == step; });
-               found != machine_steps.end()) {
-        out = of_steps(subject, found->first, found->second);
+    } else if (contains(machine_step_names(), step)) {
+        out = machine_step_drawing(subject.derived->diagram, *subject.steps, subject.memory, step);
     } else {
         out.circuits.push_back(after(*subject.derived, static_cast<std::size_t>(std::stoul(step))));
     }

@@ -25,8 +25,6 @@ struct StepName {
     bool is_main = true;  ///< on the way from the definition to what runs: part of "all"
 };
 /// In order: "0", "1", …, then those with names: "two-level", "pseudocode" and others; last, with steps, those of the paper on a machine.
-
-const std::vector<std::string>& machine_step_names();
 std::vector<StepName> step_names(const Subject& subject);
 
 /// Pre: the step is one of those named, or "all".

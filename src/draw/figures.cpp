@@ -67,11 +67,10 @@ Result<std::vector<ScheduleItem>> items_of(const FiguresRequest& request, const 
     return items;
 }
 
-nlohmann::ordered_json counts_json(const Figures& f) {
+nlohmann::ordered_json counts_json(const Figures& f, const std::vector<KernelFigures>& costs) {
     using Json = nlohmann::ordered_json;
     Json out = Json::array();
-    const CostNumbers numbers = f.numbers();
-    for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
+    for (const KernelFigures& k : costs) {
         const KernelOnMachine& on = f.kernels[k.kernel];
         Json kernel{{"name", k.cost.kernel}};
         if (k.counts)
@@ -150,23 +149,31 @@ Result<Figures> figures_for(const FiguresRequest& request) {
     out.memory_values = values_a_core(out.diagram, out.machine);
 
     // What only a kernel has is for its plan; here are the choices of the paper's hierarchy.
-    auto steps = paper_steps(form, *extents, out.machine, *items);
+    auto steps = paper_steps(form, *extents, out.machine, *items, StepTexts::left_out);
     if (steps)
-        out.steps = std::move(steps).value();
+        out.steps = std::move(steps).value(), out.steps_of = form.diagram;
     else
         out.no_steps = steps.errors();
     if (!closed && !steps) return out.no_cost;
     return out;
 }
 
-nlohmann::ordered_json figures_json(const Figures& f) {
+std::vector<KernelFigures> costs_of(const Figures& f) {
+    std::optional<CostNumbers> numbers;
+    if (f.no_cost.empty()) numbers = f.numbers();
+    // What is asked of the machine, and searched for at what its cores hold, is shown nowhere here.
+    if (numbers) numbers->machine = nullptr, numbers->on_machine = nullptr, numbers->memory_values.reset();
+    return cost_figures(f.derived, numbers, f.tiles);
+}
+
+nlohmann::ordered_json figures_json(const Figures& f, const std::vector<KernelFigures>& costs) {
     using Json = nlohmann::ordered_json;
     Json out{
         {"schema", "napkin.figures/1"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
     for (std::size_t a = 0; a < f.diagram.axes.size(); ++a) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
     if (f.no_cost.empty()) {
         out["seconds"] = f.seconds(), out["bound_s"] = f.bound_s(), out["bound_by"] = f.bound_by();
-        out["cost"] = counts_json(f);
+        out["cost"] = counts_json(f, costs);
     }
     for (const Diagnostic& d : f.no_cost) out["no_cost"].push_back({{"code", d.code}, {"message", d.message}});
     if (f.steps) {

@@ -35,6 +35,7 @@ struct Figures {
     std::vector<Diagnostic> no_cost;       ///< why not
     double memory_values = 0;              ///< M, what a core holds
     std::optional<StepReport> steps;
+    Diagram steps_of;                  ///< the diagram whose steps they are
     std::vector<Diagnostic> no_steps;  ///< why there are none
     [[nodiscard]] double seconds() const;
     [[nodiscard]] double bound_s() const;
@@ -46,8 +47,11 @@ struct Figures {
 /// (missing-size), of the machine and of choices by hand; of the cost (memory-exceeded) where there are no steps either.
 Result<Figures> figures_for(const FiguresRequest& request);
 
-/// Numbers alone: H, M, times, and of every kernel what `plan --steps --json` says of its tables and its chart.
-nlohmann::ordered_json figures_json(const Figures& figures);
+/// What `napkin cost` says of every kernel. Letters need no numbers: where the choices have no cost, there are letters alone.
+std::vector<KernelFigures> costs_of(const Figures& figures);
+
+/// `costs`: costs_of the figures. Numbers alone: H, M, times, and of every kernel what `plan --steps --json` says of its tables and its chart.
+nlohmann::ordered_json figures_json(const Figures& figures, const std::vector<KernelFigures>& costs);
 
 nlohmann::ordered_json request_json(const FiguresRequest& request);
 /// Errors: bad-request (which key).

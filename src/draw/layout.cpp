@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
+#include <utility>
 
 #include "draw/place_system.hpp"
 #include "support/ids.hpp"
@@ -13,6 +15,44 @@ namespace napkin::draw {
 namespace {
 
 constexpr double margin = 20, line_height = 18, between_systems = 26;
+
+/// Sizes and counts in a line of text as they stand in the picture: g_q with its axis below the line, M^(-1/2) with its power above.
+svg::Label note_label(const std::string& text) {
+    const auto is_word = [&](std::size_t i) {
+        return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+    };
+    svg::Label out;
+    std::string plain;
+    const auto add = [&](std::string part, svg::Span::Shift shift) {
+        if (!plain.empty()) out.push_back({std::exchange(plain, {})});
+        out.push_back({std::move(part), shift});
+    };
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool is_size = is_word(i) && (i == 0 || !is_word(i - 1)) && i + 1 < text.size() && text[i + 1] == '_' &&
+                             (std::islower(static_cast<unsigned char>(text[i])) != 0 ||
+                              text.compare(i, 3, "N_g") == 0 || text.compare(i, 3, "H_g") == 0);
+        if (is_size) {
+            std::size_t end = i + 2;
+            while (is_word(end)) ++end;
+            plain += text[i];
+            add(text.substr(i + 2, end - i - 2), svg::Span::Shift::sub);
+            i = end - 1;
+        } else if (const std::size_t end = text.find(')', i); text.compare(i, 2, "^(") == 0 && end != std::string::npos) {
+            std::string power = text.substr(i + 2, end - i - 2);
+            if (power.starts_with("-")) power.replace(0, 1, "−");
+            add(std::move(power), svg::Span::Shift::super);
+            i = end;
+        } else {
+            plain += text[i];
+        }
+    }
+    if (!plain.empty()) out.push_back({std::move(plain)});
+    return out;
+}
+
+svg::Label line_label(const std::string& text, TextRole role) {
+    return role == TextRole::note ? note_label(text) : svg::Label{{text}};
+}
 
 class Layout {
 public:
@@ -32,7 +72,7 @@ public:
         }
         legend();
         for (const Circuit& circuit : drawing_.circuits)
-            for (const std::string& note : circuit.notes) line({{note}}, TextRole::note, "");
+            for (const std::string& note : circuit.notes) lines(note, TextRole::note);
         picture_.width = right_ + margin;
         picture_.height = y_ + margin - 6;
         for (PlacedText& text : picture_.texts)
@@ -60,15 +100,15 @@ private:
         for (std::size_t begin = 0; begin <= text.size();) {
             const std::size_t end = std::min(text.find(' ', begin), text.size());
             const std::string word = text.substr(begin, end - begin);
-            sample.label = {{current + " " + word}};
+            sample.label = line_label(current + " " + word, role);
             if (!current.empty() && sample.width() > options_.page_width - 2 * margin) {
-                line({{current}}, role, "");
+                line(line_label(current, role), role, "");
                 current.clear();
             }
             current += (current.empty() ? "" : " ") + svg::shortened(word, options_.page_width - 2 * margin, sample.size());
             begin = end + 1;
         }
-        if (!current.empty()) line({{current}}, role, "");
+        if (!current.empty()) line(line_label(current, role), role, "");
     }
 
     void add(const Circuit& circuit) {

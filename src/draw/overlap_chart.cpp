@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "draw/plot.hpp"
 #include "support/ids.hpp"
+#include "support/result.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
@@ -33,6 +34,8 @@ struct OverlapLayout {
     explicit OverlapLayout(const StreamChart& of) : stream(of) {
         for (const UnitShare& unit : chart.units)
             if (unit.clocks > 0) units.push_back(unit.unit);
+        // In one order in every chart, whichever binds, so that a unit has one colour.
+        std::sort(units.begin(), units.end(), std::greater<>());
         for (const ChartRow& r : chart.rows)
             for (const ChartUse& use : chart.program.operations[at(r.operation)].uses) {
                 const double begin = r.begin - chart.window, end = begin + use.clocks;
@@ -167,14 +170,13 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
     for (const UnitBlock& b : l.blocks) draw_block(l, b, out);
     draw_barriers(l, out);
     double y = l.bottom() + 14;
-    for (std::size_t u = 0; u < chart.units.size(); ++u) {
-        const auto lane = std::find(l.units.begin(), l.units.end(), chart.units[u].unit);
-        if (lane == l.units.end()) continue;
-        const std::string color = series_color(static_cast<std::size_t>(lane - l.units.begin()));
-        out.add(rect(left_edge, y - 10, 14, 11, tint(color), 2));
-        out.add(label(left_edge + 22, y, unit_text(chart.units[u])));
-        y += 19;
-    }
+    for (std::size_t lane = 0; lane < l.units.size(); ++lane)
+        for (const UnitShare& unit : chart.units) {
+            if (unit.unit != l.units[lane]) continue;
+            out.add(rect(left_edge, y - 10, 14, 11, tint(series_color(lane)), 2));
+            out.add(label(left_edge + 22, y, unit_text(unit)));
+            y += 19;
+        }
     out.add(path(hatching(left_edge, y - 10, 14, 11, 4), "hatch muted"));
     out.add(label(left_edge + 22, y, "overhead within a block, and behind it the room for more", "text-muted"));
     if (!chart.barriers.empty()) {
@@ -188,15 +190,23 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
 nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::string& axis, double clock_hz) {
     using Json = nlohmann::ordered_json;
     const Chart& chart = stream.chart;
-    std::map<std::string, int> threads;
-    for (const UnitShare& unit : chart.units) threads.emplace(unit.unit, static_cast<int>(threads.size()));
+    // Numbers begin at 1 and none is used twice: Perfetto takes process 0 and thread 0 for the idle task of Linux.
+    const int warpgroups = chart.program.num_warpgroups, num_units = static_cast<int>(chart.units.size());
+    const auto process = [](int warpgroup) { return warpgroup + 1; };
+    const auto thread = [&](int warpgroup, const std::string& unit) {
+        const auto found = std::find_if(chart.units.begin(), chart.units.end(),
+                                        [&](const UnitShare& u) { return u.unit == unit; });
+        if (found == chart.units.end()) throw InternalError("a use of a unit that the chart has no share of");
+        return 1 + warpgroups + warpgroup * num_units + static_cast<int>(found - chart.units.begin());
+    };
     Json events = Json::array();
-    for (int w = 0; w < chart.program.num_warpgroups; ++w) {
+    const auto name = [&](const char* what, int p, int t, std::string text) {
         events.push_back(
-            {{"ph", "M"}, {"name", "process_name"}, {"pid", w}, {"args", {{"name", fmt::format("warpgroup {}", w)}}}});
-        for (const auto& [unit, thread] : threads)
-            events.push_back(
-                {{"ph", "M"}, {"name", "thread_name"}, {"pid", w}, {"tid", thread}, {"args", {{"name", unit}}}});
+            {{"ph", "M"}, {"name", what}, {"pid", p}, {"tid", t}, {"ts", 0}, {"args", {{"name", std::move(text)}}}});
+    };
+    for (int w = 0; w < warpgroups; ++w) {
+        name("process_name", process(w), process(w), fmt::format("warpgroup {}", w));
+        for (const UnitShare& unit : chart.units) name("thread_name", process(w), thread(w, unit.unit), unit.unit);
     }
     constexpr const char* causes[] = {"nothing", "unit", "need", "issue", "turn"};
     for (const ChartRow& r : chart.rows) {
@@ -207,8 +217,8 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
                 {{"ph", "X"},
                  {"name", op.name},
                  {"cat", use.unit},
-                 {"pid", r.warpgroup},
-                 {"tid", threads.contains(use.unit) ? threads.at(use.unit) : static_cast<int>(threads.size())},
+                 {"pid", process(r.warpgroup)},
+                 {"tid", thread(r.warpgroup, use.unit)},
                  {"ts", r.begin},
                  {"dur", use.clocks},
                  {"args",
@@ -219,8 +229,8 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
         events.push_back({{"ph", "i"},
                           {"name", fmt::format("turn to {}", b.to)},
                           {"cat", "barrier"},
-                          {"pid", b.from},
-                          {"tid", 0},
+                          {"pid", process(b.from)},
+                          {"tid", process(b.from)},
                           {"ts", b.at},
                           {"s", "p"}});
     return {{"displayTimeUnit", "ns"},

@@ -330,6 +330,24 @@ private:
         for (const auto& [pair, separator] : open) picture_.separators.push_back(separator);
     }
 
+    [[nodiscard]] bool is_free(const PlacedText& text) const {
+        const double x0 = text.x, x1 = text.x + text.width(), y0 = text.y - text.size(), y1 = text.y + 3;
+        const auto meets = [&](double left, double top, double right, double bottom) {
+            return left < x1 && right > x0 && top < y1 && bottom > y0;
+        };
+        return x0 >= left_ && y0 > top_ &&
+               std::none_of(
+                   picture_.wires.begin(), picture_.wires.end(),
+                   [&](const PlacedWire& w) { return meets(w.x0, std::min(w.y0, w.y1), w.x1, std::max(w.y0, w.y1)); }) &&
+               std::none_of(
+                   picture_.boxes.begin(), picture_.boxes.end(),
+                   [&](const PlacedBox& b) { return meets(b.x - 4, b.y - 3, b.x + b.width + 4, b.y + b.height + 3); }) &&
+               std::none_of(picture_.texts.begin(), picture_.texts.end(), [&](const PlacedText& t) {
+                   const double width = t.width(), left = t.is_centred ? t.x - width / 2 : t.x;
+                   return meets(left, t.y - t.size(), left + width, t.y + 3);
+               });
+    }
+
     /// Parentheses of streams as high as the system, those of subloops as high as their operations.
     void brackets() {
         for (const Bracket& b : o_.circuit.brackets) {
@@ -350,9 +368,17 @@ private:
                     const double x = x1 - (b.is_sub ? 4 : inset);
                     picture_.parentheses.push_back({x, y0, y1, true, true, ""});
                     PlacedText text;
-                    text.x = x - 4, text.y = top_ + 11 + bracket_line * static_cast<double>(depth_of(o_, b)),
                     text.label = b.label;
                     text.role = TextRole::bracket, text.is_centred = false;
+                    const double above = top_ + 11 + bracket_line * static_cast<double>(depth_of(o_, b));
+                    text.x = x - 4, text.y = above;
+                    // A subloop's at its parenthesis, over it or beside it, where nothing else is there; else above the system.
+                    const std::pair<double, double> near[] = {{x - 4, y0 - 4}, {x - 14 - text.width(), (y0 + y1) / 2 + 4}};
+                    for (const auto& [at_x, at_y] : near) {
+                        if (!b.is_sub || text.y != above) break;
+                        text.x = at_x, text.y = at_y;
+                        if (!is_free(text)) text.x = x - 4, text.y = above;
+                    }
                     picture_.texts.push_back(std::move(text));
                 }
                 if (closes_at(o_, b, c) && c > system_.from)

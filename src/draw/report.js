@@ -58,12 +58,24 @@
   const say = (text) => { state.textContent = text; };
   const put = (answer) => {
     if (answer.errors) { say(answer.errors.join("; ")); stale(true); return; }
-    for (const [id, html] of Object.entries(answer.fragments)) page.getElementById(id).innerHTML = html;
+    for (const [id, html] of Object.entries(answer.fragments)) {
+      const part = page.getElementById(id);
+      if (!part) continue;
+      const opened = new Map([...part.querySelectorAll("details[id]")].map((e) => [e.id, e.open]));
+      part.innerHTML = html;
+      live.add(id);
+      for (const e of part.querySelectorAll("details[id]")) if (opened.has(e.id)) e.open = opened.get(e.id);
+    }
     window.napkin.figures = answer.figures;
     stale(false);
     say("");
   };
-  const stale = (on) => { for (const id of ["summary", "numbers", "steps", "roofline", "tiles"]) page.getElementById(id).classList.toggle("stale", on); };
+  // Parts that follow the setting. What does not says which one it is of, where another is chosen.
+  const live = new Set(["summary"]);
+  const stale = (on) => { for (const id of live) page.getElementById(id).classList.toggle("stale", on); };
+  const fixed = (is_another) => {
+    for (const e of page.querySelectorAll(".fixed")) e.hidden = !is_another || live.has(e.nextElementSibling && e.nextElementSibling.id);
+  };
   window.napkin = { figures: JSON.parse(read("figures")), ready: false };
 
   // The core as WebAssembly: it asks its surroundings for nothing but to write, which nobody reads, and to end.
@@ -111,7 +123,7 @@
   const label = (input) => { input.nextElementSibling.textContent = value(input) > 0 ? String(value(input)) : "as given"; input.setAttribute("aria-valuetext", input.nextElementSibling.textContent); };
 
   const setting = page.getElementById("setting");
-  const live = (ask) => {
+  const follow = (ask) => {
     let due = 0;
     const change = () => {
       for (const input of inputs) label(input);
@@ -119,6 +131,7 @@
       due = setTimeout(() => {
         const began = performance.now();
         put(ask(request()));
+        fixed(inputs.some((i) => i.value !== i.defaultValue) || machine.value !== first.machine);
         window.napkin.milliseconds = performance.now() - began;
         window.napkin.changes = (window.napkin.changes || 0) + 1;
       }, 0);
@@ -129,13 +142,15 @@
   const fromGrid = () => {
     for (const e of controls.querySelectorAll(".live")) e.hidden = true;
     const answers = JSON.parse(read("answers") || "[]");
+    // What an answer does not say is as in the page's own setting, the first.
+    const whole = (answer) => answer.errors ? answer : { ...answer, fragments: { ...answers[0].fragments, ...answer.fragments } };
     setting.parentElement.hidden = false;
-    setting.addEventListener("input", () => { put(answers[Number(setting.value)]); window.napkin.changes = (window.napkin.changes || 0) + 1; });
+    setting.addEventListener("input", () => { put(whole(answers[Number(setting.value)])); fixed(setting.value !== "0"); window.napkin.changes = (window.napkin.changes || 0) + 1; });
   };
   const packed = read("core");
   const started = (how) => { controls.hidden = false; window.napkin.ready = how; };
   if (packed && "WebAssembly" in window && "DecompressionStream" in window) {
-    load(packed.trim()).then((ask) => { window.napkin.ask = ask; live(ask); started("core"); })
+    load(packed.trim()).then((ask) => { window.napkin.ask = ask; follow(ask); started("core"); })
       .catch((error) => { say("The core does not run in this browser (" + error.message + ")."); });
   } else if (!packed) {
     fromGrid();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "draw/hierarchy_chart.hpp"
 #include "draw/measured_chart.hpp"
 #include "draw/setting_fragments.hpp"
 #include "support/cache.hpp"
@@ -79,9 +78,6 @@ std::vector<std::int64_t> sizes_around(std::int64_t size) {
     return out;
 }
 
-/// An axis whose size is a number of its own, not another's.
-bool has_own_size(const Axis& axis) { return axis.size && axis.size->as_constant().has_value(); }
-
 std::string setting_name(const FiguresRequest& request) {
     std::vector<std::string> parts{request.machine};
     for (const auto& [axis, size] : request.sizes) parts.push_back(fmt::format("{} = {}", axis, size));
@@ -112,46 +108,17 @@ void fill_fragments(Element& e, const std::vector<Fragment>& fragments) {
     for (Element& child : e.children) fill_fragments(child, fragments);
 }
 
-Element live_section(std::string_view id, std::string_view part, std::string_view heading, std::string_view what) {
+Element live_section(std::string_view id, std::string_view part, std::string_view heading, std::string_view what,
+                     Element note = {}) {
     Element out = element("section").set("id", id).set("aria-labelledby", fmt::format("{}-heading", id));
     out.add(element("h2", heading).set("id", fmt::format("{}-heading", id)));
     if (!what.empty()) out.add(element("p", what));
+    if (!note.children.empty() || !note.text.empty()) out.add(std::move(note));
     out.add(element("div").set("id", part));
     return out;
 }
 
 }  // namespace
-
-std::vector<GridSetting> grid_of(const FiguresRequest& request, const Diagram& diagram, const Extents& extents,
-                                 const std::vector<std::string>& machines) {
-    std::vector<GridSetting> out;
-    const auto add = [&](FiguresRequest asked) {
-        auto figures = figures_for(asked);
-        GridSetting setting{std::move(asked), std::nullopt, ""};
-        if (figures)
-            setting.figures = std::move(figures).value();
-        else
-            setting.why_not = figures.errors().front().message;
-        out.push_back(std::move(setting));
-    };
-    add(request);
-    for (const std::string& machine : machines) {
-        FiguresRequest asked = request;
-        if (machine == request.machine) continue;
-        asked.machine = machine, asked.machine_text = "";
-        add(std::move(asked));
-    }
-    for (std::size_t a = 0; a < diagram.axes.size(); ++a) {
-        if (!has_own_size(diagram.axes[a])) continue;
-        for (const bool twice : {false, true}) {
-            if (!twice && extents[a] % 2 != 0) continue;
-            FiguresRequest asked = request;
-            asked.sizes[diagram.axes[a].name] = twice ? 2 * extents[a] : extents[a] / 2;
-            add(std::move(asked));
-        }
-    }
-    return out;
-}
 
 Element controls(const ReportInput& input) {
     Element out =
@@ -195,7 +162,8 @@ Element controls(const ReportInput& input) {
     out.add(fieldset("Group, stream and warpgroup sizes", std::move(tiles)));
     Element settings = element("select").set("id", "setting");
     for (std::size_t i = 0; i < input.grid.size(); ++i)
-        settings.add(element("option", setting_name(input.grid[i].request)).set("value", std::to_string(i)));
+        if (!input.grid[i].answer.is_null())
+            settings.add(element("option", setting_name(input.grid[i].request)).set("value", std::to_string(i)));
     out.add(element("label", {html::text("setting"), std::move(settings)}).set("hidden", ""));
     out.add(element("p").set("id", "state").set("role", "status").set("aria-live", "polite"));
     return out;
@@ -220,11 +188,12 @@ std::string report_page(const ReportInput& input) {
 
     Element body = element("body");
     body.add(element("a", "To the figures", "skip").set("href", "#steps-section"));
-    body.add(element("header", {element("h1", title), element("p", f.machine.description, "note")}));
+    body.add(element("header").set("id", "heading"));
     std::vector<std::pair<const char*, const char*>> places = {{"text", "text"},
                                                                {"derivation", "derivation"},
                                                                {"cost", "cost"},
                                                                {"plan", "plan"},
+                                                               {"step-pictures-section", "steps"},
                                                                {"steps-section", "configuration and overlap"},
                                                                {"roofline-section", "roofline"},
                                                                {"tiles-section", "tiles"},
@@ -232,6 +201,8 @@ std::string report_page(const ReportInput& input) {
                                                                {"source", "source"},
                                                                {"grid", "settings"}};
     if (!input.measured.empty()) places.emplace_back("measured", "measured");
+    const bool has_steps = f.machine.kind == MachineKind::gpu;
+    if (!has_steps) std::erase_if(places, [](const auto& place) { return std::string_view(place.second) == "steps"; });
     Element links = element("ul");
     for (const auto& [id, name] : places)
         links.add(element("li", {element("a", name).set("href", fmt::format("#{}", id))}));
@@ -241,32 +212,32 @@ std::string report_page(const ReportInput& input) {
     main.add(element("div").set("id", "summary"));
     main.add(text_section(input));
     main.add(derivation_section(input));
-    main.add(cost_section(input));
+    const std::vector<KernelFigures> costs = costs_of(f);
+    main.add(cost_section(input, costs));
     main.add(plan_section(input));
+    if (has_steps)
+        main.add(live_section(
+            "step-pictures-section", "step-pictures", "The steps on the machine",
+            "The paper's steps from the pseudocode to a configured kernel, each with all that those before it show.",
+            fixed_note(input)));
     main.add(live_section(
         "steps-section", "steps", "Configuration, throughput and overlap",
         "Of the paper's hierarchy: registers of threads and of warpgroups, and the memory that a block shares."));
     main.add(live_section("roofline-section", "roofline", "Roofline", ""));
     main.add(live_section("tiles-section", "tiles", "Tiles", ""));
-    Element machine = live_section("machine-section", "machine-chart", "The machine", "");
-    svg::Document hierarchy = hierarchy_chart(f.machine);
-    hierarchy.id = "hierarchy";
-    machine.children.back().add(element("figure", {html::picture(hierarchy)}));
-    main.add(std::move(machine));
+    main.add(live_section("machine-section", "machine-chart", "The machine", ""));
     main.add(source_section(input));
     if (!input.measured.empty()) main.add(measured_section(input));
     main.add(grid_section(input));
-    fill_fragments(main, setting_fragments(f));
     body.add(std::move(main));
+    std::vector<Fragment> fragments = setting_fragments(f, costs);
+    fragments.push_back(step_pictures(f));
+    fill_fragments(body, fragments);
     body.add(data("request", request_json(input.request)));
-    body.add(data("figures", figures_json(f)));
+    body.add(data("figures", figures_json(f, costs)));
     if (input.wasm.empty()) {
         nlohmann::ordered_json answers = nlohmann::ordered_json::array();
-        for (const GridSetting& g : input.grid) {
-            nlohmann::ordered_json errors;
-            errors["errors"].push_back(g.why_not);
-            answers.push_back(g.figures ? answer_of(*g.figures) : std::move(errors));
-        }
+        for (const GridSetting& g : input.grid) answers.push_back(g.answer);
         body.add(data("answers", answers));
     } else {
         body.add(html::plain("script", base64(input.wasm)).set("type", "text/plain").set("id", "core"));

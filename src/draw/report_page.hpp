@@ -1,6 +1,7 @@
 #pragma once
 // `napkin report`: one page that stands by itself. It opens from disk, asks for nothing from anywhere, and shows everything without scripts;
 // with them, names light up wherever they stand, keys go through the derivation, and settings are chosen.
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,11 +18,16 @@ struct GridSetting {
     FiguresRequest request;
     std::optional<Figures> figures;
     std::string why_not;
+    nlohmann::ordered_json answer;  ///< what a page without the core shows of it, as answer_of has it; null: it is not asked
+                                    ///< for, or there is no room for it
 };
 
-/// The setting, its machine changed, and each size halved and doubled.
-std::vector<GridSetting> grid_of(const FiguresRequest& request, const Diagram& diagram, const Extents& extents,
-                                 const std::vector<std::string>& machines);
+/// The setting, its machine changed, and each size halved and doubled; report_grid.cpp. `figures`: those of the setting itself.
+std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& figures,
+                                 const std::vector<std::string>& machines, bool with_answers);
+
+/// An axis whose size is a number of its own, not another's.
+bool has_own_size(const Axis& axis);
 
 struct ReportInput {
     FiguresRequest request;
@@ -40,9 +46,11 @@ struct ReportInput {
 std::string report_page(const ReportInput& input);
 
 // The page's parts, one function each; report_sections.cpp.
+/// Of what is made once, when the page is written: which setting it is of. The script shows it where another one is chosen.
+svg::Element fixed_note(const ReportInput& input);
 svg::Element text_section(const ReportInput& input);
 svg::Element derivation_section(const ReportInput& input);
-svg::Element cost_section(const ReportInput& input);
+svg::Element cost_section(const ReportInput& input, const std::vector<KernelFigures>& costs);
 svg::Element plan_section(const ReportInput& input);
 svg::Element source_section(const ReportInput& input);
 svg::Element grid_section(const ReportInput& input);

@@ -6,10 +6,8 @@
 #include "diagram/symbol_names.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/drawings.hpp"
-#include "draw/hierarchy_chart.hpp"
 #include "draw/report_page.hpp"
 #include "draw/setting_fragments.hpp"
-#include "draw/transfers_chart.hpp"
 #include "run/derivation.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
@@ -60,10 +58,11 @@ Element diagram_figure(const Subject& subject, const std::string& step) {
     return element("figure", {html::picture(document)});
 }
 
-/// Of long derivations not every step is drawn: a page has its size.
-constexpr std::size_t most_drawn_steps = 24;
+/// Of long derivations not every step is drawn: a page has three megabytes, of which the derivation's pictures take these.
+constexpr std::size_t most_drawn_bytes = 600'000;
 
-Element step_item(const Subject& subject, std::size_t number, const html::KnownNames& names) {
+/// `room`: bytes that pictures may take still, less by those of this one.
+Element step_item(const Subject& subject, std::size_t number, const html::KnownNames& names, std::size_t& room) {
     const Derived& derived = *subject.derived;
     const DerivationStep& step = derived.steps[number - 1];
     Element body = element("details").set("id", fmt::format("step-{}", number)).set("class", "step");
@@ -89,7 +88,15 @@ Element step_item(const Subject& subject, std::size_t number, const html::KnownN
         }
         body.add(std::move(lines));
     }
-    if (number <= most_drawn_steps) body.add(diagram_figure(subject, std::to_string(number)));
+    Element picture = diagram_figure(subject, std::to_string(number));
+    const std::size_t bytes = html::to_text(picture).size();
+    if (bytes > room) {
+        body.add(element("p", fmt::format("Not drawn here: napkin draw --step {}.", number), "note"));
+        room = 0;
+    } else {
+        room -= bytes;
+        body.add(std::move(picture));
+    }
     return element("li", {std::move(body)});
 }
 
@@ -141,6 +148,14 @@ void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram
 
 }  // namespace
 
+Element fixed_note(const ReportInput& input) {
+    return element("p",
+                   fmt::format("Of the setting that this page was written for: {} on {}.", sizes_text(input.figures),
+                               input.figures.machine.name),
+                   "note fixed")
+        .set("hidden", "");
+}
+
 Element text_section(const ReportInput& input) {
     Element out = section("text", "The text");
     out.add(code_block(input.request.text, known_names(input.derived.source), "text-line", "The diagram as text"));
@@ -162,7 +177,8 @@ Element derivation_section(const ReportInput& input) {
                              "Each is a named rewrite that keeps the value over the reals, with the condition under "
                              "which it may be done."));
     Element list = element("ol", "", "steps").set("id", "steps-list");
-    for (std::size_t i = 0; i < derived.steps.size(); ++i) list.add(step_item(subject, i + 1, names));
+    std::size_t room = most_drawn_bytes;
+    for (std::size_t i = 0; i < derived.steps.size(); ++i) list.add(step_item(subject, i + 1, names, room));
     out.add(diagram_figure(subject, "0"));
     out.add(std::move(list));
     out.add(element("h3", "What the steps come to"));
@@ -178,28 +194,19 @@ Element derivation_section(const ReportInput& input) {
     return out;
 }
 
-Element cost_section(const ReportInput& input) {
-    const Figures& f = input.figures;
+Element cost_section(const ReportInput& input, const std::vector<KernelFigures>& costs) {
     Element out = section("cost", "The cost");
-    // Letters need no numbers.
-    std::optional<CostNumbers> numbers;
-    if (f.no_cost.empty()) numbers = f.numbers();
-    std::size_t index = 0;
-    std::vector<Element> charts;
-    for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
+    for (const KernelFigures& k : costs) {
         out.add(element("h3", fmt::format("Kernel {}", k.cost.kernel)));
         add_formulas(out, input, k);
-        svg::Document chart = transfers_chart(f.derived, k, f.extents, f.memory_values, f.diagram.name);
-        chart.id = fmt::format("transfers-{}", index++);
-        charts.push_back(element("figure", {html::picture(chart)}));
     }
     out.add(element("div").set("id", "numbers"));
-    for (Element& chart : charts) out.add(std::move(chart));
     return out;
 }
 
 Element plan_section(const ReportInput& input) {
     Element out = section("plan", "The plan");
+    out.add(fixed_note(input));
     if (!input.plan) {
         out.add(element("p", "No plan: " + input.why_no_plan, "note"));
         return out;
@@ -238,6 +245,7 @@ Element plan_section(const ReportInput& input) {
 
 Element source_section(const ReportInput& input) {
     Element out = section("source", "The source");
+    out.add(fixed_note(input));
     if (input.emitted.empty()) {
         out.add(element("p", "No source: there is no plan for this machine and these choices.", "note"));
         return out;

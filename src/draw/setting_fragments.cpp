@@ -2,14 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "draw/configuration_chart.hpp"
+#include "draw/diagram_picture.hpp"
+#include "draw/hierarchy_chart.hpp"
+#include "draw/machine_steps.hpp"
 #include "draw/overlap_chart.hpp"
 #include "draw/plot.hpp"
 #include "draw/roofline_chart.hpp"
 #include "draw/tiles_chart.hpp"
+#include "draw/transfers_chart.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
@@ -32,16 +37,19 @@ Element figure_of(svg::Document document, const std::string& id) {
     return html::element("figure", {html::picture(document)});
 }
 
+Fragment heading_of(const Figures& f) {
+    return {"heading",
+            {html::element("h1", fmt::format("{} on {}", f.diagram.name, f.machine.name)),
+             html::element("p", f.machine.description, "note")}};
+}
+
 Fragment summary_of(const Figures& f) {
-    std::vector<std::string> sizes;
-    for (std::size_t a = 0; a < f.diagram.axes.size(); ++a)
-        sizes.push_back(fmt::format("{} = {}", f.diagram.axes[a].name, f.extents[a]));
     double flops = 0;
     for (const KernelOnMachine& k : f.kernels) flops += k.flops;
     std::vector<std::vector<Element>> rows;
     const auto row = [&](const char* what, const std::string& value) { rows.push_back({cell(what), cell(value)}); };
     row("machine", f.machine.name);
-    row("sizes", join(sizes, ", "));
+    row("sizes", sizes_text(f));
     if (!f.no_cost.empty()) {
         row("cost", f.no_cost.front().message);
         return {"summary", {html::table("The setting and its time", {"figure", "value"}, rows)}};
@@ -55,11 +63,24 @@ Fragment summary_of(const Figures& f) {
 
 Element no_cost(const Figures& f) { return html::element("p", "No cost: " + f.no_cost.front().message + ".", "note"); }
 
-Fragment numbers_of_setting(const Figures& f) {
-    if (!f.no_cost.empty()) return {"numbers", {no_cost(f)}};
+/// H* against M of every kernel. Letters need no numbers, so that they are there where the choices have no cost.
+std::vector<Element> transfers_of(const Figures& f, const std::vector<KernelFigures>& kernels) {
+    std::vector<Element> out;
+    for (const KernelFigures& k : kernels)
+        out.push_back(figure_of(transfers_chart(f.derived, k, f.extents, f.memory_values, f.diagram.name),
+                                fmt::format("transfers-{}", out.size())));
+    return out;
+}
+
+Fragment numbers_of_setting(const Figures& f, const std::vector<KernelFigures>& kernels) {
+    Fragment out{"numbers", {}};
+    if (!f.no_cost.empty()) {
+        out.content = transfers_of(f, kernels);
+        out.content.insert(out.content.begin(), no_cost(f));
+        return out;
+    }
     std::vector<std::vector<Element>> rows;
-    const CostNumbers numbers = f.numbers();
-    for (const KernelFigures& k : cost_figures(f.derived, numbers, f.tiles)) {
+    for (const KernelFigures& k : kernels) {
         const KernelOnMachine& on = f.kernels[k.kernel];
         std::vector<std::string> sizes;
         for (const auto& [axis, size] : on.group)
@@ -72,11 +93,12 @@ Fragment numbers_of_setting(const Figures& f) {
                         cell(bytes_text(on.memory_transfers_bytes())), cell(seconds_text(on.seconds)),
                         cell(seconds_text(on.bound_s)), cell(on.bound_by)});
     }
-    return {"numbers",
-            {html::table("The same in numbers, at the sizes of least expected time",
-                         {"kernel", "sizes", "groups", "H, values", "M, values", "through memory", "expected", "bound",
-                          "bound by"},
-                         rows, {2, 3, 4, 5, 6, 7})}};
+    out.content = transfers_of(f, kernels);
+    out.content.insert(out.content.begin(), html::table("The same in numbers, at the sizes of least expected time",
+                                                        {"kernel", "sizes", "groups", "H, values", "M, values",
+                                                         "through memory", "expected", "bound", "bound by"},
+                                                        rows, {2, 3, 4, 5, 6, 7}));
+    return out;
 }
 
 Element configuration_table(const KernelSteps& k) {
@@ -148,6 +170,13 @@ Fragment tiles_of_setting(const Figures& f) {
 
 }  // namespace
 
+std::string sizes_text(const Figures& f) {
+    std::vector<std::string> sizes;
+    for (std::size_t a = 0; a < f.diagram.axes.size(); ++a)
+        sizes.push_back(fmt::format("{} = {}", f.diagram.axes[a].name, f.extents[a]));
+    return join(sizes, ", ");
+}
+
 html::KnownNames known_names(const Diagram& diagram) {
     html::KnownNames out;
     for (const Axis& axis : diagram.axes) out.axes.push_back(axis.name);
@@ -182,22 +211,60 @@ std::vector<Element> steps_content(const StepReport& report, const std::string& 
     return out;
 }
 
-std::vector<Fragment> setting_fragments(const Figures& f) {
-    return {summary_of(f),
-            numbers_of_setting(f),
+std::vector<Fragment> setting_fragments(const Figures& f, const std::vector<KernelFigures>& costs) {
+    return {heading_of(f),
+            summary_of(f),
+            numbers_of_setting(f, costs),
             steps_of_setting(f),
             {"roofline", {figure_of(roofline_chart(f.machine, f.kernels, {}, f.diagram.name), "roofline-chart")}},
-            tiles_of_setting(f)};
+            tiles_of_setting(f),
+            {"machine-chart", {figure_of(hierarchy_chart(f.machine), "hierarchy")}}};
 }
+
+/// Of a page's three megabytes.
+constexpr std::size_t most_step_bytes = 600'000;
+
+Fragment step_pictures(const Figures& f) {
+    Fragment out{"step-pictures", {}};
+    if (!f.steps) return out;
+    const std::string memory = f.machine.levels.empty() ? "memory" : f.machine.levels.front().name;
+    std::vector<std::string> names = machine_step_names();
+    names.insert(names.begin(), "pseudocode expansion");
+    std::size_t room = most_step_bytes;
+    // The last one shows what all before it do, and is drawn in any case.
+    for (const std::string& name : names) {
+        Drawing drawing = machine_step_drawing(f.steps_of, *f.steps, memory, name);
+        drawing.title = fmt::format("{}, {}", f.diagram.name, name);
+        const std::string id = fmt::format("picture-of-step-{}", out.content.size() + 1);
+        Element picture = figure_of(to_svg(picture_of(drawing)), id);
+        const std::size_t bytes = html::to_text(picture).size();
+        const bool has_room = bytes <= room || name == names.back();
+        room -= std::min(room, bytes);
+        if (!has_room) picture = html::element("p", "Not drawn here: napkin draw --step " + name + ".", "note");
+        Element step = html::element(
+            "details", {html::element("summary", fmt::format("{}. {}", out.content.size() + 1, name)), std::move(picture)});
+        step.set("id", "open-" + id);
+        if (name == names.back()) step.set("open", "");
+        out.content.push_back(std::move(step));
+    }
+    return out;
+}
+
+namespace {
+
+void add_fragment(nlohmann::ordered_json& answer, const Fragment& fragment) {
+    std::string text;
+    for (const Element& e : fragment.content) text += html::to_text(e);
+    answer["fragments"][fragment.id] = std::move(text);
+}
+
+}  // namespace
 
 nlohmann::ordered_json answer_of(const Figures& figures) {
     nlohmann::ordered_json out;
-    out["figures"] = figures_json(figures);
-    for (const Fragment& fragment : setting_fragments(figures)) {
-        std::string text;
-        for (const Element& e : fragment.content) text += html::to_text(e);
-        out["fragments"][fragment.id] = std::move(text);
-    }
+    const std::vector<KernelFigures> costs = costs_of(figures);
+    out["figures"] = figures_json(figures, costs);
+    for (const Fragment& fragment : setting_fragments(figures, costs)) add_fragment(out, fragment);
     return out;
 }
 
@@ -214,7 +281,10 @@ std::string answer(const std::string& request_text) {
     const auto request = read_request(request_text);
     if (!request) return fail(request.errors());
     const auto figures = figures_for(*request);
-    return figures ? text(answer_of(*figures)) : fail(figures.errors());
+    if (!figures) return fail(figures.errors());
+    nlohmann::ordered_json out = answer_of(*figures);
+    add_fragment(out, step_pictures(*figures));
+    return text(out);
 }
 
 }  // namespace napkin::draw

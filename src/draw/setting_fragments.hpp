@@ -15,11 +15,17 @@ struct Fragment {
     std::vector<svg::Element> content;
 };
 
-/// "summary", "numbers", "steps", "roofline", "tiles", in this order.
-std::vector<Fragment> setting_fragments(const Figures& figures);
+/// "heading", "summary", "numbers", "steps", "roofline", "tiles", "machine-chart", in this order. `costs`: costs_of the figures.
+std::vector<Fragment> setting_fragments(const Figures& figures, const std::vector<KernelFigures>& costs);
+
+/// "step-pictures": the paper's steps on the machine, each as a picture that is opened. They are too large for every setting of a grid.
+Fragment step_pictures(const Figures& figures);
 
 /// Tables 1 to 3 of every kernel, and the overlap of its streams. `prefix`: of the ids in it.
 std::vector<svg::Element> steps_content(const StepReport& report, const std::string& prefix);
+
+/// "q = 4096, k = 128"
+std::string sizes_text(const Figures& figures);
 
 /// The names that a page tells apart in what it shows.
 html::KnownNames known_names(const Diagram& diagram);

@@ -120,7 +120,9 @@ std::string plain_text(const Label& label) {
     std::string out;
     for (const Span& span : label) {
         if (span.shift != Span::Shift::base) out += span.shift == Span::Shift::sub ? "_" : "^";
-        out += span.text;
+        // A power of several parts needs its parentheses in a line.
+        const bool is_fraction = span.shift == Span::Shift::super && span.text.find('/') != std::string::npos;
+        out += is_fraction ? "(" + span.text + ")" : span.text;
     }
     return out;
 }

@@ -57,8 +57,11 @@ svg::Document transfers_chart(const Derived& derived, const KernelFigures& kerne
         const double beta = term.beta.to_double();
         const auto h = [&](double m) { return *alpha * std::pow(m, -beta); };
         const std::string color = series_color(1 + number_of_term++);
-        const std::string text = fmt::format("{}{}", to_string(term.alpha, names),
-                                             beta == 0 ? "" : fmt::format(" · M^-{}", to_string(term.beta)));
+        const std::string alpha_text = to_string(term.alpha, names);
+        const bool is_sum = alpha_text.find(" + ") != std::string::npos;
+        const std::string text = beta == 0 ? alpha_text
+                                           : fmt::format("{}{}{}·M^-{}", is_sum ? "(" : "", alpha_text,
+                                                         is_sum ? ")" : "", to_string(term.beta));
         out.add(titled(path(clipped_line(x, y, {x.low, h(x.low)}, {x.high, h(x.high)}), "dashed thin " + stroked(color)),
                        fmt::format("{}, slope {}", text, beta == 0 ? "0" : "-" + to_string(term.beta))));
         // Where the term is within the frame, some way along it.

@@ -21,8 +21,9 @@ namespace {
 
 class Stepper {
 public:
-    Stepper(const Derived& derived, const Extents& extents, const Machine& machine, const std::vector<ScheduleItem>& items)
-        : derived_(derived), extents_(extents), machine_(machine), items_(items) {}
+    Stepper(const Derived& derived, const Extents& extents, const Machine& machine,
+            const std::vector<ScheduleItem>& items, StepTexts texts)
+        : derived_(derived), extents_(extents), machine_(machine), items_(items), texts_(texts) {}
 
     Result<StepReport> run() {
         StepReport report{derived_.diagram.name, machine_.name, names_of(derived_.diagram.axes), {}};
@@ -274,7 +275,8 @@ private:
         if (!charts) return charts.errors();
         out.charts = std::move(charts).value();
         out.schedule = schedule_of(best->context, best->choices, best->assigned, out);
-        out.steps = told_steps(derived_, expanded, k, best->cut, best->context, best->assigned, out);
+        if (texts_ == StepTexts::tried)
+            out.steps = told_steps(derived_, expanded, k, best->cut, best->context, best->assigned, out);
         for (std::size_t v = 0; v < best->assigned.variables.size(); ++v)
             out.cuts.push_back(best->context.cuts_of(best->assigned, static_cast<VariableId>(v), best->choices));
         out.expanded = expanded.kernels[k], out.in_parts = best->in_parts, out.assigned = std::move(best->assigned);
@@ -538,13 +540,14 @@ private:
     const Extents& extents_;
     const Machine& machine_;
     const std::vector<ScheduleItem>& items_;
+    StepTexts texts_;
 };
 
 }  // namespace
 
 Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, const Machine& machine,
-                               const std::vector<ScheduleItem>& items) {
-    return Stepper(derived, extents, machine, items).run();
+                               const std::vector<ScheduleItem>& items, StepTexts texts) {
+    return Stepper(derived, extents, machine, items, texts).run();
 }
 
 }  // namespace napkin

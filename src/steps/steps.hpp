@@ -292,10 +292,13 @@ std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoic
 /// Runs a program whose structure the kernels are on small sizes against the definition; what differs, or "".
 std::string tried_on_small_sizes(const Derived& derived, const std::vector<TileKernel>& kernels, int trials);
 
+/// The steps' own texts: each tried on small sizes, or left out, where tables, charts and pictures alone are wanted. Trials take most of the time.
+enum class StepTexts : std::uint8_t { tried, left_out };
+
 /// All of it. `items`: what is fixed by hand, the text's own schedule among it. Errors: those of the steps, unknown-axis, unknown-variable,
 /// not-a-gpu, memory-exceeded.
 Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, const Machine& machine,
-                               const std::vector<ScheduleItem>& items);
+                               const std::vector<ScheduleItem>& items, StepTexts texts = StepTexts::tried);
 
 /// The same of a kernel that is planned: places, types, instructions and stages are those of its schedule, which knows what the matrix unit leaves
 /// where and passes nothing on. Pre: a GPU's schedule, in blocks of warps.

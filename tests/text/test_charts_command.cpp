@@ -146,6 +146,13 @@ TEST_F(Reports, StandByThemselves) {
     EXPECT_EQ(o.out, report(figure_34 + " --wasm none --measured ../bench/results/2026-11-23-attention-gpu.json").out);
 }
 
+TEST_F(Reports, OfLongDerivationsAreNoLarger) {
+    const Outcome o = report("cosine_attention.nk --machine h100-sxm5 --wasm none");
+    ASSERT_EQ(o.code, 0) << o.err;
+    EXPECT_LT(o.out.size(), 3'000'000U);
+    EXPECT_NE(o.out.find("Not drawn here: napkin draw --step "), std::string::npos);
+}
+
 TEST_F(Reports, ShowThePlanOfAMachine) {
     const Outcome o = report("attention_bf16.nk --diagram attention --machine h100-sxm5 --wasm none");
     ASSERT_EQ(o.code, 0) << o.err;

@@ -66,6 +66,20 @@ TEST_F(DrawCommand, AGalleryThatDiffersIsSeen) {
     const Outcome moved = tool("draw figures.json --check");
     EXPECT_EQ(moved.code, 1);
     EXPECT_THAT(moved.err, HasSubstr("a.svg: line"));
+    // A chart is a figure by itself.
+    write("figures.json",
+          R"({"figures": [{"number": "7", "name": "h", "caption": "c", "parts": [{"chart": "hierarchy"}]}]})");
+    EXPECT_EQ(tool("draw figures.json").code, 0);
+    EXPECT_THAT(read("h.svg"), HasSubstr("Hierarchy of h100-sxm5"));
+    EXPECT_THAT(read("README.md"), HasSubstr("(h.svg)"));
+    std::filesystem::remove(path("h.svg"));
+    EXPECT_EQ(tool("draw figures.json --check").code, 1);
+    EXPECT_EQ(tool("draw figures.json --format tikz").code, 0);
+    EXPECT_FALSE(std::filesystem::exists(path("h.tex")));
+    EXPECT_EQ(tool("draw figures.json --format text").code, 2);
+    write("figures.json",
+          R"({"figures": [{"number": "7", "name": "h", "caption": "c", "parts": [{"chart": "hierarchy"}, {"file": "nk/weaving.nk"}]}]})");
+    EXPECT_THAT(tool("draw figures.json").err, HasSubstr("a chart is a figure of its own"));
     write("figures.json", R"({"figures": [{"number": 1}]})");
     EXPECT_EQ(tool("draw figures.json").code, 1);
     write("figures.json", "[");

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "algebra/held_layout.hpp"
 #include "costed.hpp"
@@ -181,6 +184,131 @@ TEST(Charts, ATraceHasEveryBlock) {
             if (use.unit == "tensor") expected += use.clocks;
     EXPECT_GT(expected, 0);
     EXPECT_DOUBLE_EQ(tensor, expected);
+}
+
+/// What breaks the rules of Chrome's trace event format, and what Perfetto is known to need besides: ids from 1 on (0 is the idle task), no
+/// thread in two processes, no time before 0.
+std::vector<std::string> trace_faults(const nlohmann::ordered_json& trace) {
+    std::vector<std::string> out;
+    const auto is_number = [](const auto& e, const char* key) {
+        return e.contains(key) && e[key].is_number() && e[key] >= 0;
+    };
+    const auto is_text = [](const auto& e, const char* key) {
+        return e.contains(key) && e[key].is_string() && e[key] != "";
+    };
+    if (!trace.is_object() || !trace.contains("traceEvents") || !trace["traceEvents"].is_array()) return {"no events"};
+    if (trace.contains("displayTimeUnit") && trace["displayTimeUnit"] != "ms" && trace["displayTimeUnit"] != "ns")
+        out.emplace_back("a unit that there is not");
+    std::map<std::int64_t, std::int64_t> process_of;
+    std::set<std::int64_t> processes, threads, used;
+    std::map<std::int64_t, std::vector<std::pair<double, double>>> slices;
+    for (const auto& e : trace["traceEvents"]) {
+        const std::string what = e.dump();
+        if (!is_text(e, "ph") || !is_text(e, "name")) out.push_back("no ph or no name: " + what);
+        if (!e.contains("pid") || !e.contains("tid") || !e["pid"].is_number_integer() ||
+            !e["tid"].is_number_integer() || e["pid"] < 1 || e["tid"] < 1) {
+            out.push_back("no ids from 1 on: " + what);
+            continue;
+        }
+        const std::int64_t pid = e["pid"], tid = e["tid"];
+        if (process_of.emplace(tid, pid).first->second != pid) out.push_back("a thread of two processes: " + what);
+        if (!is_number(e, "ts")) out.push_back("no time: " + what);
+        const std::string ph = e.value("ph", "");
+        if (ph == "M") {
+            if (!e.contains("args") || !is_text(e["args"], "name")) out.push_back("a name without one: " + what);
+            if (e["name"] == "process_name")
+                processes.insert(pid);
+            else if (e["name"] == "thread_name")
+                threads.insert(tid);
+            else
+                out.push_back("metadata of no known kind: " + what);
+        } else if (ph == "X") {
+            if (!is_number(e, "dur"))
+                out.push_back("no duration: " + what);
+            else
+                slices[tid].emplace_back(e.value("ts", 0.0), e.value("ts", 0.0) + e["dur"].get<double>());
+            used.insert(tid);
+        } else if (ph == "i") {
+            if (e.contains("s") && e["s"] != "g" && e["s"] != "p" && e["s"] != "t")
+                out.push_back("no such scope: " + what);
+        } else {
+            out.push_back("no such phase: " + what);
+        }
+    }
+    for (const auto& [tid, pid] : process_of)
+        if (!processes.contains(pid)) out.push_back(fmt::format("process {} has no name", pid));
+    for (const std::int64_t tid : used)
+        if (!threads.contains(tid)) out.push_back(fmt::format("thread {} has no name", tid));
+    // Of two that overlap, one is within the other: slices of a thread are calls.
+    for (auto& [tid, all] : slices) {
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+            return a.first != b.first ? a.first < b.first : a.second > b.second;
+        });
+        std::vector<double> ends;
+        for (const auto& [begin, end] : all) {
+            const double hair = 1e-9 * std::max(1.0, end);
+            while (!ends.empty() && ends.back() <= begin + hair) ends.pop_back();
+            if (!ends.empty() && end > ends.back() + hair) out.push_back(fmt::format("slices of thread {} cross", tid));
+            ends.push_back(end);
+        }
+    }
+    return out;
+}
+
+nlohmann::ordered_json first_trace(const Figures& f) {
+    return overlap_trace(f.steps->kernels.at(0).charts.at(0), "x", f.machine.clock_hz.value);
+}
+
+FiguresRequest flash_attention_3(const std::string& diagram, const std::string& schedule) {
+    FiguresRequest out;
+    out.text = read_file(folder + "flash-attention-3.nk").value(), out.file = "flash-attention-3.nk";
+    out.schedule = read_file(folder + "flash-attention-3-" + schedule + ".schedule").value();
+    out.diagram = diagram, out.machine = "h100-sxm5";
+    return out;
+}
+
+TEST(Charts, TracesKeepTheRulesOfTheirFormat) {
+    std::vector<FiguresRequest> requests{figure_34(), figure_34("b200"), example("attention_bf16"), example("matmul")};
+    for (const char* schedule : {"inter", "intra"})
+        for (const char* diagram : {"fp16", "fp8"}) requests.push_back(flash_attention_3(diagram, schedule));
+    for (const FiguresRequest& request : requests)
+        EXPECT_EQ(trace_faults(first_trace(figures(request))), Faults()) << request.file << " " << request.diagram;
+}
+
+TEST(Charts, TheTestFindsWhatBreaksTheTracesRules) {
+    const auto trace = first_trace(figures(flash_attention_3("fp16", "inter")));
+    const auto& events = trace["traceEvents"];
+    std::size_t slice = 0, instant = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        if (events[i]["ph"] == "X") slice = i;
+        if (events[i]["ph"] == "i") instant = i;
+    }
+    ASSERT_GT(slice, 0U);
+    ASSERT_GT(instant, 0U);
+    const auto broken = [&](std::size_t event, const char* key, const nlohmann::ordered_json& value) {
+        auto copy = trace;
+        if (value.is_null())
+            copy["traceEvents"][event].erase(key);
+        else
+            copy["traceEvents"][event][key] = value;
+        return trace_faults(copy).size();
+    };
+    for (const char* key : {"ph", "name", "pid", "tid", "ts", "dur"}) EXPECT_GT(broken(slice, key, nullptr), 0U) << key;
+    EXPECT_GT(broken(slice, "ph", "Q"), 0U);
+    EXPECT_GT(broken(slice, "ts", -1), 0U);
+    // Into the middle of the next on its thread.
+    for (std::size_t next = 0; next < events.size(); ++next)
+        if (events[next]["ph"] == "X" && events[next]["tid"] == events[slice]["tid"] && next != slice) {
+            const double from = events[next]["ts"], clocks = events[next]["dur"];
+            EXPECT_GT(broken(slice, "ts", from + clocks / 2), 0U);
+            break;
+        }
+    EXPECT_GT(broken(slice, "tid", 0), 0U);
+    EXPECT_GT(broken(slice, "tid", 999), 0U);
+    EXPECT_GT(broken(slice, "pid", 99), 0U);
+    EXPECT_GT(broken(instant, "s", "x"), 0U);
+    EXPECT_GT(broken(0, "args", nullptr), 0U);
+    EXPECT_GT(broken(0, "name", "colour"), 0U);
 }
 
 TEST(Charts, BarsAddUpToTheBudget) {

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "derive/derive.hpp"
@@ -166,6 +165,76 @@ TEST(Draw, NamesAreText) {
     EXPECT_THAT(to_terminal(picture, false), Not(HasSubstr("\x01")));
 }
 
+/// What stops TeX, or overflows what it stands in: found by compiling every figure of the gallery with pdfTeX.
+std::vector<std::string> tex_faults(std::string tikz) {
+    std::vector<std::string> out;
+    // Of a comment TeX reads nothing.
+    if (tikz.starts_with("% ")) tikz.erase(0, tikz.find('\n'));
+    int depth = 0;
+    for (std::size_t i = 0; i < tikz.size(); ++i) {
+        const bool is_escaped = i > 0 && tikz[i - 1] == '\\';
+        if (tikz[i] == '{' && !is_escaped) ++depth;
+        if (tikz[i] == '}' && !is_escaped && --depth < 0) out.emplace_back("a brace too many");
+        if ((tikz[i] == '$' || tikz[i] == '#' || tikz[i] == '&') && !is_escaped)
+            out.push_back(std::string("a bare ") + tikz[i]);
+    }
+    if (depth != 0) out.emplace_back("a brace is left open");
+    for (const std::string& c : svg::characters(tikz)) {
+        // Letters that inputenc and fontenc have: Latin-1's and Latin Extended-A's, two bytes from C3 80 to C5 BF.
+        const auto first = static_cast<unsigned char>(c[0]);
+        if (first >= 0x80 && !(c.size() == 2 && first >= 0xC3 && first <= 0xC5))
+            out.push_back("a character that TeX has not: " + c);
+    }
+    if (tikz.find("\\footnotesize") != std::string::npos) out.emplace_back("a size that is not the layout's");
+    return out;
+}
+
+TEST(Draw, TikzIsWhatTexReads) {
+    for (const ExampleDiagram& example : example_diagrams()) {
+        const auto derived = derive(example.diagram);
+        ASSERT_TRUE(derived.ok()) << example.name;
+        const Subject subject{example.diagram, &*derived, nullptr, "memory", {"sizes: q ≤ 4096 → g_q⁻¹"}};
+        for (const char* step : {"0", "two-level", "pseudocode"})
+            EXPECT_THAT(tex_faults(to_tikz(picture_of(drawing_of(subject, step)))), IsEmpty())
+                << example.name << ", step " << step;
+    }
+    Diagram diagram = parsed("f(X[a, b]) -> Y[a]\n    Y[a] = sum(b) X[a, b]\n");
+    diagram.name = "50% of \u2603 \xff", diagram.axes[0].name = "é\u03b1\u2603$#&\"{";
+    EXPECT_THAT(tex_faults(to_tikz(picture_of(drawing_of({diagram, nullptr, nullptr, "memory", {}}, "0")))), IsEmpty());
+    for (const char* bad : {"{", "}", "$x$", "a # b", "g⁻¹", "≤", "\\footnotesize"})
+        EXPECT_THAT(tex_faults(bad), Not(IsEmpty())) << bad;
+    EXPECT_THAT(tex_faults("\\{ \\$ é"), IsEmpty());
+}
+
+TEST(Draw, TextsOfTikzAreAsLargeAsTheirRoom) {
+    const std::string tikz = to_tikz(picture_of(drawn(attention, "pseudocode")));
+    // 11 pixels of a name are 0.22 cm, which are 6.26 points; of a caption 14 are 7.97.
+    EXPECT_THAT(tikz, HasSubstr("\\fontsize{6.26}{7.51}\\selectfont"));
+    EXPECT_THAT(tikz, HasSubstr("\\sffamily\\bfseries\\fontsize{7.97}"));
+}
+
+TEST(Draw, NotesHaveTheSizesOfThePicture) {
+    Drawing drawing = drawn(attention, "two-level");
+    drawing.circuits.back().notes = {"N_g = q·g_q⁻¹, H* = a·M^(-1/2), P_M at S"};
+    const Picture picture = picture_of(drawing);
+    const svg::Label& note = picture.texts.back().label;
+    EXPECT_EQ(plain_text(note), "N_g = q·g_q⁻¹, H* = a·M^(−1/2), P_M at S");
+    int subs = 0, supers = 0;
+    for (const svg::Span& span : note) {
+        subs += span.shift == svg::Span::Shift::sub ? 1 : 0;
+        supers += span.shift == svg::Span::Shift::super ? 1 : 0;
+    }
+    EXPECT_EQ(subs, 2);
+    EXPECT_EQ(supers, 1);
+    // As wide as the page at most.
+    drawing.circuits.back().notes = {std::string("sizes:") + [] {
+        std::string out;
+        for (int i = 0; i < 60; ++i) out += " axis_" + std::to_string(i) + " = 4096,";
+        return out;
+    }()};
+    EXPECT_LE(picture_of(drawing).width, 960);
+}
+
 TEST(Draw, LongNamesAreCutAndKeptInTheData) {
     Diagram diagram = parsed("f(X[a, b], W[b]) -> Y[a]\n    Y[a] = sum(b) exp(X[a, b] * W[b])\n");
     const std::string name(500, 'm');
@@ -176,20 +245,26 @@ TEST(Draw, LongNamesAreCutAndKeptInTheData) {
     EXPECT_THAT(svg::to_text(to_svg(picture)), HasSubstr("data-axis=\"" + name + "\""));
 }
 
-TEST(Draw, LongChainsAreDrawnInUnderASecond) {
+/// A chain of so many operations, each of the one before and of the input.
+Picture chain_picture(int operations) {
     std::string text = "chain(X[a, b]) -> Y[a, b]\n    T0[a, b] = exp(X[a, b])\n";
-    for (int i = 1; i < 199; ++i)
+    for (int i = 1; i < operations - 1; ++i)
         text += "    T" + std::to_string(i) + "[a, b] = T" + std::to_string(i - 1) + "[a, b] * 0.5 + X[a, b]\n";
-    text += "    Y[a, b] = T198[a, b] - X[a, b]\n";
+    text += "    Y[a, b] = T" + std::to_string(operations - 2) + "[a, b] - X[a, b]\n";
     const Diagram diagram = parsed(text);
-    const auto start = std::chrono::steady_clock::now();
-    const Picture picture = picture_of(drawing_of({diagram, nullptr, nullptr, "memory", {}}, "0"));
-    const std::string svg = svg::to_text(to_svg(picture));
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(taken.count(), 1.0);
+    return picture_of(drawing_of({diagram, nullptr, nullptr, "memory", {}}, "0"));
+}
+
+// How long it takes is bench/draw_time.cpp's.
+TEST(Draw, LargeDiagramsAreDrawnWhole) {
+    const Picture hundred = chain_picture(100), picture = chain_picture(200);
     EXPECT_THAT(faults_of(picture), IsEmpty());
-    EXPECT_THAT(svg, HasSubstr("data-statement=\"T198\""));
+    EXPECT_THAT(svg::to_text(to_svg(picture)), HasSubstr("data-statement=\"T198\""));
+    EXPECT_EQ(picture.boxes.size(), 200U);
     EXPECT_LE(picture.width, 960);
+    // Twice as many operations are twice as much to draw: a picture does not grow with what passes by.
+    EXPECT_LE(picture.wires.size(), 2.2 * static_cast<double>(hundred.wires.size()));
+    EXPECT_LE(picture.height, 2.5 * hundred.height);
 }
 
 TEST(Draw, LabelsAreBrief) {

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "draw/measured_chart.hpp"
@@ -75,13 +76,15 @@ void add_plan_and_source(const Options& options, draw::ReportInput& input) {
     input.why_no_plan = first.message + (first.hint.empty() ? "." : "; " + first.hint + ".");
 }
 
-/// Where the build puts the core: beside the tool.
-std::string core_beside_tool() {
+/// The core where the build puts it, beside the tool, or where an installation has it; empty where there is none.
+std::string core_of_tool() {
     std::error_code code;
     const auto tool = std::filesystem::read_symlink("/proc/self/exe", code);
     if (code) return "";
-    const auto core = tool.parent_path() / "napkin.wasm.gz";
-    return std::filesystem::exists(core, code) ? core.string() : "";
+    const auto folder = tool.parent_path();
+    for (const auto& core : {folder / "napkin.wasm.gz", folder.parent_path() / "share/napkin/napkin.wasm.gz"})
+        if (std::filesystem::exists(core, code)) return core.string();
+    return "";
 }
 
 Result<std::string> read_wasm(const std::string& path) {
@@ -110,7 +113,6 @@ ExitCode report(const ReportCommand& c) {
     auto figures = draw::figures_for(input.request);
     if (!figures) return fail(figures.errors(), c.common);
     input.figures = std::move(figures).value();
-    add_plan_and_source(c.common, input);
     for (const std::string& file : c.measured) {
         const auto text = read_source(file);
         if (!text) return fail(text.errors(), c.common);
@@ -118,11 +120,17 @@ ExitCode report(const ReportCommand& c) {
         if (!points) return fail(points.errors(), c.common);
         input.measured.insert(input.measured.end(), points->begin(), points->end());
     }
-    auto wasm = read_wasm(c.wasm.empty() ? core_beside_tool() : c.wasm);
+    auto wasm = read_wasm(c.wasm.empty() ? core_of_tool() : c.wasm);
     if (!wasm) return fail(wasm.errors(), c.common);
     input.wasm = std::move(wasm).value();
     input.machines = machines_like(input.figures.machine);
-    input.grid = draw::grid_of(input.request, input.figures.diagram, input.figures.extents, input.machines);
+    // The grid and the plan know nothing of each other.
+    auto grid = std::async(std::launch::async, [request = input.request, figures = input.figures,
+                                                machines = input.machines, with_answers = input.wasm.empty()] {
+        return draw::grid_of(request, figures, machines, with_answers);
+    });
+    add_plan_and_source(c.common, input);
+    input.grid = grid.get();
     return write_output(c.output, draw::report_page(input), c.common);
 }
 
@@ -137,9 +145,10 @@ void add_report(CLI::App& app, Main& main) {
     command.text("-o,--output", "FILE", c->output, "Where to write (default: to stdout)");
     command.list("--measured", "FILE", c->measured,
                  "Runs to set beside the prediction: JSON of `napkin run` or of bench/results", false);
-    command.text("--wasm", "FILE", c->wasm,
-                 "The core as WebAssembly, with which sliders choose any setting; none: a grid of settings\n"
-                 "(default: napkin.wasm.gz beside the tool, where the target napkin-wasm was built)");
+    command.text(
+        "--wasm", "FILE", c->wasm,
+        "The core as WebAssembly, with which sliders choose any setting; none: a grid of settings\n"
+        "(default: napkin.wasm.gz beside the tool, or installed with it, where the target napkin-wasm was built)");
     command.sizes(c->common);
     command.derivation(c->common);
     command.plan(c->common);

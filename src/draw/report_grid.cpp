@@ -1,0 +1,90 @@
+// The grid of a report: its setting, and those in which one thing is changed.
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "draw/report_page.hpp"
+#include "draw/setting_fragments.hpp"
+
+namespace napkin::draw {
+namespace {
+
+/// Of a page's three megabytes, what the answers take; it has those that come first.
+constexpr std::size_t most_answer_bytes = 1'200'000;
+
+/// Answers without those parts that the page's own setting has, too, as many as there is room for.
+void fit_answers(std::vector<GridSetting>& grid) {
+    std::size_t room = most_answer_bytes;
+    for (std::size_t i = 0; i < grid.size(); ++i) {
+        nlohmann::ordered_json& answer = grid[i].answer;
+        if (i > 0 && answer.contains("fragments")) {
+            const nlohmann::ordered_json& first = grid.front().answer["fragments"];
+            nlohmann::ordered_json kept = nlohmann::ordered_json::object();
+            for (const auto& [id, text] : answer["fragments"].items())
+                if (!first.contains(id) || first[id] != text) kept[id] = text;
+            answer["fragments"] = std::move(kept);
+        }
+        const std::size_t bytes = answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).size();
+        if (i > 0 && bytes > room)
+            answer = nullptr, room = 0;
+        else
+            room -= std::min(room, bytes);
+    }
+}
+
+std::vector<FiguresRequest> neighbours_of(const FiguresRequest& request, const Figures& figures,
+                                          const std::vector<std::string>& machines) {
+    std::vector<FiguresRequest> out;
+    for (const std::string& machine : machines) {
+        if (machine == request.machine) continue;
+        out.push_back(request);
+        out.back().machine = machine, out.back().machine_text = "";
+    }
+    for (std::size_t a = 0; a < figures.diagram.axes.size(); ++a) {
+        if (!has_own_size(figures.diagram.axes[a])) continue;
+        const std::int64_t size = figures.extents[a];
+        for (const bool twice : {false, true}) {
+            if (!twice && size % 2 != 0) continue;
+            out.push_back(request);
+            out.back().sizes[figures.diagram.axes[a].name] = twice ? 2 * size : size / 2;
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+bool has_own_size(const Axis& axis) { return axis.size && axis.size->as_constant().has_value(); }
+
+std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& figures,
+                                 const std::vector<std::string>& machines, bool with_answers) {
+    std::vector<FiguresRequest> requests = neighbours_of(request, figures, machines);
+    std::vector<GridSetting> out(requests.size() + 1);
+    out[0] = {request, figures, "", with_answers ? answer_of(figures) : nullptr};
+    // Settings are shared out among threads; what one throws comes out of get().
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t i = next++; i < requests.size(); i = next++) {
+            GridSetting& setting = out[i + 1];
+            setting.request = std::move(requests[i]);
+            auto made = figures_for(setting.request);
+            if (!made) {
+                setting.why_not = made.errors().front().message;
+                setting.answer["errors"].push_back(setting.why_not);
+                continue;
+            }
+            if (with_answers) setting.answer = answer_of(*made);
+            setting.figures = std::move(made).value();
+        }
+    };
+    std::vector<std::future<void>> others;
+    const std::size_t threads = std::min<std::size_t>(requests.size(), std::max(1U, std::thread::hardware_concurrency()));
+    for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, work));
+    work();
+    for (std::future<void>& other : others) other.get();
+    if (with_answers) fit_answers(out);
+    return out;
+}
+
+}  // namespace napkin::draw
