@@ -3,10 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "bench/examples.hpp"
 #include "derive/derive.hpp"
 #include "run/derivation.hpp"
 #include "syntax/parse.hpp"
@@ -73,12 +70,7 @@ void add(const std::string& name, const std::string& text) {
 }
 
 const bool registered = [] {
-    for (const auto& entry : std::filesystem::directory_iterator(NAPKIN_SOURCE_DIR "/examples")) {
-        if (entry.path().extension() != ".nk") continue;
-        std::stringstream text;
-        text << std::ifstream(entry.path()).rdbuf();
-        add("example/" + entry.path().stem().string(), text.str());
-    }
+    for_each_example([](const std::string& name, const std::string& text) { add("example/" + name, text); });
     for (const int n : {10, 200, 1000}) add(fmt::format("chain/{}", n), lines(n, "X * 1.5 + 2"));
     for (const int n : {10, 40}) add(fmt::format("residual/{}", n), lines(n, "X + gelu_tanh(X)"));
     for (const int n : {14, 100}) add(fmt::format("square/{}", n), lines(n, "X * X + X"));

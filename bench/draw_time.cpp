@@ -4,10 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "bench/examples.hpp"
 #include "derive/derive.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/drawings.hpp"
@@ -71,13 +68,10 @@ void add(const std::string& name, const std::string& text, const std::string& st
 }
 
 const bool registered = [] {
-    for (const auto& entry : std::filesystem::directory_iterator(NAPKIN_SOURCE_DIR "/examples")) {
-        if (entry.path().extension() != ".nk") continue;
-        std::stringstream text;
-        text << std::ifstream(entry.path()).rdbuf();
+    for_each_example([](const std::string& name, const std::string& text) {
         for (const char* step : {"0", "two-level", "pseudocode"})
-            add(fmt::format("example/{}/{}", entry.path().stem().string(), step), text.str(), step);
-    }
+            add(fmt::format("example/{}/{}", name, step), text, step);
+    });
     for (const int n : {50, 100, 200}) {
         add(fmt::format("chain/{}", n), chain(n), "0");
         add(fmt::format("products/{}", n), products(n), "0");

@@ -10,6 +10,7 @@
 #include "emit/emit_places.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "support/ids.hpp"
+#include "support/result.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -19,11 +20,6 @@ std::string whole_last(const Frame& frame, AxisId axis) { return frame.axis(axis
 
 std::string range_name(const Frame& frame, const ScheduledLoop& node, bool is_own) {
     return frame.axis(node.loop->axis).begin + (is_own ? "_own_range_" : "_range_");
-}
-
-std::int64_t num_tiles(const Frame& frame, AxisId axis) {
-    const std::int64_t tile = frame.span(axis, 0).tile;
-    return (frame.extent(axis) + tile - 1) / tile;
 }
 
 std::string text_of(const Frame& frame, const MaskForm& form) {
@@ -98,8 +94,7 @@ public:
         for (const Expr& e : reads_) whole += fmt::format(" && {}.is_exact()", name_of(e));
         out(fmt::format("found_.chunk(chunk_, {}, {});", possible, whole));
         out.close();
-        out(fmt::format("found_.write(reinterpret_cast<ChunkRange*>(scratch + {}) + blockIdx.x, {}, {});",
-                        ranges_.offset, tile, extent));
+        out(fmt::format("found_.write(reinterpret_cast<ChunkRange*>(scratch) + blockIdx.x, {}, {});", tile, extent));
     }
 
 private:
@@ -177,8 +172,8 @@ void write_chunk_range(const Frame& frame, Lines& out, const ScheduledLoop& node
         out(fmt::format("// {} >= 0, as the pass before says", text_of(frame, form)));
     const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.tensor_axis, 0).tile / ranges->rows;
     const std::string range = range_name(frame, node, is_own);
-    out(fmt::format("const ChunkRange {} = range_of_tiles<{}>(scratch + {}, {}{});", range, n, ranges->offset,
-                    first_range(frame, *ranges), is_own ? " + " + warpgroup_text() : ""));
+    out(fmt::format("const ChunkRange {} = range_of_tiles<{}>(scratch, {}{});", range, n, first_range(frame, *ranges),
+                    is_own ? " + " + warpgroup_text() : ""));
     out(fmt::format("{0} = max_index({0}, {2}.first), {1} = min_index({1}, {2}.last);", begin, end, range));
 }
 
@@ -193,23 +188,16 @@ std::string is_whole_chunk(const Frame& frame, int scope) {
         if (loop.scope == scope)
             return fmt::format("{0} >= {1} && {0} < {2}", frame.axis(loop.loop->axis).begin,
                                whole_first(frame, loop.loop->axis), whole_last(frame, loop.loop->axis));
-    return "false";
+    throw InternalError("emit: chunks of no loop");
 }
 
 std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters) {
-    std::string text;
     Lines body(1);
-    std::int64_t first = 0;
     for (const ScheduledLoop& loop : frame.loops)
-        if (const auto ranges = chunk_ranges(frame, loop)) {
-            body.open(fmt::format("if (Index(blockIdx.x) >= {} && Index(blockIdx.x) < {})", first, first + ranges->count));
-            Pass(frame, loop, *ranges).write(body);
-            body.close();
-            first += ranges->count;
-        }
-    if (first == 0) return "";
+        if (const auto ranges = chunk_ranges(frame, loop)) Pass(frame, loop, *ranges).write(body);
+    if (body.text().empty()) return "";
     Lines out;
-    out(fmt::format("// Before the kernel: which chunks the data leave to each tile of rows"));
+    out("// Before the kernel: which chunks the data leave to each tile of rows");
     out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({})", ranges_threads,
                          ranges_entry(entry), parameters));
     out(fmt::format("block_has({}, 1);", ranges_threads));

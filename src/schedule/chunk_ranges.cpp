@@ -30,6 +30,11 @@ std::vector<AxisId> axes_of(const MaskForm& form) {
 
 }  // namespace
 
+std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis) {
+    const std::int64_t tile = kernel.span(axis, 0).tile;
+    return (kernel.extent(axis) + tile - 1) / tile;
+}
+
 bool ChunkRanges::tell_rows_apart(AxisId rows_axis) const {
     return std::any_of(forms.begin(), forms.end(),
                        [&](const MaskForm& form) { return contains(axes_of(form), rows_axis); });
@@ -37,7 +42,8 @@ bool ChunkRanges::tell_rows_apart(AxisId rows_axis) const {
 
 std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const AxisId stream = loop.loop->axis, rows = kernel.schedule.tensor_axis;
-    if (!kernel.on_matrix_unit() || !kernel.arena_in_core() || loop.loop->is_sub || !is_repeated(kernel, loop))
+    if (kernel.loops.size() != 1 || !kernel.on_matrix_unit() || !kernel.arena_in_core() || loop.loop->is_sub ||
+        !is_repeated(kernel, loop))
         return std::nullopt;
     const auto is_grouped = [&](AxisId axis) { return contains(kernel.kernel->group_axes, axis); };
     ChunkRanges out;
@@ -58,17 +64,10 @@ std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const Sch
     const std::int64_t tile = kernel.span(rows, 0).tile, of_warpgroup = warps_together * fragment_rows;
     const bool by_warpgroup = kernel.copying_role() && kernel.schedule.warps.value % warps_together == 0 &&
                               tile == fragment_rows * kernel.schedule.warps.value;
-    const auto num_tiles = [&](AxisId axis) {
-        return round_up(kernel.extent(axis), kernel.span(axis, 0).tile) / kernel.span(axis, 0).tile;
-    };
     out.rows = by_warpgroup ? of_warpgroup : tile;
-    out.tiles = num_tiles(rows) * (tile / out.rows);
+    out.tiles = num_tiles(kernel, rows) * (tile / out.rows);
     out.count = out.tiles;
-    for (const AxisId axis : out.others) out.count *= num_tiles(axis);
-    for (const ScheduledLoop& before : kernel.loops) {
-        if (&before == &loop) break;
-        if (const auto ranges = chunk_ranges(kernel, before)) out.offset += ranges->count * chunk_range_bytes;
-    }
+    for (const AxisId axis : out.others) out.count *= num_tiles(kernel, axis);
     return out;
 }
 

@@ -15,15 +15,16 @@ struct ChunkRanges {
     std::int64_t rows = 0;  ///< values of the tensor axis that have a range of their own: those of a warpgroup, or of the block
     std::int64_t tiles = 0;  ///< of so many rows, those of groups' tiles that lie past the end included
     std::vector<AxisId> others;  ///< the other grouped axes on which the numbers depend, each of whose tiles has ranges of its own
-    std::int64_t count = 1;   ///< ranges in all: tiles, times those of the other axes
-    std::int64_t offset = 0;  ///< bytes at which they begin in the kernel's scratch memory
+    std::int64_t count = 1;  ///< ranges in all: tiles, times those of the other axes
     [[nodiscard]] bool tell_rows_apart(AxisId rows_axis) const;
 };
+/// Tiles of the axis among all groups.
+std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis);
 /// Bytes of a range: the ends of both, as whole numbers of at most 8 bytes.
 inline constexpr std::int64_t chunk_range_bytes = 32;
 
 /// None where no form of the loop's masks reads whole numbers that lie in memory, by coordinates along the stream, the tensor axis and grouped axes; where
-/// the kernel is not on the matrix unit, whose blocks alone take ranges, or has its arena in memory; where the loop is not repeated.
+/// the kernel is not on the matrix unit, whose blocks alone take ranges, or has its arena in memory; where the loop is not repeated, or not the kernel's one loop.
 std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Of scratch memory that all ranges of the kernel take.
 std::int64_t chunk_ranges_bytes(const ScheduledKernel& kernel);

@@ -150,6 +150,19 @@ TEST(ChunkRanges, SayNothingOfNumbersTooLarge) {
     EXPECT_NE(fault_with(p, reference, ".is_exact()", ".least < (1ll << 62)"), "");
 }
 
+// A slope that is computed, with distances along columns, leaves its mask's bounds as they are.
+TEST(ChunkRanges, SlopesLeaveTheMaskItsBounds) {
+    const Planned p = cpu_case::planned(
+        "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
+        "    A[h, q, x] = where(x <= q, S[h, q, x] / k - 2^(-8 * (h + 1) / size(h)) * (q - x), -inf)\n"
+        "    P[h, q, x] = softmax(x) A[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+        "sizes h = 3, q = 136, x = 136, k = 32, d = 16\n",
+        eight_warps, load_machine("h200").value(), "k");
+    EXPECT_THAT(p.source.text, testing::HasSubstr("x0_last_ = min_index(x0_last_"));
+    EXPECT_EQ(fault_of(p, cpu_case::reference_of(p), *cpu_case::compiled_for_cpu(p.source), {}), "");
+}
+
 // Bottom-right causal is known once sizes are, and takes no pass.
 TEST(ChunkRanges, AreNotOfWhatSizesSay) {
     const Planned p = masked_by("x - size(x) <= q - size(q)", "D[q]: i32", "h = 1, q = 72, x = 120", eight_warps, "k");

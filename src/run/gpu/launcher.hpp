@@ -45,8 +45,8 @@ public:
     /// Of these, the ones that neither are inputs nor outputs.
     [[nodiscard]] const std::vector<ArrayId>& between() const { return between_; }
     [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
-    /// Of the blocks' arenas where they do not lie in shared memory, for all kernels, which run one after the other. Zeros before the first
-    /// launch.
+    /// Of the blocks' arenas where they do not lie in shared memory, or of what a kernel leaves for the one after it, for all kernels, which run one
+    /// after the other. Zeros before the first launch.
     [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
 
     /// The launches in order, for arrays at those addresses, by ArrayId. Encodes tensor maps, and does nothing on the device.
