@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
-"""Attention forward on the GPU at hand, beside cuDNN and FlashAttention-2: 36 shapes of 16384 tokens, heads of 64, 128 and 256, dense and causal.
+"""Attention forward on the GPU at hand, beside its peers in one process: 36 shapes of 16384 tokens, heads of 64, 128 and 256, dense and causal.
 
-    python3 bench/attention_gpu.py [--rounds 3] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16] [--output bench/results/NAME.json]
+    python3 bench/attention_gpu.py [--rounds 3] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16] [--prototypes FOLDER]
+                                   [--schedule 'groups fixed' …] [--output bench/results/NAME.json]
 
-Each round measures napkin's kernel and its peers one after the other, with the GPU's caches flushed before each launch; the ratio is the median of
-the rounds' ratios to the best peer of the shape. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN
-reaches here over what it reached then. Needs torch.
+In each round every kernel is measured right after cuDNN's, with the GPU's caches flushed before each launch; a kernel's ratio is the median of the rounds'
+ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches here over what it
+reached then. `--prototypes` names a folder with the hand-written kernels, whose build/ holds their compiled code; `--schedule` races napkin's kernel with
+these lines of a schedule, too. The core's clock and the board's power are sampled while a kernel runs. Needs torch.
 """
 import concurrent.futures
 import math
+import os
 import sys
+import threading
+import time
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import gpu
 import records
+from in_process import Napkin
 
 TOKENS, WIDTH = 16384, 2048
 LENGTHS = [512, 1024, 2048, 4096, 8192, 16384]
@@ -29,6 +35,16 @@ FLASH_3 = {
     (256, False): [(513.4, 389.5), (591.1, 464.7), (659.8, 497.0), (690.9, 489.5), (677.9, 498.7), (662.8, 507.7)],
     (256, True): [(336.5, 274.5), (442.5, 364.3), (522.6, 434.6), (569.0, 479.7), (579.0, 499.6), (591.3, 506.9)],
 }
+# The hand-written kernel that its authors found the fastest, by head size and mask: up to which length, and its name.
+PROTOTYPES = {
+    (64, False): [(512, "w4_64_1_pp"), (8192, "w4_64_sk_pp"), (16384, "w3_128_1_st4_pp")],
+    (64, True): [(4096, "w4_64_pp_c"), (16384, "w3_128_1_st4_pp_c")],
+    (128, False): [(1024, "w2_128_q_pp"), (16384, "w3_64_st4_sk_pp")],
+    (128, True): [(512, "w3_64_st4_pp_c"), (1024, "w2_128_pp_c"), (16384, "w3_64_st4_pp_c")],
+    (256, False): [(1024, "w2_64_pp"), (16384, "w2_64_sk_pp")],
+    (256, True): [(16384, "w2_64_lz_pp_c")],
+}
+OWN, CUDNN, FLASH_2, FLASH_3_SCALED, PROTOTYPE = "napkin", "cuDNN", "FlashAttention-2", "FlashAttention-3, scaled", "prototype"
 
 
 def peer(backend, q, k, v, causal):
@@ -38,49 +54,95 @@ def peer(backend, q, k, v, causal):
     return run
 
 
+def prototypes(folder):
+    """The harness of the hand-written kernels. It stops a process that does not report for a while, which the planning of others may take."""
+    os.environ.setdefault("OUT", folder)
+    sys.path.insert(0, folder)
+    import harness
+    import variants
+
+    def report():
+        while True:
+            harness.beat()
+            time.sleep(5)
+    threading.Thread(target=report, daemon=True).start()
+    return harness, variants
+
+
+def measured(runs, reference, rounds, seconds, samples):
+    """Of each of the runs by name: the least time, the median over the rounds of the reference's time over its own, and the median clock and power."""
+    times, ratios, states = {name: [] for name in runs}, {name: [] for name in runs}, {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            before = gpu.seconds_of(runs[reference], seconds)
+            samples.clear()
+            times[name].append(gpu.seconds_of(run, seconds))
+            states[name] += samples.taken()
+            ratios[name].append(before / times[name][-1])
+    return {name: {"seconds": min(times[name]), "over_cudnn": records.median(ratios[name]), **gpu.of_samples(states[name])} for name in runs}
+
+
 def main():
     parser = gpu.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lengths", type=int, nargs="+", choices=LENGTHS, default=LENGTHS)
     parser.add_argument("--heads", type=int, nargs="+", choices=(64, 128, 256), default=[64, 128, 256])
+    parser.add_argument("--masks", nargs="+", choices=("dense", "causal"), default=["dense", "causal"])
     parser.add_argument("--type", choices=TYPES, default="f16")
+    parser.add_argument("--prototypes", help="a folder with the hand-written kernels, compiled")
+    parser.add_argument("--schedule", nargs="+", default=[], help="lines of a schedule, with which napkin's kernel is raced, too")
     options = parser.parse_args()
+    napkin, hand_written = Napkin(), prototypes(options.prototypes) if options.prototypes else None
+    lines = {OWN: "", **{f"{OWN}, {line}": line for line in options.schedule}}
 
-    def command(d, causal, s):
+    def kernel(d, causal, s, line):
         sizes = {"h": TOKENS // s * WIDTH // d, "q": s, "x": s, "k": d, "d": d}
         text = gpu.DIAGRAMS["causal" if causal else "attention"].replace("bf16", options.type)
-        return ["-", "--machine", "gpu", *gpu.sizes_of(sizes)], text
+        return napkin.kernel(text + (f"schedule\n    {line}\n" if line else ""), sizes).compile()
 
-    shapes = [(d, causal, s) for d in options.heads for causal in (False, True) for s in options.lengths]
-    # Plans and their code are made before anything is timed, and found in the cache then.
+    shapes = [(d, causal, s) for d in options.heads for causal in (False, True) for s in options.lengths
+              if ("causal" if causal else "dense") in options.masks]
+    asked = [(*shape, line) for shape in shapes for line in lines.values()]
+    # Plans and their code are made before anything is timed.
+    torch.zeros(1, device="cuda")
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        list(pool.map(lambda shape: records.run_napkin(*command(*shape)[0], text=command(*shape)[1], command="plan"), shapes))
-    results, device = [], ""
+        kernels = dict(zip(asked, pool.map(lambda a: kernel(*a), asked)))
+    results, samples = [], gpu.Samples()
     for d, causal, s in shapes:
-        arguments, text = command(d, causal, s)
         q, k, v = (torch.randn(TOKENS // s, WIDTH // d, s, d, device="cuda", dtype=TYPES[options.type]) for _ in range(3))
-        peers = {"cuDNN": peer(SDPBackend.CUDNN_ATTENTION, q, k, v, causal), "FlashAttention-2": peer(SDPBackend.FLASH_ATTENTION, q, k, v, causal)}
-        rounds = []
-        for _ in range(options.rounds):
-            document = records.run_kernel([*arguments, "--seconds", str(options.seconds)], text=text)
-            rounds.append((document["seconds"], {name: gpu.seconds_of(run, options.seconds) for name, run in peers.items()}))
-        device = document["device"]
+        out = torch.empty_like(q)
+        runs = {CUDNN: peer(SDPBackend.CUDNN_ATTENTION, q, k, v, causal), FLASH_2: peer(SDPBackend.FLASH_ATTENTION, q, k, v, causal)}
+        runs |= {name: lambda made=kernels[d, causal, s, line]: made(q, k, v, out) for name, line in lines.items()}
+        if hand_written and options.type == "f16":
+            harness, variants = hand_written
+            name = next(name for most, name in PROTOTYPES[d, causal] if s <= most)
+            runs[PROTOTYPE] = harness.attn(name, variants.flags(name), q, k, v, torch.empty_like(q))
+        found = measured(runs, CUDNN, options.rounds, options.seconds, samples)
         flops = 4 * TOKENS * WIDTH * s / (2 if causal else 1)
-        rate = flops / min(r[0] for r in rounds) / 1e12
-        peer_rates = {name: flops / min(r[1][name] for r in rounds) / 1e12 for name in peers}
-        cudnn, flash_3 = FLASH_3[d, causal][LENGTHS.index(s)]
-        peer_rates["FlashAttention-3, scaled"] = flash_3 * peer_rates["cuDNN"] / cudnn
-        over_cudnn = records.median([r[1]["cuDNN"] / r[0] for r in rounds])
-        best = max(peer_rates, key=peer_rates.get)
-        ratio = over_cudnn * peer_rates["cuDNN"] / peer_rates[best]
-        results.append({"d": d, "causal": causal, "s": s, "type": options.type, "predicted_seconds": document["predicted_seconds"],
-                        "seconds": min(r[0] for r in rounds), "rate": rate, "peer_rates": peer_rates, "over_cudnn": over_cudnn, "best_peer": best, "ratio": ratio})
-        print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {rate:6.0f} TFLOP/s, {document['predicted_seconds'] / results[-1]['seconds']:.2f} of the prediction's time;"
-              f" cuDNN {peer_rates['cuDNN']:4.0f} ×{over_cudnn:.2f}; best {best} {peer_rates[best]:4.0f} ×{ratio:.2f}", flush=True)
+        for figures in found.values():
+            figures["rate"] = flops / figures["seconds"] / 1e12
+        own, cudnn = found[OWN], found[CUDNN]["rate"]
+        then, flash_3 = FLASH_3[d, causal][LENGTHS.index(s)]
+        over = {CUDNN: 1.0, FLASH_2: found[FLASH_2]["over_cudnn"], FLASH_3_SCALED: flash_3 / then}
+        best = max(over, key=over.get)
+        predicted = kernels[d, causal, s, ""].predicted_seconds
+        result = {"d": d, "causal": causal, "s": s, "type": options.type, "predicted_seconds": predicted, "kernels": found,
+                  "over_cudnn": own["over_cudnn"], "best_peer": best, "ratio": own["over_cudnn"] / over[best]}
+        if PROTOTYPE in found:
+            result["over_prototype"] = own["over_cudnn"] / found[PROTOTYPE]["over_cudnn"]
+        results.append(result)
+        others = "".join(f"; {line} ×{found[name]['over_cudnn'] / own['over_cudnn']:.3f} of it" for name, line in lines.items() if line)
+        print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {own['rate']:6.0f} TFLOP/s, {predicted / own['seconds']:.2f} of the prediction's time;"
+              f" cuDNN {cudnn:4.0f} ×{own['over_cudnn']:.3f}; best {best} ×{result['ratio']:.3f}"
+              + (f"; prototype {found[PROTOTYPE]['rate']:4.0f} ×{result['over_prototype']:.3f}" if PROTOTYPE in found else "") + others
+              + "; MHz " + " ".join(f"{f['clock_mhz']:.0f}" for f in found.values()), flush=True)
     mean = lambda key: math.exp(sum(math.log(r[key]) for r in results) / len(results))
-    print(f"geometric mean: {mean('ratio'):.3f} of the best peer, {mean('over_cudnn'):.3f} of cuDNN")
-    gpu.write(options, "napkin.attention-gpu/1", device, torch=torch.__version__, cudnn=torch.backends.cudnn.version(),
-              mean_over_best=mean("ratio"), mean_over_cudnn=mean("over_cudnn"), results=results)
+    means = {"mean_over_best": mean("ratio"), "mean_over_cudnn": mean("over_cudnn")}
+    if hand_written and options.type == "f16":
+        means["mean_over_prototype"] = mean("over_prototype")
+    print("geometric mean:", ", ".join(f"{value:.3f} {name}" for name, value in means.items()))
+    gpu.write(options, "napkin.attention-gpu/2", torch.cuda.get_device_name(), torch=torch.__version__, cudnn=torch.backends.cudnn.version(),
+              **means, results=results)
 
 
 if __name__ == "__main__":

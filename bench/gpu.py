@@ -1,6 +1,10 @@
 """What the benchmarks on GPUs share: the diagrams that they measure, and how long work of torch takes."""
 import argparse
+import ctypes
+import math
 import pathlib
+import threading
+import time
 
 import records
 
@@ -106,3 +110,35 @@ def seconds_of(work, wanted):
         end.synchronize()
         times.append(begin.elapsed_time(end) / 1e3)
     return records.median(times)
+
+
+class Samples:
+    """The core's clock and the board's power, sampled every few milliseconds by NVML, where that is there."""
+
+    def __init__(self):
+        self.found = []
+        try:
+            nvml, device = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
+            if nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0:
+                threading.Thread(target=self.sample, args=(nvml, device), daemon=True).start()
+        except OSError:
+            pass
+
+    def sample(self, nvml, device, core_clock=1):
+        mhz, milliwatts = ctypes.c_uint(), ctypes.c_uint()
+        while True:
+            if nvml.nvmlDeviceGetClockInfo(device, core_clock, ctypes.byref(mhz)) == 0 and nvml.nvmlDeviceGetPowerUsage(device, ctypes.byref(milliwatts)) == 0:
+                self.found.append((mhz.value, milliwatts.value / 1e3))
+            time.sleep(0.004)
+
+    def clear(self):
+        self.found = []
+
+    def taken(self):
+        return list(self.found)
+
+
+def of_samples(samples):
+    """Medians of samples' clocks and powers; NaN where there are none."""
+    clocks, powers = zip(*samples) if samples else ([math.nan], [math.nan])
+    return {"clock_mhz": records.median(clocks), "power_watts": records.median(powers)}

@@ -21,3 +21,11 @@ foreach(source IN LISTS benches)
         target_link_libraries(bench_${name} PRIVATE ${OpenBLAS_LIBRARIES})
     endif()
 endforeach()
+
+# Napkin as a library that scripts load (bench/in_process.py). Its objects are those of executables, whose code may lie anywhere; what they
+# call among themselves is bound here.
+add_library(napkin_for_scripts SHARED $<TARGET_OBJECTS:napkin>)
+set_target_properties(napkin_for_scripts PROPERTIES
+    LINKER_LANGUAGE CXX OUTPUT_NAME napkin LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
+target_link_options(napkin_for_scripts PRIVATE -Wl,-Bsymbolic)
+target_link_libraries(napkin_for_scripts PRIVATE fmt::fmt Hwloc::Hwloc Threads::Threads ${CMAKE_DL_LIBS})

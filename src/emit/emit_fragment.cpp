@@ -228,7 +228,7 @@ std::string fragment_declaration(const Frame& frame, VariableId id) {
     return fmt::format("float {}[{}];", frame.name(id), fragment_registers(frame, id));
 }
 
-void write_fragment(const Frame& frame, Lines& out, const Step& step) {
+void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = columns_of_statement(frame, step);
     const auto write = [&](const Expr& body, const Expr& carry) {
@@ -240,7 +240,11 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
         each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, body) : body);
     };
     const auto within = unmasked(frame, step);
-    if (!within) return write(compute.body, compute.carry);
+    if (!within) {
+        write(compute.body, compute.carry);
+        if (then) then();
+        return;
+    }
     // Masks cost more than what they let through: most tiles lie on one side of them, whole.
     std::string everywhere;
     const OwnRows own{fmt::format("{} * {}", fragment_rows, frame.has_bulk_copies() ? warp_name : "warp_of_thread()"),
@@ -250,9 +254,11 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step) {
     if (within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_whole_chunk(frame, step.scope);
     out.open(fmt::format("if ({})", everywhere));
     write(within->body, within->carry);
+    if (then) then();
     out.close();
     out.open("else");
     write(compute.body, compute.carry);
+    if (then) then();
     out.close();
 }
 

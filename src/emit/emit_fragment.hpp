@@ -1,6 +1,7 @@
 #pragma once
 // The writers of statements on a matrix unit, for a GPU: products, maps and reductions over the fragments that each thread has in registers,
 // copies of operands into shared memory (schedule/fragments.hpp has the layout).
+#include <functional>
 #include <set>
 #include <string>
 
@@ -15,8 +16,9 @@ inline constexpr const char* warp_name = "warp_";
 std::string warpgroup_text();
 /// Numbers of a variable in registers, for a thread.
 std::string fragment_declaration(const Frame& frame, VariableId id);
-/// A map or a reduction along the columns.
-void write_fragment(const Frame& frame, Lines& out, const Step& step);
+/// A map or a reduction along the columns. Where it is written twice, for tiles with and without masks, `then` writes what follows behind each of them, so that
+/// both run beside each other.
+void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then = {});
 /// Every thread's sum over its columns of what the statement reduces, one for each of its rows.
 void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target);
 /// After a loop: what threads kept for themselves of its sums becomes that of the rows (is_kept_by_threads).
@@ -25,12 +27,15 @@ void write_sums_of_rows(const Frame& frame, Lines& out, int scope);
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns);
 /// The matrix instruction; `functions` gets those that the text calls and the prelude has not, each once.
 void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions);
+/// The same by the instruction that every warp runs by itself, for what runs seldom: where the name of threads of the warp (those_of_warp) says that there are
+/// some. Pre: product_by_warp has one.
+void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those);
 /// Declarations of a lazy maximum's own, and what they are as a group begins.
 void declare_lazy_maximum(const Frame& frame, Lines& out);
 void write_init_of_lazy_maximum(const Frame& frame, Lines& out);
 /// The weights that refer to it, and their sum: as the maximum stands, or, where that is no longer enough and in the first turn, after it has
-/// moved. `functions` as of write_product.
-void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn, std::set<std::string>& functions);
+/// moved. Every warp decides for itself: none waits for another.
+void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn);
 /// The name of what says whether it has moved.
 std::string moves_name(const Frame& frame);
 /// What is_rounded_ahead: its registers, and what gives them their values as a turn ends.

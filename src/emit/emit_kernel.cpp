@@ -65,8 +65,14 @@ private:
         out_ = Lines(in_copying_role_ ? 2 : 1);
         const std::int64_t num_groups = frame_.num_groups();
         const std::string of_sections = fmt::format("{}, {}", num_groups / frame_.num_sections(), num_groups);
+        const bool by_queue = frame_.takes_from_queue();
+        if (by_queue) out_("unsigned queue_turn_ = 0;");
+        if (by_queue && in_copying_role_) out_("unsigned next_group_ = 0;"), out_("bool has_asked_ = false;");
         out_.open(
             !frame_.in_blocks() ? "for (Index group = first_group; group < last_group; ++group)"
+            : by_queue          ? fmt::format("for (Index group = blockIdx.x; group < {}; group = {})", num_groups,
+                                     in_copying_role_ ? "hand_on(queue, queue_turn_, next_group_)"
+                                                               : "handed_on(queue, queue_turn_)")
             : frame_.turns_back()
                 ? fmt::format("for (Index group = first_group(0, {0}); group < {1}; group = group_after(group, {0}))",
                               of_sections, num_groups)
@@ -81,8 +87,24 @@ private:
         if (!in_copying_role_) write_tiles_ahead(frame_, out_);
         nodes(frame_.body);
         if (frame_.on_matrix_unit()) count_turn(frame_, out_, 0);
+        if (by_queue && in_copying_role_) ask_for_group("!has_asked_"), out_("has_asked_ = false;");
         out_.close();
         return std::exchange(out_, Lines()).text();
+    }
+
+    /// The next group of the queue. It is asked for as the last copies of this one are, so that the answer is there when they are asked for: not
+    /// earlier, since who has asked early has less to do than others in the end.
+    void ask_for_group(const std::string& condition) {
+        out_(fmt::format("if ({}) next_group_ = next_of_queue(scratch + {}, {}), has_asked_ = true;", condition,
+                         chunk_ranges_bytes(frame_), frame_.num_groups()));
+    }
+    /// The loop is the last one whose operands the role copies.
+    [[nodiscard]] bool is_last_of_copies(const ScheduledLoop& node) const {
+        const ScheduledLoop* last = nullptr;
+        for (const Node& n : frame_.body)
+            if (const auto* l = std::get_if<LoopRef>(&n); l && !operands_of(frame_, frame_.loop(*l).scope).empty())
+                last = &frame_.loop(*l);
+        return last == &node;
     }
 
     /// The last warps of the block: one thread asks for copies, in the order in which the others wait for them, as far ahead as stages are
@@ -234,8 +256,7 @@ private:
         if (frame_.atom(s).follows) return;
         const auto number = static_cast<int>(&s - frame_.steps.data());
         if (frame_.lazy && (frame_.lazy->moves(number) || frame_.lazy->sum == number)) return;
-        if (frame_.lazy && frame_.lazy->weights == number)
-            return write_lazy_weights(frame_, out_, shift_ < 0, instructions_);
+        if (frame_.lazy && frame_.lazy->weights == number) return write_lazy_weights(frame_, out_, shift_ < 0);
         if (frame_.atom(s).kind != AtomKind::block) {
             out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
             frame_.atom(s).kind == AtomKind::matrix ? write_product(frame_, out_, s, instructions_)
@@ -351,6 +372,8 @@ private:
             out_(fmt::format("{}const Index {} = min_index({}, {} - {});", in_copying_role_ ? "[[maybe_unused]] " : "",
                              names.count, span.tile, extent, names.begin));
         if (!in_copying_role_) fill_next(node, fill, end);
+        if (in_copying_role_ && frame_.takes_from_queue() && is_last_of_copies(node))
+            ask_for_group(fmt::format("{} + {} >= {}", names.begin, span.tile, end));
         nodes(node.body);
         if (!in_copying_role_) owe(node, true);
         if (fills) count_turn(frame_, out_, node.scope);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "emit/emit_fragment.hpp"
@@ -13,20 +14,12 @@
 namespace napkin::writers {
 namespace {
 
-/// Warps that run products together do so again together: all of them agree.
-std::string any_of(const Frame& frame, const std::string& condition) {
-    const bool together = std::any_of(frame.steps.begin(), frame.steps.end(),
-                                      [&](const Step& s) { return runs_beside(frame, s); });
-    return together ? fmt::format("any_of_four_warps({}, {})", condition, warpgroup_text())
-                    : fmt::format("any_of_warp({})", condition);
-}
 /// The maximum moved little in the turn before: it is worth trying without.
 std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays_"; }
 
 class LazyWriter {
 public:
-    LazyWriter(const Frame& frame, Lines& out, std::set<std::string>& functions)
-        : frame_(frame), lazy_(*frame.lazy), out_(out), functions_(functions) {}
+    LazyWriter(const Frame& frame, Lines& out) : frame_(frame), lazy_(*frame.lazy), out_(out) {}
 
     /// As it stands, and after it has moved where that was too little.
     void try_as_it_stands() {
@@ -41,7 +34,8 @@ public:
         move();
         out_.close();
         weigh();
-        out_(fmt::format("if ({} || !{}) break;", moves, any_of(frame_, fmt::format("!({})", is_small()))));
+        out_(fmt::format("const unsigned {} = those_of_warp(!({}));", large(), is_small()));
+        out_(fmt::format("if ({} || {} == 0) break;", moves, large()));
         out_(fmt::format("{} = true;", moves));
         for (const int s : lazy_.again) run_again(s);
         out_.close();
@@ -65,11 +59,10 @@ private:
             moves_again += fmt::format("{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "",
                                        delta, r, literal(1 / lazy_.limit, false), maximum,
                                        literal(-std::numeric_limits<double>::infinity(), false));
-        out_(fmt::format("{} = !{};", stays_name(frame_), any_of(frame_, moves_again)));
+        out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
     void weigh() {
-        write(lazy_.weights);
-        write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums());
+        write(lazy_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums()); });
     }
     void add_up() {
         const Step& s = frame_.step(lazy_.sum);
@@ -80,6 +73,8 @@ private:
                          is_kept_by_threads(frame_, compute.variable) ? own : fmt::format("sum_over_quad({})", own)));
     }
     [[nodiscard]] std::string sums() const { return frame_.name(lazy_.maximum) + "_sums_"; }
+    /// The threads whose weights are too large, or no numbers.
+    [[nodiscard]] std::string large() const { return frame_.name(lazy_.maximum) + "_large_"; }
     /// Not where something is no number.
     [[nodiscard]] std::string is_small() const {
         return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(lazy_.limit, false));
@@ -87,25 +82,22 @@ private:
 
     [[nodiscard]] const std::string& name_of(int step) const { return frame_.name(variable_of(frame_.step(step))); }
 
-    void write(int step) {
+    void write(int step, const std::function<void()>& then = {}) {
         const Step& s = frame_.step(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
-        write_fragment(frame_, out_, s);
+        write_fragment(frame_, out_, s, then);
     }
+    /// Each warp decides for itself and none waits for another, so what four warps compute together one computes again.
     void run_again(int step) {
         const Step& s = frame_.step(step);
         if (frame_.atom(s).kind != AtomKind::matrix) return write(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
-        write_product(frame_, out_, s, functions_);
-        if (!runs_beside(frame_, s)) return;
-        out_("wgmma_wait<0>();");
-        out_(fmt::format("pin({});", name_of(step)));
+        write_product_again(frame_, out_, s, large());
     }
 
     const Frame& frame_;
     const LazyMaximum& lazy_;
     Lines& out_;
-    std::set<std::string>& functions_;
 };
 
 }  // namespace
@@ -120,8 +112,8 @@ void write_init_of_lazy_maximum(const Frame& frame, Lines& out) {
     out(fmt::format("{} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 
-void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn, std::set<std::string>& functions) {
-    LazyWriter writer(frame, out, functions);
+void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn) {
+    LazyWriter writer(frame, out);
     is_first_turn ? writer.as_it_moves() : writer.try_as_it_stands();
 }
 

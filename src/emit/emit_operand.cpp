@@ -192,12 +192,17 @@ void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shif
 void write_barriers(const Frame& frame, Lines& out) {
     const std::int64_t count = num_barriers(frame), stages = num_stages(frame);
     if (count == 0) return;
-    out(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};", frame.arena_bytes() - 8 * count));
+    out(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};",
+                    frame.arena_bytes() - barrier_bytes(frame)));
+    if (frame.takes_from_queue())
+        out(fmt::format("char* const queue = shared_memory + {};  // numbers of groups, stages: {}",
+                        frame.arena_bytes() - barrier_bytes(frame) + 8 * count, queue_stages));
     out.open("if (thread_of_block() == 0)");
     out(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i, 1);", stages));
     if (count > stages)
         out(fmt::format("for (int i = {}; i < {}; ++i) init_barrier(barriers + 8 * i, {});", stages, count,
                         frame.schedule.warps.value));
+    if (frame.takes_from_queue()) out(fmt::format("init_queue(queue, {});", frame.schedule.warps.value));
     out("fence_barriers();");
     out.close();
     out("__syncthreads();");

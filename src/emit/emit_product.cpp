@@ -26,8 +26,9 @@ bool outlasts_a_turn(const Frame& frame, const MatrixProduct& product) {
 
 /// A product as it is written.
 struct Product : MatrixProduct {
-    Product(const Frame& frame, const Step& step)
-        : MatrixProduct(*matrix_product(frame, step)),
+    Product(const Frame& frame, const Step& step) : Product(frame, step, *matrix_product(frame, step)) {}
+    Product(const Frame& frame, const Step& step, const MatrixProduct& product)
+        : MatrixProduct(product),
           target(frame.name(std::get<Compute>(*step.statement).variable)),
           continues(outlasts_a_turn(frame, *this)),
           columns(columns_of(frame, n, step.scope)),
@@ -80,20 +81,28 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
     const OperandTile tile = *operand_tile(frame, r.array);
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     const std::int64_t deep = p.deep * bytes(p.type), steps = operand_row_bytes / deep;
-    std::string address = fmt::format("{}_at_", frame.name(r.array));
-    if (is_a) {
-        // Each group of warps that runs the instruction has its own rows.
-        const std::int64_t warps = p.instruction->threads / frame.unit.warp_threads;
-        const std::int64_t own = along_k ? p.instruction->m.to * operand_row_bytes : tile.panel_bytes();
-        if (frame.schedule.warps.value > warps) address += fmt::format(" + {} / {} * {}", warp_name, warps, own);
-    }
+    std::string offset;
     if (!along_k)
-        address += fmt::format(" + k_ * {}", p.deep * operand_row_bytes);
+        offset = fmt::format("k_ * {}", p.deep * operand_row_bytes);
     else if (tile.panels == 1)
-        address += fmt::format(" + k_ * {}", deep);
+        offset = fmt::format("k_ * {}", deep);
     else
-        address += fmt::format(" + k_ / {0} * {1} + k_ % {0} * {2}", steps, tile.panel_bytes(), deep);
-    return fmt::format("matrix_descriptor({}, {}, {})", address, along_k ? 16 : tile.panel_bytes(), operand_alignment);
+        offset = fmt::format("k_ / {0} * {1} + k_ % {0} * {2}", steps, tile.panel_bytes(), deep);
+    return fmt::format("matrix_descriptor({}_at_, {}, {})", frame.name(r.array), offset, operand_alignment);
+}
+
+/// What the descriptors of an operand have in common.
+void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& r, bool is_a) {
+    const OperandTile tile = *operand_tile(frame, r.array);
+    const bool along_k = is_a ? p.a_along_k : p.b_along_k;
+    std::string own;
+    // Each group of warps that runs the instruction has its own rows of A.
+    if (const std::int64_t warps = p.instruction->threads / frame.unit.warp_threads;
+        is_a && frame.schedule.warps.value > warps)
+        own = fmt::format(" + {} / {} * {}", warp_name, warps,
+                          along_k ? p.instruction->m.to * operand_row_bytes : tile.panel_bytes());
+    out(fmt::format("const unsigned {0}_at_ = matrix_word(shared_address({0}) + {1}{2}, {3});", frame.name(r.array),
+                    stage_name(frame, r.array), own, along_k ? 16 : tile.panel_bytes()));
 }
 
 /// The fragments of A in registers, rounded, two neighbours in each: those of step k_ at i_.
@@ -128,10 +137,10 @@ void write_together(const Frame& frame, Lines& out, const Product& p, int scope)
         }
         a = fmt::format("&{}[4 * k_]", a_registers);
     } else {
-        declare_address(frame, out, *p.a);
+        declare_word(frame, out, p, *p.a, true);
         a = descriptor(frame, p, *p.a, true);
     }
-    declare_address(frame, out, *p.b);
+    declare_word(frame, out, p, *p.b, false);
     if (!p.continues) out(fmt::format("pin({});", p.target));
     if (p.a_in_registers) out(fmt::format("pin({});", a_registers));
     out("wgmma_fence();");
@@ -142,34 +151,36 @@ void write_together(const Frame& frame, Lines& out, const Product& p, int scope)
 
 /// The call that loads four matrices, from a row and a part of 16 bytes along k and those across it. A's two matrices below each other
 /// stand in neighbouring registers, B's two beside each other, as both lie when k is contiguous.
-std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across) {
+std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across,
+                     const std::string& lane) {
     const OperandTile tile = *operand_tile(frame, r.array);
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
-    return fmt::format("load_matrices<{}, {}>({}, {}_at_, {}, {}, {});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
-                       frame.name(r.array), tile.panel_bytes(),
-                       along_k ? "16 * " + across : fmt::format("{} * k_", p.deep), along_k ? "2 * k_" : "2 * " + across);
+    return fmt::format("load_matrices<{}, {}>({}, {}_at_, {}, {}, {}{});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
+                       frame.name(r.array), tile.panel_bytes(), along_k ? "16 * " + across : fmt::format("{} * k_", p.deep),
+                       along_k ? "2 * k_" : "2 * " + across, lane);
 }
 
 /// Every warp goes through k, and for each step through its columns, 16 of which it loads at once.
-void write_by_warp(const Frame& frame, Lines& out, const Product& p, int scope) {
+void write_by_warp(const Frame& frame, Lines& out, const Product& p, int scope, const std::string& lane = "") {
     if (!p.a_in_registers) {
         declare_address(frame, out, *p.a);
         // A warp whose rows all lie past the tile's end multiplies those of the last one.
         const std::int64_t warps = columns_of(frame, p.m, scope) / fragment_rows;
-        out(warps < frame.schedule.warps.value ? fmt::format("const int warp_ = min(warp_of_thread(), {});", warps - 1)
-                                               : "const int warp_ = warp_of_thread();");
+        const bool is_known = frame.has_bulk_copies() && warps >= frame.schedule.warps.value;
+        if (!is_known)
+            out(warps < frame.schedule.warps.value ? fmt::format("const int warp_ = min(warp_of_thread(), {});", warps - 1)
+                                                   : "const int warp_ = warp_of_thread();");
     }
     declare_address(frame, out, *p.b);
-    if (!p.adds) out(fmt::format("EACH(i_, {}) {}[i_] = 0.0f;", p.columns / 2, p.target));
     out.open(fmt::format("EACH(k_, {})", p.steps));
     out("unsigned a_[4];");
     out(p.a_in_registers ? fmt::format("EACH(i_, 4) a_[i_] = {};", packed(frame, p, scope))
-                         : matrices(frame, p, *p.a, true, "warp_"));
+                         : matrices(frame, p, *p.a, true, "warp_", lane));
     out.open(fmt::format("EACH(j_, {})", p.columns / (2 * fragment_columns)));
     out("unsigned b_[4];");
-    out(matrices(frame, p, *p.b, false, "j_"));
-    out(fmt::format("EACH(i_, 2) {}_m{}n{}k{}_{}(&{}[8 * j_ + 4 * i_], a_, &b_[2 * i_]);", p.instruction->name,
-                    p.instruction->m.to, p.instruction->n.to, p.deep, name(p.type), p.target));
+    out(matrices(frame, p, *p.b, false, "j_", lane));
+    out(fmt::format("EACH(i_, 2) {}_m{}n{}k{}_{}(&{}[8 * j_ + 4 * i_], a_, &b_[2 * i_], {});", p.instruction->name,
+                    p.instruction->m.to, p.instruction->n.to, p.deep, name(p.type), p.target, p.adds ? "true" : "k_ > 0"));
     out.close();
     out.close();
 }
@@ -186,6 +197,14 @@ void write_product(const Frame& frame, Lines& out, const Step& step, std::set<st
         functions.insert(instruction_text(p));
         write_together(frame, out, p, step.scope);
     }
+    out.close();
+}
+
+void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those) {
+    const Product p(frame, step, *product_by_warp(frame, step));
+    out.open("");
+    out(fmt::format("const int lane_ = lane_after({});", those));
+    write_by_warp(frame, out, p, step.scope, ", lane_");
     out.close();
 }
 

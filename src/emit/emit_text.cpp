@@ -22,7 +22,7 @@ static_cast struct switch template this thread_local throw true try typedef type
 volatile wchar_t while xor xor_eq
 
 acc arena base bf16 e4m3 e5m2 f16 f32 f64 lane nowhere group i inputs j last_group main max_of min_of outputs prod real round_i32
-std strides sum total value whole_add block scratch arguments blockIdx threadIdx gridDim blockDim shared_memory
+std strides sum total value whole_add block scratch queue arguments blockIdx threadIdx gridDim blockDim shared_memory
 sum_over_quad prod_over_quad max_of_over_quad min_of_over_quad
 )";
 

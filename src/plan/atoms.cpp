@@ -265,6 +265,7 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     choose_turns(out);
     choose_lazy_maximum(out);
     if (out.on_matrix_unit()) choose_stages(out), choose_boxes(out), choose_group_stages(out);
+    choose_queue(out);
     apply_places(out);
     if (completion == Completion::whole || !out.on_matrix_unit()) synchronize(out);
     return out;

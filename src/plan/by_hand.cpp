@@ -52,8 +52,9 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        static const std::vector<std::string> own{"group", "stream",  "split",  "subloop", "threads", "grid",  "warps",
-                                                  "rows",  "vectors", "vector", "tensor",  "maximum", "matrix"},
+        static const std::vector<std::string> own{"group",  "stream",  "split",  "subloop", "threads",
+                                                  "grid",   "warps",   "rows",   "vectors", "vector",
+                                                  "tensor", "maximum", "matrix", "groups"},
             others{"form", "role", "atom", "place", "slot", "prefetch", "machine"},
             of_steps{"warpgroup", "precision", "piece", "issue", "turns"};
         if (item.kind == "group") {
@@ -80,6 +81,8 @@ private:
             check_word(item, choices_.maximum, lazy_word, exact_word);
         } else if (item.kind == "matrix") {
             check_word(item, choices_.turns, turns_word, free_word);
+        } else if (item.kind == "groups") {
+            check_word(item, choices_.queue, queue_word, fixed_word);
         } else if (item.kind == "subloop") {
             check_subloop(item);
         } else if (contains(of_steps, item.kind)) {

@@ -32,6 +32,9 @@ void choose_boxes(ScheduledKernel& kernel);
 /// Place::stages of operands that are loaded once a group: a second one, where a role copies and there is room left, or made by a box and stages that
 /// the copies do not need, so that it goes on to the next group's tiles while this one's are still read. Pre: boxes are chosen.
 void choose_group_stages(ScheduledKernel& kernel);
+/// KernelSchedule::queue: where a role copies ahead of the group at hand, and groups whose numbers of chunks differ are more than the blocks that run at once.
+/// Pre: stages are chosen.
+void choose_queue(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
 
 /// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold

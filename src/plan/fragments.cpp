@@ -1,8 +1,11 @@
 // Puts a kernel on the machine's matrix unit: which statements are products of its instruction, which run on fragments beside them, where
 // every variable lies then.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "plan/complete.hpp"
+#include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lazy_maximum.hpp"
 #include "schedule/warpgroups.hpp"
@@ -18,6 +21,9 @@ constexpr std::int64_t most_stages = 4;
 /// attention of 192 rows at d = 128 in chunks of 64, whose stages have 32 KiB, takes up to 8% longer with 2 stages than with 3; with 3 and a second tile of
 /// Q it takes 0 to 7% less than with 4 and without, on blocks in turn.
 constexpr std::int64_t bytes_under_way = 64 * 1024;
+
+/// Groups of a queue, at most: its counter has 32 bits.
+constexpr std::int64_t most_queued = std::int64_t{1} << 31;
 
 /// Boxes of a warp, at most: one is written while the one before it is read.
 constexpr std::int64_t most_boxes = 2;
@@ -89,6 +95,26 @@ void choose_roles(ScheduledKernel& kernel) {
     }
     for (std::size_t s = 0; s < kernel.steps.size(); ++s)
         if (kernel.loads_operand(kernel.steps[s])) kernel.schedule.slots.try_emplace(static_cast<int>(s), Slot{0});
+}
+
+void choose_queue(ScheduledKernel& kernel) {
+    Choice& queue = kernel.schedule.queue;
+    if (queue.by_hand) return;
+    queue = {0, "", false};
+    const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
+                                     [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
+    const std::int64_t groups = kernel.num_groups(), blocks = kernel.schedule.threads.value,
+                       grid = kernel.schedule.grid.value;
+    if (!kernel.copying_role() || !(by_data || kernel.has_uneven_groups()) || blocks <= 1 || groups <= blocks ||
+        groups > most_queued || grid >= groups)
+        return;
+    // A role that cannot go on to the next group's tiles has nothing to ask for meanwhile.
+    for (const Step* load : kernel.operand_loads(0))
+        if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;
+    queue = {1,
+             fmt::format("{} say how many chunks a group runs: a block takes the next one as it ends one",
+                         by_data ? "data" : "masks"),
+             false};
 }
 
 void choose_turns(ScheduledKernel& kernel) {

@@ -22,6 +22,7 @@ Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int
     const std::int64_t groups = kernel.num_groups();
     const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
                                      [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
+    if (kernel.takes_from_queue()) return model.run(kernel, threads, walk_limit);
     if (by_data && grid.value == 0 && kernel.copying_role() && threads > 1 && groups > threads) {
         grid.value = groups;
         grid.reason = "a block for each group: data say how many chunks one runs";

@@ -406,9 +406,9 @@ void place_boxes(ScheduledKernel& kernel) {
     }
 }
 
-/// Behind everything: a barrier of 8 bytes for each stage of each operand.
+/// Behind everything: a barrier of 8 bytes for each stage of each operand, and what hands on the numbers of groups.
 std::int64_t barrier_values(const ScheduledKernel& kernel) {
-    return round_up(num_barriers(kernel) * 8, alignment_bytes) / kernel.value_bytes();
+    return round_up(barrier_bytes(kernel), alignment_bytes) / kernel.value_bytes();
 }
 
 }  // namespace
@@ -419,6 +419,10 @@ std::int64_t num_barriers(const ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (kernel.is_operand(static_cast<VariableId>(v))) barriers += kernel.schedule.places[v].stages;
     return kernel.copying_role() ? 2 * barriers : barriers;
+}
+
+std::int64_t barrier_bytes(const ScheduledKernel& kernel) {
+    return num_barriers(kernel) * 8 + (kernel.takes_from_queue() ? queue_stages * queue_stage_bytes : 0);
 }
 
 bool ScheduledKernel::live_together(VariableId a, VariableId b) const {

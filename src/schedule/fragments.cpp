@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "diagram/guards.hpp"
@@ -505,7 +506,10 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
     return out;
 }
 
-std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step) {
+namespace {
+
+/// matrix_product by an instruction of at most so many threads.
+std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, const Step& step, std::int64_t most) {
     const auto* compute = std::get_if<Compute>(step.statement);
     const AxisId m = kernel.schedule.tensor_axis;
     if (!compute || m < 0 || step.is_whole || kernel.is_double || compute->reduce != ReduceOp::sum) return std::nullopt;
@@ -556,7 +560,7 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
     const std::int64_t columns = columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
         const auto k = i.k.find(out.type);
-        if (k == i.k.end() || !takes_tiles(kernel, i, columns)) continue;
+        if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns)) continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
         // Past the end of the array there are zeros.
         if (is_part && span.tile % k->second != 0) continue;
@@ -565,6 +569,15 @@ std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const
     }
     if (!out.instruction) return std::nullopt;
     return out;
+}
+
+}  // namespace
+
+std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step) {
+    return product_of_threads(kernel, step, std::numeric_limits<std::int64_t>::max());
+}
+std::optional<MatrixProduct> product_by_warp(const ScheduledKernel& kernel, const Step& step) {
+    return product_of_threads(kernel, step, kernel.unit.warp_threads);
 }
 
 }  // namespace napkin

@@ -50,6 +50,8 @@ struct MatrixProduct {
 /// What the statement multiplies on the machine's matrix unit; none where it does not: the reduction is no such sum, operands are not of a
 /// type that an instruction takes, tiles are not of its sizes. Of several instructions, that of the most threads.
 std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step);
+/// The same by the instruction that every warp runs by itself; none where the machine has none for it.
+std::optional<MatrixProduct> product_by_warp(const ScheduledKernel& kernel, const Step& step);
 
 /// Who does what in a kernel on the matrix unit.
 struct MatrixRoles {
@@ -117,6 +119,12 @@ std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step
 /// says that the stage is full, and where a role asks for copies as many behind them, which say that it is free. Without bulk copies there
 /// are none.
 std::int64_t num_barriers(const ScheduledKernel& kernel);
+
+/// Of shared memory behind the barriers, where groups come from a queue: two stages, each with a barrier that says that a group's number is there, one
+/// that says that all warps that compute have read it, and the number.
+inline constexpr std::int64_t queue_stage_bytes = 24, queue_stages = 2;
+/// Bytes of barriers and of these stages.
+std::int64_t barrier_bytes(const ScheduledKernel& kernel);
 
 /// The columns of a tile along the axis with those that fill the last 16, which both sides of a product need.
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope);

@@ -235,6 +235,8 @@ private:
             if (step.atom < 0 || !is_in_loop(s) || s == finite_ || !contains(wanted, variable_of(step))) continue;
             if (compute(s).carry || step.ahead != ahead || k_.atom(step).kind == AtomKind::block)
                 return fmt::format("{} is not computed again within a turn", name(variable_of(step)));
+            if (k_.atom(step).kind == AtomKind::matrix && !product_by_warp(k_, step))
+                return fmt::format("no warp computes {} by itself", name(variable_of(step)));
             found_.again.insert(found_.again.begin(), s);
             want(s);
         }

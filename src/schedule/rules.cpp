@@ -582,6 +582,11 @@ private:
     /// Of blocks that do not all run at once each has one group, and shared memory for it.
     void check_grid() {
         const std::int64_t grid = k_.schedule.grid.value, at_once = k_.schedule.threads.value, groups = k_.num_groups();
+        if (k_.takes_from_queue() && !(k_.copying_role() && k_.has_bulk_copies()))
+            report({"groups", ""}, "a queue of groups needs a role that copies, which asks for the next one");
+        else if (k_.takes_from_queue() && grid >= groups)
+            report({"groups", ""}, "a grid of {} blocks has one for each of {} groups: none is left in a queue", grid,
+                   groups);
         if (grid == 0) return;
         if (!k_.in_blocks())
             report({"grid", ""}, "it has a grid of {} blocks: a CPU's threads each run whole groups", grid);

@@ -114,6 +114,8 @@ struct Slot {
 
 /// What a schedule says of turns at the matrix unit: `matrix turns`, `matrix free`.
 inline constexpr std::string_view turns_word = "turns", free_word = "free";
+/// What a schedule says of the groups that a block of a GPU runs: `groups queue`, `groups fixed`.
+inline constexpr std::string_view queue_word = "queue", fixed_word = "fixed";
 /// What a schedule says of a running maximum: `maximum lazy`, `maximum exact`.
 inline constexpr std::string_view lazy_word = "lazy", exact_word = "exact";
 
@@ -125,7 +127,10 @@ struct KernelSchedule {
     std::map<AxisId, Choice> subloop;  ///< sizes of the parts of a statement
     Choice split{1, "", false};  ///< parts of the stream that run at the same time: the size of TileKernel::parts' axis
     Choice threads{1, "", false};
-    Choice grid{0, "", false};   ///< blocks of a GPU's grid: one for each group, or as many as run at once; 0: by rule
+    Choice grid{0, "", false};  ///< blocks of a GPU's grid: one for each group, or as many as run at once; 0: by rule
+    /// Of a GPU's kernel with a role that copies: 1 where a block takes the next group of a queue as its copies of the last one are asked for, 0 where the
+    /// block's number says which groups it runs.
+    Choice queue{0, "", false};
     Choice warps{0, "", false};  ///< of a GPU's block, which runs a group together; 0: a CPU's thread runs it alone
     AxisId vector_axis = -1;     ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;

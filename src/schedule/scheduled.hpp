@@ -286,12 +286,16 @@ struct ScheduledKernel {
     /// Each group has a block of its own, which the hardware starts as another one ends; else as many blocks as run at once take the groups
     /// in turn: where the grid says so, blocks of a number by hand, and blocks with an arena in memory, which each of them has for itself.
     [[nodiscard]] bool has_block_a_group() const {
-        if (!in_blocks() || !arena_in_core()) return false;
+        if (!in_blocks() || !arena_in_core() || takes_from_queue()) return false;
         return schedule.grid.value > 0 ? schedule.grid.value >= num_groups()
                                        : has_uneven_groups() && !schedule.threads.by_hand;
     }
     /// Blocks take the uneven groups of each section in turn, one round forth and the next one back, as time_in_turn says.
-    [[nodiscard]] bool turns_back() const { return in_blocks() && has_uneven_groups() && !has_block_a_group(); }
+    [[nodiscard]] bool turns_back() const {
+        return in_blocks() && has_uneven_groups() && !has_block_a_group() && !takes_from_queue();
+    }
+    /// As many blocks as run at once take the groups in their order, each the next one as it is done with asking for the tiles of its last.
+    [[nodiscard]] bool takes_from_queue() const { return schedule.queue.value > 0; }
     /// Of a GPU's grid.
     [[nodiscard]] std::int64_t num_blocks() const;
     /// Values of the axis that one pass of its loop in the atom covers.

@@ -415,7 +415,8 @@ double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& c
     GroupTimes times{{}, k.num_sections()};
     for (const auto& [time, count] : counts)
         times.of_section.push_back({time, std::max(1.0, std::round(count / static_cast<double>(times.sections)))});
-    const double taken = k.has_block_a_group() ? time_as_workers_end(times, workers) : time_in_turn(times, workers);
+    const double taken = k.has_block_a_group() || k.takes_from_queue() ? time_as_workers_end(times, workers)
+                                                                       : time_in_turn(times, workers);
     return taken * workers / times.total();
 }
 

@@ -164,11 +164,7 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
     const AtomKind kind = k.atom(step).kind;
     if (kind == AtomKind::block) return 0;
     const auto number = static_cast<int>(&step - k.steps.data());
-    // Warps that agree on whether the maximum moves wait for each other once more.
-    if (kind == AtomKind::fragment)
-        return statement_latency_clocks * (k.lazy && k.lazy->moves(number)       ? 0
-                                           : k.lazy && k.lazy->weights == number ? 2
-                                                                                 : 1);
+    if (kind == AtomKind::fragment) return k.lazy && k.lazy->moves(number) ? 0 : statement_latency_clocks;
     const auto& compute = std::get<Compute>(*step.statement);
     const bool only_adds = std::all_of(k.steps.begin(), k.steps.end(), [&](const Step& other) {
         const auto* c = std::get_if<Compute>(other.statement);

@@ -16,6 +16,8 @@ constexpr const char* stand_ins =
 #include "numeric/matrix_unit_on_cpu.inc"
     ;
 
+constexpr std::int64_t scratch_bytes = 1 << 20;  // as block_on_cpu.inc has them
+
 /// Instructions by a word of their text, and what stands for the statement.
 struct StandIn {
     const char *word, *statement;
@@ -42,7 +44,7 @@ constexpr StandIn instructions[] = {
     {"ldmatrix.sync", "emulated::load_matrices(to, from, how);"},
     {"stmatrix.sync", "emulated::store_matrices(to, from);"},
     {"st.shared.v2.f32", "const float both[2] = {a, b}; emulated::write(to, both, 8);"},
-    {"mma.sync.aligned", "emulated::multiply(emulated::depth_of(#shape), emulated::type, d, a, b);"},
+    {"mma.sync.aligned", "emulated::multiply(emulated::depth_of(#shape), emulated::type, d, a, b, adds);"},
     {"mbarrier.init.shared", "emulated::init_barrier(barrier, arrivals);"},
     {"fence.mbarrier_init", ";"},
     {"mbarrier.arrive.expect_tx", "emulated::arrive(barrier, bytes);"},
@@ -50,7 +52,6 @@ constexpr StandIn instructions[] = {
     {"mbarrier.try_wait.parity", "emulated::wait_phase(barrier, parity);"},
     {"barrier.cta.sync", "emulated::meet(emulated::named[6 + warpgroup], 256);"},
     {"barrier.cta.arrive", "emulated::pass(emulated::named[6 + warpgroup], 256);"},
-    {"barrier.cta.red.or", "any = emulated::any_of_four_warps(is, warpgroup);"},
     {"setmaxnreg", ";"},
     {".mbarrier::complete_tx::bytes", "emulated::bring_box(to, map, barrier, COORDINATES_##rank);"},
     {".bulk_group [%1", "emulated::send_box(from, map, COORDINATES_##rank);"},
@@ -117,7 +118,12 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
     // The memory of the block that runs is one array, which has the name that kernels declare.
     static const std::regex declaration("extern __shared__ __align__\\([0-9]+\\) char shared_memory\\[\\];");
     text = std::regex_replace(text, declaration, "char* const shared_memory = emulated::memory;");
+    std::int64_t kept = scratch_bytes / 2;
     for (const cuda::KernelEntry& entry : source.entries) {
+        const std::int64_t scratch = entry.keeps_scratch ? kept : 0;
+        if (scratch + entry.scratch_bytes > (entry.keeps_scratch ? scratch_bytes : scratch_bytes / 2))
+            throw std::runtime_error("kernels need more scratch memory than stands in for a GPU's");
+        if (entry.keeps_scratch) kept += (entry.scratch_bytes + 255) / 256 * 256;
         const std::string place = fmt::format("napkin_gpu::{}_code", entry.name);
         const auto add = [&](const std::string& name, std::int64_t blocks, int threads, int rows) {
             text += fmt::format(
@@ -125,9 +131,9 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
                 "results_late, "
                 "bool "
                 "backwards) {{\n"
-                "    return run_blocks({{arguments, maps, {2}, {3}, {4}, copies_late, results_late, backwards}}, "
+                "    return run_blocks({{arguments, maps, {2}, {3}, {4}, copies_late, results_late, backwards, {5}}}, "
                 "&run_thread_of<&{1}::{0}>);\n}}\n",
-                name, place, blocks, threads, rows);
+                name, place, blocks, threads, rows, scratch);
         };
         add(entry.name, entry.blocks, entry.threads, entry.rows);
         if (entry.before) add(entry.before->name, entry.before->blocks, entry.before->threads, 1);

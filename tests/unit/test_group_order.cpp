@@ -12,6 +12,7 @@
 
 #include "machine/block_machine.hpp"
 #include "plan/blocks.hpp"
+#include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/rules.hpp"
 #include "support/parsed.hpp"
@@ -241,7 +242,7 @@ Plan attention_of(std::int64_t length, std::int64_t d, const std::string& schedu
 }
 
 TEST(Grid, IsOfBlocksInTurnWhereGroupsAreShort) {
-    const Plan brief = attention_of(512, 64), lasting = attention_of(16384, 64);
+    const Plan brief = attention_of(512, 64, "groups fixed\n"), lasting = attention_of(16384, 64, "groups fixed\n");
     const ScheduledKernel &in_turn = brief.kernels.at(0).scheduled, &one_each = lasting.kernels.at(0).scheduled;
     EXPECT_EQ(in_turn.schedule.grid.value, 132);
     EXPECT_EQ(in_turn.num_blocks(), 132);
@@ -251,6 +252,49 @@ TEST(Grid, IsOfBlocksInTurnWhereGroupsAreShort) {
     EXPECT_EQ(one_each.num_blocks(), one_each.num_groups());
     EXPECT_FALSE(one_each.turns_back());
     EXPECT_THAT(one_each.schedule.grid.reason, HasSubstr("a block for each group; 132 in turn are"));
+}
+
+TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
+    const Plan plan = attention_of(512, 64);
+    const ScheduledKernel& k = plan.kernels.at(0).scheduled;
+    EXPECT_TRUE(k.takes_from_queue());
+    EXPECT_FALSE(k.turns_back());
+    EXPECT_FALSE(k.has_block_a_group());
+    EXPECT_EQ(k.num_blocks(), 132);
+    EXPECT_EQ(barrier_bytes(k), 8 * num_barriers(k) + queue_stages * queue_stage_bytes);
+    EXPECT_THAT(k.schedule.queue.reason, HasSubstr("masks say how many chunks a group runs"));
+    const std::string text = to_string(*k.program, *k.kernel, k.schedule);
+    EXPECT_THAT(text, HasSubstr("groups         queue  masks say"));
+    const ScheduledKernel again = attention_of(512, 64, text).kernels.at(0).scheduled;
+    EXPECT_TRUE(again.takes_from_queue());
+    EXPECT_EQ(again.arena_bytes(), k.arena_bytes());
+
+    const Plan fixed = attention_of(512, 64, "groups fixed\n");
+    EXPECT_FALSE(fixed.kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_THAT(to_string(*fixed.kernels.at(0).scheduled.program, *fixed.kernels.at(0).scheduled.kernel,
+                          fixed.kernels.at(0).scheduled.schedule),
+                HasSubstr("groups         fixed"));
+}
+
+// Groups of one length leave nothing to even out, a block for each group takes none from a queue, and a role that has no second place for the
+// group's tiles has nothing to ask for meanwhile.
+TEST(Queue, IsOfNothingElse) {
+    const Plan even = plan_of(masked("x >= 0"), tiles_of_64 + "threads 132\n");
+    EXPECT_FALSE(even.kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_FALSE(attention_of(512, 64, "group q = 128\ngrid 4096\n").kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_FALSE(attention_of(512, 64, "threads 1\n").kernels.at(0).scheduled.takes_from_queue());
+    const ScheduledKernel wide = attention_of(512, 256).kernels.at(0).scheduled;
+    ASSERT_EQ(wide.place(wide.operand_loaded(*wide.operand_loads(0).front())).stages, 1);
+    EXPECT_FALSE(wide.takes_from_queue());
+}
+
+TEST(Queue, IsAskedByARole) {
+    ScheduledKernel k = attention_of(512, 64).kernels.at(0).scheduled;
+    EXPECT_THAT(verify(k), testing::IsEmpty());
+    k.schedule.grid.value = 5000;
+    EXPECT_THAT(verify(k), testing::Contains(HasSubstr("none is left in a queue")));
+    k.schedule.grid.value = 0, k.schedule.roles.clear();
+    EXPECT_THAT(verify(k), testing::Contains(HasSubstr("a queue of groups needs a role that copies")));
 }
 
 TEST(Grid, MayBeSetByHandAndIsReadBack) {
@@ -270,7 +314,7 @@ TEST(Grid, MayBeSetByHandAndIsReadBack) {
 }
 
 TEST(Grid, IsOfBlocksThatAllRunAtOnceOrHaveAGroupEach) {
-    ScheduledKernel k = attention_of(512, 64).kernels.at(0).scheduled;
+    ScheduledKernel k = attention_of(512, 64, "groups fixed\n").kernels.at(0).scheduled;
     const auto broken = [&](std::int64_t grid) {
         k.schedule.grid.value = grid;
         const std::vector<std::string> all = verify(k);

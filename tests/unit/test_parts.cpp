@@ -331,13 +331,14 @@ TEST(Parts, RegistersOfRolesAreTheBlocks) {
         const RoleRegisters r = role_registers(65536, computing, copying);
         EXPECT_LE(32 * (computing + copying) * r.launch, 65536);
         EXPECT_LE(computing * r.computing + copying * r.copying, (computing + copying) * r.launch);
-        EXPECT_GE(r.copying, 24);
+        EXPECT_GE(r.copying, 32);
         EXPECT_EQ(r.computing % 8 + r.copying % 8 + r.launch % 8, 0);
     }
     EXPECT_EQ(role_registers(65536, 4, 4).computing, role_registers(65536, 4, 4).launch) << "nothing to share out";
-    // The kernels of FlashAttention-3 and CUTLASS have these (setmaxnreg 240 and 24, 160 and 32).
-    EXPECT_EQ(role_registers(65536, 8, 4).computing, 240);
-    EXPECT_EQ(role_registers(65536, 8, 4).copying, 24);
+    // The kernels of FlashAttention-3 and CUTLASS have 160 and 32 for twelve warps that compute, too; for eight they have 240 and 24, which
+    // leaves the role too few for a queue of groups.
+    EXPECT_EQ(role_registers(65536, 8, 4).computing, 232);
+    EXPECT_EQ(role_registers(65536, 8, 4).copying, 40);
     EXPECT_EQ(role_registers(65536, 12, 4).computing, 160);
     EXPECT_EQ(role_registers(65536, 12, 4).copying, 32);
 }

@@ -477,7 +477,7 @@ TEST(Steps, OfAPlannedKernelAreItsSchedules) {
     const double held = k.budgets[0].block_bytes + 2 * k.budgets[0].warpgroup_bytes;
     EXPECT_NEAR(held, static_cast<double>(plan->kernels[0].scheduled.arena_bytes()), operand_alignment + 256);
     EXPECT_EQ(k.registers.accumulators, 128);
-    EXPECT_EQ(k.registers.limit, 240);
+    EXPECT_EQ(k.registers.limit, 232);
     EXPECT_LE(k.registers.total(), k.registers.limit);
     EXPECT_EQ(operation(k, "C", "tensor").operations, 2 * 256 * 64);
     EXPECT_EQ(k.steps.size(), 6u);

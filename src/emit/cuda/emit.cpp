@@ -61,14 +61,15 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
         if (!out.entries.empty()) out.text += "\n";
         out.text += writers::kernel_text(kernel, entry, prelude_text());
         out.wide_index |= needs_wide_index(kernel);
-        const std::int64_t bytes = round_up(kernel.arena_bytes(), 256), row = kernel.threads_a_row();
+        const std::int64_t row = kernel.threads_a_row(), ranges = chunk_ranges_bytes(kernel),
+                           counter = kernel.takes_from_queue() ? 4 : 0,
+                           arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
                                kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
                                kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(kernel),
-                               kernel.arena_in_core() ? 0 : bytes});
-        if (const std::int64_t ranges = chunk_ranges_bytes(kernel); ranges > 0)
-            out.entries.back().before = {writers::ranges_entry(entry), ranges / chunk_range_bytes, ranges,
-                                         writers::ranges_threads};
+                               arenas + ranges + counter, counter > 0});
+        if (ranges > 0)
+            out.entries.back().before = {writers::ranges_entry(entry), ranges / chunk_range_bytes, writers::ranges_threads};
     }
     return out;
 }

@@ -31,11 +31,13 @@ struct KernelEntry {
     int threads = 32, rows = 1;      ///< of a block: so many rows of as many threads
     std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
     std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
-    std::int64_t scratch_bytes = 0;  ///< of memory, for each block of the grid; 0 where the arena is shared memory
-    /// A kernel of the same parameters that runs before it, in blocks of one row, and leaves it so many bytes of scratch memory.
+    std::int64_t scratch_bytes = 0;  ///< of memory: the arenas of all blocks, what `before` leaves, a queue's counter
+    /// What a launch leaves in its scratch memory the next one finds there, and the first one zeros: no other kernel has the same.
+    bool keeps_scratch = false;
+    /// A kernel of the same parameters that runs before it, in blocks of one row.
     struct Before {
         std::string name;
-        std::int64_t blocks = 1, bytes = 0;
+        std::int64_t blocks = 1;
         int threads = 32;
     };
     std::optional<Before> before = {};

@@ -66,8 +66,9 @@ std::vector<std::string> remarks_in(const std::string& log) {
 }
 
 /// The report does not say where registers are spilled. So few bytes of a thread are what is kept through a kernel's main loop, such as a group's
-/// place: attention with 8 of them, in 12 warps with chunks of 128 keys, took 3.46 ms on one H200 on 2026-11-22, and 3.64 the fastest without.
-constexpr std::int64_t tolerated_spill_bytes = 16;
+/// position, or are stored and loaded at its end. Measured on one H200 on 2026-11-24: attention of 256 rows at d = 64 with 20 bytes, four accesses of
+/// which are in the loop, takes as long as with none.
+constexpr std::int64_t tolerated_spill_bytes = 32;
 
 std::vector<std::string> refusals(const AssemblerReport& report) {
     static const std::regex serialised(

@@ -7,6 +7,12 @@
 #include "support/ids.hpp"
 
 namespace napkin::gpu {
+namespace {
+
+/// Kernels' scratch memory begins as what cudaMalloc gives does.
+std::int64_t to_scratch_alignment(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
 
 std::int64_t Launcher::bytes_of(ArrayId array) const { return array_bytes(program_.diagram, array, program_.extents); }
 
@@ -20,11 +26,11 @@ Result<std::shared_ptr<const Launcher>> Launcher::load(const SizedProgram& progr
     std::set<ArrayId> used(program.diagram.inputs.begin(), program.diagram.inputs.end());
     used.insert(program.diagram.outputs.begin(), program.diagram.outputs.end());
     const std::set<ArrayId> given = used;
+    std::int64_t shared = 0;  // of scratch memory, by kernels that keep nothing there
     for (const cuda::KernelEntry& entry : launcher->entries_) {
         used.insert(entry.inputs.begin(), entry.inputs.end());
         used.insert(entry.outputs.begin(), entry.outputs.end());
-        launcher->scratch_bytes_ = std::max(launcher->scratch_bytes_,
-                                            entry.before ? entry.before->bytes : entry.scratch_bytes * entry.blocks);
+        if (!entry.keeps_scratch) shared = std::max(shared, to_scratch_alignment(entry.scratch_bytes));
         auto found = function(**module, entry.name, entry.shared_bytes);
         if (!found) return found.errors();
         launcher->functions_.push_back(*found);
@@ -33,6 +39,11 @@ Result<std::shared_ptr<const Launcher>> Launcher::load(const SizedProgram& progr
         auto before = function(**module, entry.before->name, 0);
         if (!before) return before.errors();
         launcher->before_.back() = *before;
+    }
+    launcher->scratch_bytes_ = shared;
+    for (const cuda::KernelEntry& entry : launcher->entries_) {
+        launcher->scratch_offsets_.push_back(entry.keeps_scratch ? launcher->scratch_bytes_ : 0);
+        if (entry.keeps_scratch) launcher->scratch_bytes_ += to_scratch_alignment(entry.scratch_bytes);
     }
     launcher->arrays_.assign(used.begin(), used.end());
     for (const ArrayId array : used)
@@ -63,7 +74,7 @@ Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>
                 for (const std::int64_t stride : row_major_strides(sizes(array)))
                     bound.parameters.push_back(static_cast<std::uint64_t>(stride));
         if (bound.parameters.size() == before) bound.parameters.push_back(0);
-        bound.scratch = {scratch};
+        bound.scratch = {scratch + static_cast<std::uint64_t>(scratch_offsets_[k])};
         for (const cuda::TensorMap& map : entry.maps) {
             auto encoded = encode_map(addresses[at(map.array)], program_.diagram.array(map.array).type,
                                       sizes(map.array), map.box);

@@ -45,8 +45,8 @@ public:
     /// Of these, the ones that neither are inputs nor outputs.
     [[nodiscard]] const std::vector<ArrayId>& between() const { return between_; }
     [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
-    /// Of the blocks' arenas where they do not lie in shared memory, or of what a kernel leaves for the one after it, for all kernels, which run one
-    /// after the other. Zeros before the first launch.
+    /// Of the kernels' scratch memory (KernelEntry::scratch_bytes), which those share that keep nothing there, since they run one after the other. Zeros
+    /// before the first launch.
     [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
 
     /// The launches in order, for arrays at those addresses, by ArrayId. Encodes tensor maps, and does nothing on the device.
@@ -65,6 +65,7 @@ private:
     std::vector<cuda::KernelEntry> entries_;
     std::vector<Function> functions_, before_;  ///< by entry
     std::vector<ArrayId> arrays_, between_;
+    std::vector<std::int64_t> scratch_offsets_;  ///< by entry
     std::int64_t scratch_bytes_ = 0;
 };
 
