@@ -308,7 +308,7 @@ TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
     expect_error(paper(), "group q 128\nstream x 64\npiece weight_smem x 80\n", "size-out-of-range",
                  "a piece of 80 of x, of which weight_smem has 64", "piece weight_smem x 64");
     expect_error(paper(), t + "precision S e4m3\n", "bad-precision",
-                 "no instruction of h100-sxm5 adds products in e4m3", "f16");
+                 "wgmma of h100-sxm5 adds products of e4m3 in f16 or f32, and not in e4m3", "f16");
     expect_error(paper(), t + "place K operand, stages 0\n", "bad-schedule", "K is held 0 times", "stages 1");
     expect_error(paper(), "kernel P\ngroup q 128\n", "unknown-kernel", "there is no kernel 'P'", "one of O");
     // What fits is the configuration's question, whatever else is open.
