@@ -203,9 +203,13 @@ private:
                             (c.box > 0 ? fmt::format("boxes of up to {} dimensions of {}", c.dimensions, c.box)
                                        : fmt::format("{} bytes each", c.bytes)) +
                                 mark(c.source),
-                            c.latency_clocks.known()
-                                ? fmt::format("{} clocks{}", c.latency_clocks.value, mark(c.latency_clocks.source))
-                                : ""});
+                            (c.latency_clocks.known()
+                                 ? fmt::format("{} clocks{}", c.latency_clocks.value, mark(c.latency_clocks.source))
+                                 : "") +
+                                (c.cached_latency_clocks.known()
+                                     ? fmt::format(", of what a cache has {}{}", c.cached_latency_clocks.value,
+                                                   mark(c.cached_latency_clocks.source))
+                                     : "")});
         return rows;
     }
 
