@@ -8,7 +8,6 @@
 
 #include "cost/accumulators.hpp"
 #include "cost/compulsory.hpp"
-#include "cost/footprint.hpp"
 #include "cost/sub_sizes.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
@@ -576,21 +575,6 @@ double KernelOnMachine::memory_transfers_bytes() const {
 Result<KernelOnMachine> cost_on_machine(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                         const Machine& machine, const MachineCostOptions& options) {
     return MachineCost(derived, kernel, extents, machine, options).run();
-}
-
-double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, double enough) {
-    MachineCostOptions options;
-    options.quick = true;
-    double seconds = 0;
-    for (const Kernel& kernel : derived.kernels) {
-        if (seconds >= enough) return seconds;
-        const auto cost = cost_on_machine(derived, kernel, extents, machine, options);
-        if (!cost) return std::numeric_limits<double>::infinity();
-        seconds += cost->seconds;
-    }
-    // Arrays between kernels that the memory cannot hold make a partition worth nothing.
-    const bool fits = footprint(derived, extents).bytes() <= machine.levels[0].capacity_bytes.value;
-    return fits ? seconds : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace napkin

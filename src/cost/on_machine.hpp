@@ -82,9 +82,4 @@ struct KernelOnMachine {
 Result<KernelOnMachine> cost_on_machine(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                         const Machine& machine, const MachineCostOptions& options = {});
 
-/// Σ over the kernels; infinity where one does not fit its core, or their arrays the memory. For choosing a partition: not less than `enough` once
-/// kernels come to that.
-double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine,
-                     double enough = std::numeric_limits<double>::infinity());
-
 }  // namespace napkin

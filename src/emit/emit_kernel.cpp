@@ -146,11 +146,10 @@ private:
                                : "");
     }
 
-    /// Blocks of warps take the groups in turn, or one each. Roles share out all registers of an SM, and the assembler knows how many a thread
-    /// begins with where a block has the SM for itself.
+    /// Blocks of warps take the groups in turn, or one each. The assembler leaves each of the blocks that share an SM its part of the registers; roles
+    /// share that out among them, and so it has to know the part even where a block has the SM for itself.
     void begin_on_gpu() {
-        // Roles share out all registers of an SM. Else the assembler leaves each of the blocks that share one its part.
-        const int blocks = frame_.copying_role() ? 1 : frame_.on_matrix_unit() ? 0 : frame_.unit.blocks_a_core;
+        const int blocks = frame_.on_matrix_unit() && !frame_.copying_role() ? 0 : frame_.unit.blocks_a_core;
         out_.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({})", frame_.num_threads(),
                               blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "", entry_, parameters()));
         out_(fmt::format("block_has({}, {});", frame_.threads_a_row(), frame_.num_threads() / frame_.threads_a_row()));

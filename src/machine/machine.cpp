@@ -1,5 +1,6 @@
 #include "machine/machine.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "machine/builtin.hpp"
@@ -24,6 +25,11 @@ StandIn stand_in(const std::string& unit) {
 }
 
 }  // namespace
+
+bool adds_in(const Instruction& instruction, DType operands, DType sum) {
+    const std::vector<Accumulator>& types = instruction.accumulators.at(operands);
+    return std::any_of(types.begin(), types.end(), [&](const Accumulator& a) { return a.type == sum; });
+}
 
 double per_clock(const Machine& machine, const std::string& unit, DType type) {
     const auto rate = [&](const std::string& name, DType of) -> double {

@@ -56,18 +56,28 @@ struct IntegerRange {
     friend bool operator==(const IntegerRange&, const IntegerRange&) = default;
 };
 
+/// A type in which an instruction adds products.
+struct Accumulator {
+    DType type = DType::f32;
+    Figure bits;  ///< significant ones that a sum keeps while the instruction adds to it; unknown: all that the type has
+    friend bool operator==(const Accumulator&, const Accumulator&) = default;
+};
+
 /// An instruction that multiplies an m×k tile by a k×n tile and adds to m×n.
 struct Instruction {
-    std::string name;                 ///< "wgmma", "mma", "mfma"
-    std::string unit;                 ///< the unit that runs it: "tensor"
-    std::int64_t threads = 32;        ///< that issue it together
-    IntegerRange m, n;                ///< the sizes it takes
-    std::map<DType, std::int64_t> k;  ///< by the operands' type
-    Figure overhead_clocks;           ///< on top of its work, when waited for at once; 0 where it is not known
-    Figure sustained;                 ///< the share of what its unit sustains that it reaches; unknown: all
+    std::string name;                                        ///< "wgmma", "mma", "mfma"
+    std::string unit;                                        ///< the unit that runs it: "tensor"
+    std::int64_t threads = 32;                               ///< that issue it together
+    IntegerRange m, n;                                       ///< the sizes it takes
+    std::map<DType, std::int64_t> k;                         ///< by the operands' type
+    std::map<DType, std::vector<Accumulator>> accumulators;  ///< by the operands' type, one at least for each of k's, each type once
+    Figure overhead_clocks;  ///< on top of its work, when waited for at once; 0 where it is not known
+    Figure sustained;        ///< the share of what its unit sustains that it reaches; unknown: all
     std::string source;
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
+/// Whether sums of its products of operands of one type are of the other. Pre: it multiplies the operands' type.
+bool adds_in(const Instruction& instruction, DType operands, DType sum);
 
 /// An instruction of a GPU that moves values between two levels, or between the threads of a warp: from the registers to the registers. Loads
 /// and stores by single threads are no entries: every GPU has them.
@@ -79,6 +89,7 @@ struct CopyInstruction {
     std::int64_t dimensions = 1;  ///< of the boxes that it moves, at most; 1: it moves bytes that lie beside each other
     std::int64_t box = 0;         ///< values of a box along each dimension, at most; 0: it moves no boxes
     Figure latency_clocks;        ///< until what it moves can be used; unknown: as the levels say
+    Figure cached_latency_clocks;  ///< the same of what the cache above its level has; unknown: as of all
     std::string source;
     friend bool operator==(const CopyInstruction&, const CopyInstruction&) = default;
 };

@@ -1,6 +1,7 @@
 // machines/*.toml → Machine, the parts that GPUs have: links among the instances of a level, matrix instructions, limits of threads.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "machine/figure_reader.hpp"
@@ -102,6 +103,91 @@ std::map<DType, std::int64_t> read_k(FigureReader& reader, const toml::table& ta
     return out;
 }
 
+/// A type's name, or { type = …, bits = … }.
+std::optional<Accumulator> read_accumulator(FigureReader& reader, const toml::node& node, const toml::table& table,
+                                            const TableName& where) {
+    const std::string expected =
+        "a type, such as \"f32\", or { type = \"f32\", bits = { value = 14, source = \"…\" } }";
+    const toml::table* inner = node.as_table();
+    const toml::node* named = inner ? inner->get("type") : &node;
+    if (inner) reader.check_keys(*inner, {"type", "bits"}, "an accumulator of " + where.shown);
+    if (!named) {
+        reader.missing(*inner, "type", "an accumulator of " + where.shown, expected);
+        return std::nullopt;
+    }
+    const auto* text = named->as_string();
+    const std::optional<DType> type = text ? dtype_from_name(text->get()) : std::nullopt;
+    if (!type) {
+        std::vector<std::string> types;
+        for (const DType t : all_dtypes) types.emplace_back(name(t));
+        reader.error("bad-value", reader.range_of(named->source()),
+                     text ? fmt::format("{} adds in no type '{}'", where.shown, text->get())
+                          : fmt::format("an accumulator of {} is no type", where.shown),
+                     expected, text ? did_you_mean(text->get(), types) : "");
+        return std::nullopt;
+    }
+    Accumulator out{*type, {}};
+    const toml::node* bits = inner ? inner->get("bits") : nullptr;
+    if (!bits) return out;
+    out.bits = reader.figure_of(*bits, table, "bits", where, Dimension::number).value_or(Figure{});
+    // Those after the first one, which is not stored.
+    if (const int most = 1 + format_range(*type).mantissa_bits; out.bits.known() && out.bits.value > most)
+        reader.error("impossible-figure", reader.range_of(bits->source()),
+                     fmt::format("impossible: sums of {} keep {} bits, and {} has {}", where.shown, out.bits.value,
+                                 name(*type), most),
+                     "", "");
+    return out;
+}
+
+/// For each type that the instruction multiplies, a list of those that it adds in.
+std::map<DType, std::vector<Accumulator>> read_accumulators(FigureReader& reader, const toml::table& table,
+                                                            const Instruction& instruction, const TableName& where) {
+    std::map<DType, std::vector<Accumulator>> out;
+    const std::string expected = "lists by the operands' type, such as { f16 = [\"f16\", \"f32\"], bf16 = [\"f32\"] }";
+    const toml::node* node = table.get("accumulators");
+    if (!node) {
+        reader.missing(table, "accumulators", where.shown, expected);
+        return out;
+    }
+    const auto error = [&](const toml::node& at, std::string message) {
+        reader.error("bad-value", reader.range_of(at.source()), std::move(message), expected, "");
+    };
+    const toml::table* inner = node->as_table();
+    if (!inner) {
+        error(*node, fmt::format("'accumulators' of {} is not a table", where.shown));
+        return out;
+    }
+    std::vector<std::string> types;
+    for (const auto& [type, k] : instruction.k) types.emplace_back(name(type));
+    reader.check_keys(*inner, types, fmt::format("'accumulators' of {}", where.shown));
+    for (const auto& [type, k] : instruction.k) {
+        const std::string key(name(type));
+        const toml::node* list = inner->get(key);
+        if (!list) {
+            reader.missing(*inner, key, fmt::format("'accumulators' of {}", where.shown), expected);
+            continue;
+        }
+        const toml::array* array = list->as_array();
+        if (!array || array->empty()) {
+            error(*list, fmt::format("'{}' in 'accumulators' of {} is no list of types", key, where.shown));
+            continue;
+        }
+        for (const toml::node& element : *array) {
+            const auto accumulator = read_accumulator(reader, element, table,
+                                                      {where.shown, fmt::format("{}{}.", where.path, key)});
+            if (!accumulator) continue;
+            std::vector<Accumulator>& of_type = out[type];
+            if (std::any_of(of_type.begin(), of_type.end(),
+                            [&](const Accumulator& a) { return a.type == accumulator->type; }))
+                error(element, fmt::format("'{}' in 'accumulators' of {} has {} twice", key, where.shown,
+                                           name(accumulator->type)));
+            else
+                of_type.push_back(*accumulator);
+        }
+    }
+    return out;
+}
+
 }  // namespace
 
 void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine& machine) {
@@ -120,7 +206,8 @@ void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine
 
 void read_instructions(FigureReader& reader, const toml::table& root, Machine& machine) {
     for (const toml::table* table : reader.tables(root, "instruction", false)) {
-        reader.check_keys(*table, {"name", "unit", "threads", "m", "n", "k", "overhead", "sustained", "source"},
+        reader.check_keys(*table,
+                          {"name", "unit", "threads", "m", "n", "k", "accumulators", "overhead", "sustained", "source"},
                           "an instruction");
         Instruction instruction;
         instruction.name = reader.text(*table, "name", "an instruction");
@@ -132,6 +219,7 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
         instruction.m = read_range(reader, *table, "m", where.shown);
         instruction.n = read_range(reader, *table, "n", where.shown);
         instruction.k = read_k(reader, *table, machine, instruction.unit, where.shown);
+        instruction.accumulators = read_accumulators(reader, *table, instruction, where);
         instruction.overhead_clocks =
             reader.optional_figure(*table, "overhead", where, Dimension::number, Zero::possible).value_or(Figure{});
         instruction.sustained = reader.optional_figure(*table, "sustained", where, Dimension::number).value_or(Figure{});
@@ -142,8 +230,10 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
 
 void read_copies(FigureReader& reader, const toml::table& root, Machine& machine) {
     for (const toml::table* table : reader.tables(root, "copy", false)) {
-        reader.check_keys(*table, {"name", "from", "to", "threads", "bytes", "dimensions", "box", "latency", "source"},
-                          "a copy");
+        reader.check_keys(
+            *table,
+            {"name", "from", "to", "threads", "bytes", "dimensions", "box", "latency", "cached_latency", "source"},
+            "a copy");
         CopyInstruction copy;
         copy.name = reader.text(*table, "name", "a copy");
         const TableName where{"copy '" + copy.name + "'", fmt::format("copy.{}.", machine.copies.size())};
@@ -159,6 +249,7 @@ void read_copies(FigureReader& reader, const toml::table& root, Machine& machine
             copy.box = reader.integer(*table, "box", where.shown, 1, 65536).value_or(1);
         }
         copy.latency_clocks = reader.optional_figure(*table, "latency", where, Dimension::number).value_or(Figure{});
+        copy.cached_latency_clocks = reader.optional_figure(*table, "cached_latency", where, Dimension::number).value_or(Figure{});
         copy.source = reader.text(*table, "source", where.shown);
         machine.copies.push_back(std::move(copy));
     }

@@ -142,12 +142,26 @@ std::string own_figure(const char* key, const Figure& f, const std::string& sour
                                      : fmt::format("{} = {{ value = {}, source = {} }}\n", key, value, quoted(f.source));
 }
 
+std::string accumulator_toml(const Accumulator& a, const std::string& source_of_all) {
+    const std::string type = quoted(std::string(name(a.type)));
+    if (!a.bits.known()) return type;
+    const std::string bits = own_figure("bits", a.bits, source_of_all);
+    return fmt::format("{{ type = {}, {} }}", type, bits.substr(0, bits.size() - 1));
+}
+
 std::string instruction_toml(const Instruction& i) {
-    std::vector<std::string> k;
+    std::vector<std::string> k, accumulators;
     for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} = {}", name(type), size));
+    for (const auto& [type, list] : i.accumulators) {
+        std::vector<std::string> types;
+        for (const Accumulator& a : list) types.push_back(accumulator_toml(a, i.source));
+        accumulators.push_back(fmt::format("{} = [{}]", name(type), join(types, ", ")));
+    }
     std::string out = fmt::format(
-        "\n[[instruction]]\nname = {}\nunit = {}\nthreads = {}\nm = {}\nn = {}\nk = {{ {} }}\n", quoted(i.name),
-        quoted(i.unit), i.threads, range_text(i.m), range_text(i.n), join(k, ", "));
+        "\n[[instruction]]\nname = {}\nunit = {}\nthreads = {}\nm = {}\nn = {}\nk = {{ {} }}\naccumulators = {{ {} "
+        "}}\n",
+        quoted(i.name), quoted(i.unit), i.threads, range_text(i.m), range_text(i.n), join(k, ", "),
+        join(accumulators, ", "));
     out += own_figure("overhead", i.overhead_clocks, i.source) + own_figure("sustained", i.sustained, i.source);
     return out + fmt::format("source = {}\n", quoted(i.source));
 }
@@ -156,7 +170,9 @@ std::string copy_toml(const CopyInstruction& c) {
     std::string out = fmt::format("\n[[copy]]\nname = {}\nfrom = {}\nto = {}\nthreads = {}\nbytes = {}\n",
                                   quoted(c.name), quoted(c.from), quoted(c.to), c.threads, c.bytes);
     if (c.box > 0) out += fmt::format("dimensions = {}\nbox = {}\n", c.dimensions, c.box);
-    return out + own_figure("latency", c.latency_clocks, c.source) + fmt::format("source = {}\n", quoted(c.source));
+    return out + own_figure("latency", c.latency_clocks, c.source) +
+           own_figure("cached_latency", c.cached_latency_clocks, c.source) +
+           fmt::format("source = {}\n", quoted(c.source));
 }
 
 std::string threads_toml(const ThreadLimits& limits) {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "cost/footprint.hpp"
+#include "cost/on_machine.hpp"
 #include "plan/aligned.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/kernel_chooser.hpp"
@@ -210,8 +212,33 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     return plan_whole_or_in_parts(derived, extents, machine, *hand, items, *parts, options);
 }
 
+namespace {
+/// On a GPU, by what the closed form says of each kernel.
+double quick_seconds_by_cost(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
+                             double enough) {
+    const TileProgram tiles = tiles_of(derived, extents, {});
+    double seconds = 0;
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        if (seconds >= enough) return seconds;
+        const auto [found, is_new] = known.try_emplace(text_of(tiles, k, derived.kernels[k], extents),
+                                                       std::numeric_limits<double>::infinity());
+        if (is_new) {
+            MachineCostOptions quick;
+            quick.quick = true;
+            if (const auto cost = cost_on_machine(derived, derived.kernels[k], extents, machine, quick))
+                found->second = cost->seconds;
+        }
+        seconds += found->second;
+    }
+    // Arrays between kernels that the memory cannot hold make a partition worth nothing.
+    const bool fits = footprint(derived, extents).bytes() <= machine.levels[0].capacity_bytes.value;
+    return fits ? seconds : std::numeric_limits<double>::infinity();
+}
+}  // namespace
+
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough) {
+    if (machine.kind == MachineKind::gpu) return quick_seconds_by_cost(derived, extents, machine, known, enough);
     PlanOptions quick;
     quick.quick = true;
     const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));

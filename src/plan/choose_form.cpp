@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "cost/on_machine.hpp"
 #include "plan/choose.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
@@ -46,8 +45,7 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     KernelTimes known;
     return with_least_cost(derived, [&](const Derived& alone, double enough) {
         if (!has_what_is_named(alone, extents, by_hand)) return std::numeric_limits<double>::infinity();
-        return machine.kind == MachineKind::gpu ? quick_seconds(alone, extents, machine, enough)
-                                                : quick_seconds(alone, extents, machine, known, enough);
+        return quick_seconds(alone, extents, machine, known, enough);
     });
 }
 

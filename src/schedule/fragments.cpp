@@ -321,7 +321,9 @@ CopyAtoms copy_atoms(const Machine& gpu) {
         const bool comes = copy.to == core, leaves = copy.from == core;
         if (copy.name == "cp.async.bulk.tensor" && comes)
             out.bulk_dimensions = static_cast<int>(copy.dimensions), out.bulk_box = static_cast<int>(copy.box),
-            out.bulk_clocks = copy.latency_clocks.value;
+            out.bulk_clocks = copy.latency_clocks.value,
+            out.cached_bulk_clocks = (copy.cached_latency_clocks.known() ? copy.cached_latency_clocks : copy.latency_clocks)
+                                         .value;
         if (copy.name == "cp.async.bulk.tensor" && leaves)
             out.bulk_store_dimensions = static_cast<int>(copy.dimensions);
         if (copy.name == "cp.async" && comes) out.past_registers = static_cast<int>(copy.bytes);
@@ -560,7 +562,7 @@ std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, c
     const std::int64_t columns = columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
         const auto k = i.k.find(out.type);
-        if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns)) continue;
+        if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, DType::f32)) continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
         // Past the end of the array there are zeros.
         if (is_part && span.tile % k->second != 0) continue;

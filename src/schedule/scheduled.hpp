@@ -22,9 +22,10 @@ struct CopyAtoms {
     int bulk_dimensions = 0, bulk_box = 0;
     int bulk_store_dimensions = 0;  ///< the same from the core's memory; 0: threads store
     int past_registers = 0;  ///< bytes that a thread copies into the core's memory and goes on meanwhile; 0: it waits for them
-    int vector_bytes = 0;        ///< that one load of a thread brings to its registers, at most
-    double bulk_clocks = 0;      ///< from asking for a box to its first values, which come from the memory of all
-    double exchange_clocks = 0;  ///< until a thread has what another thread of its warp shows
+    int vector_bytes = 0;           ///< that one load of a thread brings to its registers, at most
+    double bulk_clocks = 0;         ///< from asking for a box to its first values, which come from the memory of all
+    double cached_bulk_clocks = 0;  ///< the same of what the cache of all has
+    double exchange_clocks = 0;     ///< until a thread has what another thread of its warp shows
     bool loads_fragments = false,
          stores_fragments = false;  ///< a warp's instructions between the core's memory and operands' fragments
     friend bool operator==(const CopyAtoms&, const CopyAtoms&) = default;

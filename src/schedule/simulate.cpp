@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 
 #include "machine/block_machine.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -148,11 +149,13 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
         add(OpKind::fma, pipes.unit);
         pipes.overhead += instruction.overhead_clocks.value;
-        // Instructions whose registers spill run one after the other, and what spills goes out and comes in between them (CUDA 13.0, ptxas C7510).
-        if (may_spill(k)) {
-            const double instructions = depth / static_cast<double>(instruction.k.at(product->type)),
-                         values = static_cast<double>(spilled_registers(k) * k.schedule.warps.value * k.lanes);
-            pipes.load += 2 * instructions * clocks_of_shared(k, values * sizeof(float));
+        // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512), and what spills goes by between them.
+        if (spilled_registers(k) > 0) {
+            const auto of_loop = std::count_if(k.steps.begin(), k.steps.end(), [&](const Step& other) {
+                return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::matrix;
+            });
+            pipes.overhead = pipes.overhead * depth / static_cast<double>(instruction.k.at(product->type)) +
+                             clocks_of_spills(k) / static_cast<double>(of_loop);
         }
         // Every instruction reads its own rows of A, unless registers hold them, and all of B.
         const double tiles = rows / static_cast<double>(instruction.m.to),
@@ -429,8 +432,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     Pipes sum;
     std::vector<double> core(k.steps.size());       // clocks, by step
     double on_matrix_unit = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
-    double shared = 0;   // in which the core's memory is read by that unit, or filled by copies
-    double latency = 0;  // clocks for which the warps of a block wait for their own results
+    double shared = 0;  // in which the core's memory is read by that unit, or filled by copies
+    StepSeconds turns_of_steps{std::vector<double>(k.steps.size()), std::vector<double>(k.steps.size())};
     double copies = 0;
     const bool beside_others = k.in_blocks() && !k.on_matrix_unit();
     BlockWork of_blocks;
@@ -452,7 +455,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                     if (k.atom(step).kind == AtomKind::matrix)
                         on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead,
                             shared += times * pipes.shared;
-                    latency += times * latency_of_warpgroups(k, step);
+                    turns_of_steps.latency[i] += times * latency_of_warpgroups(k, step, pipes.overhead);
+                    turns_of_steps.core[i] -= k.atom(step).kind == AtomKind::matrix ? times * pipes.overhead : 0;
                     sum.load += times * pipes.load, sum.store += times * pipes.store;
                     sum.cache += times * pipes.cache, sum.overhead += times * (pipes.overhead + alone);
                     if (beside_others)
@@ -474,6 +478,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             copies += core[i];
         }
     }
+    leave_longest_chains(k, turns_of_steps.latency);
+    // Clocks for which the warps of a block wait for their own results.
+    const double latency = std::accumulate(turns_of_steps.latency.begin(), turns_of_steps.latency.end(), 0.0);
     const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
     // A role that copies for the next group leaves nothing to wait for between them; a new block is started, and waits for its first copy.
     const bool goes_on = k.copying_role() && !k.has_block_a_group();
@@ -514,6 +521,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     double leaving = 0;                               // seconds of what goes out meanwhile
     double first_chunk = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
     double tiles = 0;                    // chunks of all groups
+    double of_stages = 0;                // seconds, of the operand whose stages take longest to come round
+    for (std::size_t i = 0; i < k.steps.size(); ++i)
+        turns_of_steps.core[i] = seconds(turns_of_steps.core[i] + core[i]),
+        turns_of_steps.latency[i] = seconds(turns_of_steps.latency[i]);
     for (const Moved& m : moved) {
         double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
@@ -541,6 +552,13 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         if (!m.is_ahead) waited[m.step] += longest;
         if (m.is_ahead && m.is_store) leaving += longest;
         if (m.is_ahead) shared += clocks_of_shared(k, m.bytes);
+        if (m.is_ahead && !m.is_store && k.copying_role()) {
+            const CopyAtoms& bulk = k.unit.copies;
+            const double answer = seconds(
+                (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes * m.tiles);
+            of_stages = std::max(of_stages,
+                                 seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), turns_of_steps));
+        }
         if (m.is_ahead && !m.is_store)
             first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers),
                                                                        tiles = std::max(tiles, m.tiles);
@@ -575,10 +593,13 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     if (k.copying_role())
         total = outside + seconds(starts) + (latency > 0 ? groups / workers * clocks_between_groups(k) / clock : 0) +
                 std::max({ahead, leaving,
-                          seconds_of_warpgroups(k, seconds(on_matrix_unit), seconds(special),
-                                                turns - seconds(starts) - seconds(waiting_for_it), seconds(latency),
-                                                groups / std::max(groups, tiles),
-                                                *std::min_element(own_share.begin(), own_share.end()))});
+                          seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
+                                                    .special = seconds(special),
+                                                    .core = turns - seconds(starts) - seconds(waiting_for_it),
+                                                    .latency = seconds(latency),
+                                                    .stages = of_stages,
+                                                    .alone = groups / std::max(groups, tiles),
+                                                    .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
         total = beside({total, ahead, leaving});
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group

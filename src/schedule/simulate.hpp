@@ -80,6 +80,20 @@ private:
     struct BlockTime {
         double core = 0, memory = 0, chain = 0;
     };
+    /// Seconds of all turns, by step: of the units, for all warpgroups of a core, and those for which each of them waits for its own results.
+    struct StepSeconds {
+        std::vector<double> core, latency;
+    };
+    /// Of warpgroups for which a role copies. Seconds of the whole kernel but for the shares.
+    struct WarpgroupWork {
+        double unit = 0;     ///< of the matrix unit
+        double special = 0;  ///< of the units for exponentials and the like
+        double core = 0;     ///< of all statements, those among them
+        double latency = 0;  ///< for which each warpgroup waits for its own results
+        double stages = 0;  ///< in which an operand's stages are filled, read and freed, one after the other; of all operands the longest
+        double alone = 0;  ///< the share of a group's turns that have nothing beside them
+        double own = 1;    ///< of all turns of a block, those that a warpgroup runs
+    };
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                        const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
@@ -92,10 +106,14 @@ private:
     [[nodiscard]] double chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                                        bool is_load) const;
     [[nodiscard]] double cycle_seconds(double blocks, const BlockTime& group) const;
-    [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step);
-    [[nodiscard]] static double seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special,
-                                                      double core, double latency, double alone, double own);
-    [[nodiscard]] static double clocks_between_groups(const ScheduledKernel& k);
+    [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions);
+    [[nodiscard]] double clocks_of_spills(const ScheduledKernel& k) const;
+    static void leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency);
+    [[nodiscard]] double seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& work) const;
+    [[nodiscard]] double seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
+                                           const StepSeconds& steps) const;
+    [[nodiscard]] double warpgroups_beside(const ScheduledKernel& k) const;
+    [[nodiscard]] double clocks_between_groups(const ScheduledKernel& k) const;
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;

@@ -25,21 +25,6 @@ constexpr double group_clocks = 60;
 /// two events where the caches were flushed before, of which its launch, its first block and the group itself are 3.7.
 constexpr double first_instructions_s = 1e-6;
 
-/// In kernels whose operands a role of their own copies, of a turn: the clocks for which a warpgroup waits for its own results in every
-/// statement; the part of them that is left where products of the turn before are computed meanwhile, and the part of those products, or of what is
-/// computed beside them where that is shorter, that takes no time of its own then; and the exponent of the norm by which the matrix unit, the
-/// other units and the warpgroups' own pace add up to the time of all. Of a group, the clocks between its last turn and the next group's first one,
-/// where a block takes groups in turn and where each has a block of its own. Fitted to 78 schedules of attention, d = 64, 128 and 256, dense and
-/// causal, 512 to 16,384 positions, with two to four warpgroups, which take what they were measured to take on one H200 on 2026-11-23 within 3% in the
-/// mean and 15% at most.
-constexpr double statement_latency_clocks = 97, latency_left_ahead = 0.67, hidden_ahead = 0.42, units_exponent = 3.36;
-/// The exponent where the loop has nothing but products, whose clock falls under the power limit. Fitted to 13 products of bf16 and e4m3, which take what
-/// they were measured to take on one H200 on 2026-11-23 within 4% in the mean and 16% at most (small batches).
-constexpr double products_exponent = 2;
-/// Groups that wait for nothing but products keep the matrix unit as busy as more of them do: of 8192³, four take 1,425 µs and two 1,399 in
-/// another run, on one H200 on 2026-11-23.
-constexpr double enough_warpgroups = 2;
-constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 /// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the prelude's functions; a power
 /// is taken in double precision.
 double instructions_of(OpKind kind) {
@@ -156,42 +141,6 @@ double Simulator::cycle_seconds(double blocks, const BlockTime& group) const {
         at_core = n * core / cycle, at_memory = n * memory / cycle;
     }
     return cycle;
-}
-
-/// Clocks for which the warps of a block wait for their own results in a statement on fragments. Where a loop does nothing but add products to
-/// their sums, nobody waits for one before the next.
-double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& step) {
-    const AtomKind kind = k.atom(step).kind;
-    if (kind == AtomKind::block) return 0;
-    const auto number = static_cast<int>(&step - k.steps.data());
-    if (kind == AtomKind::fragment) return k.lazy && k.lazy->moves(number) ? 0 : statement_latency_clocks;
-    const auto& compute = std::get<Compute>(*step.statement);
-    const bool only_adds = std::all_of(k.steps.begin(), k.steps.end(), [&](const Step& other) {
-        const auto* c = std::get_if<Compute>(other.statement);
-        return !c || other.scope != step.scope || (k.atom(other).kind == AtomKind::matrix && adds_in_place(*c));
-    });
-    if (only_adds) return 0;
-    const bool is_corrected = compute.carry && !adds_in_place(compute) && !(k.lazy && k.lazy->is_corrected(step));
-    return matrix_product(k, step)->instruction->overhead_clocks.value + (is_corrected ? statement_latency_clocks : 0);
-}
-
-/// Warpgroups for which others copy wait for nobody: one is at the matrix unit while others compute beside it, each at its own pace. `core`: seconds
-/// of all statements, of which `unit` are the matrix unit's and `special` those of the units for exponentials and the like. Of a group's turns
-/// one has nothing beside it, as the first product has no results to work on and the last results no product: the part `alone` of all. A group's
-/// pace is that of the one that runs most turns, of which all run the part `own` in the mean.
-double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, double unit, double special, double core,
-                                        double latency, double alone, double own) {
-    const double all = static_cast<double>(k.schedule.warps.value) / warps_together,
-                 warpgroups = latency > 0 ? all : std::min(all, enough_warpgroups),
-                 hidden = runs_ahead(k) ? hidden_ahead * std::min(unit, core - unit) : 0,
-                 pace = ((core - hidden) / warpgroups + latency * (runs_ahead(k) ? latency_left_ahead : 1)) / own;
-    const double beside = together({unit, special, core - unit - special, pace},
-                                   latency > 0 ? units_exponent : products_exponent);
-    return beside + alone * std::max(0.0, core + latency - beside);
-}
-
-double Simulator::clocks_between_groups(const ScheduledKernel& k) {
-    return k.has_block_a_group() ? clocks_to_next_block : clocks_to_next_group;
 }
 
 double Simulator::seconds_of_blocks(double groups, double workers, const BlockWork& work) const {

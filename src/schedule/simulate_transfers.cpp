@@ -121,7 +121,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const double run = contiguous_bytes(k, id, k.steps[i].scope);
         Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
                     values * bytes(variable.memory_type) * line_waste(run), 0};
-        moved.run = run;
+        moved.run = run, moved.variable = id;
         if (!contains(counted, variable.array))
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
@@ -134,7 +134,9 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         if (load && k.in_blocks())
             moved.together = different_tiles(k.group_order, variable, groups_together(k, variable, workers)),
             moved.of_a_pair = different_tiles(k.group_order, variable, 2);
-        moved.is_ahead = load ? k.is_operand(id) && k.place(id).stages > 1 : k.is_boxed(id);
+        // A role refills even a single stage while what else a turn does goes on.
+        const bool may_be_ahead = k.place(id).stages > 1 || (k.copying_role() && k.steps[i].scope > 0);
+        moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_boxed(id);
         if (moved.is_ahead && load) {
             moved.tiles = 0;
             counter.for_each_tile(

@@ -259,7 +259,7 @@ private:
         auto sizes = tile_sizes(kernel, hand, *choices);
         if (!sizes) return sizes.errors();
         const TileProgram expanded = expand(derived_);
-        auto made = made_smaller(kernel, expanded.kernels[k], *choices, items, *sizes);
+        auto made = made_with_divisors(kernel, expanded.kernels[k], *choices, items, *sizes);
         if (!made) return with_nearest(made.errors(), kernel, expanded.kernels[k], *choices, items, *sizes);
         auto best = std::make_unique<Made>(std::move(made).value());
         // Of open sizes the ones with the fewest clocks a row that spill nothing, as the charts have it.
@@ -312,9 +312,7 @@ private:
                               const std::vector<ScheduleItem>& items, TileSizes sizes) const {
         while (true) {
             auto made = made_of(kernel, expanded, choices, items, sizes);
-            if (made ||
-                (made.errors().front().code != "memory-exceeded" && made.errors().front().code != "too-many-threads"))
-                return made;
+            if (made || !takes_too_much(made.errors())) return made;
             StepContext context{derived_.diagram, machine_, extents_, sizes, {}, 128};
             share_among_warpgroups(context, choices, kernel,
                                    statement_work(derived_.diagram, with_numbers(expanded, extents_)));
@@ -323,11 +321,36 @@ private:
         }
     }
 
+    [[nodiscard]] static bool takes_too_much(const std::vector<Diagnostic>& errors) {
+        return errors.front().code == "memory-exceeded" || errors.front().code == "too-many-threads";
+    }
+    /// Sizes by hand may break their divisors where they fit and the least that keep them do not, as the model's own do then.
+    Result<Made> made_with_divisors(const Kernel& kernel, const TileKernel& expanded, const StepChoices& choices,
+                                    const std::vector<ScheduleItem>& items, const TileSizes& sizes) const {
+        auto made = made_smaller(kernel, expanded, choices, items, sizes);
+        if (made || made.errors().front().code != "broken-divisor") return made;
+        StepChoices breaking = choices, keeping = choices;
+        breaking.may_break_divisors = true;
+        auto broken = made_smaller(kernel, expanded, breaking, items, sizes);
+        if (!broken) return made;
+        TileSizes least = broken->context.sizes;
+        for (const auto& [size, multiple] : broken->steps.divisors.merged()) {
+            if (!is_broken(broken->context, size, multiple)) continue;
+            const std::int64_t legal = std::min(multiple, extents_[at(size.axis)]);
+            if (size.letter == 's') least.stream[at(size.axis)] = legal;
+            if (size.letter == 'u') least.sub[at(size.axis)] = legal, keeping.subloop[size.axis].value = legal;
+            if (size.letter == 'g' || size.letter == 'w') least.group[at(size.axis)] = legal;
+            if (size.letter == 'w' && keeping.warpgroup.contains(size.axis)) keeping.warpgroup[size.axis].value = legal;
+        }
+        const auto kept = made_of(kernel, expanded, keeping, items, least);
+        return kept || !takes_too_much(kept.errors()) ? std::move(made) : std::move(broken);
+    }
+
     /// Where sizes by hand take too much: the largest group, else the longest chunk, with which all that is asked for besides fits.
     std::vector<Diagnostic> with_nearest(std::vector<Diagnostic> errors, const Kernel& kernel,
                                          const TileKernel& expanded, const StepChoices& choices,
                                          const std::vector<ScheduleItem>& items, const TileSizes& sizes) const {
-        if (errors.front().code != "memory-exceeded" && errors.front().code != "too-many-threads") return errors;
+        if (!takes_too_much(errors)) return errors;
         StepContext context{derived_.diagram, machine_, extents_, sizes, {}, 128};
         share_among_warpgroups(context, choices, kernel,
                                statement_work(derived_.diagram, with_numbers(expanded, extents_)));

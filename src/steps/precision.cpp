@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <array>
-#include <set>
+#include <algorithm>
 
 #include "cost/divisors.hpp"
 #include "steps/steps.hpp"
@@ -21,8 +20,28 @@ std::vector<std::string> multiplied_types(const Machine& machine) {
     return out;
 }
 
-/// What matrix instructions add in (PTX ISA, wgmma.mma_async and mma.sync; AMD's CDNA 3 ISA, V_MFMA): no narrower type.
-constexpr std::array accumulated_types{DType::f16, DType::f32, DType::f64, DType::i32};
+/// The matrix instruction of a sum, and the type of its operands.
+struct Product {
+    const Instruction* instruction = nullptr;
+    DType type = DType::f32;
+    [[nodiscard]] const std::vector<Accumulator>& accumulators() const { return instruction->accumulators.at(type); }
+    [[nodiscard]] bool adds_in(DType wanted) const { return napkin::adds_in(*instruction, type, wanted); }
+    /// The narrowest of its accumulators that has all values of the wanted type; the widest, where none has.
+    [[nodiscard]] DType nearest(DType wanted) const {
+        const auto rank = [&](const Accumulator& a) {
+            const bool holds = promote(a.type, wanted) == a.type;
+            return std::pair{!holds, holds ? bytes(a.type) : -bytes(a.type)};
+        };
+        return std::min_element(accumulators().begin(), accumulators().end(),
+                                [&](const Accumulator& a, const Accumulator& b) { return rank(a) < rank(b); })
+            ->type;
+    }
+    [[nodiscard]] std::string names() const {
+        std::vector<std::string> types;
+        for (const Accumulator& a : accumulators()) types.emplace_back(name(a.type));
+        return join(types, " or ");
+    }
+};
 
 }  // namespace
 
@@ -39,13 +58,11 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
     std::vector<VariableId> loaded;
     // What every product multiplies: the widest of its operands that lie in memory.
     std::map<VariableId, DType> demanded;
-    std::set<VariableId> products;
+    std::map<VariableId, Product> products;
     for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
         if (const auto* load = std::get_if<Load>(&s)) loaded.push_back(load->variable);
         const auto* compute = std::get_if<Compute>(&s);
         if (!compute || !compute->reduce) return;
-        const AssignedVariable& sum = assigned.variables[at(compute->variable)];
-        if (sum.at == HeldAt::fragments) products.insert(sum.product_of >= 0 ? sum.product_of : compute->variable);
         std::optional<DType> type;
         const std::vector<const Read*> reads = reads_in_order(compute->body, nullptr);
         for (const Read* r : reads)
@@ -56,6 +73,15 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
         for (const Read* r : reads)
             if (type && assigned.variables[at(r->array)].is_operand && !contains(loaded, r->array))
                 demanded[r->array] = *type;
+        const AssignedVariable& sum = assigned.variables[at(compute->variable)];
+        if (sum.at != HeldAt::fragments) return;
+        if (!type)
+            for (const Read* r : reads) {
+                const DType own = context.diagram.array(assigned.kernel.variables[at(r->array)].array).type;
+                type = type ? promote(*type, own) : own;
+            }
+        if (const Instruction* instruction = type ? instruction_for(context.machine, *type) : nullptr)
+            products[sum.product_of >= 0 ? sum.product_of : compute->variable] = {instruction, *type};
     });
     for (VariableId id = 0; at(id) < assigned.variables.size(); ++id) {
         AssignedVariable& v = assigned.variables[at(id)];
@@ -69,6 +95,12 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
             v.type_reason = "as " + assigned.kernel.variables[at(v.product_of)].name;
         if (demanded.contains(id))
             v.type = demanded.at(id), v.type_reason = "the matrix unit multiplies it by its kind";
+        const auto product = products.find(id);
+        if (product != products.end() && !product->second.adds_in(v.type))
+            v.type_reason = fmt::format("{} adds products of {} in {}, and {} is declared",
+                                        product->second.instruction->name, name(product->second.type),
+                                        product->second.names(), name(v.type)),
+            v.type = product->second.nearest(v.type);
         const auto hand = choices.precision.find(variable.name);
         if (hand == choices.precision.end()) continue;
         const DType wanted = hand->second.value;
@@ -81,12 +113,12 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
                   fmt::format("no instruction of {} multiplies {}", context.machine.name, name(wanted)),
                   "one of " + join(multiplied_types(context.machine), ", "),
                   fmt::format("the nearest legal type is {}", name(v.type)));
-        } else if (products.contains(id) && !contains(accumulated_types, wanted)) {
-            std::vector<std::string> types;
-            for (const DType type : accumulated_types) types.emplace_back(name(type));
+        } else if (product != products.end() && !product->second.adds_in(wanted)) {
+            const Product& p = product->second;
             error("bad-precision", hand->second.range,
-                  fmt::format("no instruction of {} adds products in {}", context.machine.name, name(wanted)),
-                  "one of " + join(types, ", "), "the nearest legal type is f16");
+                  fmt::format("{} of {} adds products of {} in {}, and not in {}", p.instruction->name,
+                              context.machine.name, name(p.type), p.names(), name(wanted)),
+                  p.names(), fmt::format("the nearest legal type is {}", name(p.nearest(wanted))));
         } else if (demanded.contains(id) && demanded.at(id) != wanted) {
             error("bad-precision", hand->second.range,
                   fmt::format("{} is multiplied by values of {}, and an instruction takes both operands in one type",

@@ -107,7 +107,12 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
     return out;
 }
 
+bool is_broken(const StepContext& context, const CutSize& size, std::int64_t multiple) {
+    return size.size % multiple != 0 && size.size < context.extents[at(size.axis)] && size.letter != 0;
+}
+
 Status check_divisors(const StepContext& context, const StepChoices& choices, const SizeDivisors& divisors) {
+    if (choices.may_break_divisors) return Done{};
     std::vector<Diagnostic> errors;
     const std::vector<std::string> axes = names_of(context.diagram.axes);
     // Where the size was fixed by hand; the model's own sizes leave lines and instructions partly unused where nothing larger fits.
@@ -132,7 +137,7 @@ Status check_divisors(const StepContext& context, const StepChoices& choices, co
     };
     for (const auto& [size, multiple] : divisors.merged()) {
         const std::int64_t extent = context.extents[at(size.axis)];
-        if (size.size % multiple == 0 || size.size >= extent || size.letter == 0) continue;
+        if (!is_broken(context, size, multiple)) continue;
         const auto range = by_hand(size);
         if (!range) continue;
         const std::int64_t below = size.size / multiple * multiple, above = below + multiple;

@@ -68,6 +68,7 @@ struct StepChoices {
     std::vector<Listed> turns;                    ///< what warpgroups issue in turn
     std::vector<Listed> units;                    ///< those of the chart; empty: all
     std::map<AxisId, SourceRange> group, stream;  ///< where sizes of the tile program come from, if by hand
+    bool may_break_divisors = false;  ///< sizes by hand, as the model's own: none that keeps its divisors fits
 };
 
 /// A variable of the program whose levels are assigned.
@@ -252,6 +253,8 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
 /// With each cause. Those that the sizes break are errors: broken-divisor (the causes, the nearest legal sizes).
 SizeDivisors size_divisors(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                            const std::vector<StatementWork>& work);
+/// The size leaves lines or instructions partly unused, and is not the whole axis.
+bool is_broken(const StepContext& context, const CutSize& size, std::int64_t multiple);
 Status check_divisors(const StepContext& context, const StepChoices& choices, const SizeDivisors& divisors);
 /// Lifetimes and which variables take each other's place.
 std::vector<VariableLife> variable_lives(const StepContext& context, const StepChoices& choices, const Assigned& assigned);

@@ -73,6 +73,9 @@ public:
         steps.push_back(std::move(precision));
         PaperStep divisors{"divisors", {}, "", "every size by hand is a multiple of its divisor, or the whole axis", ""};
         for (const auto& [size, multiple] : out_.divisors.merged())
+            if (is_broken(context_, size, multiple))
+                divisors.validation = "no size by hand breaks a divisor that another one which fits would keep";
+        for (const auto& [size, multiple] : out_.divisors.merged())
             divisors.changes.push_back(
                 {fmt::format("{} = {} is {} multiple of {}", to_string(size, names_of(context_.diagram.axes)),
                              size.size, size.size % multiple == 0 ? "a" : "no", multiple),

@@ -126,7 +126,8 @@ TEST(Machine, GpusSayTheirArchitecture) {
 }
 
 TEST(Machine, GpusSayHowValuesMove) {
-    const CopyAtoms hopper{5, 256, 5, 16, 16, 1101, 24, true, true}, ampere{0, 0, 0, 16, 16, 0, 24, true, false}, none;
+    const CopyAtoms hopper{5, 256, 5, 16, 16, 1101, 592, 24, true, true},
+        ampere{0, 0, 0, 16, 16, 0, 0, 24, true, false}, none;
     for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"})
         EXPECT_EQ(copy_atoms(built_in(name)), hopper) << name;
     for (const char* name : {"a100-sxm-40gb", "a100-sxm-80gb", "rtx-4090"})
@@ -148,6 +149,38 @@ TEST(Machine, InstructionsSayWhatShareOfTheirUnitTheyReach) {
             EXPECT_EQ(i.sustained.known(), i.name == "mma") << name << i.name;
     EXPECT_EQ(gpu_error("sustained = { value = 0.71", "sustained = { value = -1").code, "impossible-figure");
     EXPECT_EQ(gpu_error("sustained = { value = 0.71", "sustaned = { value = 0.71").code, "unknown-key");
+}
+
+/// By PTX and its assembler (CUDA 13.0), which takes no other types; of CDNA 3 every MFMA of floating-point operands is a V_MFMA_F32 or V_MFMA_F64.
+TEST(Machine, InstructionsSayWhatTheyAddIn) {
+    for (const std::string& name : machine_names())
+        for (const Instruction& i : built_in(name).instructions) {
+            EXPECT_EQ(i.accumulators.size(), i.k.size()) << name << ": " << i.name;
+            const bool is_amd = name == "mi300x";
+            for (const auto& [type, k] : i.k) {
+                EXPECT_EQ(adds_in(i, type, DType::f64), type == DType::f64) << name << ": " << i.name;
+                EXPECT_EQ(adds_in(i, type, DType::f32), type != DType::f64) << name << ": " << i.name;
+                EXPECT_EQ(adds_in(i, type, DType::f16), !is_amd && (type == DType::f16 || bytes(type) == 1))
+                    << name << ": " << i.name;
+            }
+        }
+    // Hopper's wgmma adds FP8 products with fewer bits than its accumulator has.
+    const Instruction wgmma = built_in("h800").instructions.at(0);
+    EXPECT_EQ(wgmma.accumulators.at(DType::e4m3).at(1).bits.value, 14);
+    EXPECT_FALSE(wgmma.accumulators.at(DType::f16).at(1).bits.known());
+    const std::string types = "accumulators = { f64 = [\"f64\"] }";
+    const auto with = [&](const std::string& text) { return gpu_error(types, text); };
+    EXPECT_EQ(with("").code, "missing-key");
+    EXPECT_EQ(with("accumulators = 64").code, "bad-value");
+    EXPECT_EQ(with("accumulators = {}").message, "'accumulators' of instruction 'mma.f64' has no 'f64'");
+    EXPECT_EQ(with("accumulators = { f64 = [] }").code, "bad-value");
+    EXPECT_EQ(with("accumulators = { f64 = [64] }").code, "bad-value");
+    EXPECT_EQ(with("accumulators = { f64 = [\"f46\"] }").hint, "did you mean f64?");
+    EXPECT_THAT(with("accumulators = { f64 = [\"f64\", \"f64\"] }").message, HasSubstr("has f64 twice"));
+    EXPECT_EQ(with("accumulators = { f64 = [\"f64\"], f16 = [\"f16\"] }").code, "unknown-key");
+    EXPECT_EQ(with("accumulators = { f64 = [{ bits = 14 }] }").code, "missing-key");
+    EXPECT_EQ(with("accumulators = { f64 = [{ type = \"f64\", bits = 54 }] }").code, "impossible-figure");
+    EXPECT_EQ(with("accumulators = { f64 = [{ type = \"f64\", bits = -1 }] }").code, "impossible-figure");
 }
 
 TEST(Machine, GenericCpu) {
@@ -346,7 +379,8 @@ TEST(MachineErrors, OfGpus) {
     EXPECT_EQ(gpu_error("n = { from = 8, to = 256, step = 8 }", "n = { from = 8, to = 250, step = 8 }").code,
               "bad-value");
     EXPECT_EQ(gpu_error("m = 64\n", "").code, "missing-key");
-    EXPECT_THAT(gpu_error("k = { f64 = 16 }", "k = { f32 = 16 }").message, HasSubstr("no rate"));
+    EXPECT_THAT(gpu_error("k = { f64 = 16 }\naccumulators = { f64 =", "k = { f32 = 16 }\naccumulators = { f32 =").message,
+                HasSubstr("no rate"));
     EXPECT_THAT(gpu_error("\"3352 GB/s\"", "\"3352 GB/s\"\ntotal_bandwidth = \"3352 GB/s\"").message,
                 HasSubstr("both"));
     EXPECT_EQ(gpu_error("cache = true", "cache = 1").code, "bad-value");

@@ -259,6 +259,27 @@ void expect_error(const std::string& text, const std::string& schedule, const st
     EXPECT_NE((d.hint + d.expected).find(hint), std::string::npos) << d.hint << " / " << d.expected;
 }
 
+/// The narrowest of the instruction's accumulators that has all values of the type declared; what is declared, where it is one of them.
+TEST(Steps, ProductsAreOfTypesThatTheirInstructionAddsIn) {
+    const std::string text =
+        "f(Q[q, k]: TYPE, K[x, k]: TYPE, V[x, d]: TYPE) -> O[q, d]: TYPE\n    S[q, x]: SUM = sum(k) Q[q, k] * K[x, k]\n"
+        "    O[q, d] = sum(x) S[q, x] * V[x, d]\nsizes q = x = 4096, k = d = 64\n";
+    const auto type_of_sum = [&](const std::string& type, const std::string& sum, const std::string& machine) {
+        const KernelSteps k = kernel(
+            replaced(replaced(replaced(replaced(replaced(text, "TYPE", type), "TYPE", type), "TYPE", type), "TYPE", type),
+                     "SUM", sum),
+            "", machine);
+        return row(k, "S").type;
+    };
+    EXPECT_EQ(type_of_sum("f16", "f16", "h100-sxm5"), DType::f16);
+    EXPECT_EQ(type_of_sum("f16", "f16", "a100-sxm-80gb"), DType::f16);
+    EXPECT_EQ(type_of_sum("f16", "f16", "mi300x"), DType::f32);
+    EXPECT_EQ(type_of_sum("bf16", "bf16", "h100-sxm5"), DType::f32);
+    EXPECT_EQ(type_of_sum("e4m3", "e4m3", "h100-sxm5"), DType::f16);
+    EXPECT_EQ(type_of_sum("e4m3", "f32", "h100-sxm5"), DType::f32);
+    EXPECT_EQ(type_of_sum("e4m3", "e4m3", "mi300x"), DType::f32);
+}
+
 /// What a memory-exceeded error says is near is legal, and the next larger is not.
 TEST(Steps, TheNearestLegalChoiceIsOne) {
     for (const auto& [line, rest, step] : {std::tuple{"group q ", "stream x 64\nsubloop d 32\n", 128},
@@ -308,7 +329,12 @@ TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
     expect_error(paper(), "group q 128\nstream x 64\npiece weight_smem x 80\n", "size-out-of-range",
                  "a piece of 80 of x, of which weight_smem has 64", "piece weight_smem x 64");
     expect_error(paper(), t + "precision S e4m3\n", "bad-precision",
-                 "no instruction of h100-sxm5 adds products in e4m3", "f16");
+                 "wgmma of h100-sxm5 adds products of e4m3 in f16 or f32, and not in e4m3", "f16");
+    const std::string f16 = costed::attention_f16 + std::string("sizes q = x = 16384, k = d = 128\n");
+    expect_error(f16, "precision S f16\n", "bad-precision",
+                 "mfma.32x32 of mi300x adds products of f16 in f32, and not in f16", "f32", "mi300x");
+    expect_error(f16, "precision S i32\n", "bad-precision", "wgmma of h100-sxm5 adds products of f16 in f16 or f32",
+                 "f16 or f32");
     expect_error(paper(), t + "place K operand, stages 0\n", "bad-schedule", "K is held 0 times", "stages 1");
     expect_error(paper(), "kernel P\ngroup q 128\n", "unknown-kernel", "there is no kernel 'P'", "one of O");
     // What fits is the configuration's question, whatever else is open.
@@ -326,6 +352,28 @@ TEST(Steps, PlansRefuseWhatNoKernelIsMadeFrom) {
     const auto choices = hand_choices(c.derived, c.extents, items.value());
     ASSERT_FALSE(choices.ok());
     EXPECT_EQ(choices.errors().front().code, "only-of-steps");
+}
+
+/// Where no size that keeps its divisors fits, the model's own break them, and are legal by hand.
+TEST(Steps, SizesThatTheModelChoosesAreLegalByHand) {
+    const std::string text = costed::attention_f16;
+    for (const auto& [machine, sizes] : {std::pair{"h100-sxm5", "sizes q = 40, x = 15, k = 2048, d = 64\n"},
+                                         {"mi300x", "sizes q = 16, x = 16, k = 64, d = 2048\n"},
+                                         {"rtx-4090", "sizes q = 1, x = 1000, k = 128, d = 2048\n"},
+                                         {"mi300x", "sizes q = 1000, x = 65, k = 128, d = 512\n"}}) {
+        const KernelSteps own = kernel(text + sizes, "", machine);
+        const auto again = steps(text + sizes, own.schedule, machine);
+        ASSERT_TRUE(again.ok()) << machine << ", " << sizes << render(again.errors());
+        EXPECT_EQ(again->kernels.at(0).schedule, own.schedule) << machine << ", " << sizes;
+        EXPECT_EQ(again->kernels.at(0).sizes, own.sizes) << machine << ", " << sizes;
+        bool is_any_broken = false;
+        for (const auto& [size, multiple] : own.divisors.merged())
+            is_any_broken |= size.letter != 0 && size.size % multiple != 0;
+        EXPECT_TRUE(is_any_broken) << machine << ", " << sizes;
+    }
+    // A chunk of 16 fits, so that one of 8 is refused.
+    expect_error(text + "sizes q = x = 4096, k = d = 128\n", "group q 64\nstream x 8\n", "broken-divisor",
+                 "s_x = 8 is no multiple of 16", "16");
 }
 
 /// With the letters that the machine takes and every subloop that there is.

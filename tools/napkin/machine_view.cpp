@@ -157,18 +157,40 @@ private:
         return rows;
     }
 
+    /// Operand types of the same accumulators together.
+    std::string accumulators(const Instruction& i) {
+        std::vector<std::pair<std::string, std::string>> in;  // the accumulators, and whose they are
+        for (const auto& [type, list] : i.accumulators) {
+            std::vector<std::string> types;
+            for (const Accumulator& a : list)
+                types.push_back(!a.bits.known() ? std::string(name(a.type))
+                                                : fmt::format("{} that keeps {} bits{}", name(a.type), a.bits.value,
+                                                              mark(a.bits.source)));
+            const std::string text = join(types, " or ");
+            const auto known = std::find_if(in.begin(), in.end(), [&](const auto& other) { return other.first == text; });
+            if (known == in.end())
+                in.emplace_back(text, name(type));
+            else
+                known->second += ", " + std::string(name(type));
+        }
+        std::vector<std::string> out;
+        for (const auto& [text, of] : in) out.push_back(of + " in " + text);
+        return join(out, "; ");
+    }
+
     Rows instructions() {
         Rows rows;
         for (const Instruction& i : m_.instructions) {
             std::vector<std::string> k;
             for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} {}", name(type), size));
-            rows.push_back({i.name, i.unit, fmt::format("{} thread{}", i.threads, i.threads == 1 ? "" : "s"),
-                            "m " + range_text(i.m), "n " + range_text(i.n), "k " + join(k, ", ") + mark(i.source),
-                            i.overhead_clocks.value > 0 ? fmt::format("{} clocks more when waited for{}",
-                                                                      i.overhead_clocks.value, mark(i.overhead_clocks.source))
-                            : i.sustained.known()       ? fmt::format("{:.3g}% of what its unit sustains{}",
-                                                                      100 * i.sustained.value, mark(i.sustained.source))
-                                                        : ""});
+            rows.push_back(
+                {i.name, i.unit, fmt::format("{} thread{}", i.threads, i.threads == 1 ? "" : "s"), "m " + range_text(i.m),
+                 "n " + range_text(i.n), "k " + join(k, ", ") + mark(i.source), "adds " + accumulators(i),
+                 i.overhead_clocks.value > 0 ? fmt::format("{} clocks more when waited for{}", i.overhead_clocks.value,
+                                                           mark(i.overhead_clocks.source))
+                 : i.sustained.known() ? fmt::format("{:.3g}% of what its unit sustains{}", 100 * i.sustained.value,
+                                                     mark(i.sustained.source))
+                                       : ""});
         }
         return rows;
     }
@@ -181,9 +203,13 @@ private:
                             (c.box > 0 ? fmt::format("boxes of up to {} dimensions of {}", c.dimensions, c.box)
                                        : fmt::format("{} bytes each", c.bytes)) +
                                 mark(c.source),
-                            c.latency_clocks.known()
-                                ? fmt::format("{} clocks{}", c.latency_clocks.value, mark(c.latency_clocks.source))
-                                : ""});
+                            (c.latency_clocks.known()
+                                 ? fmt::format("{} clocks{}", c.latency_clocks.value, mark(c.latency_clocks.source))
+                                 : "") +
+                                (c.cached_latency_clocks.known()
+                                     ? fmt::format(", of what a cache has {}{}", c.cached_latency_clocks.value,
+                                                   mark(c.cached_latency_clocks.source))
+                                     : "")});
         return rows;
     }
 
@@ -301,12 +327,20 @@ Json machine_json(const Machine& m) {
     for (const Instruction& i : m.instructions) {
         Json k = Json::object();
         for (const auto& [type, size] : i.k) k[std::string(name(type))] = size;
+        Json accumulators = Json::object();
+        for (const auto& [type, list] : i.accumulators)
+            for (const Accumulator& a : list) {
+                Json& out_of = accumulators[std::string(name(type))];
+                out_of.push_back({{"type", name(a.type)}});
+                if (a.bits.known()) put(out_of.back(), "bits", a.bits);
+            }
         out["instructions"].push_back({{"name", i.name},
                                        {"unit", i.unit},
                                        {"threads", i.threads},
                                        {"m", range_json(i.m)},
                                        {"n", range_json(i.n)},
                                        {"k", k},
+                                       {"accumulators", accumulators},
                                        {"overhead_clocks", i.overhead_clocks.value},
                                        {"source", i.source}});
         if (i.overhead_clocks.value > 0) out["instructions"].back()["overhead_source"] = i.overhead_clocks.source;
@@ -320,6 +354,8 @@ Json machine_json(const Machine& m) {
             {{"name", c.name}, {"from", c.from}, {"to", c.to}, {"threads", c.threads}, {"bytes", c.bytes}, {"source", c.source}});
         if (c.box > 0) out["copies"].back()["dimensions"] = c.dimensions, out["copies"].back()["box"] = c.box;
         if (c.latency_clocks.known()) put(out["copies"].back(), "latency_clocks", c.latency_clocks);
+        if (c.cached_latency_clocks.known())
+            put(out["copies"].back(), "cached_latency_clocks", c.cached_latency_clocks);
     }
     if (m.threads) put_all(out["threads"] = Json::object(), thread_figures(), *m.threads);
     return out;

@@ -1,0 +1,168 @@
+// The time of warpgroups for which a role copies operands. Each goes through its turns at its own pace, while the matrix unit, the units of
+// threads and the pipes have the work of all that share a core.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "machine/block_machine.hpp"
+#include "schedule/fragment_registers.hpp"
+#include "schedule/fragments.hpp"
+#include "schedule/lazy_maximum.hpp"
+#include "schedule/simulate_parts.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// In kernels whose operands a role of their own copies, of a turn: the clocks for which a warpgroup waits for its own results in every
+/// statement; the part of them that is left where products of the turn before are computed meanwhile, and the part of those products, or of what is
+/// computed beside them where that is shorter, that takes no time of its own then; and the exponent of the norm by which the matrix unit, the
+/// other units and the warpgroups' own pace add up to the time of all. Of a group, the clocks between its last turn and the next group's first one,
+/// where a block takes groups in turn and where each has a block of its own. Fitted to 78 schedules of attention, d = 64, 128 and 256, dense and
+/// causal, 512 to 16,384 positions, with two to four warpgroups, which take what they were measured to take on one H200 on 2026-11-23 within 3% in the
+/// mean and 15% at most.
+constexpr double statement_latency_clocks = 97, latency_left_ahead = 0.67, hidden_ahead = 0.42, units_exponent = 3.36;
+/// The exponent where the loop has nothing but products, whose clock falls under the power limit. Fitted to 13 products of bf16 and e4m3, which take what
+/// they were measured to take on one H200 on 2026-11-23 within 4% in the mean and 16% at most (small batches).
+constexpr double products_exponent = 2;
+/// Groups that wait for nothing but products keep the matrix unit as busy as more of them do: of 8192³, four take 1,425 µs and two 1,399 in
+/// another run, on one H200 on 2026-11-23.
+constexpr double enough_warpgroups = 2;
+/// Of an SM of compute capability 9.0 (CUDA C++ Programming Guide), whose assembler alone lets the operands of matrix instructions spill.
+constexpr double shared_and_cache_bytes = 256 * 1024;
+constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
+
+double sustained_share(const Machine& machine, std::string_view unit) {
+    for (const Unit& u : machine.units)
+        if (u.name == unit && u.sustained.known()) return u.sustained.value;
+    return 1;
+}
+
+}  // namespace
+
+/// Clocks for which the warps of a block wait for their own results in a statement on fragments. Where a loop does nothing but add products to
+/// their sums, nobody waits for one before the next. `instructions`: of a product, the clocks that its instructions take on top of their work.
+double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions) {
+    const AtomKind kind = k.atom(step).kind;
+    if (kind == AtomKind::block) return 0;
+    const auto number = static_cast<int>(&step - k.steps.data());
+    if (kind == AtomKind::fragment) return k.lazy && k.lazy->moves(number) ? 0 : statement_latency_clocks;
+    const auto& compute = std::get<Compute>(*step.statement);
+    const bool only_adds = std::all_of(k.steps.begin(), k.steps.end(), [&](const Step& other) {
+        const auto* c = std::get_if<Compute>(other.statement);
+        return !c || other.scope != step.scope || (k.atom(other).kind == AtomKind::matrix && adds_in_place(*c));
+    });
+    if (only_adds) return 0;
+    const bool is_corrected = compute.carry && !adds_in_place(compute) && !(k.lazy && k.lazy->is_corrected(step));
+    return instructions + (is_corrected ? statement_latency_clocks : 0);
+}
+
+/// Of a turn. It goes through all registers in a circle, so that each is given up before it is needed again: all of them go out and come in once a
+/// turn. Of attention in tiles of 128 rows the assembler's report has 1792, 3260 and 3904 bytes a thread, where the estimate of 270, 334 and 398
+/// registers makes that 2160, 2672 and 3184. What lives through the loop has a place of its own in local memory (512, 1040 and 1272 bytes of stack, of
+/// 512, 1024 and 1024 that accumulators take), which the core's first cache holds where it has room for it beside shared memory.
+double Simulator::clocks_of_spills(const ScheduledKernel& k) const {
+    std::int64_t kept = 0;
+    for (std::size_t v = 0; v < k.layouts.size(); ++v)
+        if (const auto id = static_cast<VariableId>(v); k.is_in_registers(id) && k.variable(id).is_state)
+            kept += fragment_registers(k, id);
+    const auto bytes_of = [&](std::int64_t registers) {
+        return static_cast<double>(registers * k.schedule.warps.value * k.lanes) * sizeof(float);
+    };
+    const double exchanged = 2 * bytes_of(most_registers(k)),
+                 room = shared_and_cache_bytes / blocks_a_core(machine_) - static_cast<double>(k.arena_bytes());
+    return bytes_of(kept) <= room
+               ? clocks_of_shared(k, exchanged)
+               : exchanged * machine_.clock_hz.value / machine_.levels[core_level_].bandwidth_bytes_per_s.value;
+}
+
+/// Statements of a loop that have no values in common, as those of two tiles of rows, wait beside each other: of their latencies only the longest
+/// chain's is left, shared out to all of the loop's. Where registers spill, one runs after the other.
+void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency) {
+    if (k.on_matrix_unit() && spilled_registers(k) > 0) return;
+    std::vector<std::size_t> chain(k.steps.size());  // of each step the first one that it is chained to
+    std::iota(chain.begin(), chain.end(), 0);
+    const auto first_of = [&](std::size_t s) {
+        while (chain[s] != s) s = chain[s];
+        return s;
+    };
+    for (std::size_t a = 0; a < k.steps.size(); ++a)
+        for (std::size_t b = a + 1; b < k.steps.size(); ++b) {
+            const Step &s = k.steps[a], &t = k.steps[b];
+            if (s.atom < 0 || t.atom < 0 || s.scope != t.scope) continue;
+            if (variable_of(s) == variable_of(t) || reads(t, variable_of(s)) || reads(s, variable_of(t)))
+                chain[first_of(b)] = first_of(a);
+        }
+    std::map<int, double> all, longest;  // by scope
+    std::map<std::size_t, double> of_chain;
+    for (std::size_t s = 0; s < k.steps.size(); ++s) of_chain[first_of(s)] += latency[s];
+    for (std::size_t s = 0; s < k.steps.size(); ++s) {
+        all[k.steps[s].scope] += latency[s];
+        double& most = longest[k.steps[s].scope];
+        most = std::max(most, of_chain[first_of(s)]);
+    }
+    for (std::size_t s = 0; s < k.steps.size(); ++s)
+        if (const int scope = k.steps[s].scope; all[scope] > 0) latency[s] *= longest[scope] / all[scope];
+}
+
+/// Those among which units are shared: all of the blocks of a core.
+double Simulator::warpgroups_beside(const ScheduledKernel& k) const {
+    return static_cast<double>(k.schedule.warps.value) / warps_together * blocks_a_core(machine_);
+}
+
+/// Warpgroups for which others copy wait for nobody: one is at the matrix unit while others compute beside it, each at its own pace, those of other
+/// blocks of the core among them. Of a group's turns one has nothing beside it, as the first product has no results to work on and the last
+/// results no product, unless other blocks have work meanwhile. A group's pace is that of the warpgroup that runs most turns, and no faster than the
+/// stages of its operands come round.
+double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& w) const {
+    const double all = warpgroups_beside(k), warpgroups = w.latency > 0 ? all : std::min(all, enough_warpgroups),
+                 hidden = runs_ahead(k) ? hidden_ahead * std::min(w.unit, w.core - w.unit) : 0,
+                 pace = std::max(w.stages,
+                                 (w.core - hidden) / warpgroups + w.latency * (runs_ahead(k) ? latency_left_ahead : 1)) /
+                        w.own;
+    // One that has its core for itself has nothing beside it but what its own threads do at a time. What the unit sustains is what the power limit
+    // leaves it, which does not bind where the unit stands still as long.
+    if (all <= 1)
+        return std::max(w.stages, w.unit * sustained_share(machine_, "tensor") +
+                                      beside({w.special, w.core - w.unit - w.special}) + w.latency) /
+               w.own;
+    const double beside = together({w.unit, w.special, w.core - w.unit - w.special, pace},
+                                   w.latency > 0 ? units_exponent : products_exponent);
+    return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
+}
+
+/// Seconds of all turns of a block, were there nothing but this operand: the role asks for a tile as soon as its stage is free, which answers and is
+/// copied; then the block goes through its turn from where it waits for the tile to where it is done with it. So many tiles as there are stages are
+/// on their way round at a time.
+double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
+                                    const StepSeconds& steps) const {
+    const double warpgroups = warpgroups_beside(k);
+    const auto of_step = [&](int s) { return steps.core[at(s)] / warpgroups + steps.latency[at(s)]; };
+    for (const ScheduledLoop& loop : k.loops) {
+        if (loop.scope != k.steps[moved.step].scope) continue;
+        double now = 0;              // seconds from the turn's begin
+        double held = 0, ahead = 0;  // from the wait to the end; by how many turns the tile waited for is ahead of the one freed
+        for (const Node& node : loop.body) {
+            if (const int* s = std::get_if<int>(&node)) {
+                if (k.step(*s).atom >= 0) now += of_step(*s);
+                if (k.operand_loaded(k.step(*s)) == moved.variable) held -= now, ahead += k.step(*s).ahead;
+            } else if (const auto* run = std::get_if<Run>(&node)) {
+                for (const int member : run->steps) now += of_step(member);
+            } else if (const auto* settle = std::get_if<Settle>(&node)) {
+                for (const Freed& freed : settle->frees)
+                    if (freed.operand == moved.variable) held += now, ahead -= freed.ahead;
+            }
+        }
+        held += ahead * now;
+        return (answer + copy + held) / k.place(moved.variable).stages;
+    }
+    return 0;
+}
+
+/// Where other blocks of the core have work meanwhile, nothing of it is lost.
+double Simulator::clocks_between_groups(const ScheduledKernel& k) const {
+    return (k.has_block_a_group() ? clocks_to_next_block : clocks_to_next_group) / blocks_a_core(machine_);
+}
+
+}  // namespace napkin
