@@ -25,7 +25,7 @@ public:
     }
 
 private:
-    [[nodiscard]] bool is_right() const { return !first_fault(kernel_, touches_); }
+    [[nodiscard]] bool is_right() { return is_in_order(kernel_, touches_, suspect_); }
     void try_without(bool& flag) {
         if (!flag) return;
         flag = false;
@@ -129,6 +129,7 @@ private:
 
     ScheduledKernel& kernel_;
     const Touches touches_;
+    std::vector<std::int64_t> suspect_;  ///< of is_in_order
 };
 
 }  // namespace
