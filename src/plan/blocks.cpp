@@ -138,6 +138,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
         of_shape.quick = quick || options.quick;
+        if (quick) of_shape.completion = Completion::for_rating;
         of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
         of_shape.copying_warps = shape.copying_warps, of_shape.products = shape.products;
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),
