@@ -31,7 +31,8 @@ target_include_directories(napkin_test_support PRIVATE tests)
 target_link_libraries(napkin_test_support PUBLIC napkin_internal)
 target_compile_definitions(napkin_test_support PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
-function(napkin_test_kind kind seconds)
+# `cost`: ctest begins with the tests of the highest, so that none of those that take long is left for the end, when one core has nothing to do.
+function(napkin_test_kind kind seconds cost)
     napkin_glob(sources tests/${kind}/*.cpp)
     if(NOT sources)
         return()
@@ -41,16 +42,16 @@ function(napkin_test_kind kind seconds)
     target_link_libraries(test_${kind} PRIVATE napkin_test_support GTest::gmock GTest::gtest GTest::gtest_main)
     gtest_discover_tests(test_${kind} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
         TEST_PREFIX "${kind}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-        PROPERTIES LABELS ${kind} TIMEOUT ${seconds} ENVIRONMENT "${test_environment}")
+        PROPERTIES LABELS ${kind} TIMEOUT ${seconds} COST ${cost} ENVIRONMENT "${test_environment}")
 endfunction()
 
 # The sanitizers make studies of many sizes about seven times slower.
-napkin_test_kind(unit 240)
-napkin_test_kind(text 60)
-napkin_test_kind(error 60)
-napkin_test_kind(property 180)
-napkin_test_kind(numeric 300)
-napkin_test_kind(gpu 300)
+napkin_test_kind(unit 240 1)
+napkin_test_kind(text 60 1)
+napkin_test_kind(error 60 1)
+napkin_test_kind(property 180 2)
+napkin_test_kind(numeric 300 3)
+napkin_test_kind(gpu 300 3)
 
 # tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way.
 file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
@@ -69,7 +70,7 @@ foreach(source IN LISTS fuzzers)
         set(corpus)
     endif()
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${once} ${corpus})
-    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 ENVIRONMENT "${test_environment}")
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 COST 2 ENVIRONMENT "${test_environment}")
 endforeach()
 
 # tests/c_api/: the C API, used by C programs. What runs on a GPU is run by a stand-in for the driver and the compiler, which says what it was
@@ -99,5 +100,5 @@ find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET napkin-cli)
     add_test(NAME browser.report COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/browser/test_report.py"
         "$<TARGET_FILE:napkin-cli>" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/browser")
-    set_tests_properties(browser.report PROPERTIES LABELS browser TIMEOUT 240 SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
+    set_tests_properties(browser.report PROPERTIES LABELS browser TIMEOUT 240 COST 3 SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
 endif()

@@ -47,7 +47,7 @@ svg::Document hierarchy_chart(const Machine& machine) {
                 out.add(line(middle + (x - middle) * (machine.levels[l - 1].instances.value > 1 ? 1 : 0.6), y - gap, x,
                              y, "thick " + stroked(color)));
             }
-            const std::string text = rate > 0 ? fmt::format("{}B/s{}", short_number(rate), n > 1 ? " together" : "")
+            const std::string text = rate > 0 ? fmt::format("{}{}", quantity_text(rate, "B/s"), n > 1 ? " together" : "")
                                               : "rate unknown";
             out.add(label(middle + 226, y - gap / 2 + 4, text, inked(color)));
             said.push_back(fmt::format("{} to {}: {}", machine.levels[l - 1].name, level.name, text));
@@ -77,7 +77,7 @@ svg::Document hierarchy_chart(const Machine& machine) {
                          "thick dashed " + stroked(color)));
             std::vector<std::string> rates;
             for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s)
-                rates.push_back(fmt::format("{}: {}B/s", joined, short_number(rate.value)));
+                rates.push_back(fmt::format("{}: {}", joined, quantity_text(rate.value, "B/s")));
             out.add(titled(label(12, link, fitted(cross.name, 92, 10), "small " + inked(color)), join(rates, ", ")));
             out.add(label(12, link + 13, fitted(rates.front(), 92, 10), "small text-muted"));
             link += 30;
@@ -92,13 +92,14 @@ svg::Document hierarchy_chart(const Machine& machine) {
         for (const auto& [type, rate] : unit.per_clock)
             if (const double peak = peak_per_s(machine, unit.name, type);
                 (unit.name == "tensor" || unit.name == "fma") && peak > 0)
-                units.push_back(fmt::format("{} {} {}FLOP/s", unit.name, name(type), short_number(peak)));
+                units.push_back(fmt::format("{} {} {}", unit.name, name(type), quantity_text(peak, "FLOP/s")));
     constexpr std::size_t columns = 3;
     const double rows = static_cast<double>((units.size() + columns - 1) / columns), height = 34 + 17 * rows;
     out.add(rect(40, y - 6, out.width - 80, height, "tint fill-level-3 level-3", 6));
-    out.add(label(52, y + 13,
-                  fmt::format("units of {} cores at {}Hz", machine.num_cores(), short_number(machine.clock_hz.value)),
-                  "strong"));
+    out.add(
+        label(52, y + 13,
+              fmt::format("units of {} cores at {}", machine.num_cores(), quantity_text(machine.clock_hz.value, "Hz")),
+              "strong"));
     for (std::size_t u = 0; u < units.size(); ++u)
         out.add(label(52 + 212 * static_cast<double>(u % columns), y + 33 + 17 * static_cast<double>(u / columns),
                       units[u], "small"));

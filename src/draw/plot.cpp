@@ -50,12 +50,26 @@ std::vector<double> ticks(const Scale& scale, bool binary) {
     return out;
 }
 
+namespace {
+/// Three digits, and the letter of the power of a thousand that they count.
+std::pair<std::string, std::string_view> in_thousands(double value) {
+    if (value == 0 || !std::isfinite(value)) return {"0", ""};
+    constexpr std::pair<double, std::string_view> powers[] = {
+        {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+    for (const auto& [factor, letter] : powers)
+        if (std::abs(value) >= factor * 0.9999) return {fmt::format("{:.3g}", value / factor), letter};
+    return {fmt::format("{:.3g}", value), ""};
+}
+}  // namespace
+
 std::string short_number(double value) {
-    if (value == 0 || !std::isfinite(value)) return "0";
-    constexpr std::pair<double, const char*> units[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
-    for (const auto& [factor, letter] : units)
-        if (std::abs(value) >= factor * 0.9999) return fmt::format("{:.3g}{}", value / factor, letter);
-    return fmt::format("{:.3g}", value);
+    const auto [digits, letter] = in_thousands(value);
+    return fmt::format("{}{}", digits, letter);
+}
+
+std::string quantity_text(double value, std::string_view unit) {
+    const auto [digits, letter] = in_thousands(value);
+    return fmt::format("{} {}{}", digits, letter, unit);
 }
 
 std::string binary_number(double value) {

@@ -2,6 +2,7 @@
 // What charts with two axes have in common: scales, their ticks, the frame, and labels that keep clear of each other.
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ std::vector<double> ticks(const Scale& scale, bool binary = false);
 
 /// "3.35T", "989G", "1.5k", "0.2", "3.2e-07".
 std::string short_number(double value);
+/// The same with its unit: "3.35 TB/s", "512 B/s".
+std::string quantity_text(double value, std::string_view unit);
 /// "64Ki" of powers of two from 2^10 on, else plain.
 std::string binary_number(double value);
 

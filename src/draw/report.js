@@ -73,10 +73,16 @@
   // Parts that follow the setting. What does not says which one it is of, where another is chosen.
   const live = new Set(["summary"]);
   const stale = (on) => { for (const id of live) page.getElementById(id).classList.toggle("stale", on); };
-  const fixed = (is_another) => {
+  const fixed = (is_another, setting) => {
     for (const e of page.querySelectorAll(".fixed")) e.hidden = !is_another || live.has(e.nextElementSibling && e.nextElementSibling.id);
+    const said = ["group", "stream"].flatMap((kind) => Object.entries((setting || {})[kind] || {}).map(([axis, n]) => ` --${kind} ${axis}=${n}`));
+    const sizes = Object.entries((setting || {}).sizes || {}).map(([axis, n]) => ` --set ${axis}=${n}`);
+    for (const e of page.querySelectorAll(".command")) {
+      e.textContent = setting ? e.dataset.command + " --machine " + setting.machine + sizes.join("") + said.join("") : "";
+      e.parentElement.hidden = !setting;
+    }
   };
-  window.napkin = { figures: JSON.parse(read("figures")), ready: false };
+  window.napkin = { figures: JSON.parse(read("figures")), ready: false, live };
 
   // The core as WebAssembly: it asks its surroundings for nothing but to write, which nobody reads, and to end.
   const load = async (base64) => {
@@ -130,8 +136,9 @@
       clearTimeout(due);
       due = setTimeout(() => {
         const began = performance.now();
-        put(ask(request()));
-        fixed(inputs.some((i) => i.value !== i.defaultValue) || machine.value !== first.machine);
+        const asked = request();
+        put(ask(asked));
+        fixed(inputs.some((i) => i.value !== i.defaultValue) || machine.value !== first.machine, asked);
         window.napkin.milliseconds = performance.now() - began;
         window.napkin.changes = (window.napkin.changes || 0) + 1;
       }, 0);

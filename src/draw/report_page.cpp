@@ -87,6 +87,7 @@ std::string setting_name(const FiguresRequest& request) {
 Element measured_section(const ReportInput& input) {
     Element out = element("section").set("id", "measured").set("aria-labelledby", "measured-heading");
     out.add(element("h2", "Measured").set("id", "measured-heading"));
+    out.add(fixed_note(input));
     std::vector<std::vector<Element>> rows;
     for (const MeasuredPoint& p : input.measured)
         rows.push_back({html::cell(p.name), html::cell(fmt::format("{:.4g}", p.predicted_s)),

@@ -148,12 +148,17 @@ void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram
 
 }  // namespace
 
-Element fixed_note(const ReportInput& input) {
-    return element("p",
-                   fmt::format("Of the setting that this page was written for: {} on {}.", sizes_text(input.figures),
-                               input.figures.machine.name),
-                   "note fixed")
-        .set("hidden", "");
+Element fixed_note(const ReportInput& input, std::string_view command) {
+    Element out = element("p",
+                          fmt::format("Of the setting that this page was written for: {} on {}. ",
+                                      sizes_text(input.figures), input.figures.machine.name),
+                          "note fixed");
+    if (!command.empty())
+        out.add(element(
+            "span",
+            {html::text("Of the one chosen: "),
+             element("code", "", "command").set("data-command", fmt::format("napkin {} {}", command, input.request.file))}));
+    return out.set("hidden", "");
 }
 
 Element text_section(const ReportInput& input) {
@@ -173,6 +178,7 @@ Element derivation_section(const ReportInput& input) {
     const std::vector<Level>& levels = input.figures.machine.levels;
     const Subject subject{derived.source, &derived, nullptr, levels.empty() ? "memory" : levels.front().name, {}};
     Element out = section("derivation", "The derivation");
+    out.add(fixed_note(input, "derive"));
     out.add(element("p", fmt::format("{} steps: {}. ", derived.steps.size(), rules_used(derived)) +
                              "Each is a named rewrite that keeps the value over the reals, with the condition under "
                              "which it may be done."));
@@ -196,6 +202,7 @@ Element derivation_section(const ReportInput& input) {
 
 Element cost_section(const ReportInput& input, const std::vector<KernelFigures>& costs) {
     Element out = section("cost", "The cost");
+    out.add(fixed_note(input, "cost --explain"));
     for (const KernelFigures& k : costs) {
         out.add(element("h3", fmt::format("Kernel {}", k.cost.kernel)));
         add_formulas(out, input, k);
@@ -206,7 +213,7 @@ Element cost_section(const ReportInput& input, const std::vector<KernelFigures>&
 
 Element plan_section(const ReportInput& input) {
     Element out = section("plan", "The plan");
-    out.add(fixed_note(input));
+    out.add(fixed_note(input, "plan"));
     if (!input.plan) {
         out.add(element("p", "No plan: " + input.why_no_plan, "note"));
         return out;
@@ -245,7 +252,7 @@ Element plan_section(const ReportInput& input) {
 
 Element source_section(const ReportInput& input) {
     Element out = section("source", "The source");
-    out.add(fixed_note(input));
+    out.add(fixed_note(input, "emit"));
     if (input.emitted.empty()) {
         out.add(element("p", "No source: there is no plan for this machine and these choices.", "note"));
         return out;
@@ -288,6 +295,7 @@ Element source_section(const ReportInput& input) {
 
 Element grid_section(const ReportInput& input) {
     Element out = section("grid", "Other settings");
+    out.add(fixed_note(input));
     out.add(element("p", "The same figures where one thing is changed: the machine, or one size halved or doubled."));
     std::vector<std::vector<Element>> rows;
     for (const GridSetting& g : input.grid) {

@@ -61,7 +61,7 @@ std::vector<Slope> slopes_of(const Machine& machine) {
     return out;
 }
 
-std::string flop_rate(double v) { return short_number(v) + "FLOP/s"; }
+std::string flop_rate(double v) { return quantity_text(v, "FLOP/s"); }
 
 }  // namespace
 
@@ -121,15 +121,15 @@ svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnM
             return clipped_line(x, y, {x.low, x.low * rate}, {highest / rate, highest});
         };
         out.add(titled(path(slope(s.bytes_per_s), "thick " + stroked(s.color)),
-                       fmt::format("{}: {}B/s", s.name, short_number(s.bytes_per_s))));
+                       fmt::format("{}: {}", s.name, quantity_text(s.bytes_per_s, "B/s"))));
         if (s.sustained > 0)
             out.add(titled(path(slope(s.sustained), "dashed " + stroked(s.color)),
-                           fmt::format("{} sustained: {}B/s", s.name, short_number(s.sustained))));
-        said.push_back(fmt::format("{} {}B/s", s.name, short_number(s.bytes_per_s)));
+                           fmt::format("{} sustained: {}", s.name, quantity_text(s.sustained, "B/s"))));
+        said.push_back(fmt::format("{} {}", s.name, quantity_text(s.bytes_per_s, "B/s")));
         // Along its foot: all slopes rise alike.
         const double foot = std::max(x.low * 1.15, y.low * 1.25 / s.bytes_per_s);
         const double rise = std::atan2(y(foot * s.bytes_per_s) - y(10 * foot * s.bytes_per_s), x(10 * foot) - x(foot));
-        const std::string text = fmt::format("{} {}B/s", s.name, short_number(s.bytes_per_s));
+        const std::string text = fmt::format("{} {}", s.name, quantity_text(s.bytes_per_s, "B/s"));
         out.add(label(0, -5, text, "small " + inked(s.color))
                     .set("transform", fmt::format("translate({} {}) rotate({})", svg::number_text(x(foot)),
                                                   svg::number_text(y(foot * s.bytes_per_s)),

@@ -57,7 +57,7 @@ Fragment summary_of(const Figures& f) {
     row("expected", seconds_text(f.seconds()));
     row("bound: no schedule is faster", seconds_text(f.bound_s()));
     row("bound by", f.bound_by());
-    row("rate", fmt::format("{}FLOP/s", short_number(f.seconds() > 0 ? flops / f.seconds() : 0)));
+    row("rate", quantity_text(f.seconds() > 0 ? flops / f.seconds() : 0, "FLOP/s"));
     return {"summary", {html::table("The setting and its time", {"figure", "value"}, rows)}};
 }
 
@@ -192,12 +192,13 @@ std::vector<Element> steps_content(const StepReport& report, const std::string& 
             sizes.push_back(fmt::format("{} = {}", to_string(size, report.axes), size.size));
         out.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
         out.push_back(html::element(
-            "p", fmt::format("{}; {} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
-                             join(sizes, ", "), k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads,
-                             plain_number(k.throughput.lower_bound()),
-                             k.throughput.tensor_flop_per_s > 0
-                                 ? fmt::format(", {}FLOP/s of the machine", short_number(k.throughput.tensor_flop_per_s))
-                                 : "")));
+            "p", fmt::format(
+                     "{}; {} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
+                     join(sizes, ", "), k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads,
+                     plain_number(k.throughput.lower_bound()),
+                     k.throughput.tensor_flop_per_s > 0
+                         ? fmt::format(", {} of the machine", quantity_text(k.throughput.tensor_flop_per_s, "FLOP/s"))
+                         : "")));
         out.push_back(configuration_table(k));
         out.push_back(budget_table(k));
         out.push_back(throughput_table(k));

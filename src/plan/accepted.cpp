@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <future>
+#include <optional>
 #include <set>
 
 #include "support/ids.hpp"
@@ -67,19 +71,71 @@ std::string no_better_text(const std::vector<RatedPlan>& tried, const Plan& take
     return fmt::format("{} other candidates of it are no better", others);
 }
 
+/// Plans in the order in which they are tried, each with its refusals: some are made before it is known that they are needed.
+class PlansToTry {
+public:
+    PlansToTry(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time)
+        : plan_(plan), refusals_(refusals), at_a_time_(at_a_time) {}
+
+    /// The plan without the candidates. `open`: kernels of the derived form whose candidates may go on being refused.
+    Result<RatedPlan> without(const std::vector<KernelCandidate>& refused, const std::set<std::size_t>& open) {
+        if (ahead_.empty() || ahead_.front().refused != refused) {
+            ahead_.clear();
+            if (auto error = make(refused, open)) return *error;
+        }
+        RatedPlan next = std::move(ahead_.front().rated);
+        ahead_.pop_front();
+        return next;
+    }
+
+private:
+    struct Ahead {
+        std::vector<KernelCandidate> refused;
+        RatedPlan rated;
+    };
+
+    std::optional<std::vector<Diagnostic>> make(std::vector<KernelCandidate> refused, const std::set<std::size_t>& open) {
+        for (std::size_t n = 0; n == 0 || (n < at_a_time_ && !open.empty()); ++n) {
+            auto plan = plan_(refused);
+            // What may not be needed has no errors.
+            if (!plan && n == 0) return plan.errors();
+            if (!plan) break;
+            ahead_.push_back({refused, {std::move(*plan), {}}});
+            const std::size_t before = refused.size();
+            for (const KernelPlan& kernel : ahead_.back().rated.plan.kernels)
+                if (const auto candidate = candidate_of(kernel.scheduled);
+                    open.contains(kernel.whole) && !contains(refused, candidate))
+                    refused.push_back(candidate);
+            if (refused.size() == before) break;
+        }
+        std::vector<std::future<void>> others;
+        const auto ask = [this](RatedPlan& rated) { rated.refusals = refusals_(rated.plan); };
+        for (std::size_t i = 1; i < ahead_.size(); ++i)
+            others.push_back(std::async(std::launch::async, ask, std::ref(ahead_[i].rated)));
+        ask(ahead_.front().rated);
+        for (std::future<void>& other : others) other.get();
+        return std::nullopt;
+    }
+
+    const PlanWithout& plan_;
+    const Refusals& refusals_;
+    std::size_t at_a_time_;
+    std::deque<Ahead> ahead_;
+};
+
 }  // namespace
 
-Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals) {
+Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time) {
     std::vector<KernelCandidate> refused;
     std::vector<std::string> notes;
     std::vector<RatedPlan> tried;
+    PlansToTry plans(plan, refusals, at_a_time);
     for (int turn = 0; turn < most_plans; ++turn) {
-        auto next = plan(refused);
+        auto next = plans.without(refused, tried.empty() ? std::set<std::size_t>() : tried.back().refused);
         // Without what is refused nothing may be left: that is no error where there is something to take.
         if (!next && tried.empty()) return next.errors();
         if (!next) break;
-        RatedPlan rated{std::move(*next), {}};
-        rated.refusals = refusals(rated.plan);
+        RatedPlan rated = std::move(*next);
         internal_check(rated.refusals.size() == rated.plan.kernels.size(),
                        "plan: not every kernel is accepted or refused");
         bool any_new = false;

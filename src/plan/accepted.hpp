@@ -18,7 +18,7 @@ struct KernelRefusal {
     /// For what the kernel computes rather than for its sizes, where two candidates of it are refused in the same words: no other is better.
     bool may_last = false;
 };
-/// By kernel of the plan.
+/// By kernel of the plan. Asked by several threads at a time where several plans are.
 using Refusals = std::function<std::vector<KernelRefusal>(const Plan&)>;
 
 struct AcceptedPlan {
@@ -30,7 +30,9 @@ struct AcceptedPlan {
 constexpr int most_plans = 8;
 
 /// The first plan all of whose kernels are accepted. Where there is none among most_plans, or the search has no other candidates, the one
-/// with the fewest refused kernels, the fastest of those, and a note says that it is. Errors: those of the first plan.
-Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals);
+/// with the fewest refused kernels, the fastest of those, and a note says that it is. Once a kernel is refused, `at_a_time` plans are asked
+/// for side by side: those that come next if its candidates go on being refused. What comes of it is the same. Errors: those of the first
+/// plan.
+Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time = 1);
 
 }  // namespace napkin

@@ -10,6 +10,7 @@
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
+#include "plan/ratings.hpp"
 #include "support/ids.hpp"
 #include "support/saturate.hpp"
 
@@ -135,9 +136,13 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
             "role copies 4",
             {},
             ExitCode::bad_input};
+    // The search of the shape that is taken finds what it found before.
+    const auto ratings = options.ratings ? options.ratings : std::make_shared<Ratings>();
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
+        of_shape.ratings = ratings;
         of_shape.quick = quick || options.quick;
+        if (quick) of_shape.completion = Completion::for_rating;
         of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
         of_shape.copying_warps = shape.copying_warps, of_shape.products = shape.products;
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),

@@ -63,21 +63,6 @@ std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
     return items;
 }
 
-/// All that a kernel's plan follows from: its tile program as text, the extents, and which of its axes repeat work where they are grouped.
-std::string text_of(const TileProgram& program, std::size_t k, const Kernel& kernel, const Extents& extents) {
-    SizedProgram alone;
-    alone.diagram = program.diagram;
-    alone.kernels = {program.kernels[k]};
-    alone.extents = extents;
-    const std::vector<std::int64_t> whole(extents.size());
-    alone.sizes = {{whole, whole, whole}};
-    std::string text = to_string(alone);
-    for (std::size_t a = 0; a < extents.size(); ++a)
-        text += fmt::format("{} = {}\n", program.diagram.axes[a].name, extents[a]);
-    for (const AxisId axis : kernel.recompute_axes) text += program.diagram.axis(axis).name + " repeats\n";
-    return text;
-}
-
 /// What was said last of the field, or else of anything of its name, or else first of the kernel.
 SourceRange range_of(const ScheduleField& field, const std::string& kernel, const std::vector<ScheduleItem>& items) {
     SourceRange of_field, of_name, first;
@@ -132,13 +117,16 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     const bool sets_statements = options.file || std::any_of(items.begin(), items.end(), [](const ScheduleItem& item) {
                                      return !item.clauses.empty() || item.kind == "role";
                                  });
+    // The rules judge waits, too.
+    PlanOptions for_kernels = options;
+    if (sets_statements) for_kernels.completion = Completion::whole;
     std::vector<Diagnostic> errors;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
         const auto of_kernel = with_own(hand, derived, derived.kernels[k], extents, items);
         if (!of_kernel) return of_kernel.errors();
         if (auto error = too_many_parts(derived, derived.kernels[k], extents, *of_kernel)) return *error;
         const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
-        auto chosen = choose_kernel(program, k, model, *of_kernel, options, (*given)[k]);
+        auto chosen = choose_kernel(program, k, model, *of_kernel, for_kernels, (*given)[k]);
         if (!chosen) {
             errors.insert(errors.end(), chosen.errors().begin(), chosen.errors().end());
             continue;
@@ -172,6 +160,20 @@ Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const s
     const auto items = all_by_hand(derived, {}, file);
     if (!items) return items.errors();
     return with_named_subloops(expand(derived), *items).kernels;
+}
+
+std::string text_of(const TileProgram& program, std::size_t k, const Kernel& kernel, const Extents& extents) {
+    SizedProgram alone;
+    alone.diagram = program.diagram;
+    alone.kernels = {program.kernels[k]};
+    alone.extents = extents;
+    const std::vector<std::int64_t> whole(extents.size());
+    alone.sizes = {{whole, whole, whole}};
+    std::string text = to_string(alone);
+    for (std::size_t a = 0; a < extents.size(); ++a)
+        text += fmt::format("{} = {}\n", program.diagram.axes[a].name, extents[a]);
+    for (const AxisId axis : kernel.recompute_axes) text += program.diagram.axis(axis).name + " repeats\n";
+    return text;
 }
 
 KernelCandidate candidate_of(const ScheduledKernel& kernel) {
@@ -241,6 +243,7 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
     if (machine.kind == MachineKind::gpu) return quick_seconds_by_cost(derived, extents, machine, known, enough);
     PlanOptions quick;
     quick.quick = true;
+    quick.completion = Completion::for_rating;
     const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();

@@ -2,6 +2,7 @@
 // The plan from the model: for every kernel the group and stream sizes with the least predicted time whose tiles fit the core's memory.
 // A search over the closed form; nothing is run.
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,12 +32,17 @@ struct KernelCandidate {
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
 
+class Ratings;
+
 struct PlanOptions {
     Choice warps = {};      ///< of a block of threads, where the machine is block_machine's
     int copying_warps = 0;  ///< beside them, which ask for the copies of operands
     ProductOrder products = ProductOrder::in_turn;
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
+    Completion completion = Completion::whole;
+    /// What is found out of candidates, kept between calls that have the derived form, the machine and all that is by hand in common.
+    std::shared_ptr<Ratings> ratings = {};
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.
     std::vector<KernelCandidate> refused = {};
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so
@@ -53,6 +59,10 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
 Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const std::shared_ptr<const Source>& file);
 /// The tile program that is planned, with the subloops that the items name: statements have their names when these are there.
 TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
+
+/// All that a kernel's plan follows from beside the machine and what is by hand: its tile program as text, the extents, and which of its axes
+/// repeat work where they are grouped.
+std::string text_of(const TileProgram& program, std::size_t k, const Kernel& kernel, const Extents& extents);
 
 /// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule. Not less than
 /// `enough` once the kernels' times come to that. Alternatives share many kernels, of which `known` remembers the times.

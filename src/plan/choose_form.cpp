@@ -58,6 +58,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
         return least;
     PlanOptions quick;
     quick.quick = true;
+    quick.completion = Completion::for_rating;
     const auto first = choose_plan(derived, extents, machine, by_hand, quick),
                other = choose_plan(least, extents, machine, by_hand, quick);
     return first && (!other || first->seconds() < other->seconds()) ? derived : least;

@@ -12,6 +12,7 @@
 #include "plan/candidate_schedules.hpp"
 #include "plan/complete.hpp"
 #include "plan/grid.hpp"
+#include "plan/ratings.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
@@ -45,14 +46,15 @@ double bytes_of_one_stage(const ScheduledKernel& kernel) {
 class KernelChooser {
 public:
     KernelChooser(const CandidateSchedules& schedules, const Simulator& model, const HandChoices& hand,
-                  const PlanOptions& options)
-        : schedules_(schedules), model_(model), hand_(hand), options_(options) {
+                  const PlanOptions& options, KernelRatings& known)
+        : schedules_(schedules), model_(model), hand_(hand), options_(options), known_(known) {
         budget_ = most_ = options.quick ? most_simulated / 4 : most_simulated;
     }
 
     Result<KernelPlan> run() {
         const std::vector<VectorAxis> axes = schedules_.vectors();
-        const std::vector<Shape> tensors = schedules_.on_matrix_unit();
+        if (!known_.on_matrix_unit) known_.on_matrix_unit = schedules_.on_matrix_unit();
+        const std::vector<Shape>& tensors = *known_.on_matrix_unit;
         if (tensors.empty())
             if (auto error = schedules_.no_tensor()) return *error;
         // Whether an axis is far slower shows on tiles of ordinary size.
@@ -93,7 +95,7 @@ public:
             // Everything that may be chosen is refused: the fastest of it.
             PlanOptions open = options_;
             open.refused.clear();
-            return KernelChooser(schedules_, model_, hand_, open).run();
+            return KernelChooser(schedules_, model_, hand_, open, known_).run();
         }
         if (axes.size() > 1) best->shape.axis.reason += fmt::format("; fastest of {} axes", axes.size());
         take(*best);
@@ -108,7 +110,7 @@ private:
     };
     struct Rated {
         double seconds = std::numeric_limits<double>::infinity(), core_seconds = 0;
-        double bytes = 0;  ///< of the core's memory, without those stages of operands that only take what is left of it
+        double bytes = 0;  ///< Rating::bytes_of_one_stage
     };
     /// The best sizes for one way to fill vectors, with what they were found among.
     struct Found {
@@ -128,25 +130,38 @@ private:
     [[nodiscard]] KernelSchedule schedule_at(const Point& point) const {
         return schedules_.at_sizes(shape_, dimensions_, point);
     }
-    [[nodiscard]] ScheduledKernel kernel_at(const Point& point) const {
-        return schedules_.completed(schedule_at(point));
-    }
 
-    [[nodiscard]] Simulation simulated(const ScheduledKernel& kernel) const {
-        ScheduledKernel with_grid = kernel;
-        return choose_grid(with_grid, model_, schedules_.threads(), walk_limit);
+    /// Of the schedule, which is completed where nobody has asked for it yet; with its times where these are asked for.
+    const Rating& rating_of(KernelSchedule schedule, bool with_times) {
+        const auto [found, is_new] = known_.candidates.try_emplace(searched_fields(schedule));
+        Rating& rating = found->second;
+        if (!is_new && (rating.times || !with_times)) return rating;
+        if (completed_of_ != &rating) completed_ = schedules_.completed(std::move(schedule)), completed_of_ = &rating;
+        if (is_new)
+            rating = {candidate_of(completed_), static_cast<double>(completed_.memory_bytes()),
+                      bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
+        if (with_times) {
+            completed_of_ = nullptr;
+            const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit);
+            const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
+                                            [](const Busy& b) { return b.what == "loads"; });
+            rating.times = RatedTimes{time.seconds, time.core_seconds, time.waves,
+                                      loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds};
+        }
+        return rating;
+    }
+    const Rating& rating_at(const Point& point, bool with_times = false) {
+        return rating_of(schedule_at(point), with_times);
     }
 
     // ---- the shape
 
     RatedShape rated_on_ordinary_tiles(const Shape& shape) {
         RatedShape rated{shape};
-        const Simulation time = simulated(schedules_.completed(schedules_.ordinary(shape)));
+        const RatedTimes& times = *rating_of(schedules_.ordinary(shape), true).times;
         // How many groups each core gets is a matter of the sizes, which are chosen later.
-        rated.seconds = time.seconds / time.waves;
-        const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
-                                        [](const Busy& b) { return b.what == "loads"; });
-        if (loads != time.busy.end()) rated.loads = loads->seconds / time.waves;
+        rated.seconds = times.seconds / times.waves;
+        rated.loads = times.load_seconds / times.waves;
         ++simulated_;
         return rated;
     }
@@ -183,9 +198,9 @@ private:
         fits_ = fits(best);
         if (!fits_) {
             if (auto error = memory_error(best)) return error;
-            const ScheduledKernel k = kernel_at(best);
             Rated& rated = rated_[best];
-            if (!is_refused(k)) rated.seconds = simulated(k).seconds;
+            if (const Rating& smallest_tiles = rating_at(best, true); !is_refused(smallest_tiles.candidate))
+                rated.seconds = smallest_tiles.times->seconds;
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
             std::vector<Point> starts{start(), best};
@@ -203,14 +218,11 @@ private:
         return std::nullopt;
     }
 
-    [[nodiscard]] double bytes_of(const Point& point) const {
-        return static_cast<double>(kernel_at(point).memory_bytes());
+    [[nodiscard]] double bytes_of(const Point& point) { return rating_at(point).bytes; }
+    [[nodiscard]] bool fits(const Rating& rating) const {
+        return rating.bytes <= model_.usable_bytes() && (!rating.spills || rating.may_spill);
     }
-    [[nodiscard]] bool fits(const ScheduledKernel& k) const {
-        return static_cast<double>(k.memory_bytes()) <= model_.usable_bytes() &&
-               (spilled_registers(k) == 0 || may_spill(k));
-    }
-    [[nodiscard]] bool fits(const Point& point) const { return fits(kernel_at(point)); }
+    [[nodiscard]] bool fits(const Point& point) { return fits(rating_at(point)); }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
 
     /// The smallest groups that have all of their streams at once.
@@ -222,7 +234,7 @@ private:
     }
 
     /// Tiles of ordinary size, or the largest below that fit.
-    [[nodiscard]] Point start() const {
+    [[nodiscard]] Point start() {
         const KernelSchedule wanted = schedules_.ordinary(shape_);
         Point point = smallest();
         for (std::size_t i = 0; i < dimensions_.size(); ++i) {
@@ -240,20 +252,20 @@ private:
         return point;
     }
 
-    [[nodiscard]] bool is_refused(const ScheduledKernel& k) const {
-        return !options_.refused.empty() && contains(options_.refused, candidate_of(k));
+    [[nodiscard]] bool is_refused(const KernelCandidate& candidate) const {
+        return contains(options_.refused, candidate);
     }
 
     /// Simulated time; infinite where the tiles do not fit or are refused, and once enough were simulated.
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
         if (!added || simulated_ >= most_) return found->second;
-        const ScheduledKernel k = kernel_at(point);
-        found->second.bytes = bytes_of_one_stage(k);
-        if (!fits(k) || is_refused(k)) return found->second;
+        const Rating& rating = rating_at(point);
+        found->second.bytes = rating.bytes_of_one_stage;
+        if (!fits(rating) || is_refused(rating.candidate)) return found->second;
         ++simulated_;
-        const Simulation s = simulated(k);
-        found->second.seconds = s.seconds, found->second.core_seconds = s.core_seconds;
+        const RatedTimes& times = *rating_at(point, true).times;
+        found->second.seconds = times.seconds, found->second.core_seconds = times.core_seconds;
         return found->second;
     }
 
@@ -355,14 +367,15 @@ private:
             if (nearest == best[i]) return;
             Point point = best;
             point[i] = nearest;
-            const ScheduledKernel k = kernel_at(point);
+            const Rating& rating = rating_at(point);
             const std::string at_size = d.sizes[nearest] == wanted ? what : fmt::format("{}", d.sizes[nearest]);
-            if (spilled_registers(k) > 0)
+            if (rating.spills)
                 parts.push_back(fmt::format("{} exceeds the registers", at_size));
-            else if (static_cast<double>(k.memory_bytes()) > model_.usable_bytes())
+            else if (rating.bytes > model_.usable_bytes())
                 parts.push_back(fmt::format("{} exceeds {}", at_size, model_.level_name()));
             else
-                parts.push_back(fmt::format("{} is {}", at_size, time_change(simulated(k).seconds / rate(best).seconds)));
+                parts.push_back(fmt::format("{} is {}", at_size,
+                                            time_change(rating_at(point, true).times->seconds / rate(best).seconds)));
         };
         neighbour(size / 2, "half");
         neighbour(size * 2, "double");
@@ -381,11 +394,17 @@ private:
     }
 
     Result<KernelPlan> plan_of(const Point& best) {
+        if (!options_.quick || options_.completion == Completion::whole) return plan_anew(best);
+        const auto [found, is_new] = known_.rated_plans.try_emplace(searched_fields(schedule_at(best)));
+        if (is_new) found->second = plan_anew(best);
+        return found->second;
+    }
+    KernelPlan plan_anew(const Point& best) {
         KernelSchedule schedule = schedule_at(best);
         for (std::size_t i = 0; i < dimensions_.size() && !options_.quick; ++i)
             (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = reason(best, i);
         KernelPlan plan;
-        plan.scheduled = schedules_.completed(std::move(schedule), Completion::whole);
+        plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
         plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
         plan.scheduled.schedule.threads = thread_choice(plan);
@@ -414,12 +433,15 @@ private:
     const Simulator& model_;
     const HandChoices& hand_;
     const PlanOptions& options_;
+    KernelRatings& known_;
     int simulated_ = 0, budget_ = most_simulated;
     int most_ = most_simulated;  ///< schedules that may have been simulated by the end of the search at hand
     Shape shape_;
     std::vector<SearchedSize> dimensions_;
     bool fits_ = true;
     std::map<Point, Rated> rated_;
+    ScheduledKernel completed_;                               ///< the last candidate that was completed
+    const Rating* completed_of_ = nullptr;                    ///< and its rating
     std::map<std::pair<AxisId, int>, RatedShape> in_panels_;  ///< by vector axis and vectors
 };
 
@@ -429,7 +451,16 @@ Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& progr
                                  const Simulator& model, const HandChoices& hand, const PlanOptions& options,
                                  KernelSchedule given) {
     const CandidateSchedules schedules(program, kernel, model, hand, options, std::move(given));
-    return KernelChooser(schedules, model, hand, options).run();
+    if (!options.ratings) {
+        KernelRatings own;
+        return KernelChooser(schedules, model, hand, options, own).run();
+    }
+    const VectorUnit& unit = schedules.unit();
+    const std::string question = fmt::format("{} + {} warps, {} blocks of {} B, products {}\n{}", options.warps.value,
+                                             options.copying_warps, unit.blocks_a_core, unit.share_bytes,
+                                             static_cast<int>(options.products),
+                                             text_of(*program, kernel, model.kernel(), model.extents()));
+    return KernelChooser(schedules, model, hand, options, options.ratings->of(question)).run();
 }
 
 }  // namespace napkin

@@ -156,6 +156,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
 
     PlanOptions quick = options;
     quick.quick = true;
+    quick.completion = Completion::for_rating;
     bool any = false;
     const std::vector<KernelPlan> kernels = best->kernels;
     for (const KernelPlan& kernel : kernels) {

@@ -115,28 +115,9 @@ private:
                 add(Event::free, freed.operand, turn);
         }
     }
-    /// Registers that a statement reads or writes, but those in which a product adds to what it finds.
-    void touch(const Step& s) {
-        const auto* compute = std::get_if<Compute>(s.statement);
-        const auto touch_one = [&](VariableId v) {
-            if (kernel_.is_in_registers(v)) add(Event::touch, v);
-        };
-        if (!compute) return touch_one(variable_of(s));
-        const bool in_place = adds_in_place(*compute);
-        const bool beside = runs_beside(kernel_, s);
-        for (const Read* r : s.reads)
-            if (!beside || !in_place || r->array != compute->variable) touch_one(r->array);
-        // What a product rounds its factor into it reads until it is done.
-        const bool rounds = beside && std::any_of(s.reads.begin(), s.reads.end(), [&](const Read* r) {
-                                return r->array != compute->variable && kernel_.is_in_registers(r->array);
-                            });
-        if (!beside || !in_place || rounds) touch_one(compute->variable);
-    }
-
-    void store_boxes(const Step& s) {
+    void store_boxes(const Step& s, std::int64_t boxes) {
         const VariableId id = variable_of(s);
-        const auto boxes = stored_boxes(kernel_, id);  // none: the rules refuse them
-        for (std::int64_t box = 0; boxes && box < boxes->count; ++box) {
+        for (std::int64_t box = 0; box < boxes; ++box) {
             const std::int64_t number = box % kernel_.place(id).boxes;
             if (s.boxes_behind >= 0) add(Event::await_boxes, -1, s.boxes_behind);
             add(Event::write_box, id, number);
@@ -168,16 +149,13 @@ private:
         if (is_operand && s.scope == 0) fill(s, group_turn_);
         if (copies()) return;
         if (is_operand && s.waits) await(s);
-        touch(s);
+        const StepTouches& touches = touches_.steps[static_cast<std::size_t>(&s - kernel_.steps.data())];
+        for (const VariableId v : touches.registers) add(Event::touch, v);
         access(s);
-        if (std::holds_alternative<Store>(*s.statement) && kernel_.is_boxed(variable_of(s))) store_boxes(s);
-        const auto* compute = std::get_if<Compute>(s.statement);
-        if (!compute) return;
-        const bool beside = runs_beside(kernel_, s);
-        if (beside) add(Event::begin, compute->variable);
-        for (const Read* r : s.reads)
-            if (kernel_.is_operand(r->array))
-                add(beside ? Event::factor : Event::read, r->array, turn_of(r->array, s.ahead));
+        store_boxes(s, touches.boxes);
+        if (touches.runs_beside) add(Event::begin, variable_of(s));
+        for (const VariableId v : touches.operands)
+            add(touches.runs_beside ? Event::factor : Event::read, v, turn_of(v, s.ahead));
         if (kernel_.lazy && &s == &kernel_.step(kernel_.lazy->weights)) run_again(s);
     }
     /// Where a lazy maximum moves, what its weights are made of is computed again, and waited for.
@@ -506,9 +484,8 @@ private:
     std::optional<Fault> fault_;
 };
 
-}  // namespace
-
-std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Touches& touches) {
+/// How often loops turn in the runs that say all of what there is to find: by run, then by loop.
+std::vector<std::vector<std::int64_t>> turns_to_run(const ScheduledKernel& kernel) {
     int stages = 1;
     for (const Place& place : kernel.schedule.places) stages = std::max(stages, place.stages);
     std::vector<std::vector<std::int64_t>> choices;  // by loop
@@ -523,15 +500,35 @@ std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Touches& t
                 of_loop.push_back(n);
         if (of_loop.empty()) of_loop.push_back(turns.most);
     }
+    std::vector<std::vector<std::int64_t>> out;
     std::vector<std::size_t> chosen(choices.size(), 0);
     while (true) {
-        std::vector<std::int64_t> turns;
+        std::vector<std::int64_t>& turns = out.emplace_back();
         for (std::size_t l = 0; l < choices.size(); ++l) turns.push_back(choices[l][chosen[l]]);
-        if (auto fault = ClockRun(kernel, touches, turns).run()) return fault;
         std::size_t l = 0;
         while (l < chosen.size() && ++chosen[l] == choices[l].size()) chosen[l++] = 0;
-        if (l == chosen.size()) return std::nullopt;
+        if (l == chosen.size()) return out;
     }
+}
+
+}  // namespace
+
+std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Touches& touches) {
+    for (const std::vector<std::int64_t>& turns : turns_to_run(kernel))
+        if (auto fault = ClockRun(kernel, touches, turns).run()) return fault;
+    return std::nullopt;
+}
+
+bool is_in_order(const ScheduledKernel& kernel, const Touches& touches, std::vector<std::int64_t>& suspect) {
+    const std::vector<std::vector<std::int64_t>> all = turns_to_run(kernel);
+    const bool is_suspect_run = contains(all, suspect);
+    if (is_suspect_run && ClockRun(kernel, touches, suspect).run()) return false;
+    for (const std::vector<std::int64_t>& turns : all)
+        if (!(is_suspect_run && turns == suspect) && ClockRun(kernel, touches, turns).run()) {
+            suspect = turns;
+            return false;
+        }
+    return true;
 }
 
 std::string out_of_order(const ScheduledKernel& kernel) {

@@ -13,8 +13,10 @@
 // them have freed brings their clocks to the role that refills it. The run goes through two groups, every loop with no turn, one, and two
 // more than twice its stages, where it may turn as often, so that every stage is filled anew and comes round to the next group. Warps that
 // all wait for each other are a fault, too.
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "schedule/scheduled.hpp"
 #include "schedule/touched.hpp"
@@ -29,6 +31,8 @@ struct Fault {
 
 /// What is out of order first; none: nothing is. Pre: the kernel is in blocks; `touches` are its own.
 std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Touches& touches);
+/// Whether nothing is. `suspect`: how often loops turn in the run that found the last fault, by loop, which is looked at first; empty: none has.
+bool is_in_order(const ScheduledKernel& kernel, const Touches& touches, std::vector<std::int64_t>& suspect);
 /// The same in words; empty: nothing is.
 std::string out_of_order(const ScheduledKernel& kernel);
 

@@ -1,7 +1,13 @@
 // The synchronisation of the warps that run a group together: barriers and waits stand where the clocks find something out of order without
 // them.
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "schedule/clocks.hpp"
 #include "schedule/scheduled.hpp"
@@ -10,6 +16,82 @@
 namespace napkin {
 namespace {
 
+/// Of every step: whether all wait for each other before it, and inside.
+using Barriers = std::vector<std::pair<bool, bool>>;
+
+/// All that the barriers of a kernel without a matrix unit follow from: the order of its steps, what they touch and what of it meets, and how
+/// often loops may turn.
+class WhatDecidesBarriers {
+public:
+    WhatDecidesBarriers(const ScheduledKernel& kernel, const Touches& touches) : kernel_(kernel), touches_(touches) {}
+
+    std::vector<std::int64_t> run() {
+        add(std::min<std::int64_t>(kernel_.num_groups(), 2)), add(kernel_.copying_role() != nullptr);
+        list(kernel_.body);
+        for (const ScheduledLoop& loop : kernel_.loops) {
+            const Turns turns = turns_of(kernel_, loop);
+            add(turns.least), add(turns.most);
+            for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue}) list(*nodes);
+        }
+        for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
+            const StepTouches& step = touches_.steps[s];
+            add(std::holds_alternative<Load>(*kernel_.steps[s].statement)), add(step.has_parts);
+            for (const std::vector<Touch>* part : {&step.first, &step.second}) {
+                add(std::ssize(*part));
+                for (const Touch& touch : *part) add(touch.area), add(touch.writes);
+            }
+        }
+        for (const Area& area : touches_.areas) {
+            add(area.operand), add(std::ssize(area.meets));
+            for (const int met : area.meets) add(met);
+        }
+        return std::move(out_);
+    }
+
+private:
+    void add(std::int64_t value) { out_.push_back(value); }
+    void list(const std::vector<Node>& nodes) {
+        add(std::ssize(nodes));
+        for (const Node& node : nodes) {
+            add(static_cast<std::int64_t>(node.index()));
+            if (const int* step = std::get_if<int>(&node)) add(*step);
+            if (const auto* loop = std::get_if<LoopRef>(&node)) add(loop->loop);
+            if (const auto* run = std::get_if<Run>(&node)) {
+                add(std::ssize(run->steps));
+                for (const int step : run->steps) add(step);
+            }
+        }
+    }
+
+    const ScheduledKernel& kernel_;
+    const Touches& touches_;
+    std::vector<std::int64_t> out_;
+};
+
+/// A search looks at many candidates of a kernel that differ in sizes, and in nothing that decides barriers: those of the last ones are kept.
+class KnownBarriers {
+public:
+    std::optional<Barriers> find(const std::vector<std::int64_t>& decided_by) {
+        const std::lock_guard lock(mutex_);
+        const auto found = known_.find(decided_by);
+        return found == known_.end() ? std::nullopt : std::optional(found->second);
+    }
+    void keep(std::vector<std::int64_t> decided_by, Barriers barriers) {
+        constexpr std::size_t most = 1024;
+        const std::lock_guard lock(mutex_);
+        if (known_.size() >= most) known_.clear();
+        known_.emplace(std::move(decided_by), std::move(barriers));
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::vector<std::int64_t>, Barriers> known_;
+};
+KnownBarriers& known_barriers() {
+    static KnownBarriers known;
+    return known;
+}
+
 class Synchronization {
 public:
     explicit Synchronization(ScheduledKernel& kernel) : kernel_(kernel), touches_(touches_of(kernel)) {}
@@ -17,15 +99,28 @@ public:
     void run() {
         for (Step& step : kernel_.steps) step.synchronizes = step.synchronizes_inside = false;
         order_operands();
+        if (kernel_.on_matrix_unit()) return find();
+        std::vector<std::int64_t> decided_by = WhatDecidesBarriers(kernel_, touches_).run();
+        if (const auto known = known_barriers().find(decided_by)) {
+            for (std::size_t s = 0; s < known->size(); ++s)
+                std::tie(kernel_.steps[s].synchronizes, kernel_.steps[s].synchronizes_inside) = (*known)[s];
+            return;
+        }
+        find();
+        Barriers barriers;
+        for (const Step& step : kernel_.steps) barriers.emplace_back(step.synchronizes, step.synchronizes_inside);
+        known_barriers().keep(std::move(decided_by), std::move(barriers));
+    }
+
+private:
+    void find() {
         put_barriers();
         // A barrier that was found in a loop's second turn may have made one needless that was found before.
         for (Step& step : kernel_.steps)
             if (!kernel_.loads_operand(step)) try_without(step.synchronizes);
         if (kernel_.on_matrix_unit()) take_out_needless();
     }
-
-private:
-    [[nodiscard]] bool is_right() const { return !first_fault(kernel_, touches_); }
+    [[nodiscard]] bool is_right() { return is_in_order(kernel_, touches_, suspect_); }
     void try_without(bool& flag) {
         if (!flag) return;
         flag = false;
@@ -129,6 +224,7 @@ private:
 
     ScheduledKernel& kernel_;
     const Touches touches_;
+    std::vector<std::int64_t> suspect_;  ///< of is_in_order
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -15,7 +16,10 @@ public:
 
     Touches run() {
         out_.operands.resize(kernel_.layouts.size());
-        for (const Step& s : kernel_.steps) out_.steps.push_back(of(s));
+        for (const Step& s : kernel_.steps) {
+            out_.steps.push_back(of(s));
+            if (kernel_.on_matrix_unit()) own(out_.steps.back(), s);
+        }
         for (Area& area : out_.areas)
             for (std::size_t other = 0; other < out_.areas.size(); ++other)
                 if (meet(area, out_.areas[other])) area.meets.push_back(static_cast<int>(other));
@@ -78,6 +82,31 @@ private:
         if (const auto* init = std::get_if<Init>(step.statement)) in_arena(out.first, init->variable, true);
         if (const auto* compute = std::get_if<Compute>(step.statement)) of_compute(out, step, *compute);
         return out;
+    }
+
+    void own(StepTouches& out, const Step& s) {
+        out.runs_beside = runs_beside(kernel_, s);
+        const auto touch_registers = [&](VariableId v) {
+            if (kernel_.is_in_registers(v)) out.registers.push_back(v);
+        };
+        const auto* compute = std::get_if<Compute>(s.statement);
+        if (!compute) {
+            touch_registers(variable_of(s));
+            if (std::holds_alternative<Store>(*s.statement) && kernel_.is_boxed(variable_of(s)))
+                if (const auto boxes = stored_boxes(kernel_, variable_of(s)))
+                    out.boxes = boxes->count;  // none: the rules refuse them
+            return;
+        }
+        const bool in_place = adds_in_place(*compute);
+        for (const Read* r : s.reads) {
+            if (!out.runs_beside || !in_place || r->array != compute->variable) touch_registers(r->array);
+            if (kernel_.is_operand(r->array)) out.operands.push_back(r->array);
+        }
+        // What a product rounds its factor into it reads until it is done.
+        const bool rounds = out.runs_beside && std::any_of(s.reads.begin(), s.reads.end(), [&](const Read* r) {
+                                return r->array != compute->variable && kernel_.is_in_registers(r->array);
+                            });
+        if (!out.runs_beside || !in_place || rounds) touch_registers(compute->variable);
     }
 
     void of_load(StepTouches& out, const Step& step, VariableId v) {

@@ -1,7 +1,8 @@
 #pragma once
-// What the warps of a block share, and which of it each step touches: tiles of the arena, the arrays in memory, and what warps that share a
-// reduction leave for each other. Here stands only what is touched; clocks.hpp judges whether that is in order.
+// What the warps of a block have, and which of it each step touches: tiles of the arena, the arrays in memory, and what warps that share a
+// reduction leave for each other; and registers. Here stands only what is touched; clocks.hpp judges whether that is in order.
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ struct StepTouches {
     /// what becomes of that which the warps that share a reduction have found.
     std::vector<Touch> second;
     bool has_parts = false;
+    // Of a kernel on the matrix unit, what is each thread's or each warp's own:
+    bool runs_beside = false;                ///< a product that its warps do not wait for
+    std::vector<VariableId> registers = {};  ///< that it reads or writes, but those in which a product adds to what it finds
+    std::vector<VariableId> operands = {};  ///< whose tiles it reads
+    std::int64_t boxes = 0;                 ///< that a warp sends to memory
 };
 
 /// Of an operand: copies write its tiles and read its array.

@@ -224,7 +224,21 @@ class Live(Page):
                                ".map((e) => e.textContent).join(' ')")
         for part in ("Transfers H against memory M", "variables, on " + machine, "Hierarchy of " + machine):
             self.assertIn(part, titles)
-        self.assertTrue(browser.value("[...document.querySelectorAll('.fixed')].some((e) => !e.hidden)"), "what is made once says of which setting it is")
+        self.follows_or_says(browser, ["--machine", machine, *(["--set", words[words.index("--set") + 1]] if "--set" in words else [])])
+
+    def follows_or_says(self, browser, words):
+        """Every part of the page follows the setting, or says of which one it is and what prints it of the one chosen; the text is of all."""
+        parts = browser.value("""[...document.querySelectorAll('main > section')].map((s) => [s.id,
+          [...s.querySelectorAll('[id]')].some((e) => napkin.live.has(e.id)),
+          [...s.querySelectorAll('.fixed')].some((e) => !e.hidden)])""")
+        self.assertLessEqual({"derivation", "cost", "plan", "source", "grid", "roofline-section", "steps-section", "tiles-section"}, {p[0] for p in parts})
+        for name, lives, says in parts:
+            self.assertTrue(lives or says or name == "text", name)
+            self.assertEqual(name in ("derivation", "cost", "plan", "source", "grid", "measured"), says, name)
+        command = browser.value("document.querySelector('#plan .command').textContent")
+        self.assertEqual(f"napkin plan {DIAGRAM} {' '.join(words)}", command)
+        # It is a call that the tool takes.
+        self.assertIn("group", napkin(*command.split()[1:]))
 
     def test_is_small_and_soon_ready(self):
         # A core that was built quickly is larger than the one that people get, for which the rest of the page leaves room: a megabyte, as text.

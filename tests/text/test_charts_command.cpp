@@ -36,6 +36,18 @@ std::string difference(const std::string& a, const std::string& b) {
     return i == a.size() && j == b.size() ? "" : "one is longer";
 }
 
+/// A figure that stands against its unit, as "3.35TB/s"; empty: none does.
+std::string figure_at_its_unit(const std::string& text) {
+    for (const char* unit : {"B/s", "FLOP/s", "Hz"})
+        for (std::size_t at = text.find(unit); at != std::string::npos; at = text.find(unit, at + 1)) {
+            std::size_t begin = at;
+            while (begin > 0 && std::string("kKMGTPi").find(text[begin - 1]) != std::string::npos) --begin;
+            if (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0)
+                return text.substr(begin > 20 ? begin - 20 : 0, 40);
+        }
+    return "";
+}
+
 std::string without_style(const std::string& picture) {
     const std::size_t begin = picture.find("  <style>"), end = picture.find("</style>\n");
     EXPECT_LT(begin, end);
@@ -52,6 +64,7 @@ protected:
         ASSERT_EQ(o.code, 0) << o.err;
         // The style sheet is that of all pictures, and no part of this one.
         const std::string drawn = without_style(o.out);
+        EXPECT_EQ(figure_at_its_unit(drawn), "") << name;
         const std::filesystem::path golden = std::filesystem::path(NAPKIN_SOURCE_DIR) / "tests/text/charts" /
                                              (name + ".svg");
         if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
@@ -143,6 +156,9 @@ TEST_F(Reports, StandByThemselves) {
          {"http://www.w3.org/2000/svg\" href", "src=", "<link", "@import", "url(", "<img", "onload", " style=\""})
         EXPECT_EQ(o.out.find(part), std::string::npos) << part;
     EXPECT_LT(o.out.size(), 3'000'000U);
+    // The emitted source writes units as C++ does.
+    EXPECT_EQ(figure_at_its_unit(o.out.substr(0, o.out.find("<section id=\"source\""))), "");
+    EXPECT_EQ(figure_at_its_unit("at 12 TB/s or 3.35TB/s"), "at 12 TB/s or 3.35TB/s");
     EXPECT_EQ(o.out, report(figure_34 + " --wasm none --measured ../bench/results/2026-11-23-attention-gpu.json").out);
 }
 

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "derive/derive.hpp"
 #include "plan/accepted.hpp"
+#include "plan/ratings.hpp"
 #include "support/ids.hpp"
 #include "syntax/parse.hpp"
 
@@ -45,16 +48,19 @@ struct Planned {
         options.refused = refused;
         return choose_plan(derived, extents, machine, by_hand, options);
     }
-    AcceptedPlan accepted(const std::function<bool(const KernelPlan&)>& is_refused, bool may_last = false) {
+    AcceptedPlan accepted(const std::function<bool(const KernelPlan&)>& is_refused, bool may_last = false,
+                          std::size_t at_a_time = 1) {
         auto made = accepted_plan([&](const auto& refused) { return plan(refused); },
                                   [&](const Plan& plan) {
                                       std::vector<KernelRefusal> why(plan.kernels.size());
                                       for (std::size_t k = 0; k < why.size(); ++k)
                                           if (is_refused(plan.kernels[k]))
                                               why[k] = {{"it spills", "it waits"}, may_last};
+                                      const std::lock_guard lock(mutex);
                                       seen.push_back(plan);
                                       return why;
-                                  });
+                                  },
+                                  at_a_time);
         return std::move(made).value();
     }
 
@@ -63,6 +69,7 @@ struct Planned {
     Extents extents;
     Machine machine;
     std::vector<ScheduleItem> by_hand;
+    std::mutex mutex;
     std::vector<Plan> seen;
 };
 
@@ -154,6 +161,47 @@ TEST(AcceptedPlan, HasTheFewestRefusedKernelsWhereSomeAlwaysAre) {
         [&](const KernelPlan& k) { return k.schedule().kernel == always || candidate_of(k.scheduled) == second; });
     EXPECT_NE(candidate_of(accepted.plan.kernels[1].scheduled), second);
     EXPECT_THAT(accepted.notes.back(), StartsWith("kernel " + always + " with"));
+}
+
+// Plans that are asked for before it is known that they are needed change neither what is taken nor what is said of it.
+TEST(AcceptedPlan, IsTheSameWherePlansAreTriedSideBySide) {
+    const std::vector<ScheduleItem> one_part{item("split", "i", 1), item("split", "j", 1)};
+    for (const char* text : {rows_of_sums, two_kernels}) {
+        Planned p(text, text == two_kernels ? one_part : std::vector{item("split", "j", 1)});
+        const Plan first = *p.plan();
+        const std::string last = first.kernels.back().schedule().kernel;
+        std::vector<KernelCandidate> bad;  // the first three of the last kernel
+        AcceptedPlan found = p.accepted([&](const KernelPlan& k) {
+            if (k.schedule().kernel == last && bad.size() < 3) bad.push_back(candidate_of(k.scheduled));
+            return contains(bad, candidate_of(k.scheduled));
+        });
+        ASSERT_THAT(bad, SizeIs(3));
+        const std::size_t needed = p.seen.size();
+        EXPECT_EQ(needed, 4u);
+        const auto is_bad = [&](const KernelPlan& k) { return contains(bad, candidate_of(k.scheduled)); };
+        for (const std::size_t at_a_time : {2, 3, 8}) {
+            p.seen.clear();
+            const AcceptedPlan again = p.accepted(is_bad, false, at_a_time);
+            EXPECT_EQ(to_string(again.plan), to_string(found.plan)) << text << at_a_time;
+            EXPECT_EQ(again.notes, found.notes) << text << at_a_time;
+            EXPECT_GE(p.seen.size(), needed);
+        }
+    }
+}
+
+// What is found out of candidates is kept between the turns, and the plans of all turns are those of searches that know nothing.
+TEST(AcceptedPlan, IsTheSameWithRatingsOfEarlierTurns) {
+    for (const char* text : {rows_of_sums, products, two_kernels}) {
+        Planned p(text);
+        PlanOptions knowing;
+        knowing.ratings = std::make_shared<Ratings>();
+        for (int turn = 0; turn < 4; ++turn) {
+            const auto plan = choose_plan(p.derived, p.extents, p.machine, {}, knowing);
+            ASSERT_TRUE(plan.ok());
+            EXPECT_EQ(to_string(*plan), to_string(*p.plan(knowing.refused))) << text << turn;
+            for (const KernelPlan& kernel : plan->kernels) knowing.refused.push_back(candidate_of(kernel.scheduled));
+        }
+    }
 }
 
 /// Sizes, warps and the axis by hand leave the number of blocks that share an SM, and the width of a panel.

@@ -1,6 +1,10 @@
 #include "run/gpu/assembled_plan.hpp"
 
+#include <algorithm>
+#include <thread>
+
 #include "emit/cuda/emit.hpp"
+#include "plan/ratings.hpp"
 #include "run/gpu/compiler.hpp"
 
 namespace napkin::gpu {
@@ -21,15 +25,22 @@ std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine)
 
 Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                                     const PlanOptions& options) {
+    const auto ratings = std::make_shared<Ratings>();
     const auto plan_without = [&](const std::vector<KernelCandidate>& refused) {
         PlanOptions without = options;
+        without.ratings = ratings;
         without.refused = refused;
         return choose_plan(derived, extents, machine, {}, without);
     };
     const bool asks = !machine.architecture.empty() && cuda_compiler().ok();
-    return accepted_plan(plan_without, [&](const Plan& plan) {
-        return asks ? refusals_of(plan, machine) : std::vector<KernelRefusal>(plan.kernels.size());
-    });
+    // Half of the processors: what is compiled may not be needed.
+    const std::size_t at_a_time = std::max(1U, std::thread::hardware_concurrency() / 2);
+    return accepted_plan(
+        plan_without,
+        [&](const Plan& plan) {
+            return asks ? refusals_of(plan, machine) : std::vector<KernelRefusal>(plan.kernels.size());
+        },
+        at_a_time);
 }
 
 }  // namespace napkin::gpu

@@ -1,0 +1,17 @@
+#include "plan/ratings.hpp"
+
+namespace napkin {
+
+SearchedFields searched_fields(const KernelSchedule& schedule) {
+    SearchedFields out{schedule.vector_axis, schedule.tensor_axis, schedule.panel_vectors, {}, {}};
+    for (const auto& [axis, choice] : schedule.group) out.group.emplace_back(axis, choice.value, choice.by_hand);
+    for (const auto& [axis, choice] : schedule.stream) out.stream.emplace_back(axis, choice.value, choice.by_hand);
+    return out;
+}
+
+KernelRatings& Ratings::of(const std::string& question) {
+    const std::lock_guard lock(mutex_);
+    return kernels_[question];
+}
+
+}  // namespace napkin

@@ -1,0 +1,64 @@
+#pragma once
+// What searches find out of the candidate schedules of one question, kept for those that ask it again: with a larger budget, of parts of the
+// stream, or with candidates refused. A rating follows from the schedule alone and not from the search, so that what is kept changes no result.
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "plan/candidate_schedules.hpp"
+#include "plan/plan.hpp"
+
+namespace napkin {
+
+/// What of a candidate's schedule is searched; all else of it follows, or is by hand.
+struct SearchedFields {
+    AxisId vector_axis = -1, tensor_axis = -1;
+    int panel_vectors = 1;
+    /// Each with its size, and whether that is by hand: only such tiles may exceed the registers.
+    std::vector<std::tuple<AxisId, std::int64_t, bool>> group, stream;
+    friend auto operator<=>(const SearchedFields&, const SearchedFields&) = default;
+};
+SearchedFields searched_fields(const KernelSchedule& schedule);
+
+/// The times of one candidate, by simulation.
+struct RatedTimes {
+    double seconds = 0, core_seconds = 0;
+    double waves = 1;
+    double load_seconds = 0;  ///< of those in which the core loads
+};
+
+/// One candidate. `times` are there once some search has asked for them.
+struct Rating {
+    KernelCandidate candidate;
+    double bytes = 0;               ///< of the core's memory
+    double bytes_of_one_stage = 0;  ///< without those stages of operands that only take what is left of it
+    bool spills = false;            ///< its tiles exceed a thread's registers
+    bool may_spill = false;         ///< and what is by hand leaves it no others
+    std::optional<RatedTimes> times = {};
+};
+
+/// The candidates of one kernel in blocks of one shape.
+struct KernelRatings {
+    std::map<SearchedFields, Rating> candidates;
+    std::map<SearchedFields, KernelPlan> rated_plans;  ///< those made for their time alone (PlanOptions::quick)
+    std::optional<std::vector<Shape>> on_matrix_unit;  ///< CandidateSchedules::on_matrix_unit
+};
+
+/// Those of all kernels of one derived form on one machine with one set of choices by hand.
+class Ratings {
+public:
+    /// Of the kernel that `question` tells from all others, and its blocks from those of other shapes. Two threads ask no question at a time.
+    KernelRatings& of(const std::string& question);
+
+private:
+    std::mutex mutex_;
+    std::map<std::string, KernelRatings> kernels_;
+};
+
+}  // namespace napkin
