@@ -562,7 +562,8 @@ std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, c
     const std::int64_t columns = columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
         const auto k = i.k.find(out.type);
-        if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, DType::f32)) continue;
+        if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, DType::f32))
+            continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
         // Past the end of the array there are zeros.
         if (is_part && span.tile % k->second != 0) continue;
