@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Attention forward on the GPU at hand, beside its peers in one process: 36 shapes of 16384 tokens, heads of 64, 128 and 256, dense and causal.
 
-    python3 bench/attention_gpu.py [--rounds 3] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16] [--prototypes FOLDER]
+    python3 bench/attention_gpu.py [--rounds 7] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16] [--prototypes FOLDER]
                                    [--schedule 'groups fixed' …] [--output bench/results/NAME.json]
 
-In each round every kernel is measured right after cuDNN's, with the GPU's caches flushed before each launch; a kernel's ratio is the median of the rounds'
-ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches here over what it
-reached then. `--prototypes` names a folder with the hand-written kernels, whose build/ holds their compiled code; `--schedule` races napkin's kernel with
-these lines of a schedule, too. The core's clock and the board's power are sampled while a kernel runs. Needs torch.
+In each round every kernel is measured once, in an order of the round's own, with the GPU's caches flushed before each launch; a kernel's ratio is the
+median of the rounds' ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches
+here over what it reached then. `--prototypes` names a folder with the hand-written kernels, whose build/ holds their compiled code; `--schedule` races
+napkin's kernel with these lines of a schedule, too. The core's clock and the board's power are sampled while a kernel runs. Needs torch.
 """
 import concurrent.futures
 import math
@@ -20,7 +20,6 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import gpu
-import records
 from in_process import Napkin
 
 TOKENS, WIDTH = 16384, 2048
@@ -69,22 +68,9 @@ def prototypes(folder):
     return harness, variants
 
 
-def measured(runs, reference, rounds, seconds, samples):
-    """Of each of the runs by name: the least time, the median over the rounds of the reference's time over its own, and the median clock and power."""
-    times, ratios, states = {name: [] for name in runs}, {name: [] for name in runs}, {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            before = gpu.seconds_of(runs[reference], seconds)
-            samples.clear()
-            times[name].append(gpu.seconds_of(run, seconds))
-            states[name] += samples.taken()
-            ratios[name].append(before / times[name][-1])
-    return {name: {"seconds": min(times[name]), "over_cudnn": records.median(ratios[name]), **gpu.of_samples(states[name])} for name in runs}
-
-
 def main():
     parser = gpu.parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--lengths", type=int, nargs="+", choices=LENGTHS, default=LENGTHS)
     parser.add_argument("--heads", type=int, nargs="+", choices=(64, 128, 256), default=[64, 128, 256])
     parser.add_argument("--masks", nargs="+", choices=("dense", "causal"), default=["dense", "causal"])
@@ -117,21 +103,21 @@ def main():
             harness, variants = hand_written
             name = next(name for most, name in PROTOTYPES[d, causal] if s <= most)
             runs[PROTOTYPE] = harness.attn(name, variants.flags(name), q, k, v, torch.empty_like(q))
-        found = measured(runs, CUDNN, options.rounds, options.seconds, samples)
+        found = gpu.race(runs, CUDNN, options.rounds, options.seconds, samples)
         flops = 4 * TOKENS * WIDTH * s / (2 if causal else 1)
         for figures in found.values():
             figures["rate"] = flops / figures["seconds"] / 1e12
         own, cudnn = found[OWN], found[CUDNN]["rate"]
         then, flash_3 = FLASH_3[d, causal][LENGTHS.index(s)]
-        over = {CUDNN: 1.0, FLASH_2: found[FLASH_2]["over_cudnn"], FLASH_3_SCALED: flash_3 / then}
+        over = {CUDNN: 1.0, FLASH_2: found[FLASH_2]["ratio"], FLASH_3_SCALED: flash_3 / then}
         best = max(over, key=over.get)
         predicted = kernels[d, causal, s, ""].predicted_seconds
         result = {"d": d, "causal": causal, "s": s, "type": options.type, "predicted_seconds": predicted, "kernels": found,
-                  "over_cudnn": own["over_cudnn"], "best_peer": best, "ratio": own["over_cudnn"] / over[best]}
+                  "over_cudnn": own["ratio"], "best_peer": best, "ratio": own["ratio"] / over[best]}
         if PROTOTYPE in found:
-            result["over_prototype"] = own["over_cudnn"] / found[PROTOTYPE]["over_cudnn"]
+            result["over_prototype"] = own["ratio"] / found[PROTOTYPE]["ratio"]
         results.append(result)
-        others = "".join(f"; {line} ×{found[name]['over_cudnn'] / own['over_cudnn']:.3f} of it" for name, line in lines.items() if line)
+        others = "".join(f"; {line} ×{found[name]['ratio'] / own['ratio']:.3f} of it" for name, line in lines.items() if line)
         print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {own['rate']:6.0f} TFLOP/s, {predicted / own['seconds']:.2f} of the prediction's time;"
               f" cuDNN {cudnn:4.0f} ×{own['over_cudnn']:.3f}; best {best} ×{result['ratio']:.3f}"
               + (f"; prototype {found[PROTOTYPE]['rate']:4.0f} ×{result['over_prototype']:.3f}" if PROTOTYPE in found else "") + others

@@ -3,6 +3,7 @@ import argparse
 import ctypes
 import math
 import pathlib
+import random
 import threading
 import time
 
@@ -142,3 +143,22 @@ def of_samples(samples):
     """Medians of samples' clocks and powers; NaN where there are none."""
     clocks, powers = zip(*samples) if samples else ([math.nan], [math.nan])
     return {"clock_mhz": records.median(clocks), "power_watts": records.median(powers)}
+
+
+def race(runs, reference, rounds, seconds, samples):
+    """Of each of the runs by name: the least time, the median over the rounds of the reference's time over its own, and the median clock and power.
+
+    Every round measures each once, in an order of its own: after a hotter kernel a card that limits its power runs at a lower clock.
+    """
+    times, states = {name: [] for name in runs}, {name: [] for name in runs}
+    order = list(runs)
+    for _ in range(rounds):
+        random.shuffle(order)
+        for name in order:
+            samples.clear()
+            times[name].append(seconds_of(runs[name], seconds))
+            states[name] += samples.taken()
+
+    def over_reference(name):
+        return records.median([theirs / own for theirs, own in zip(times[reference], times[name])])
+    return {name: {"seconds": min(times[name]), "ratio": over_reference(name), **of_samples(states[name])} for name in runs}
