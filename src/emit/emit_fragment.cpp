@@ -23,12 +23,28 @@ namespace {
 std::string element(const Frame& frame, VariableId id) {
     return frame.name(id) + (column_axis(frame, id) < 0 ? "[r_]" : "[4 * j_ + 2 * r_ + c_]");
 }
+/// The same in a step, which may run for each part of the columns.
+std::string element(const Frame& frame, const Step& step, VariableId id) {
+    if (!frame.runs_in_parts(step) || column_axis(frame, id) < 0 || frame.column_parts->is_passing(id))
+        return element(frame, id);
+    return fmt::format("{}[{} * part_ + 4 * j_ + 2 * r_ + c_]", frame.name(id),
+                       frame.column_parts->columns / fragment_columns * 4);
+}
+/// What a thread has of a variable that is read by rows.
+std::string row_element(const Frame& frame, VariableId id, const std::string& name) {
+    return fmt::format("{}[{}r_]", name, row_values(frame, id) > 2 ? "2 * part_ + " : "");
+}
 
 /// The loops of a thread over its values of one statement: over its rows, and over the columns where there are any.
 class ValueLoops {
 public:
-    ValueLoops(const Frame& frame, Lines& out, int scope, AxisId columns, bool may_leave)
-        : frame_(frame), out_(out), scope_(scope), columns_(columns), may_leave_(may_leave) {}
+    ValueLoops(const Frame& frame, Lines& out, int scope, AxisId columns, bool may_leave, std::int64_t columns_of_part = 0)
+        : frame_(frame),
+          out_(out),
+          scope_(scope),
+          columns_(columns),
+          may_leave_(may_leave),
+          columns_of_part_(columns_of_part) {}
 
     void open_rows() {
         out_.open("EACH(r_, 2)");
@@ -37,8 +53,9 @@ public:
     void open_columns() {
         if (columns_ < 0) return;
         const std::int64_t n = columns_of(frame_, columns_, scope_);
-        out_.open(fmt::format("EACH(j_, {}) EACH(c_, 2)", n / fragment_columns));
-        declare(columns_, "fragment_column(j_, c_)", n);
+        const std::string column = "fragment_column(j_, c_)";
+        out_.open(fmt::format("EACH(j_, {}) EACH(c_, 2)", (columns_of_part_ > 0 ? columns_of_part_ : n) / fragment_columns));
+        declare(columns_, columns_of_part_ > 0 ? fmt::format("{} * part_ + {}", columns_of_part_, column) : column, n);
     }
     void close_columns() {
         if (columns_ >= 0) out_.close();
@@ -75,6 +92,7 @@ private:
     int scope_;
     AxisId columns_;
     bool may_leave_;
+    std::int64_t columns_of_part_;  ///< that the loop over columns goes through; 0: it goes through all
 };
 
 /// The loops that BodyWriter hoists out of, rows around columns.
@@ -112,11 +130,12 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int sco
 /// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
 void give_values(const Frame& frame, const Step& step, BodyWriter& body) {
     for (const Read* r : step.reads) {
-        if (frame.is_in_registers(r->array)) body.give(r->array, element(frame, r->array));
+        if (frame.is_in_registers(r->array)) body.give(r->array, element(frame, step, r->array));
         if (frame.is_read_by_threads(r->array))
             body.give_in_memory(r->array, [&](const Read& read) {
                 if (!is_read_by_rows(frame, read.array)) return element_in_memory(frame, read, step.scope);
-                return BodyWriter::Element{frame.name(read.array) + "[r_]", {frame.schedule.tensor_axis}};
+                return BodyWriter::Element{row_element(frame, read.array, frame.name(read.array)),
+                                           {frame.schedule.tensor_axis}};
             });
         if (!frame.is_operand(r->array)) continue;
         const Variable& v = frame.variable(r->array);
@@ -143,10 +162,12 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     Names names = frame.names;
     BodyWriter body(frame, step, loops_of(frame, columns), level, names);
     give_values(frame, step, body);
-    const ValueId root = body.add_root(value, level, false, false, false);
+    const ValueId root = body.add_root(with_row_factors_together(frame, value, step.scope, columns).expression, level,
+                                       false, false, false);
     body.decide();
 
-    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
+    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step),
+                     frame.runs_in_parts(step) ? frame.column_parts->columns : 0);
     out.open("");
     body.hoist(out, 0);
     loops.open_rows();
@@ -154,7 +175,7 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     loops.open_columns();
     if (columns >= 0) body.hoist(out, 2);
     body.statement(out, root, [&](const std::string& text) {
-        return fmt::format("{} = {};", element(frame, compute.variable), text);
+        return fmt::format("{} = {};", element(frame, step, compute.variable), text);
     });
     loops.close_columns();
     loops.close_rows();
@@ -217,6 +238,33 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
         });
     }
     loops.close_rows();
+    out.close();
+}
+
+const ScheduledLoop& loop_of(const Frame& frame, const Step& step) {
+    return *std::find_if(frame.loops.begin(), frame.loops.end(),
+                         [&](const ScheduledLoop& l) { return l.scope == step.scope; });
+}
+const AxisNames& loop_axis(const Frame& frame, const Step& step) { return frame.axis(loop_of(frame, step).loop->axis); }
+std::string ahead_name(const Frame& frame, VariableId id) { return frame.name(id) + "_ahead_"; }
+
+/// The rows' values of a variable, as the axes stand, into registers of this name.
+void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std::string& name) {
+    const VariableId id = std::get<Load>(*step.statement).variable;
+    const bool has_parts = row_values(frame, id) > 2;
+    ValueLoops loops(frame, out, step.scope, -1, true);
+    if (has_parts) out.open(fmt::format("EACH(part_, {})", frame.column_parts->parts));
+    loops.open_rows();
+    out(fmt::format("{} = {};", row_element(frame, id, name),
+                    element_in_memory(frame, *as<Read>(read(id, frame.variable(id).dims)), step.scope).text));
+    loops.close_rows();
+    if (has_parts) out.close();
+}
+/// The same for a turn to come, of which the loop's axis begins there.
+void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
+    out.open("");
+    out(fmt::format("const Index {} = {};", loop_axis(frame, step).begin, begin));
+    write_rows_into(frame, out, step, ahead_name(frame, std::get<Load>(*step.statement).variable));
     out.close();
 }
 
@@ -285,11 +333,30 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    ValueLoops loops(frame, out, step.scope, -1, true);
-    loops.open_rows();
-    out(fmt::format("{}[r_] = {};", frame.name(id),
-                    element_in_memory(frame, *as<Read>(read(id, frame.variable(id).dims)), step.scope).text));
-    loops.close_rows();
+    if (!reads_a_turn_ahead(frame, step)) return write_rows_into(frame, out, step, frame.name(id));
+    const std::string ahead = ahead_name(frame, id), now = loop_axis(frame, step).begin;
+    const AxisId axis = loop_of(frame, step).loop->axis;
+    out(fmt::format("EACH(i_, {}) {}[i_] = {}[i_];", row_values(frame, id), frame.name(id), ahead));
+    out.open("");
+    out(fmt::format("const Index next_ = min_index({} + {}, {});", now, frame.span(axis, step.scope).tile,
+                    frame.extent(axis) - 1));
+    write_rows_at(frame, out, step, "next_");
+    out.close();
+}
+
+void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
+    const AxisId axis = loop_of(frame, step).loop->axis;
+    out.open("");
+    out(fmt::format("const Index next_ = min_index({}, {});", begin, frame.extent(axis) - 1));
+    write_rows_at(frame, out, step, "next_");
+    out.close();
+}
+
+void declare_rows(const Frame& frame, Lines& out, const Step& step) {
+    const VariableId id = std::get<Load>(*step.statement).variable;
+    const auto declare = [&](const std::string& name) { out(fmt::format("float {}[{}];", name, row_values(frame, id))); };
+    declare(frame.name(id));
+    if (reads_a_turn_ahead(frame, step)) declare(ahead_name(frame, id));
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {

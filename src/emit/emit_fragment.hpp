@@ -41,8 +41,10 @@ std::string moves_name(const Frame& frame);
 /// What is_rounded_ahead: its registers, and what gives them their values as a turn ends.
 void declare_rounded(const Frame& frame, Lines& out);
 void write_rounded(const Frame& frame, Lines& out, int scope, int ahead);
-/// Reads what is_read_by_rows into registers.
+/// What is_read_by_rows: its registers, what is read into them as a turn begins, and before a loop's first one at `begin` where every turn reads the next one's.
+void declare_rows(const Frame& frame, Lines& out, const Step& step);
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step);
+void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin);
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, int scope);
 /// The same by boxes: every warp writes to them, and one of its threads asks for the bulk copies that bring them to memory.
@@ -73,7 +75,8 @@ void write_wait(const Frame& frame, Lines& out, const Step& load, int ahead);
 /// The role that asks for copies: once the turn's stage is free where that is not known, the copy.
 void write_refill(const Frame& frame, Lines& out, const Step& load);
 /// The wait for products, and a warp that computes says that it is done with operands' tiles. `shift` turns behind the loop's counters.
-void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift);
+/// They are free where `condition`, which ends with &&, says so, too.
+void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift, const std::string& condition = "");
 /// Of an operand that is freed a turn later: there is a tile to free.
 std::string owed_name(const Frame& frame, VariableId operand);
 /// Barriers of all operands.

@@ -103,6 +103,12 @@ std::string index_in_tile(const Frame& frame, const Index& index, int scope) {
         if (!of || !as<Constant>(b->b)) return std::nullopt;
         const AxisId axis = of->axis;
         const auto part = [&](const std::string& x) { return x == "0" ? x : text_of(e, [&](AxisId) { return x; }, {}); };
+        // A part of columns has one, and its own begin.
+        if (const auto& parts = frame.column_parts; parts && parts->axis == axis && parts->scope == scope) {
+            if (b->op != BinaryOp::floor_div || !is_one_quotient(frame, axis, whole(b->b), scope)) return std::nullopt;
+            const std::string at = sum(begin(axis), fmt::format("{} * part_", parts->columns));
+            return part(frame.span(axis, scope).ragged ? fmt::format("min_index({}, {})", at, frame.extent(axis) - 1) : at);
+        }
         if (is_one_quotient(frame, axis, whole(b->b), scope))
             return b->op == BinaryOp::floor_div ? part(begin(axis)) : sum(part(begin(axis)), local(axis));
         if (frame.span(axis, scope).tile % whole(b->b) != 0) return std::nullopt;

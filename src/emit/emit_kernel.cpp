@@ -171,8 +171,11 @@ private:
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
             if (const auto id = static_cast<VariableId>(v); !frame_.layouts[v].lives.empty()) {
                 if (frame_.is_in_registers(id)) out_(fragment_declaration(frame_, id));
-                if (is_read_by_rows(frame_, id)) out_(fmt::format("float {}[2];", frame_.name(id)));
             }
+        for (const Step& s : frame_.steps)
+            if (const auto* load = std::get_if<Load>(s.statement);
+                load && frame_.is_read_by_threads(load->variable) && is_read_by_rows(frame_, load->variable))
+                declare_rows(frame_, out_, s);
         declare_rounded(frame_, out_);
         if (turns_) out_(fmt::format("if ({} == {}) pass_turn(0);", warpgroup_text(), turns_->groups - 1));
         declare_lazy_maximum(frame_, out_);
@@ -192,7 +195,13 @@ private:
     }
 
     void nodes(const std::vector<Node>& list) {
-        for (const Node& node : list) {
+        for (std::size_t n = 0; n < list.size(); ++n) {
+            const Node& node = list[n];
+            if (const int* s = std::get_if<int>(&node);
+                s && !in_copying_role_ && frame_.column_parts && frame_.column_parts->steps.front() == *s) {
+                n = in_parts(list, n);
+                continue;
+            }
             if (const int* s = std::get_if<int>(&node))
                 in_copying_role_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
             if (const auto* r = std::get_if<Run>(&node); r && !in_copying_role_) run_panels(*r);
@@ -203,6 +212,25 @@ private:
             if (const auto* s = std::get_if<Settle>(&node); s && !in_copying_role_)
                 write_settle(frame_, out_, *s, shift_);
         }
+    }
+
+    /// The statements that run for each part of columns, and between them waits for products. Loads among them come first; operands are free with the last
+    /// part. Returns the number of the last of these nodes.
+    std::size_t in_parts(const std::vector<Node>& list, std::size_t first) {
+        const ColumnParts& parts = *frame_.column_parts;
+        std::size_t last = first;
+        for (std::size_t n = first; n < list.size(); ++n)
+            if (const int* s = std::get_if<int>(&list[n]); s && parts.has(*s)) last = n;
+        for (std::size_t n = first; n <= last; ++n)
+            if (const int* s = std::get_if<int>(&list[n]); s && !parts.has(*s)) step(frame_.step(*s));
+        out_.open(fmt::format("EACH(part_, {})", parts.parts));
+        for (std::size_t n = first; n <= last; ++n) {
+            if (const int* s = std::get_if<int>(&list[n]); s && parts.has(*s)) step(frame_.step(*s));
+            if (const auto* s = std::get_if<Settle>(&list[n]))
+                write_settle(frame_, out_, *s, shift_, fmt::format("part_ == {} && ", parts.parts - 1));
+        }
+        out_.close();
+        return last;
     }
 
     void step_of_copies(const Step& s) {
@@ -366,6 +394,9 @@ private:
             return;
         }
         const std::string fill = fill_ahead(node, begin, end, true);
+        if (!in_copying_role_)
+            for (const Step& s : frame_.steps)
+                if (s.scope == node.scope && reads_a_turn_ahead(frame_, s)) write_first_rows(frame_, out_, s, begin);
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
             out_(fmt::format("{}const Index {} = min_index({}, {} - {});", in_copying_role_ ? "[[maybe_unused]] " : "",

@@ -176,13 +176,13 @@ void write_refill(const Frame& frame, Lines& out, const Step& load) {
 
 std::string owed_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_owed_"; }
 
-void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift) {
+void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift, const std::string& condition) {
     if (settle.pending >= 0) out(fmt::format("wgmma_wait<{}>();", settle.pending));
     for (const VariableId v : settle.results) out(fmt::format("pin({});", frame.name(v)));
     for (const Freed& freed : settle.frees) {
         const VariableId v = freed.operand;
         const TurnNames turn = turn_names(frame, frame.layout(v).scope, freed.ahead + shift);
-        out(fmt::format("if ({}lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free",
+        out(fmt::format("if ({}{}lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free", condition,
                         freed.ahead < 0 ? owed_name(frame, v) + " && " : "",
                         num_stages(frame) + first_barrier(frame, v), turn.stage, frame.name(v)));
         if (freed.ahead < 0) out(fmt::format("{} = false;", owed_name(frame, v)));

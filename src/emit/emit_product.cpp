@@ -31,16 +31,19 @@ struct Product : MatrixProduct {
         : MatrixProduct(product),
           target(frame.name(std::get<Compute>(*step.statement).variable)),
           continues(outlasts_a_turn(frame, *this)),
-          columns(columns_of(frame, n, step.scope)),
+          columns(frame.runs_in_parts(step) ? frame.column_parts->columns : columns_of(frame, n, step.scope)),
+          is_in_parts(frame.runs_in_parts(step)),
           deep(instruction->k.at(type)),
           steps((frame.span(k, step.scope).tile + deep - 1) / deep),
           a_along_k(a_in_registers || running_axis(frame, a->indices.back(), step.scope) == k),
           b_along_k(running_axis(frame, b->indices.back(), step.scope) == k) {}
 
     std::string target;
-    bool continues;                     ///< an earlier turn's may still be adding to the target
-    std::int64_t columns, deep, steps;  ///< along n; along k, of one instruction; instructions along k
-    bool a_along_k, b_along_k;          ///< what is contiguous in memory
+    bool continues;        ///< an earlier turn's may still be adding to the target
+    std::int64_t columns;  ///< along n, of a part where it runs for each
+    bool is_in_parts;
+    std::int64_t deep, steps;   ///< along k, of one instruction; instructions along k
+    bool a_along_k, b_along_k;  ///< what is contiguous in memory
 };
 
 /// The instruction as a function: acc += A·B, or acc = A·B where `adds` is 0.
@@ -101,6 +104,9 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
         is_a && frame.schedule.warps.value > warps)
         own = fmt::format(" + {} / {} * {}", warp_name, warps,
                           along_k ? p.instruction->m.to * operand_row_bytes : tile.panel_bytes());
+    if (!is_a && p.is_in_parts)
+        own += fmt::format(" + part_ * {}",
+                           along_k ? p.columns * operand_row_bytes : p.columns / tile.width * tile.panel_bytes());
     out(fmt::format("const unsigned {0}_at_ = matrix_word(shared_address({0}) + {1}{2}, {3});", frame.name(r.array),
                     stage_name(frame, r.array), own, along_k ? 16 : tile.panel_bytes()));
 }

@@ -266,6 +266,7 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     choose_lazy_maximum(out);
     if (out.on_matrix_unit()) choose_stages(out), choose_boxes(out), choose_group_stages(out);
     choose_queue(out);
+    choose_column_parts(out);
     apply_places(out);
     if (completion == Completion::whole || !out.on_matrix_unit()) synchronize(out);
     return out;

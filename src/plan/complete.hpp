@@ -35,6 +35,8 @@ void choose_group_stages(ScheduledKernel& kernel);
 /// KernelSchedule::queue: where a role copies ahead of the group at hand, and groups whose numbers of chunks differ are more than the blocks that run at once.
 /// Pre: stages are chosen.
 void choose_queue(ScheduledKernel& kernel);
+/// Atom::parts of products, where registers would spill and hold in parts what they do not hold at once: the fewest. Pre: places and stages are chosen.
+void choose_column_parts(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
 
 /// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold

@@ -9,7 +9,10 @@ namespace napkin {
 
 std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id) {
     const AxisId axis = column_axis(kernel, id);
-    return axis < 0 ? 2 : columns_of(kernel, axis, kernel.layout(id).scope) / fragment_columns * 4;
+    if (axis < 0) return 2;
+    const bool is_one_part = kernel.column_parts && kernel.column_parts->is_passing(id);
+    return (is_one_part ? kernel.column_parts->columns : columns_of(kernel, axis, kernel.layout(id).scope)) /
+           fragment_columns * 4;
 }
 
 bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {

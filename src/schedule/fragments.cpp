@@ -389,7 +389,10 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
 }
 
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope) {
-    return divisor % kernel.span(axis, scope).tile == 0;
+    const auto& parts = kernel.column_parts;
+    return divisor %
+               (parts && parts->axis == axis && parts->scope == scope ? parts->columns : kernel.span(axis, scope).tile) ==
+           0;
 }
 
 std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope) {
@@ -413,6 +416,45 @@ bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
         return false;
     const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
     return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
+}
+
+std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
+    const auto& parts = kernel.column_parts;
+    const bool has_parts = parts && kernel.layout(id).scope == parts->scope &&
+                           std::any_of(kernel.variable(id).dims.begin(), kernel.variable(id).dims.end(),
+                                       [&](const Index& dim) { return dim.depends_on(parts->axis); });
+    return 2 * (has_parts ? parts->parts : 1);
+}
+
+bool reads_a_turn_ahead(const ScheduledKernel& kernel, const Step& load) {
+    const auto* statement = std::get_if<Load>(load.statement);
+    if (!statement || load.scope == 0 || !kernel.copying_role() || !is_read_by_rows(kernel, statement->variable))
+        return false;
+    const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(),
+                                   [&](const ScheduledLoop& l) { return l.scope == load.scope; });
+    const std::vector<Index>& dims = kernel.variable(statement->variable).dims;
+    return loop != kernel.loops.end() && !kernel.operand_loads(load.scope).empty() && is_repeated(kernel, *loop) &&
+           std::any_of(dims.begin(), dims.end(), [&](const Index& dim) { return dim.depends_on(loop->loop->axis); });
+}
+
+RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& value, int scope, AxisId columns) {
+    RowFactors out{value};
+    if (columns < 0) return out;
+    const auto is_of_row = [&](const Expr& e) {
+        const auto* r = as<Read>(e);
+        return r && kernel.is_read_by_threads(r->array) && !contains(inner_axes(kernel, r->indices, scope), columns);
+    };
+    out.expression = transform(value, [&](const Expr& node) {
+        const auto* outer = as<Binary>(node);
+        const auto* inner = outer && outer->op == BinaryOp::mul && is_of_row(outer->b) ? as<Binary>(outer->a) : nullptr;
+        if (!inner || inner->op != BinaryOp::mul) return node;
+        const auto* last = as<Binary>(inner->b);
+        const bool is_product_of_rows = last && last->op == BinaryOp::mul && is_of_row(last->a) && is_of_row(last->b);
+        if (!is_of_row(inner->b) && !is_product_of_rows) return node;
+        ++out.saved;
+        return binary(BinaryOp::mul, inner->a, binary(BinaryOp::mul, inner->b, outer->b));
+    });
+    return out;
 }
 
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
@@ -559,7 +601,8 @@ std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, c
     bool is_part = span.begins;
     for (const Read* r : {out.a, out.b})
         for (const Index& index : r->indices) is_part = is_part || (index.depends_on(out.k) && index.single_axis() < 0);
-    const std::int64_t columns = columns_of(kernel, out.n, step.scope);
+    const std::int64_t columns = kernel.runs_in_parts(step) ? kernel.column_parts->columns
+                                                            : columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
         const auto k = i.k.find(out.type);
         if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, DType::f32))

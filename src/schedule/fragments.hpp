@@ -103,6 +103,20 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
 /// the statements that have use for them. Not where statements run for turns to come, whose values would be read too early.
 bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id);
 
+/// Numbers that a thread reads of it: one for each of its two rows, and of each part of columns where it is another one in each.
+std::int64_t row_values(const ScheduledKernel& kernel, VariableId id);
+/// The load reads by rows in a loop that asks for operands of its turns ahead: what it brings is asked for a turn before it is used, as it takes longer to come
+/// than the products that are waited for.
+bool reads_a_turn_ahead(const ScheduledKernel& kernel, const Step& load);
+
+/// An expression with those factors of its products together that threads read alike for all columns, so that their product is one value a row: (P·s)·t as
+/// P·(s·t); and how many multiplications fewer each column takes.
+struct RowFactors {
+    Expr expression;
+    int saved = 0;
+};
+RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& value, int scope, AxisId columns);
+
 /// Whether threads may read the variable where it lies in memory, each the values that it has use for: statements on fragments alone read it, at coordinates that lie inside of the array. Pre: atoms are chosen.
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
 

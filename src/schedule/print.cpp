@@ -88,6 +88,7 @@ private:
         list("points", a.points);
         list("over", a.reduced);
         if (a.cut_axis >= 0) out += fmt::format(", cut {} {}", name(a.cut_axis), a.cut);
+        if (a.parts > 1) out += fmt::format(", parts {}", a.parts);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
         return out;

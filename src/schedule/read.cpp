@@ -179,6 +179,9 @@ private:
             } else if (c.word == "cut") {
                 a.cut_axis = axis_of(c), a.cut = number_of(c);
                 check_rest(c, 1, {});
+            } else if (c.word == "parts") {
+                a.parts = small_of(c);
+                check_rest(c, 0, {});
             } else if (c.word == "run") {
                 a.run = small_of(c, 0);
                 check_rest(c, 0, {});
@@ -190,7 +193,7 @@ private:
                 check_no_number(c);
             } else {
                 fail("bad-schedule", c.range, "an atom cannot be read here",
-                     "scalar, fragment, matrix, vectors, rows, points, over, cut, run or follows");
+                     "scalar, fragment, matrix, vectors, rows, points, over, cut, parts, run or follows");
             }
         }
         s.atoms[index] = std::move(a);

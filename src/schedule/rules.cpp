@@ -7,6 +7,7 @@
 #include <set>
 
 #include "schedule/clocks.hpp"
+#include "schedule/column_parts.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
@@ -310,6 +311,7 @@ public:
         check_matrix_unit();
         check_lazy_maximum();
         check_turns();
+        check_column_parts();
         check_prefetches();
         check_grid();
         check_parts();
@@ -478,6 +480,24 @@ private:
             report(tensor(), "its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
         if (k_.on_matrix_unit() && !k_.arena_in_core())
             report(tensor(), "its operands take more than a block's shared memory");
+    }
+
+    /// Products of a kernel are cut in as many parts, all of them.
+    void check_column_parts() {
+        std::int64_t parts = 1;
+        for (const Atom& atom : k_.schedule.atoms) parts = std::max<std::int64_t>(parts, atom.parts);
+        if (parts == 1) return;
+        const auto found = columns_in_parts(k_, parts);
+        for (const Step& step : k_.steps) {
+            if (step.atom < 0) continue;
+            const std::string& name = k_.variable(variable_of(step)).name;
+            const int of_atom = k_.atom(step).parts;
+            if (const auto* why = std::get_if<std::string>(&found); why && of_atom > 1)
+                report(atom_of(step), "the columns of {} cannot be computed in {} parts: {}", name, of_atom, *why);
+            else if (!why && (k_.atom(step).kind == AtomKind::matrix ? of_atom != parts : of_atom > 1))
+                report(atom_of(step), "{} has {} parts of columns, where the loop's products, and they alone, have {}",
+                       name, of_atom, parts);
+        }
     }
 
     void check_turns() {

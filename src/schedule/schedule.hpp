@@ -49,6 +49,9 @@ struct Atom {
     std::vector<AxisId> reduced;  ///< the loops over reduced axes, outermost first; without a vector axis that is reduced
     AxisId cut_axis = -1;  ///< the loop over reduced values that is cut: the target takes up the block's sums after each part
     std::int64_t cut = 0;  ///< values of a part
+    /// Of a matrix atom: its columns are computed in so many parts, each with what its turn makes of them (column_parts.hpp), so that registers hold one part
+    /// at a time.
+    int parts = 1;
     int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
     bool follows = false;  ///< a reduction that rides in the loops of the statement before it
     bool by_hand = false;

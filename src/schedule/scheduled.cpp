@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/column_parts.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/lazy_maximum.hpp"
 #include "schedule/whole.hpp"
@@ -295,6 +296,7 @@ ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std
     apply_atoms(out);
     apply_slots(out);
     out.lazy = chosen_lazy_maximum(out);
+    out.column_parts = chosen_column_parts(out);
     apply_places(out);
     synchronize(out);
     return out;

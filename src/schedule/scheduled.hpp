@@ -165,6 +165,20 @@ struct LazyMaximum {
     [[nodiscard]] bool moves(int step) const { return std::find(moving.begin(), moving.end(), step) != moving.end(); }
 };
 
+/// Products whose columns a loop's turn computes in parts, one after the other, each with all that the turn makes of it (column_parts.hpp).
+struct ColumnParts {
+    AxisId axis = -1;                     ///< of the columns
+    int scope = 0;                        ///< of the loop
+    std::int64_t parts = 1, columns = 0;  ///< columns of one part
+    std::vector<int> steps;               ///< that run for each part, in order
+    std::vector<VariableId> passing;      ///< what no other steps touch: registers hold one part of it
+
+    [[nodiscard]] bool has(int step) const { return std::find(steps.begin(), steps.end(), step) != steps.end(); }
+    [[nodiscard]] bool is_passing(VariableId id) const {
+        return std::find(passing.begin(), passing.end(), id) != passing.end();
+    }
+};
+
 struct ScheduledKernel {
     std::shared_ptr<const TileProgram> program;
     const TileKernel* kernel = nullptr;
@@ -179,7 +193,8 @@ struct ScheduledKernel {
     std::vector<Step> steps;
     std::vector<Node> body;
     std::vector<ScheduledLoop> loops;
-    std::optional<LazyMaximum> lazy;  ///< where the schedule lets one lag
+    std::optional<LazyMaximum> lazy;          ///< where the schedule lets one lag
+    std::optional<ColumnParts> column_parts;  ///< where the schedule has products in parts
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
     std::vector<Layout> layouts;  ///< by VariableId
@@ -253,6 +268,9 @@ struct ScheduledKernel {
     }
     [[nodiscard]] const ScheduledLoop& loop(LoopRef ref) const { return loops[static_cast<std::size_t>(ref.loop)]; }
     [[nodiscard]] const Step& step(int id) const { return steps[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] int number(const Step& step) const { return static_cast<int>(&step - steps.data()); }
+    /// The step runs once for each part of its columns.
+    [[nodiscard]] bool runs_in_parts(const Step& step) const { return column_parts && column_parts->has(number(step)); }
     [[nodiscard]] const Atom& atom(const Step& step) const {
         return schedule.atoms[static_cast<std::size_t>(step.atom)];
     }

@@ -138,6 +138,13 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
             add(op.kind, times * static_cast<double>(op.count) * block.points(op.axes) / lanes *
                              clocks_a_vector_[at(static_cast<int>(op.kind))]);
         }
+    const auto& compute = std::get<Compute>(*step.statement);
+    if (!product)
+        add(OpKind::simple,
+            -static_cast<double>(
+                with_row_factors_together(k, compute.body, step.scope, column_axis(k, compute.variable)).saved) *
+                block.points(work.target_axes) * block.points(work.reduce_axes) / lanes *
+                clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
     add(OpKind::simple, runs * statement_instructions * static_cast<double>(k.schedule.warps.value) *
                             clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
     if (product) {
@@ -148,6 +155,8 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
         pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
         add(OpKind::fma, pipes.unit);
+        // In parts of columns it reads A again for each; that it begins again is hidden by other warpgroups' parts.
+        const double parts = k.runs_in_parts(step) ? static_cast<double>(k.column_parts->parts) : 1;
         pipes.overhead += instruction.overhead_clocks.value;
         // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512), and what spills goes by between them.
         if (spilled_registers(k) > 0) {
@@ -159,7 +168,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         }
         // Every instruction reads its own rows of A, unless registers hold them, and all of B.
         const double tiles = rows / static_cast<double>(instruction.m.to),
-                     read = ((product->a_in_registers ? 0 : rows) + tiles * columns) * depth *
+                     read = ((product->a_in_registers ? 0 : parts * rows) + tiles * columns) * depth *
                             static_cast<double>(bytes(product->type));
         pipes.shared += clocks_of_shared(k, read);
         // What a warp runs by itself it has in registers: its own rows of A, and all of B.

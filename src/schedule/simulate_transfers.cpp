@@ -118,7 +118,13 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const Variable& variable = k.variable(id);
         const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
-        const double run = contiguous_bytes(k, id, k.steps[i].scope);
+        double run = contiguous_bytes(k, id, k.steps[i].scope);
+        // What a thread leaves of a line it finds in the core's first cache in the loop's next turns.
+        if (load && k.is_read_by_threads(id))
+            for (const ScheduledLoop& l : k.loops)
+                if (l.scope == k.steps[i].scope && variable.dims.back().is_axis(l.loop->axis))
+                    run = std::max(run,
+                                   std::min(machine_.line_bytes.value, run * static_cast<double>(turns_of(k, l).most)));
         Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
                     values * bytes(variable.memory_type) * line_waste(run), 0};
         moved.run = run, moved.variable = id;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "machine/block_machine.hpp"
+#include "schedule/column_parts.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lazy_maximum.hpp"
@@ -127,6 +128,11 @@ double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const Warpgrou
         return std::max(w.stages, w.unit * sustained_share(machine_, "tensor") +
                                       beside({w.special, w.core - w.unit - w.special}) + w.latency) /
                w.own;
+    // Where a turn's products all come first and maps of their results follow, warpgroups wait for the same tiles, multiply at the same time and compute at
+    // the same time: of block-scaled products of 8192³, 4096³ and 4096×7168×16384 on one H200 on 2026-11-24, three of 64 × 128 columns take 1.04, 0.14 and
+    // 0.95 ms, two of 64 × 256 in two parts 0.88, 0.11 and 0.76.
+    if (const auto maps = columns_in_parts(k, 1); std::holds_alternative<ColumnParts>(maps))
+        return std::max(w.stages, w.core + w.latency) / w.own;
     const double beside = together({w.unit, w.special, w.core - w.unit - w.special, pace},
                                    w.latency > 0 ? units_exponent : products_exponent);
     return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
