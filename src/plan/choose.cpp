@@ -106,6 +106,9 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
                       ExitCode::bad_input};
 }
 
+/// What is set by hand, beside atoms, places, slots and what is fetched ahead, of how statements run.
+constexpr std::string_view kinds_of_statements[] = {"role", "matrix", "maximum", "groups", "grid"};
+
 /// Every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,
                           const HandChoices& hand, const std::vector<ScheduleItem>& items, const PlanOptions& options) {
@@ -114,8 +117,9 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     const auto program = std::make_shared<const TileProgram>(tiles_of(derived, extents, items));
     const auto given = schedules_by_hand(items, *program);
     if (!given) return given.errors();
+    // Sizes alone break no rule: the search takes none that do.
     const bool sets_statements = options.file || std::any_of(items.begin(), items.end(), [](const ScheduleItem& item) {
-                                     return !item.clauses.empty() || item.kind == "role";
+                                     return !item.clauses.empty() || contains(kinds_of_statements, item.kind);
                                  });
     // The rules judge waits, too.
     PlanOptions for_kernels = options;

@@ -4,10 +4,12 @@
 
 #include <sstream>
 
+#include "diagram/sizes.hpp"
 #include "hand_derived.hpp"
 #include "plan/choose.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/parsed.hpp"
 
 namespace napkin::test_schedule_rules {
 namespace {
@@ -215,6 +217,23 @@ TEST_F(ScheduleRules, AFileThatBreaksOneIsRefused) {
     ASSERT_FALSE(plan.ok());
     EXPECT_EQ(plan.errors().front().code, "broken-schedule");
     EXPECT_THAT(plan.errors().front().message, HasSubstr("S cannot be read where it lies in memory"));
+}
+
+// Beside the text, too, whatever it sets: else the rule is found broken after the plan, and called a fault of napkin.
+TEST(ScheduleRulesOfGpus, ALineOfTheTextThatBreaksOneIsRefused) {
+    for (const std::string line : {"matrix turns", "maximum lazy", "groups queue"}) {
+        const std::string text =
+            "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
+            "sizes m = n = k = 4096\nschedule\n    " +
+            line + "\n";
+        const Derived derived = derived_from(text);
+        const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(),
+                                      {}, {});
+        ASSERT_FALSE(plan.ok()) << line;
+        EXPECT_EQ(plan.errors().front().code, "broken-schedule");
+        const SourceRange& range = plan.errors().front().range;
+        EXPECT_EQ(range.source->text.substr(range.begin, range.end - range.begin), line);
+    }
 }
 
 /// A plan's own schedule, in which one line is another.
