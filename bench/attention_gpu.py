@@ -119,7 +119,7 @@ def main():
         results.append(result)
         others = "".join(f"; {line} ×{found[name]['ratio'] / own['ratio']:.3f} of it" for name, line in lines.items() if line)
         print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {own['rate']:6.0f} TFLOP/s, {predicted / own['seconds']:.2f} of the prediction's time;"
-              f" cuDNN {cudnn:4.0f} ×{own['over_cudnn']:.3f}; best {best} ×{result['ratio']:.3f}"
+              f" cuDNN {cudnn:4.0f} ×{own['ratio']:.3f}; best {best} ×{result['ratio']:.3f}"
               + (f"; prototype {found[PROTOTYPE]['rate']:4.0f} ×{result['over_prototype']:.3f}" if PROTOTYPE in found else "") + others
               + "; MHz " + " ".join(f"{f['clock_mhz']:.0f}" for f in found.values()), flush=True)
     mean = lambda key: math.exp(sum(math.log(r[key]) for r in results) / len(results))

@@ -388,6 +388,13 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     return out;
 }
 
+bool only_adds_products(const ScheduledKernel& kernel, int scope) {
+    return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+        const auto* c = std::get_if<Compute>(step.statement);
+        return !c || step.scope != scope || (kernel.atom(step).kind == AtomKind::matrix && adds_in_place(*c));
+    });
+}
+
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope) {
     const auto& parts = kernel.column_parts;
     return divisor %

@@ -93,6 +93,9 @@ inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
 /// multiples of 16 bytes; a tile ends inside of a box while others follow it.
 std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id);
 
+/// The scope's statements do nothing but add products on the matrix unit to their sums: nobody waits for one before the next.
+bool only_adds_products(const ScheduledKernel& kernel, int scope);
+
 /// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope);
 

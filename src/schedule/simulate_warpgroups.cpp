@@ -50,11 +50,7 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
     const auto number = static_cast<int>(&step - k.steps.data());
     if (kind == AtomKind::fragment) return k.lazy && k.lazy->moves(number) ? 0 : statement_latency_clocks;
     const auto& compute = std::get<Compute>(*step.statement);
-    const bool only_adds = std::all_of(k.steps.begin(), k.steps.end(), [&](const Step& other) {
-        const auto* c = std::get_if<Compute>(other.statement);
-        return !c || other.scope != step.scope || (k.atom(other).kind == AtomKind::matrix && adds_in_place(*c));
-    });
-    if (only_adds) return 0;
+    if (only_adds_products(k, step.scope)) return 0;
     const bool is_corrected = compute.carry && !adds_in_place(compute) && !(k.lazy && k.lazy->is_corrected(step));
     return instructions + (is_corrected ? statement_latency_clocks : 0);
 }
