@@ -90,6 +90,7 @@ struct CopyInstruction {
     std::int64_t box = 0;         ///< values of a box along each dimension, at most; 0: it moves no boxes
     Figure latency_clocks;        ///< until what it moves can be used; unknown: as the levels say
     Figure cached_latency_clocks;  ///< the same of what the cache above its level has; unknown: as of all
+    Figure loaded_latency_clocks;  ///< the same while all cores copy as fast as they can; unknown: no longer than of all
     std::string source;
     friend bool operator==(const CopyInstruction&, const CopyInstruction&) = default;
 };

@@ -230,10 +230,10 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
 
 void read_copies(FigureReader& reader, const toml::table& root, Machine& machine) {
     for (const toml::table* table : reader.tables(root, "copy", false)) {
-        reader.check_keys(
-            *table,
-            {"name", "from", "to", "threads", "bytes", "dimensions", "box", "latency", "cached_latency", "source"},
-            "a copy");
+        reader.check_keys(*table,
+                          {"name", "from", "to", "threads", "bytes", "dimensions", "box", "latency", "cached_latency",
+                           "loaded_latency", "source"},
+                          "a copy");
         CopyInstruction copy;
         copy.name = reader.text(*table, "name", "a copy");
         const TableName where{"copy '" + copy.name + "'", fmt::format("copy.{}.", machine.copies.size())};
@@ -250,6 +250,7 @@ void read_copies(FigureReader& reader, const toml::table& root, Machine& machine
         }
         copy.latency_clocks = reader.optional_figure(*table, "latency", where, Dimension::number).value_or(Figure{});
         copy.cached_latency_clocks = reader.optional_figure(*table, "cached_latency", where, Dimension::number).value_or(Figure{});
+        copy.loaded_latency_clocks = reader.optional_figure(*table, "loaded_latency", where, Dimension::number).value_or(Figure{});
         copy.source = reader.text(*table, "source", where.shown);
         machine.copies.push_back(std::move(copy));
     }

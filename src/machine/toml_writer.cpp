@@ -172,6 +172,7 @@ std::string copy_toml(const CopyInstruction& c) {
     if (c.box > 0) out += fmt::format("dimensions = {}\nbox = {}\n", c.dimensions, c.box);
     return out + own_figure("latency", c.latency_clocks, c.source) +
            own_figure("cached_latency", c.cached_latency_clocks, c.source) +
+           own_figure("loaded_latency", c.loaded_latency_clocks, c.source) +
            fmt::format("source = {}\n", quoted(c.source));
 }
 

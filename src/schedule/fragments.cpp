@@ -321,7 +321,7 @@ CopyAtoms copy_atoms(const Machine& gpu) {
         const bool comes = copy.to == core, leaves = copy.from == core;
         if (copy.name == "cp.async.bulk.tensor" && comes)
             out.bulk_dimensions = static_cast<int>(copy.dimensions), out.bulk_box = static_cast<int>(copy.box),
-            out.bulk_clocks = copy.latency_clocks.value,
+            out.bulk_clocks = copy.latency_clocks.value, out.loaded_bulk_clocks = copy.loaded_latency_clocks.value,
             out.cached_bulk_clocks = (copy.cached_latency_clocks.known() ? copy.cached_latency_clocks : copy.latency_clocks)
                                          .value;
         if (copy.name == "cp.async.bulk.tensor" && leaves)
@@ -393,6 +393,11 @@ bool only_adds_products(const ScheduledKernel& kernel, int scope) {
         const auto* c = std::get_if<Compute>(step.statement);
         return !c || step.scope != scope || (kernel.atom(step).kind == AtomKind::matrix && adds_in_place(*c));
     });
+}
+
+bool outlasts_turns(const ScheduledKernel& kernel, int scope, int stages) {
+    constexpr int least = 3;
+    return kernel.copying_role() && stages >= least && only_adds_products(kernel, scope);
 }
 
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope) {

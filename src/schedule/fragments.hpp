@@ -96,6 +96,10 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
 /// The scope's statements do nothing but add products on the matrix unit to their sums: nobody waits for one before the next.
 bool only_adds_products(const ScheduledKernel& kernel, int scope);
 
+/// A product that only adds up tiles of a loop is under way while the next turn's begins: where so many stages leave one for the tile that it holds on to, one
+/// for the next turn's and one that is copied meanwhile.
+bool outlasts_turns(const ScheduledKernel& kernel, int scope, int stages);
+
 /// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope);
 

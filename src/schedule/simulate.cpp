@@ -530,6 +530,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     double leaving = 0;                               // seconds of what goes out meanwhile
     double first_chunk = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
     double tiles = 0;                    // chunks of all groups
+    double under_way = 0;                // seconds, of the operand of which the fewest copies are under way at a time
     double of_stages = 0;                // seconds, of the operand whose stages take longest to come round
     for (std::size_t i = 0; i < k.steps.size(); ++i)
         turns_of_steps.core[i] = seconds(turns_of_steps.core[i] + core[i]),
@@ -567,6 +568,13 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                 (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes * m.tiles);
             of_stages = std::max(of_stages,
                                  seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), turns_of_steps));
+            // A stage that its turn gives up early is under way for a part of the turn.
+            constexpr double least_under_way = 0.5;
+            // While all cores copy, a copy takes longer, and those stages are under way that no turn holds: the one at hand, and where products are waited
+            // for a turn later the one before it.
+            const int stages = k.place(m.variable).stages, held = outlasts_turns(k, k.steps[m.step].scope, stages) ? 2 : 1;
+            under_way = std::max(under_way, seconds(bulk.loaded_bulk_clocks * m.tiles) / blocks_a_core(machine_) /
+                                                std::max(least_under_way, static_cast<double>(stages - held)));
         }
         if (m.is_ahead && !m.is_store)
             first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers),
@@ -601,7 +609,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double turns = total - outside;
     if (k.copying_role())
         total = outside + seconds(starts) + (latency > 0 ? groups / workers * clocks_between_groups(k) / clock : 0) +
-                std::max({ahead, leaving,
+                std::max({ahead, leaving, under_way,
                           seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
                                                     .special = seconds(special),
                                                     .core = turns - seconds(starts) - seconds(waiting_for_it),
