@@ -16,10 +16,12 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
 endif()
 
-# What is compiled more often than it runs long is optimized little in a release. Sanitizers say themselves how much.
+# What is compiled more often than it runs long is optimized little in a release, or not at all. Sanitizers say themselves how much.
 set(napkin_little_optimized)
+set(napkin_not_optimized)
 if(NOT NAPKIN_SANITIZE)
     set(napkin_little_optimized $<$<CONFIG:Release>:-O1>)
+    set(napkin_not_optimized $<$<CONFIG:Release>:-O0>)
 endif()
 
 # napkin_glob(variable pattern): the files below the source directory that match, looked up again at every build.

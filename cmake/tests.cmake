@@ -8,8 +8,10 @@ function(napkin_test_program target)
     add_executable(${target} ${ARGN})
     napkin_target(${target})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-    # Tests are compiled often and run once: less optimization is quicker in sum.
-    target_compile_options(${target} PRIVATE ${napkin_little_optimized})
+    # Tests are compiled often and run once: no optimization is quicker in sum, as long as what they call is the library's own. Of an inline
+    # function or a template that both hold the linker takes the first copy it meets, so the optimized library comes before the tests' objects.
+    target_compile_options(${target} PRIVATE ${napkin_not_optimized})
+    target_link_options(${target} PRIVATE -Wl,--whole-archive $<TARGET_FILE:napkin> -Wl,--no-whole-archive)
     target_include_directories(${target} PRIVATE tests)
     target_compile_definitions(${target} PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_link_libraries(${target} PRIVATE napkin_internal)
@@ -28,10 +30,12 @@ napkin_unity(support_sources ${support_sources})
 add_library(napkin_test_support STATIC ${support_sources})
 napkin_target(napkin_test_support)
 target_include_directories(napkin_test_support PRIVATE tests)
+target_compile_options(napkin_test_support PRIVATE ${napkin_little_optimized})
 target_link_libraries(napkin_test_support PUBLIC napkin_internal)
 target_compile_definitions(napkin_test_support PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 # `cost`: ctest begins with the tests of the highest, so that none of those that take long is left for the end, when one core has nothing to do.
+# What follows are options for the compiler.
 function(napkin_test_kind kind seconds cost)
     napkin_glob(sources tests/${kind}/*.cpp)
     if(NOT sources)
@@ -39,6 +43,7 @@ function(napkin_test_kind kind seconds cost)
     endif()
     napkin_unity(sources ${sources})
     napkin_test_program(test_${kind} ${sources})
+    target_compile_options(test_${kind} PRIVATE ${ARGN})
     target_link_libraries(test_${kind} PRIVATE napkin_test_support GTest::gmock GTest::gtest GTest::gtest_main)
     gtest_discover_tests(test_${kind} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
         TEST_PREFIX "${kind}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
@@ -50,7 +55,8 @@ napkin_test_kind(unit 240 1)
 napkin_test_kind(text 60 1)
 napkin_test_kind(error 60 1)
 napkin_test_kind(property 180 2)
-napkin_test_kind(numeric 300 3)
+# Its stand-ins for a GPU's units compute much by themselves.
+napkin_test_kind(numeric 300 3 ${napkin_little_optimized})
 napkin_test_kind(gpu 300 3)
 
 # tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way.
