@@ -50,8 +50,8 @@ function(napkin_test_kind kind seconds cost)
         PROPERTIES LABELS ${kind} TIMEOUT ${seconds} COST ${cost} ENVIRONMENT "${test_environment}")
 endfunction()
 
-# The sanitizers make studies of many sizes about seven times slower.
-napkin_test_kind(unit 240 1)
+# Unit tests walk through many random programs in code of their own. The sanitizers make studies of many sizes about seven times slower.
+napkin_test_kind(unit 240 1 ${napkin_little_optimized})
 napkin_test_kind(text 60 1)
 napkin_test_kind(error 60 1)
 napkin_test_kind(property 180 2)
