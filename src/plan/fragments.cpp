@@ -19,7 +19,7 @@ namespace {
 /// Stages of an operand, at most: where a turn does more than multiply, more hide no latency that four do not. A loop that does nothing else takes tiles as
 /// fast as they come: of 512×4096×4096 in bf16, in tiles of 128×128 whose stages have 32 KiB, four take 32.0 µs, five 30.0, six and seven 28.8 on one H200
 /// on 2026-11-24.
-constexpr std::int64_t most_stages = 4, most_stages_of_products = 7;
+constexpr std::int64_t most_stages = 4, most_stages_of_products = 6;
 
 /// Of a loop's operands, what is copied while a stage is read: more hides no more of a copy's latency. Measured on one H200 on 2026-11-23: causal
 /// attention of 192 rows at d = 128 in chunks of 64, whose stages have 32 KiB, takes up to 8% longer with 2 stages than with 3; with 3 and a second tile of
@@ -132,8 +132,14 @@ void choose_turns(ScheduledKernel& kernel) {
 
 void choose_lazy_maximum(ScheduledKernel& kernel) {
     Choice& lazy = kernel.schedule.lazy;
-    if (!lazy.by_hand)
-        lazy = {kernel.on_matrix_unit() && std::holds_alternative<LazyMaximum>(lazy_maximum(kernel)), "", false};
+    if (!lazy.by_hand) {
+        lazy = {0, "", false};
+        if (kernel.on_matrix_unit())
+            if (const auto found = lazy_maximum(kernel); const auto* maximum = std::get_if<LazyMaximum>(&found))
+                lazy = moves_by_position(kernel, *maximum)
+                           ? Choice{0, "what it is taken of grows with the position: it moves in every chunk", false}
+                           : Choice{1, "", false};
+    }
     kernel.lazy = chosen_lazy_maximum(kernel);
 }
 
@@ -163,8 +169,9 @@ void choose_stages(ScheduledKernel& kernel) {
     const SharedBytes bytes = shared_bytes(kernel);
     std::int64_t chunks = 1;
     for (const ScheduledLoop& loop : kernel.loops) chunks = std::max(chunks, turns_of(kernel, loop).most);
-    const std::int64_t fit = bytes.staged == 0 ? 1 : bytes.left_for_stages() / bytes.staged;
-    const bool only_adds = std::all_of(kernel.loops.begin(), kernel.loops.end(),
+    const std::int64_t fit = bytes.staged == 0 ? 1 : (bytes.left_for_stages() - bytes.boxes) / bytes.staged;
+    const bool only_adds = kernel.copying_role() &&
+                           std::all_of(kernel.loops.begin(), kernel.loops.end(),
                                        [&](const ScheduledLoop& loop) { return only_adds_products(kernel, loop.scope); });
     const auto stages = static_cast<int>(
         std::clamp<std::int64_t>(std::min(fit, chunks), 1, only_adds ? most_stages_of_products : most_stages));

@@ -1,6 +1,7 @@
 #include "schedule/lazy_maximum.hpp"
 
 #include <fmt/format.h>
+#include <functional>
 
 #include <algorithm>
 #include <cmath>
@@ -312,6 +313,24 @@ std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kerne
 bool LazyMaximum::is_corrected(const Step& step) const {
     const auto* compute = std::get_if<Compute>(step.statement);
     return compute && compute->carry && reads_array(compute->carry, correction);
+}
+
+bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
+    const Step& weights = kernel.step(lazy.weights);
+    const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(),
+                                   [&](const ScheduledLoop& l) { return l.scope == weights.scope; });
+    const AxisId stream = loop->loop->axis;
+    // The value of the axis itself, and not what is read there; what a choice depends on says where, and not how much.
+    const std::function<bool(const Expr&)> mentions = [&](const Expr& e) {
+        if (const auto* i = as<AxisIndex>(e)) return i->axis == stream;
+        if (const auto* u = as<Unary>(e)) return mentions(u->a);
+        if (const auto* b = as<Binary>(e)) return mentions(b->a) || mentions(b->b);
+        if (const auto* s = as<Select>(e)) return mentions(s->a) || mentions(s->b);
+        const auto* c = as<Cast>(e);
+        return c && mentions(c->a);
+    };
+    const auto computes = [&](int s) { return mentions(std::get<Compute>(*kernel.step(s).statement).body); };
+    return computes(lazy.weights) || std::any_of(lazy.again.begin(), lazy.again.end(), computes);
 }
 
 std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {

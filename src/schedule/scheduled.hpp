@@ -25,10 +25,10 @@ struct CopyAtoms {
     int vector_bytes = 0;           ///< that one load of a thread brings to its registers, at most
     double bulk_clocks = 0;         ///< from asking for a box to its first values, which come from the memory of all
     double cached_bulk_clocks = 0;  ///< the same of what the cache of all has
-    double loaded_bulk_clocks = 0;  ///< the same while all cores copy as fast as they can; 0: not known
     double exchange_clocks = 0;     ///< until a thread has what another thread of its warp shows
     bool loads_fragments = false,
          stores_fragments = false;  ///< a warp's instructions between the core's memory and operands' fragments
+    double loaded_bulk_clocks = 0;  ///< from asking for a box while all cores copy as fast as they can; 0: not known
     friend bool operator==(const CopyAtoms&, const CopyAtoms&) = default;
 };
 /// By the names that PTX gives them. Pre: a GPU.

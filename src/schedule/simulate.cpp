@@ -568,13 +568,15 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                 (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes * m.tiles);
             of_stages = std::max(of_stages,
                                  seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), turns_of_steps));
-            // A stage that its turn gives up early is under way for a part of the turn.
+            // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are under way that no turn holds: the one at
+            // hand, and where products are waited for a turn later the one before it; of a stage that its turn gives up early, a part of the turn.
             constexpr double least_under_way = 0.5;
-            // While all cores copy, a copy takes longer, and those stages are under way that no turn holds: the one at hand, and where products are waited
-            // for a turn later the one before it.
-            const int stages = k.place(m.variable).stages, held = outlasts_turns(k, k.steps[m.step].scope, stages) ? 2 : 1;
-            under_way = std::max(under_way, seconds(bulk.loaded_bulk_clocks * m.tiles) / blocks_a_core(machine_) /
-                                                std::max(least_under_way, static_cast<double>(stages - held)));
+            const int scope = k.steps[m.step].scope, stages = k.place(m.variable).stages;
+            if (only_adds_products(k, scope))
+                under_way = std::max(
+                    under_way, seconds(bulk.loaded_bulk_clocks * m.tiles) / blocks_a_core(machine_) /
+                                   std::max(least_under_way,
+                                            static_cast<double>(stages - (outlasts_turns(k, scope, stages) ? 2 : 1))));
         }
         if (m.is_ahead && !m.is_store)
             first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers),

@@ -70,6 +70,26 @@ TEST(LazyMaximum, IsNoneOnWhichAResultDepends) {
                 HasSubstr("O"));
 }
 
+/// Whether the plan has one, by its own choice or by these lines, of attention with these logits.
+bool lags(const std::string& logits, const std::string& lines = "") {
+    const auto plan = planned(
+        "    A[h, q, x] = " + logits +
+            "\n    P[h, q, x] = softmax(x) A[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n",
+        lines);
+    if (!plan) throw std::runtime_error(render(plan.errors()));
+    return plan->kernels.at(0).scheduled.lazy.has_value();
+}
+
+// A bias of distances grows toward the diagonal: the maximum would be behind in every chunk. A mask of positions says where, and not how much.
+TEST(LazyMaximum, IsNotChosenWhereLogitsGrowWithThePosition) {
+    const std::string alibi = "where(x <= q, S[h, q, x] - 2^(-8 * (h + 1) / size(h)) * (q - x), -inf)";
+    EXPECT_FALSE(lags(alibi));
+    EXPECT_TRUE(lags(alibi, "maximum lazy\n"));
+    EXPECT_FALSE(lags("S[h, q, x] + x * size(x)^-1"));
+    EXPECT_TRUE(lags("where(x <= q and q - x < 512, S[h, q, x], -inf)"));
+    EXPECT_TRUE(lags("S[h, q, x] - 2^(-8 * (h + 1) / size(h)) * q"));
+}
+
 TEST(LazyMaximum, IsPrintedAndReadBack) {
     const auto lazy = planned(attention), exact = planned(attention, "maximum exact\n");
     ASSERT_TRUE(lazy && exact);

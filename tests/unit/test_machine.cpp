@@ -126,7 +126,7 @@ TEST(Machine, GpusSayTheirArchitecture) {
 }
 
 TEST(Machine, GpusSayHowValuesMove) {
-    const CopyAtoms hopper{5, 256, 5, 16, 16, 1101, 592, 24, true, true},
+    const CopyAtoms hopper{5, 256, 5, 16, 16, 1101, 592, 24, true, true, 1750},
         ampere{0, 0, 0, 16, 16, 0, 0, 24, true, false}, none;
     for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"})
         EXPECT_EQ(copy_atoms(built_in(name)), hopper) << name;
