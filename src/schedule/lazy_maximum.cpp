@@ -320,11 +320,11 @@ bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
     const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(),
                                    [&](const ScheduledLoop& l) { return l.scope == weights.scope; });
     const AxisId stream = loop->loop->axis;
-    // The value of the axis itself, and not what is read there; what a choice depends on says where, and not how much.
+    // The value of the axis itself, and not what is read there; a comparison, and what a choice depends on, say where, and not how much.
     const std::function<bool(const Expr&)> mentions = [&](const Expr& e) {
         if (const auto* i = as<AxisIndex>(e)) return i->axis == stream;
         if (const auto* u = as<Unary>(e)) return mentions(u->a);
-        if (const auto* b = as<Binary>(e)) return mentions(b->a) || mentions(b->b);
+        if (const auto* b = as<Binary>(e)) return !is_comparison(b->op) && (mentions(b->a) || mentions(b->b));
         if (const auto* s = as<Select>(e)) return mentions(s->a) || mentions(s->b);
         const auto* c = as<Cast>(e);
         return c && mentions(c->a);
