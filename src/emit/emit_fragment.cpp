@@ -245,7 +245,6 @@ const ScheduledLoop& loop_of(const Frame& frame, const Step& step) {
     return *std::find_if(frame.loops.begin(), frame.loops.end(),
                          [&](const ScheduledLoop& l) { return l.scope == step.scope; });
 }
-const AxisNames& loop_axis(const Frame& frame, const Step& step) { return frame.axis(loop_of(frame, step).loop->axis); }
 std::string ahead_name(const Frame& frame, VariableId id) { return frame.name(id) + "_ahead_"; }
 
 /// The rows' values of a variable, as the axes stand, into registers of this name.
@@ -260,11 +259,15 @@ void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std
     loops.close_rows();
     if (has_parts) out.close();
 }
-/// The same for a turn to come, of which the loop's axis begins there.
+/// The same for the turn that begins there, or for the last one where that is past the end: nobody uses it then.
 void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
+    const AxisId axis = loop_of(frame, step).loop->axis;
     out.open("");
-    out(fmt::format("const Index {} = {};", loop_axis(frame, step).begin, begin));
+    out(fmt::format("const Index next_ = min_index({}, {});", begin, frame.extent(axis) - 1));
+    out.open("");
+    out(fmt::format("const Index {} = next_;", frame.axis(axis).begin));
     write_rows_into(frame, out, step, ahead_name(frame, std::get<Load>(*step.statement).variable));
+    out.close();
     out.close();
 }
 
@@ -334,22 +337,13 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
     if (!reads_a_turn_ahead(frame, step)) return write_rows_into(frame, out, step, frame.name(id));
-    const std::string ahead = ahead_name(frame, id), now = loop_axis(frame, step).begin;
     const AxisId axis = loop_of(frame, step).loop->axis;
-    out(fmt::format("EACH(i_, {}) {}[i_] = {}[i_];", row_values(frame, id), frame.name(id), ahead));
-    out.open("");
-    out(fmt::format("const Index next_ = min_index({} + {}, {});", now, frame.span(axis, step.scope).tile,
-                    frame.extent(axis) - 1));
-    write_rows_at(frame, out, step, "next_");
-    out.close();
+    out(fmt::format("EACH(i_, {}) {}[i_] = {}[i_];", row_values(frame, id), frame.name(id), ahead_name(frame, id)));
+    write_rows_at(frame, out, step, fmt::format("{} + {}", frame.axis(axis).begin, frame.span(axis, step.scope).tile));
 }
 
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
-    const AxisId axis = loop_of(frame, step).loop->axis;
-    out.open("");
-    out(fmt::format("const Index next_ = min_index({}, {});", begin, frame.extent(axis) - 1));
-    write_rows_at(frame, out, step, "next_");
-    out.close();
+    write_rows_at(frame, out, step, begin);
 }
 
 void declare_rows(const Frame& frame, Lines& out, const Step& step) {

@@ -61,7 +61,8 @@ private:
             return fmt::format("{} has other columns", name(number));
         if (runs_beside(k_, step)) {
             const auto product = matrix_product(k_, step);
-            if (product->adds || product->a_in_registers) return fmt::format("{} adds to what it holds", name(number));
+            if (product->adds) return fmt::format("{} adds to what it holds", name(number));
+            if (product->a_in_registers) return fmt::format("{} multiplies what the turn computed", name(number));
             if (product->n != axis || !begins_at_parts(k_, *product, step, out_.columns))
                 return fmt::format("the operand of {} has no parts of {} columns", name(number), out_.columns);
         } else if (k_.atom(step).kind != AtomKind::fragment ||

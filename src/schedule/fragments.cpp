@@ -396,8 +396,7 @@ bool only_adds_products(const ScheduledKernel& kernel, int scope) {
 }
 
 bool outlasts_turns(const ScheduledKernel& kernel, int scope, int stages) {
-    constexpr int least = 3;
-    return kernel.copying_role() && stages >= least && only_adds_products(kernel, scope);
+    return kernel.copying_role() && stages >= stages_to_outlast && only_adds_products(kernel, scope);
 }
 
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope) {

@@ -96,8 +96,10 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
 /// The scope's statements do nothing but add products on the matrix unit to their sums: nobody waits for one before the next.
 bool only_adds_products(const ScheduledKernel& kernel, int scope);
 
-/// A product that only adds up tiles of a loop is under way while the next turn's begins: where so many stages leave one for the tile that it holds on to, one
-/// for the next turn's and one that is copied meanwhile.
+/// Stages of an operand that a product leaves on its way as its turn ends: one for the tile that it holds on to, one for the next turn's and one that is
+/// copied meanwhile.
+inline constexpr int stages_to_outlast = 3;
+/// A product that only adds up tiles of a loop is under way while the next turn's begins, where operands have so many stages.
 bool outlasts_turns(const ScheduledKernel& kernel, int scope, int stages);
 
 /// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.

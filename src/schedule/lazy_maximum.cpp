@@ -1,10 +1,10 @@
 #include "schedule/lazy_maximum.hpp"
 
 #include <fmt/format.h>
-#include <functional>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>

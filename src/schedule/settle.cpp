@@ -153,11 +153,10 @@ private:
     /// It takes no registers but those of its result, to which the next turn's adds without looking at it; and there are stages for the tile
     /// that it holds on to, for the next turn's and for one that is copied meanwhile.
     [[nodiscard]] bool may_outlast_a_turn(const UnderWay& product) const {
-        constexpr int stages = 3;
         const std::vector<const Read*>& read = kernel_.step(product.step).reads;
         return kernel_.copying_role() && !touches(product.step, product) &&
                std::all_of(read.begin(), read.end(), [&](const Read* r) {
-                   return !kernel_.is_operand(r->array) || kernel_.place(r->array).stages >= stages ||
+                   return !kernel_.is_operand(r->array) || kernel_.place(r->array).stages >= stages_to_outlast ||
                           kernel_.layout(r->array).scope == 0;
                });
     }
