@@ -1,7 +1,6 @@
 #pragma once
 // What searches find out of the candidate schedules of one question, kept for those that ask it again: with a larger budget, of parts of the
 // stream, or with candidates refused. A rating follows from the schedule alone and not from the search, so that what is kept changes no result.
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,7 +21,11 @@ struct SearchedFields {
     int panel_vectors = 1;
     /// Each with its size, and whether that is by hand: only such tiles may exceed the registers.
     std::vector<std::tuple<AxisId, std::int64_t, bool>> group, stream;
-    friend auto operator<=>(const SearchedFields&, const SearchedFields&) = default;
+    /// Written out, since vectors have no three-way comparison in the library that the core is compiled to WebAssembly with.
+    friend bool operator<(const SearchedFields& a, const SearchedFields& b) {
+        return std::tie(a.vector_axis, a.tensor_axis, a.panel_vectors, a.group, a.stream) <
+               std::tie(b.vector_axis, b.tensor_axis, b.panel_vectors, b.group, b.stream);
+    }
 };
 SearchedFields searched_fields(const KernelSchedule& schedule);
 
