@@ -191,6 +191,11 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
     using Json = nlohmann::ordered_json;
     const Chart& chart = stream.chart;
     // Numbers begin at 1 and none is used twice: Perfetto takes process 0 and thread 0 for the idle task of Linux.
+    // Times of the format are microseconds. Perfetto keeps nanoseconds, cuts off what is less, and drops a slice that then begins before the last
+    // one's end: whole numbers stay what they are.
+    const auto time = [](double clocks) {
+        return static_cast<std::int64_t>(std::llround(clocks * trace_units_per_clock));
+    };
     const int warpgroups = chart.program.num_warpgroups, num_units = static_cast<int>(chart.units.size());
     const auto process = [](int warpgroup) { return warpgroup + 1; };
     const auto thread = [&](int warpgroup, const std::string& unit) {
@@ -219,8 +224,8 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
                  {"cat", use.unit},
                  {"pid", process(r.warpgroup)},
                  {"tid", thread(r.warpgroup, use.unit)},
-                 {"ts", r.begin},
-                 {"dur", use.clocks},
+                 {"ts", time(r.begin)},
+                 {"dur", time(r.begin + use.clocks) - time(r.begin)},
                  {"args",
                   {{"iteration", r.iteration}, {"waited_for", causes[static_cast<std::size_t>(r.cause)]}, {"why", r.why}}}});
         }
@@ -231,13 +236,13 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
                           {"cat", "barrier"},
                           {"pid", process(b.from)},
                           {"tid", process(b.from)},
-                          {"ts", b.at},
+                          {"ts", time(b.at)},
                           {"s", "p"}});
-    return {{"displayTimeUnit", "ns"},
+    return {{"displayTimeUnit", "ms"},
             {"otherData",
-             {{"schema", "napkin.trace/1"},
+             {{"schema", "napkin.trace/2"},
               {"stream", axis},
-              {"ts", "clocks"},
+              {"units_per_clock", trace_units_per_clock},
               {"clock_hz", clock_hz},
               {"interval_clocks", chart.interval}}},
             {"traceEvents", std::move(events)}};

@@ -104,7 +104,7 @@ TEST(Pictures, DifferByMoreThanAHair) {
 
 TEST_F(Charts, ATraceIsJson) {
     const auto trace = parsed(chart("overlap --format trace " + figure_34));
-    EXPECT_EQ(trace["otherData"]["schema"], "napkin.trace/1");
+    EXPECT_EQ(trace["otherData"]["schema"], "napkin.trace/2");
     EXPECT_EQ(trace["otherData"]["clock_hz"], 1.83e9);
     EXPECT_GT(trace["traceEvents"].size(), 20U);
 }
