@@ -110,7 +110,7 @@ void draw_block(const OverlapLayout& l, const UnitBlock& b, svg::Document& out) 
         group.add(path(hatching(l.x(b.end), y, l.x(room) - l.x(b.end), height, 7), "hatch " + stroked(color)));
     }
     const std::string name = fitted(op.name, width - 6, 11);
-    if (!name.empty()) group.add(label(x + width / 2, y + height / 2 + 4, name, "small", Anchor::middle));
+    if (!name.empty()) group.add(label(x + width / 2, y + height / 2 + 4, name, "small halo", Anchor::middle));
     out.add(std::move(group));
 }
 
@@ -150,7 +150,7 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
         "{} warpgroups of {} rows, two intervals of {} clocks each, bound by {}, {} iterations in flight. {}.",
         warpgroups, svg::number_text(stream.rows), svg::number_text(chart.interval), chart.bound_by, chart.in_flight,
         join(units, "; "));
-    out.add(label(16, 26, out.title, "big"));
+    add_title(out);
     std::string line_text = fmt::format("interval {} clk, {} binds, {} iteration{} in flight",
                                         svg::number_text(chart.interval), chart.bound_by, chart.in_flight,
                                         chart.in_flight == 1 ? "" : "s");
@@ -167,8 +167,9 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
             out.add(label(left_edge - 10, l.y(w, u) + 17, fitted(l.units[u], 60, 10), "small " + inked(series_color(u)),
                           Anchor::end));
     }
-    for (const UnitBlock& b : l.blocks) draw_block(l, b, out);
+    // Blocks are seen through; their names stand before everything.
     draw_barriers(l, out);
+    for (const UnitBlock& b : l.blocks) draw_block(l, b, out);
     double y = l.bottom() + 14;
     for (std::size_t lane = 0; lane < l.units.size(); ++lane)
         for (const UnitShare& unit : chart.units) {
@@ -190,12 +191,12 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
 nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::string& axis, double clock_hz) {
     using Json = nlohmann::ordered_json;
     const Chart& chart = stream.chart;
-    // Numbers begin at 1 and none is used twice: Perfetto takes process 0 and thread 0 for the idle task of Linux.
     // Times of the format are microseconds. Perfetto keeps nanoseconds, cuts off what is less, and drops a slice that then begins before the last
     // one's end: whole numbers stay what they are.
     const auto time = [](double clocks) {
         return static_cast<std::int64_t>(std::llround(clocks * trace_units_per_clock));
     };
+    // Numbers begin at 1 and none is used twice: Perfetto takes process 0 and thread 0 for the idle task of Linux.
     const int warpgroups = chart.program.num_warpgroups, num_units = static_cast<int>(chart.units.size());
     const auto process = [](int warpgroup) { return warpgroup + 1; };
     const auto thread = [&](int warpgroup, const std::string& unit) {

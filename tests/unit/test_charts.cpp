@@ -137,6 +137,62 @@ TEST(Charts, LabelsKeepClearOfEachOther) {
     }
 }
 
+/// Names as long as nobody writes them, which begin alike.
+TEST(Charts, LongNamesHaveTheRoomThatThereIs) {
+    FiguresRequest request;
+    request.file = "long", request.machine = "h100-sxm5";
+    const std::string name = "a_name_that_is_longer_than_any_picture_has_room_for_";
+    const std::string i = name + "i", j = name + "j", k = name + "k";
+    const std::string left = name + "left[" + i + ", " + k + "]", right = name + "right[" + j + ", " + k + "]",
+                      result = name + "result[" + i + ", " + j + "]";
+    request.text = name + "(" + left + ", " + right + ") -> " + result + "\n    " + result + " = sum(" + k + ") " +
+                   left + " * " + right + "\nsizes " + i + " = " + j + " = 256, " + k + " = 64\n";
+    const Figures f = figures(request);
+    EXPECT_EQ(faults(roofline_chart(f.machine, f.kernels, {}, f.diagram.name)), Faults());
+    const CostNumbers numbers = f.numbers();
+    const KernelFigures of = cost_figures(f.derived, numbers, f.tiles).at(0);
+    EXPECT_EQ(faults(transfers_chart(f.derived, of, f.extents, f.memory_values, f.diagram.name)), Faults());
+    EXPECT_EQ(
+        faults(tiles_chart(f.derived, f.derived.kernels[0], f.extents, tiles_of(f.kernels[0], f.extents), f.diagram.name)),
+        Faults());
+    ASSERT_TRUE(f.steps);
+    const KernelSteps& steps = f.steps->kernels.at(0);
+    EXPECT_EQ(faults(configuration_chart(steps, f.diagram.name)), Faults());
+    EXPECT_EQ(faults(overlap_chart(steps.charts.at(0), f.steps->axes[at(steps.charts.at(0).stream)], f.diagram.name)),
+              Faults());
+    EXPECT_TRUE(svg::shortened_name(i, 60).starts_with("a_") && svg::shortened_name(i, 60).ends_with("_i"));
+    EXPECT_NE(svg::shortened_name(i, 60), svg::shortened_name(j, 60));
+    EXPECT_EQ(svg::shortened_name("short", 60), "short");
+}
+
+/// Sums multiply nothing: their roof is that of their type all the same, and what binds them is in the picture.
+TEST(Charts, ARooflineHasARoofAndTheSlopesThatBind) {
+    FiguresRequest request;
+    request.file = "total", request.machine = "h100-sxm5";
+    request.text = "total(X[a]) -> s\n    s = sum(a) X[a]\nsizes a = 1000003\n";
+    for (const FiguresRequest& of : {request, example("attention"), example("softmax", "generic-cpu")}) {
+        const Figures f = figures(of);
+        const svg::Document chart = roofline_chart(f.machine, f.kernels, {}, f.diagram.name);
+        int roofs = 0, slopes = 0, points = 0;
+        walk(chart.children, [&](const svg::Element& e) {
+            const std::string classes = attribute(e, "class");
+            if (e.tag == "path" && classes.starts_with("thick") && !attribute(e, "d").empty())
+                ++(classes.ends_with("ink") ? roofs : slopes);
+            if (e.tag == "circle" && !attribute(e, "data-kernel").empty()) ++points;
+            // A slope's name stands along it, within the frame.
+            const std::string transform = attribute(e, "transform");
+            if (e.tag != "text" || !transform.starts_with("translate(") || transform.find("rotate(-90)") != std::string::npos)
+                return;
+            const double x = std::stod(transform.substr(10)), y = std::stod(transform.substr(transform.find(' ')));
+            EXPECT_TRUE(x >= 92 && x <= 736 && y >= 52 && y <= 440) << e.text << " at " << transform;
+        });
+        EXPECT_GE(roofs, 1) << of.file;
+        EXPECT_GE(slopes, 1) << of.file;
+        EXPECT_GE(points, 1) << of.file;
+        EXPECT_EQ(faults(chart), Faults()) << of.file;
+    }
+}
+
 /// What a test of overlaps must find: two labels at one place.
 TEST(Charts, TheTestFindsLabelsThatMeet) {
     svg::Document document = chart_document("t");
