@@ -16,6 +16,7 @@
 #include "draw/layout_chart.hpp"
 #include "draw/measured_chart.hpp"
 #include "draw/overlap_chart.hpp"
+#include "draw/plan_content.hpp"
 #include "draw/plot.hpp"
 #include "draw/roofline_chart.hpp"
 #include "draw/setting_fragments.hpp"
@@ -499,6 +500,33 @@ TEST(Figures, FollowTheSetting) {
     request.warpgroup["q"] = 96;
     const auto bad = figures_for(request);
     ASSERT_FALSE(bad.ok() && bad->steps);
+}
+
+/// A page's plan is that of the command line, where no assembler has a word in it: on a CPU, and where it accepts the first one.
+TEST(Figures, APlanIsThatOfTheCommandLine) {
+    for (const auto& [name, machine] : {std::pair("attention", "generic-cpu"), std::pair("matmul", "h100-sxm5")}) {
+        FiguresRequest request = example(name, machine);
+        request.sizes = name == std::string("matmul") ? std::map<std::string, std::int64_t>{{"a", 512}}
+                                                      : std::map<std::string, std::int64_t>{{"d", 64}};
+        PipelineOptions options;
+        options.machine = machine, options.sizes = request.sizes, options.until = Pass::plan, options.keep_plan = false;
+        const auto compiled = run_pipeline(std::make_shared<const Source>(Source{request.file, request.text}), options);
+        ASSERT_TRUE(compiled.ok()) << render(compiled.errors());
+        ASSERT_EQ(compiled->notes, std::vector<std::string>()) << name;
+        const auto plan = plan_for(request);
+        ASSERT_TRUE(plan.ok()) << render(plan.errors());
+        EXPECT_EQ(to_string(plan->plan), to_string(compiled->plan)) << name;
+    }
+    // A schedule of the paper's hierarchy is none of a kernel's.
+    const auto free = plan_for(figure_34());
+    ASSERT_TRUE(free.ok()) << render(free.errors());
+    ASSERT_EQ(free->notes.size(), 1U);
+    const auto said = nlohmann::json::parse(plan_answer(request_json(figure_34()).dump()));
+    EXPECT_GT(said["figures"]["kernels"][0]["seconds"].get<double>(), 0);
+    EXPECT_NE(said["fragments"]["plan-content"].get<std::string>().find("not a kernel&#39;s"), std::string::npos);
+    FiguresRequest wrong = figure_34("h100");
+    EXPECT_TRUE(nlohmann::json::parse(plan_answer(request_json(wrong).dump())).contains("errors"));
+    EXPECT_TRUE(nlohmann::json::parse(plan_answer("no json")).contains("errors"));
 }
 
 }  // namespace
