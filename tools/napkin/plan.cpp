@@ -112,11 +112,7 @@ void add_plan(CLI::App& app, Main& main) {
     command.flag("--steps", c->steps,
                  "The paper's six steps from the diagram to a configured GPU kernel, each tried, and its tables of "
                  "memory and throughput");
-    command.sizes(c->common);
-    command.derivation(c->common);
-    command.plan(c->common);
-    command.passes(c->common);
-    command.output(c->common);
+    command.pipeline(c->common);
 }
 
 }  // namespace napkin::cli
