@@ -404,7 +404,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                 [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
                     const auto times = static_cast<double>(count);
                     core[i] += times * copy_clocks(k, id, tile, load != nullptr);
-                    if (load) spilled[i] += times * clocks_of_spilled_tile(k, id, tile);
+                    // Around a loop a tile of any size is gone by its next turn, so that its size saves nothing.
+                    if (load && (step.scope > 0 || k.loops.empty()))
+                        spilled[i] += times * clocks_of_spilled_tile(k, id, tile);
                     if (beside_others)
                         of_blocks.chain_clocks += times * (chain_of_copy(k, id, tile, load != nullptr) +
                                                            (step.synchronizes ? machine_.call_clocks.value : 0));
