@@ -134,7 +134,15 @@ private:
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
-    [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile,
+                                     bool is_load) const;
+    [[nodiscard]] double clocks_of_nearest(double num_bytes) const;
+    [[nodiscard]] double clocks_of_copy(const ScheduledKernel& k, const Variable& variable, double values, bool is_load,
+                                        double waste = 1) const;
+    [[nodiscard]] double clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id,
+                                                const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] double clocks_of_conversion(const ScheduledKernel& k, const Variable& variable, double vectors,
+                                              bool is_load) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                double& values_moved) const;

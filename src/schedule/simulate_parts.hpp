@@ -1,13 +1,23 @@
 #pragma once
 // What the simulator's files share.
+#include <cmath>
 #include <vector>
 
 #include "schedule/simulate.hpp"
 
 namespace napkin {
 
+inline double ceil_of(double a, double b) { return std::ceil(a / b); }
+
 /// Values that an index takes over a tile's box, taken at the tile that begins at 0.
 inline double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
+    // A span does not depend on where the tile begins; an index that is a sum, as nearly all are, needs no origin for it.
+    if (const Affine* form = dim.affine()) {
+        double last = 0;
+        for (const auto& [axis, factor] : form->terms)
+            last += std::abs(static_cast<double>(factor)) * static_cast<double>(tile[static_cast<std::size_t>(axis)] - 1);
+        return last + 1;
+    }
     return static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
 }
 

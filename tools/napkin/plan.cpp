@@ -179,11 +179,7 @@ void add_plan(CLI::App& app, Main& main) {
     command.flag("--prove", c->prove,
                  "Of every streamed loop on a matrix unit the interval of its order, what no order is faster than, and "
                  "the proof that none is better");
-    command.sizes(c->common);
-    command.derivation(c->common);
-    command.plan(c->common);
-    command.passes(c->common);
-    command.output(c->common);
+    command.pipeline(c->common);
 }
 
 }  // namespace napkin::cli
