@@ -40,15 +40,6 @@ double share_of_moves(const ScheduledKernel& k, int scope) {
 
 }  // namespace
 
-/// Clocks of one statement by pipe.
-struct Simulator::Pipes {
-    double unit = 0;    ///< of the arithmetic, what a matrix unit does while its warps may go on
-    double shared = 0;  ///< in which the core's memory gives that unit its operands
-    double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
-    double waits = 0;  ///< in which no unit is busy
-    std::array<double, num_op_kinds> by_kind{};
-};
-
 /// One statement's block on one tile.
 struct Simulator::Block {
     const Atom& atom;
@@ -504,10 +495,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double of_turns = beside_others ? 1 : out.waves;
     const auto seconds = [&](double clocks) { return clocks * of_turns / (workers * share * clock); };
 
-    double special = 0;  // clocks of units beside the one that multiplies and adds
-    for (std::size_t i = 0; i < num_op_kinds; ++i)
-        if (static_cast<OpKind>(i) != OpKind::fma && static_cast<OpKind>(i) != OpKind::simple)
-            special += sum.by_kind[i];
+    const double special = sum.special();
     for (std::size_t i = 0; i < num_op_kinds; ++i)
         if (sum.by_kind[i] > 0)
             out.busy.push_back({std::string(name(static_cast<OpKind>(i))), seconds(sum.by_kind[i])});
@@ -564,8 +552,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         if (m.is_ahead) shared += clocks_of_shared(k, m.bytes);
         if (m.is_ahead && !m.is_store && k.copying_role()) {
             const CopyAtoms& bulk = k.unit.copies;
-            const double answer = seconds(
-                (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes * m.tiles);
+            const double of_tile = (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes,
+                         answer = seconds(of_tile * m.tiles);
+            if (k.steps[m.step].scope > 0)
+                out.copies.push_back({m.variable, of_tile, longest / blocks_a_core(machine_) * clock * workers / m.tiles});
             of_stages = std::max(of_stages,
                                  seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), turns_of_steps));
             // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are under way that no turn holds: the one at
