@@ -34,6 +34,9 @@ constexpr double enough_warpgroups = 2;
 constexpr double shared_and_cache_bytes = 256 * 1024;
 constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 
+/// A turn's products all come first, and maps of their results follow.
+bool is_in_step(const ScheduledKernel& k) { return std::holds_alternative<ColumnParts>(columns_in_parts(k, 1)); }
+
 double sustained_share(const Machine& machine, std::string_view unit) {
     for (const Unit& u : machine.units)
         if (u.name == unit && u.sustained.known()) return u.sustained.value;
@@ -127,8 +130,7 @@ double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const Warpgrou
     // Where a turn's products all come first and maps of their results follow, warpgroups wait for the same tiles, multiply at the same time and compute at
     // the same time: of block-scaled products of 8192³, 4096³ and 4096×7168×16384 on one H200 on 2026-11-24, three of 64 × 128 columns take 1.04, 0.14 and
     // 0.95 ms, two of 64 × 256 in two parts 0.88, 0.11 and 0.76.
-    if (const auto maps = columns_in_parts(k, 1); std::holds_alternative<ColumnParts>(maps))
-        return std::max(w.stages, w.core + w.latency) / w.own;
+    if (is_in_step(k)) return std::max(w.stages, w.core + w.latency) / w.own;
     const double beside = together({w.unit, w.special, w.core - w.unit - w.special, pace},
                                    w.latency > 0 ? units_exponent : products_exponent);
     return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
@@ -160,6 +162,12 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
         return (answer + copy + held) / k.place(moved.variable).stages;
     }
     return 0;
+}
+
+/// By how much longer the blocks of a cluster take over their turns, as each waits for the copies of all and for the stages of all; as measured of two.
+double Simulator::pace_of_cluster(const ScheduledKernel& k) {
+    if (!k.in_cluster() || !(k.unit.copies.cluster_pace > 0)) return 1;
+    return is_in_step(k) ? k.unit.copies.cluster_pace_in_step : k.unit.copies.cluster_pace;
 }
 
 /// Where other blocks of the core have work meanwhile, nothing of it is lost.
