@@ -42,7 +42,7 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
     for (const auto field :
          {&HandChoices::threads, &HandChoices::grid, &HandChoices::warps, &HandChoices::rows, &HandChoices::vectors,
-          &HandChoices::vector, &HandChoices::tensor, &HandChoices::maximum, &HandChoices::turns})
+          &HandChoices::vector, &HandChoices::tensor, &HandChoices::maximum, &HandChoices::turns, &HandChoices::dealing})
         if ((*checked).*field) out.*field = (*checked).*field;
     if (checked->vector) out.vector_axis = checked->vector_axis;
     if (checked->tensor) out.tensor_axis = checked->tensor_axis;
@@ -182,8 +182,9 @@ std::string text_of(const TileProgram& program, std::size_t k, const Kernel& ker
 
 KernelCandidate candidate_of(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
-    KernelCandidate out{s.kernel, kernel.unit, s.warps.value,     1, s.vector_axis, s.tensor_axis, s.panel_vectors,
-                        {},       {},          runs_ahead(kernel)};
+    KernelCandidate out{
+        s.kernel, kernel.unit,        s.warps.value,       1, s.vector_axis, s.tensor_axis, s.panel_vectors, {},
+        {},       runs_ahead(kernel), kernel.cuts_groups()};
     if (const StreamParts& parts = kernel.kernel->parts; parts.any()) out.split = kernel.extent(parts.part);
     for (const auto& [axis, choice] : s.group) out.group[axis] = choice.value;
     for (const auto& [axis, choice] : s.stream) out.stream[axis] = choice.value;
