@@ -300,6 +300,11 @@ std::vector<const Fold*> folds_of(const Kernel& kernel, const Loop& loop) {
     return open.empty() ? folds : std::vector<const Fold*>{};
 }
 
+std::string why_not_in_parts(const Diagram& diagram, const Kernel& kernel) {
+    AxisId axis = -1;
+    return obstacle(diagram, kernel, axis);
+}
+
 Parted with_parts(const Derived& derived, std::size_t kernel, std::int64_t parts) {
     internal_check(parts >= 2, "parts: a stream is cut into two at least");
     Parted out;

@@ -29,9 +29,12 @@ Stretch stretch_of_parts(std::int64_t first, std::int64_t last, std::int64_t par
 /// The folds whose states the loop runs, when they make up all of them; else none.
 std::vector<const Fold*> folds_of(const Kernel& kernel, const Loop& loop);
 
+/// Why the kernel's stream cannot be cut: "kernel O streams no axis"; empty where it can.
+std::string why_not_in_parts(const Diagram& diagram, const Kernel& kernel);
+
 struct Parted {
     std::optional<Derived> form;  ///< none: refused
-    std::string refusal;          ///< why: "kernel O streams no axis"
+    std::string refusal;          ///< why_not_in_parts
     std::size_t num_kernels = 1;  ///< that stand in the kernel's place
     AxisId axis = -1;             ///< that is cut
 };

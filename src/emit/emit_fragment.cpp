@@ -21,7 +21,7 @@ namespace {
 
 /// A thread's number of the element at rows r_ and columns (j_, c_) of the loops below.
 std::string element(const Frame& frame, VariableId id) {
-    return frame.name(id) + (column_axis(frame, id) < 0 ? "[r_]" : "[4 * j_ + 2 * r_ + c_]");
+    return fmt::format("{}[{}]", frame.name(id), number_in_thread(frame, id));
 }
 /// The same in a step, which may run for each part of the columns.
 std::string element(const Frame& frame, const Step& step, VariableId id) {
@@ -274,6 +274,42 @@ void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::
 }  // namespace
 
 std::string warpgroup_text() { return fmt::format("{} / {}", warp_name, warps_together); }
+
+std::string number_in_thread(const Frame& frame, VariableId id) {
+    return column_axis(frame, id) < 0 ? "r_" : "4 * j_ + 2 * r_ + c_";
+}
+
+void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
+                          const std::map<VariableId, std::string>& texts, const std::string& before) {
+    const AxisId columns = column_axis(frame, merge.state);
+    const int level = columns >= 0 ? 2 : 1;
+    const Step& step = *std::find_if(frame.steps.begin(), frame.steps.end(),
+                                     [&](const Step& s) { return s.atom >= 0 && variable_of(s) == merge.state; });
+    Names names = frame.names;
+    BodyWriter body(frame, step, loops_of(frame, columns), level, names);
+    for (const auto& [id, text] : texts) body.give(id, text);
+    std::array<ValueId, 2> roots{};
+    for (std::size_t part = 0; part < 2; ++part) roots[part] = body.add_root(given[part], level, false, false, false);
+    body.decide();
+
+    ValueLoops loops(frame, out, 0, columns, false);
+    out.open("");
+    body.hoist(out, 0);
+    loops.open_rows();
+    body.hoist(out, 1);
+    loops.open_columns();
+    if (!before.empty()) out(before);
+    if (columns >= 0) body.hoist(out, 2);
+    body.statement(out, roots[0], [](const std::string& text) { return fmt::format("const float own_ = {};", text); });
+    body.statement(out, roots[1], [&](const std::string& text) {
+        return fmt::format(
+            "{} = {};", element(frame, merge.state),
+            merge.op == ReduceOp::sum ? fmt::format("sum_of_parts(own_, {})", text) : combined(merge.op, "own_", text));
+    });
+    loops.close_columns();
+    loops.close_rows();
+    out.close();
+}
 
 std::string fragment_declaration(const Frame& frame, VariableId id) {
     return fmt::format("float {}[{}];", frame.name(id), fragment_registers(frame, id));

@@ -1,11 +1,14 @@
 #pragma once
 // The writers of statements on a matrix unit, for a GPU: products, maps and reductions over the fragments that each thread has in registers,
 // copies of operands into shared memory (schedule/fragments.hpp has the layout).
+#include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
 #include "emit/emit_frame.hpp"
+#include "schedule/cut_groups.hpp"
 
 namespace napkin::writers {
 
@@ -51,6 +54,17 @@ void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, int scope);
 /// The same by boxes: every warp writes to them, and one of its threads asks for the bulk copies that bring them to memory.
 void write_store_by_boxes(const Frame& frame, Lines& out, const Step& store);
+/// Where groups are cut: behind the stream, warps of two blocks put their parts' states together, and `goes_on_name` says to a warp whether it has them.
+void write_parts_of_group(const Frame& frame, Lines& out, const CutGroups& cut);
+inline constexpr const char *share_name = "share_", *goes_on_name = "goes_on_";
+/// The type that deals out groups, of the prelude.
+std::string shares_type(const Frame& frame, const CutGroups& cut);
+/// A state of both parts, of what each of them gives: `texts` has what is read, and `before` stands before every value is computed.
+void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
+                          const std::map<VariableId, std::string>& texts, const std::string& before);
+/// Text of the number of a thread's value, in loops over its rows r_ and columns (j_, c_).
+std::string number_in_thread(const Frame& frame, VariableId id);
+
 /// Variables that bulk copies store. Their tensor maps come behind those of the operands.
 std::vector<VariableId> boxed_of(const ScheduledKernel& kernel);
 

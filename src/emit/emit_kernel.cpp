@@ -75,13 +75,17 @@ private:
         if (by_queue && in_copying_role_) out_("unsigned next_group_ = 0;"), out_("bool has_asked_ = false;");
         out_.open(
             !frame_.in_blocks() ? "for (Index group = first_group; group < last_group; ++group)"
-            : by_queue          ? fmt::format("for (Index group = blockIdx.x; group < {}; group = {})", num_groups,
+            : cut_
+                ? fmt::format("for (Share {0} = {1}::first_share(); {0}.begin < {0}.end; {0} = {1}::share_after({0}))",
+                              share_name, shares_type(frame_, *cut_))
+            : by_queue ? fmt::format("for (Index group = blockIdx.x; group < {}; group = {})", num_groups,
                                      in_copying_role_ ? "hand_on(queue, queue_turn_, next_group_)"
-                                                               : "handed_on(queue, queue_turn_)")
+                                                      : "handed_on(queue, queue_turn_)")
             : frame_.turns_back()
                 ? fmt::format("for (Index group = first_group(0, {0}); group < {1}; group = group_after(group, {0}))",
                               of_sections, num_groups)
                 : fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", num_groups));
+        if (cut_) out_(fmt::format("const Index group = Share::group_of({});", share_name));
         for (const auto& [axis, text] : group_position(frame_, "group")) {
             const Span& span = frame_.span(axis, 0);
             out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
@@ -90,11 +94,38 @@ private:
                                  span.tile, frame_.extent(axis), frame_.axis(axis).begin));
         }
         if (!in_copying_role_) write_tiles_ahead(frame_, out_);
-        nodes(frame_.body);
+        cut_ && !in_copying_role_ ? nodes_of_part() : nodes(frame_.body);
         if (frame_.on_matrix_unit()) count_turn(frame_, out_, 0);
         if (by_queue && in_copying_role_) ask_for_group("!has_asked_"), out_("has_asked_ = false;");
         out_.close();
         return std::exchange(out_, Lines()).text();
+    }
+
+    /// Where groups are cut: what is computed and stored behind the stream runs in the warp that has both parts' states, once no product adds to them. What is
+    /// given up there is given up by all.
+    void nodes_of_part() {
+        const auto is_settle = [](const Node& n) { return std::holds_alternative<Settle>(n); };
+        const auto loop = std::find_if(frame_.body.begin(), frame_.body.end(),
+                                       [](const Node& n) { return std::holds_alternative<LoopRef>(n); });
+        auto node = std::find_if(loop + 1, frame_.body.end(), [&](const Node& n) {
+            const int* s = std::get_if<int>(&n);
+            return s && !std::holds_alternative<Load>(*frame_.step(*s).statement);
+        });
+        nodes({frame_.body.begin(), node});
+        Settle all;
+        for (auto n = node; n != frame_.body.end(); ++n)
+            if (const auto* later = std::get_if<Settle>(&*n); later && later->pending >= 0)
+                all.pending = 0, all.results.insert(all.results.end(), later->results.begin(), later->results.end());
+        if (all.pending == 0) write_settle(frame_, out_, all, 0);
+        write_parts_of_group(frame_, out_, *cut_);
+        while (node != frame_.body.end()) {
+            const auto end = std::find_if(node, frame_.body.end(), is_settle);
+            out_.open(fmt::format("if ({})", goes_on_name));
+            nodes({node, end});
+            out_.close();
+            node = std::find_if_not(end, frame_.body.end(), is_settle);
+            nodes({end, node});
+        }
     }
 
     /// The next group of the queue. It is asked for as the last copies of this one are, so that the answer is there when they are asked for: not
@@ -381,9 +412,13 @@ private:
             return;
         }
         std::string begin = "0", end = std::to_string(extent);
-        const bool is_bounded = in_part || !l.support.empty() || chunk_ranges(frame_, node);
+        const bool is_bounded = in_part || cut_ || !l.support.empty() || chunk_ranges(frame_, node);
         if (is_bounded) {
             out_.open("");
+            if (cut_) {
+                begin = fmt::format("{}.begin", share_name), end = fmt::format("{}.end", share_name);
+                if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
+            }
             if (in_part) {
                 // The part's share of the chunks, the last of which may be ragged.
                 const std::int64_t chunks = (extent + span.tile - 1) / span.tile, n = frame_.extent(parts.part);
@@ -605,6 +640,7 @@ private:
     Frame& frame_;
     std::string entry_, functions_;
     std::string all_end_;  ///< of a loop of which warpgroups run their own chunks
+    std::optional<CutGroups> cut_ = chosen_cut_groups(frame_);
     std::optional<TurnsAtProducts> turns_ = frame_.schedule.turns.value > 0 ? turns_at_products(frame_) : std::nullopt;
     std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
     bool stages_are_declared_ = false;    ///< of the loop's operands, around the text

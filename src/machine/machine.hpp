@@ -152,6 +152,8 @@ struct Machine {
     Figure sector_bytes;        ///< the least that moves; the line where a file does not say
     Figure launch_s;            ///< from calling a kernel on all cores to the first group running
     Figure group_s;             ///< handing out one group to a core
+    /// Of two blocks that each have a part of a group: what it takes them to find each other, besides what one leaves to the other; unknown: not known to be worth it.
+    Figure meeting_s;
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core
     std::vector<Unit> units;
     std::vector<CrossTransfer> cross_transfers;

@@ -78,11 +78,11 @@ private:
         } else if (item.kind == "tensor") {
             check_tensor(item);
         } else if (item.kind == "maximum") {
-            check_word(item, choices_.maximum, lazy_word, exact_word);
+            check_word(item, choices_.maximum, {std::string(lazy_word), std::string(exact_word)});
         } else if (item.kind == "matrix") {
-            check_word(item, choices_.turns, turns_word, free_word);
+            check_word(item, choices_.turns, {std::string(turns_word), std::string(free_word)});
         } else if (item.kind == "groups") {
-            check_word(item, choices_.queue, queue_word, fixed_word);
+            check_word(item, choices_.dealing, {std::begin(dealing_words), std::end(dealing_words)});
         } else if (item.kind == "cluster") {
             check_cluster(item);
         } else if (item.kind == "subloop") {
@@ -194,11 +194,13 @@ private:
         choices_.vector = item;
     }
 
-    void check_word(const ScheduleItem& item, std::optional<ScheduleItem>& into, std::string_view yes, std::string_view no) {
-        if (item.word != yes && item.word != no)
+    void check_word(const ScheduleItem& item, std::optional<ScheduleItem>& into, const std::vector<std::string>& words) {
+        if (!contains(words, item.word)) {
+            std::vector<std::string> lines;
+            for (const std::string& w : words) lines.push_back(item.kind + " " + w);
             return error("unknown-choice", item, fmt::format("{} cannot be '{}'", item.kind, item.word),
-                         fmt::format("{} {} or {} {}", item.kind, yes, item.kind, no),
-                         did_you_mean(item.word, {std::string(yes), std::string(no)}));
+                         join(lines, " or "), did_you_mean(item.word, words));
+        }
         into = item;
     }
 

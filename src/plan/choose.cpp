@@ -42,7 +42,7 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
     for (const auto field :
          {&HandChoices::threads, &HandChoices::grid, &HandChoices::warps, &HandChoices::rows, &HandChoices::vectors,
-          &HandChoices::vector, &HandChoices::tensor, &HandChoices::maximum, &HandChoices::turns})
+          &HandChoices::vector, &HandChoices::tensor, &HandChoices::maximum, &HandChoices::turns, &HandChoices::dealing})
         if ((*checked).*field) out.*field = (*checked).*field;
     if (checked->vector) out.vector_axis = checked->vector_axis;
     if (checked->tensor) out.tensor_axis = checked->tensor_axis;
@@ -193,7 +193,8 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel) {
                         {},
                         runs_ahead(kernel),
                         s.cluster_axis,
-                        kernel.cluster_blocks()};
+                        kernel.cluster_blocks(),
+                        kernel.cuts_groups()};
     if (const StreamParts& parts = kernel.kernel->parts; parts.any()) out.split = kernel.extent(parts.part);
     for (const auto& [axis, choice] : s.group) out.group[axis] = choice.value;
     for (const auto& [axis, choice] : s.stream) out.stream[axis] = choice.value;

@@ -30,6 +30,7 @@ struct KernelCandidate {
     bool runs_ahead = false;  ///< some of its statements, of the loop that they are in
     AxisId cluster_axis = -1;
     std::int64_t cluster = 1;
+    bool cuts_groups = false;
     friend bool operator==(const KernelCandidate&, const KernelCandidate&) = default;
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);

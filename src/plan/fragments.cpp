@@ -106,9 +106,9 @@ void choose_roles(ScheduledKernel& kernel) {
 }
 
 void choose_queue(ScheduledKernel& kernel) {
-    Choice& queue = kernel.schedule.queue;
-    if (queue.by_hand) return;
-    queue = {0, "", false};
+    Choice& dealing = kernel.schedule.dealing;
+    if (dealing.by_hand) return;
+    dealing = {static_cast<std::int64_t>(Dealing::fixed), "", false};
     const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
                                      [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
     const std::int64_t groups = kernel.num_groups(), blocks = kernel.schedule.threads.value,
@@ -119,10 +119,10 @@ void choose_queue(ScheduledKernel& kernel) {
     // A role that cannot go on to the next group's tiles has nothing to ask for meanwhile.
     for (const Step* load : kernel.operand_loads(0))
         if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;
-    queue = {1,
-             fmt::format("{} say how many chunks a group runs: a block takes the next one as it ends one",
-                         by_data ? "data" : "masks"),
-             false};
+    dealing = {static_cast<std::int64_t>(Dealing::queue),
+               fmt::format("{} say how many chunks a group runs: a block takes the next one as it ends one",
+                           by_data ? "data" : "masks"),
+               false};
 }
 
 void choose_turns(ScheduledKernel& kernel) {

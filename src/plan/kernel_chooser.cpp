@@ -143,11 +143,14 @@ private:
                       bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
         if (with_times) {
             completed_of_ = nullptr;
-            const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit);
+            const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
+                             cut = choose_cut_groups(completed_, model_, schedules_.threads(), time, walk_limit);
             const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
                                             [](const Busy& b) { return b.what == "loads"; });
-            rating.times = RatedTimes{time.seconds, time.core_seconds, time.waves,
-                                      loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds};
+            rating.times = RatedTimes{
+                time.seconds, time.core_seconds,
+                time.waves,   loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds,
+                cut.seconds,  cut.core_seconds};
         }
         return rating;
     }
@@ -257,6 +260,12 @@ private:
         return contains(options_.refused, candidate);
     }
 
+    /// Who compiles it has not refused it with groups that are cut.
+    [[nodiscard]] bool may_cut(KernelCandidate candidate) const {
+        candidate.cuts_groups = true;
+        return !is_refused(candidate);
+    }
+
     /// Simulated time; infinite where the tiles do not fit or are refused, and once enough were simulated.
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
@@ -266,7 +275,9 @@ private:
         if (!fits(rating) || is_refused(rating.candidate)) return found->second;
         ++simulated_;
         const RatedTimes& times = *rating_at(point, true).times;
-        found->second.seconds = times.seconds, found->second.core_seconds = times.core_seconds;
+        const bool cuts = may_cut(rating.candidate);
+        found->second.seconds = cuts ? times.cut_seconds : times.seconds;
+        found->second.core_seconds = cuts ? times.cut_core_seconds : times.core_seconds;
         return found->second;
     }
 
@@ -396,7 +407,8 @@ private:
 
     Result<KernelPlan> plan_of(const Point& best) {
         if (!options_.quick || options_.completion == Completion::whole) return plan_anew(best);
-        const auto [found, is_new] = known_.rated_plans.try_emplace(searched_fields(schedule_at(best)));
+        const auto [found, is_new] = known_.rated_plans.try_emplace(
+            {searched_fields(schedule_at(best)), may_cut(rating_at(best).candidate)});
         if (is_new) found->second = plan_anew(best);
         return found->second;
     }
@@ -409,6 +421,8 @@ private:
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
         plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
+        if (may_cut(candidate_of(plan.scheduled)))
+            plan.time = choose_cut_groups(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         plan.scheduled.schedule.threads = thread_choice(plan);
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);
         plan.memory_values = static_cast<double>(counter.peak_memory());
@@ -424,10 +438,15 @@ private:
         if (alone.seconds <= plan.time.seconds) {
             plan.time = std::move(alone);
             if (!hand_.grid) plan.scheduled.schedule.grid = {0, "", false};
+            if (!hand_.dealing && plan.scheduled.cuts_groups()) plan.scheduled.schedule.dealing = {};
             return {1, groups == 1 ? "one group" : "starting more takes longer than the work", false};
         }
         const std::int64_t used = std::min(schedules_.threads(), groups);
         if (plan.scheduled.has_uneven_groups()) return {used, uneven_groups_text(groups, plan.time.waves), false};
+        if (plan.scheduled.cuts_groups())
+            return {used,
+                    fmt::format("{} groups, {:.1f} a core", groups, static_cast<double>(groups) / static_cast<double>(used)),
+                    false};
         return {used, groups_text(groups, used), false};
     }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "plan/candidate_schedules.hpp"
@@ -33,7 +34,8 @@ SearchedFields searched_fields(const KernelSchedule& schedule);
 struct RatedTimes {
     double seconds = 0, core_seconds = 0;
     double waves = 1;
-    double load_seconds = 0;  ///< of those in which the core loads
+    double load_seconds = 0;                       ///< of those in which the core loads
+    double cut_seconds = 0, cut_core_seconds = 0;  ///< with groups that are cut, where that is faster; else the same
 };
 
 /// One candidate. `times` are there once some search has asked for them.
@@ -49,7 +51,8 @@ struct Rating {
 /// The candidates of one kernel in blocks of one shape.
 struct KernelRatings {
     std::map<SearchedFields, Rating> candidates;
-    std::map<SearchedFields, KernelPlan> rated_plans;  ///< those made for their time alone (PlanOptions::quick)
+    /// Those made for their time alone (PlanOptions::quick), and whether their groups may be cut.
+    std::map<std::pair<SearchedFields, bool>, KernelPlan> rated_plans;
     std::optional<std::vector<Shape>> on_matrix_unit;  ///< CandidateSchedules::on_matrix_unit
 };
 

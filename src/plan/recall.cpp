@@ -21,7 +21,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, holding, innermost, stages, non_tempor
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Slot, role, position, ahead)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloop, split, threads, grid, queue,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloop, split, threads, grid, dealing,
                                    cluster_axis, cluster, warps, vector_axis, vector_axis_reason, vector_axis_by_hand,
                                    panel_vectors, tensor_axis, tensor_axis_reason, panel_by_hand, lazy, turns, rows,
                                    atoms, places, prefetches, roles, slots)
@@ -52,7 +52,7 @@ public:
                s_.grid.value >= 0 && (on_gpu_ ? s_.warps.value > 0 : s_.warps.value == 0) &&
                (on_gpu_ || s_.tensor_axis < 0) && s_.panel_vectors > 0 && s_.rows.value > 0 &&
                (s_.lazy.value == 0 || s_.lazy.value == 1) && (s_.turns.value == 0 || s_.turns.value == 1) &&
-               (s_.queue.value == 0 || s_.queue.value == 1) && all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) &&
+               is_below(s_.dealing.value, std::ssize(dealing_words)) && all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) &&
                are_sound_places() && all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&
                all(s_.roles, [](const Role& role) { return role.workers > 0; }) && all(s_.slots, [&](const auto& slot) {
                    return is_below(slot.first, statements) && slot.second.role >= -1 &&

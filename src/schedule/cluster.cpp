@@ -85,6 +85,7 @@ std::string why_no_cluster(const ScheduledKernel& kernel) {
     }
     if (!kernel.on_matrix_unit() || !kernel.copying_role() || !kernel.has_bulk_copies())
         return "no role asks for bulk copies of operands, which alone go to several blocks";
+    if (kernel.cuts_groups()) return "groups of its last rounds are cut, so that its blocks do not keep step";
     if (kernel.takes_from_queue()) return "its blocks take groups from a queue, each the next one as it is done";
     if (kernel.has_uneven_groups() || differ_in_chunks(kernel, axis))
         return "its groups run different chunks, so that its blocks do not keep step";

@@ -28,8 +28,8 @@ public:
         if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
         row("threads", s_.threads);
         if (s_.grid.value > 0) row("grid", s_.grid);
-        if (s_.queue.value > 0 || s_.queue.by_hand)
-            row("groups", std::string(s_.queue.value > 0 ? queue_word : fixed_word), s_.queue);
+        if (s_.dealing.value > 0 || s_.dealing.by_hand)
+            row("groups", std::string(napkin::name(static_cast<Dealing>(s_.dealing.value))), s_.dealing);
         if (s_.cluster_axis >= 0) row("cluster " + name(s_.cluster_axis), s_.cluster);
         if (s_.warps.value > 0) row("warps", s_.warps);
         for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_hand});

@@ -84,7 +84,7 @@ private:
         if (item.kind == "split") read_split(item, kernel, s);
         if (item.kind == "threads") s.threads = choice;
         if (item.kind == "grid") s.grid = choice;
-        if (item.kind == "groups") s.queue = {item.word == queue_word ? 1 : 0, "", true};
+        if (item.kind == "groups") s.dealing = {dealing_of(item.word), "", true};
         if (item.kind == "cluster") s.cluster_axis = axis(item.axis, item.range), s.cluster = choice;
         if (item.kind == "warps") s.warps = choice;
         if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});

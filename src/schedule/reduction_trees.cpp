@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
 #include "support/saturate.hpp"
 
@@ -9,10 +10,12 @@ namespace napkin {
 
 std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
     std::vector<ReductionTree> trees = reduction_trees(*kernel.kernel, kernel.sizes, kernel.extents);
+    const auto cut = chosen_cut_groups(kernel);
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         const Atom& atom = kernel.atom(step);
         ReductionTree& tree = trees[static_cast<std::size_t>(step.atom)];
+        if (cut && step.scope == kernel.loops[static_cast<std::size_t>(cut->loop)].scope) tree.splits = 2;
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
         if (const auto product = atom.kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt) {
             if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;

@@ -9,6 +9,7 @@
 #include "schedule/clocks.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/column_parts.hpp"
+#include "schedule/cut_groups.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
@@ -609,6 +610,9 @@ private:
         else if (k_.takes_from_queue() && grid >= groups)
             report({"groups", ""}, "a grid of {} blocks has one for each of {} groups: none is left in a queue", grid,
                    groups);
+        if (k_.cuts_groups())
+            if (const auto cut = cut_groups(k_); const auto* why = std::get_if<std::string>(&cut))
+                report({"groups", ""}, "no groups are cut: {}", *why);
         if (grid == 0) return;
         if (!k_.in_blocks())
             report({"grid", ""}, "it has a grid of {} blocks: a CPU's threads each run whole groups", grid);

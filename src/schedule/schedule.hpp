@@ -117,8 +117,22 @@ struct Slot {
 
 /// What a schedule says of turns at the matrix unit: `matrix turns`, `matrix free`.
 inline constexpr std::string_view turns_word = "turns", free_word = "free";
-/// What a schedule says of the groups that a block of a GPU runs: `groups queue`, `groups fixed`.
-inline constexpr std::string_view queue_word = "queue", fixed_word = "fixed";
+/// How the blocks of a GPU come to their groups.
+enum class Dealing : std::uint8_t {
+    fixed,  ///< a block's number says which ones it runs
+    queue,  ///< a block takes the next one of a queue as its role has asked for the copies of the last one
+    cut,  ///< a block's number says it, and groups of the last rounds are cut, so that all blocks end together (cut_groups.hpp)
+};
+/// What a schedule says of it: `groups queue`.
+inline constexpr std::string_view dealing_words[] = {"fixed", "queue", "cut"};
+constexpr std::string_view name(Dealing dealing) { return dealing_words[static_cast<std::size_t>(dealing)]; }
+/// The value of KernelSchedule::dealing that the word stands for; that of `fixed` for any other.
+constexpr std::int64_t dealing_of(std::string_view word) {
+    std::int64_t value = std::ssize(dealing_words) - 1;
+    while (value > 0 && dealing_words[value] != word) --value;
+    return value;
+}
+
 /// What a schedule says of a running maximum: `maximum lazy`, `maximum exact`.
 inline constexpr std::string_view lazy_word = "lazy", exact_word = "exact";
 
@@ -131,9 +145,7 @@ struct KernelSchedule {
     Choice split{1, "", false};  ///< parts of the stream that run at the same time: the size of TileKernel::parts' axis
     Choice threads{1, "", false};
     Choice grid{0, "", false};  ///< blocks of a GPU's grid: one for each group, or as many as run at once; 0: by rule
-    /// Of a GPU's kernel with a role that copies: 1 where a block takes the next group of a queue as its copies of the last one are asked for, 0 where the
-    /// block's number says which groups it runs.
-    Choice queue{0, "", false};
+    Choice dealing{0, "", false};  ///< of a GPU's groups, a Dealing
     /// Of a GPU's kernel: the groups that lie beside each other along this axis, so many at a time, are run by a cluster of blocks, in which what does not
     /// depend on the axis is loaded once (cluster.hpp); -1: every block loads for itself.
     AxisId cluster_axis = -1;

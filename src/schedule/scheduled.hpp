@@ -321,7 +321,9 @@ struct ScheduledKernel {
         return in_blocks() && has_uneven_groups() && !has_block_a_group() && !takes_from_queue();
     }
     /// As many blocks as run at once take the groups in their order, each the next one as it is done with asking for the tiles of its last.
-    [[nodiscard]] bool takes_from_queue() const { return schedule.queue.value > 0; }
+    [[nodiscard]] bool takes_from_queue() const { return schedule.dealing.value == static_cast<int>(Dealing::queue); }
+    /// Blocks share the last rounds' chunks evenly, and groups are cut for it: as cut_groups.hpp says, where that may be.
+    [[nodiscard]] bool cuts_groups() const { return schedule.dealing.value == static_cast<int>(Dealing::cut); }
     /// Of a cluster, whose blocks run as many groups beside each other at the same time; 1: every block is by itself.
     [[nodiscard]] std::int64_t cluster_blocks() const { return schedule.cluster_axis < 0 ? 1 : schedule.cluster.value; }
     [[nodiscard]] bool in_cluster() const { return cluster_blocks() > 1; }

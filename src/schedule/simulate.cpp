@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "machine/block_machine.hpp"
+#include "schedule/cut_groups.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
@@ -415,8 +416,12 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double starts = beside_others || goes_on ? 0 : groups * (machine_.group_s.value * clock + begin);
     sum.overhead += starts;
     const auto workers = static_cast<double>(std::max<std::int64_t>(1, threads / k.cluster_blocks()) * k.cluster_blocks());
+    const auto cut = chosen_cut_groups(k);
     out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, workers)
-                                      : std::ceil(groups / workers) * workers / groups;
+                : cut ? static_cast<double>(cut->most_chunks()) * workers / (groups * static_cast<double>(cut->chunks))
+                      : std::ceil(groups / workers) * workers / groups;
+    // Of a group that is cut, each part is one for its block.
+    const double begun = groups + (cut ? static_cast<double>(cut->num_cuts()) : 0);
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
     // Where blocks share a core, those of its last turn have more of it to themselves.
     const double of_turns = beside_others ? 1 : out.waves;
@@ -529,7 +534,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     for (const double time : ahead_into) ahead = beside({ahead, time});
     const double turns = total - outside;
     if (k.copying_role())
-        total = outside + seconds(starts) + (latency > 0 ? groups / workers * clocks_between_groups(k) / clock : 0) +
+        total = outside + seconds(starts) + (latency > 0 ? begun / workers * clocks_between_groups(k) / clock : 0) +
                 pace_of_cluster(k) *
                     std::max({ahead, leaving, under_way,
                               seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
@@ -537,7 +542,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                                         .core = turns - seconds(starts) - seconds(waiting_for_it),
                                                         .latency = seconds(latency),
                                                         .stages = of_stages,
-                                                        .alone = groups / std::max(groups, tiles),
+                                                        .alone = begun / std::max(begun, tiles),
                                                         .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
         total = beside({total, ahead, leaving});
@@ -551,6 +556,14 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         out.core_seconds = seconds_of_blocks(groups, workers, of_blocks);
         for (const double of_step : waited) of_blocks.memory_seconds += of_step;
         total = seconds_of_blocks(groups, workers, of_blocks);
+    }
+    if (cut) {
+        const auto values = static_cast<double>(cut_values(k, *cut)), bytes = 4 * values;
+        const double parts = seconds_of_parts(k, *cut, workers);
+        out.transfers += 2 * values;
+        out.traffic.back().loaded_bytes += bytes, out.traffic.back().stored_bytes += bytes;
+        out.busy.push_back({"parts of groups", parts});
+        total += parts;
     }
     const double launch = threads > 1 || k.in_blocks() ? machine_.launch_s.value : machine_.group_s.value;
     out.busy.push_back({"launch", launch});

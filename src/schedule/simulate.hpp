@@ -18,6 +18,8 @@
 
 namespace napkin {
 
+struct CutGroups;
+
 /// What keeps the core or a pipe busy, and for how long.
 struct Busy {
     std::string what;  ///< "fma", "exp", "loads", "copies", "L3 to L2", …
@@ -132,6 +134,7 @@ private:
     [[nodiscard]] double warpgroups_beside(const ScheduledKernel& k) const;
     [[nodiscard]] double pace_of_cluster(const ScheduledKernel& k) const;
     [[nodiscard]] double clocks_between_groups(const ScheduledKernel& k) const;
+    [[nodiscard]] double seconds_of_parts(const ScheduledKernel& k, const CutGroups& cut, double workers) const;
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;

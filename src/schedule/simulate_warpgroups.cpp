@@ -7,6 +7,7 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/column_parts.hpp"
+#include "schedule/cut_groups.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lazy_maximum.hpp"
@@ -33,6 +34,8 @@ constexpr double products_exponent = 2;
 constexpr double enough_warpgroups = 2;
 /// Of an SM of compute capability 9.0 (CUDA C++ Programming Guide), whose assembler alone lets the operands of matrix instructions spill.
 constexpr double shared_and_cache_bytes = 256 * 1024;
+/// How often a warp waits for the cache of all cores where parts of groups are put together.
+constexpr double answers_of_parts = 6;
 constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 
 double sustained_share(const Machine& machine, std::string_view unit) {
@@ -229,6 +232,17 @@ double Simulator::pace_of_cluster(const ScheduledKernel& k) const {
 }
 
 /// Where other blocks of the core have work meanwhile, nothing of it is lost.
+/// What a block leaves of one group that is cut, and reads of another: it all goes through the pipe above the core's memory, and stays in the cache of all
+/// cores. Nothing else is computed meanwhile, as the states have the registers.
+double Simulator::seconds_of_parts(const ScheduledKernel& k, const CutGroups& cut, double workers) const {
+    const double bytes = 4 * static_cast<double>(cut_values(k, cut));
+    Moved read{0, false, false, bytes, 0}, written{0, true, false, bytes, 0};
+    // One after the other: the first warp's word, what it leaves, the word once more; the second one's word, the first one's, what that left.
+    return bytes * (seconds_a_byte(core_level_, workers, read) + seconds_a_byte(core_level_, workers, written)) +
+           (machine_.meeting_s.known() ? machine_.meeting_s.value
+                                       : answers_of_parts * machine_.levels[core_level_ - 1].latency_s.value);
+}
+
 double Simulator::clocks_between_groups(const ScheduledKernel& k) const {
     return (k.has_block_a_group() ? clocks_to_next_block : clocks_to_next_group) / blocks_a_core(machine_);
 }

@@ -1,10 +1,13 @@
 #include "tile/expand.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "algebra/expr_walk.hpp"
+#include "derive/parts.hpp"
 #include "support/result.hpp"
 #include "tile/uses.hpp"
 
@@ -63,10 +66,53 @@ public:
                 expand_loop(std::get<Loop>(stage), body);
         }
         out_.body = with_frees(out_, std::move(body), {});
+        out_.why_no_merge = find_merges();
+        if (!out_.why_no_merge.empty()) out_.merges.clear();
         return std::move(out_);
     }
 
 private:
+    /// Sets the merges of the kernel's stream. Why it has none; empty: it has.
+    std::string find_merges() {
+        if (std::string why = why_not_in_parts(diagram_, kernel_); !why.empty()) return why;
+        const Loop* only = nullptr;
+        for (const Stage& stage : kernel_.stages)
+            if (const auto* loop = std::get_if<Loop>(&stage)) {
+                if (only)
+                    return fmt::format("kernel {} streams {} twice", kernel_.name, diagram_.axis(loop->axis).name);
+                only = loop;
+            }
+        std::map<ArrayId, ArrayId> state_of;  // old id → state
+        for (const Fold* fold : folds_of(kernel_, *only))
+            for (const FoldState& s : fold->states) {
+                if (!states_.contains(s.state))
+                    return fmt::format("{} is known from where the stream stands", diagram_.array(s.state).name);
+                if (s.old >= 0) state_of[s.old] = s.state;
+            }
+        for (const Fold* fold : folds_of(kernel_, *only))
+            for (const FoldState& s : fold->states) {
+                std::string other;
+                const auto own = [&](ArrayId array) {
+                    const VariableId v = computed_variable(array);
+                    return read(in_part(v), out_.variables[static_cast<std::size_t>(v)].dims);
+                };
+                const auto over_parts = [&](const Expr& node) {
+                    const auto* r = as<Read>(node);
+                    if (!r) return node;
+                    if (const auto old = state_of.find(r->array); old != state_of.end()) return own(old->second);
+                    if (states_.contains(r->array)) return read(computed_variable(r->array), r->indices);
+                    other = diagram_.array(r->array).name;
+                    return node;
+                };
+                out_.merges.push_back(
+                    {computed_variable(s.state), s.op, s.carry ? transform(s.carry, over_parts) : own(s.state)});
+                if (!other.empty())
+                    return fmt::format("{} is merged by what each chunk has of {}", diagram_.array(s.state).name, other);
+            }
+        if (out_.merges.empty()) return fmt::format("kernel {} has no running result", kernel_.name);
+        return "";
+    }
+
     [[nodiscard]] bool is_loaded(const Read& r) const { return !computed_.contains(r.array); }
 
     VariableId add_variable(ArrayId array, std::vector<Index> dims, std::vector<AxisId> limits) {

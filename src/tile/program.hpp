@@ -68,6 +68,19 @@ struct TileLoop {
     std::vector<MaskForm> masks = {};
 };
 
+/// What a part of a group's stream has of a variable: expressions read it under an id of its own, which no variable has.
+constexpr VariableId in_part(VariableId variable) { return -2 - variable; }
+constexpr bool is_in_part(VariableId id) { return id <= -2; }
+constexpr VariableId variable_in_part(VariableId id) { return -2 - id; }
+
+/// A state of all parts of a stream: ⊕ over the parts of what each gives, made of states that the part has and of those that are merged before this one
+/// (Fold, derived.hpp).
+struct StateMerge {
+    VariableId state = -1;
+    ReduceOp op = ReduceOp::sum;
+    Expr given;
+};
+
 /// One launch: `body` runs for every tile of the grouped axes.
 struct TileKernel {
     std::string name;
@@ -76,6 +89,9 @@ struct TileKernel {
     std::vector<Variable> variables;
     std::vector<TileStatement> body;
     StreamParts parts = {};  ///< what of its streams a group runs
+    /// Of all states of its stream, in the order in which they are merged; none where the stream of a group cannot be cut, for this reason.
+    std::vector<StateMerge> merges = {};
+    std::string why_no_merge = {};
 };
 
 /// The box of a read whose arrays are variables of the kernel; of one that is loaded, its array is the variable itself.

@@ -37,6 +37,7 @@ TileKernel with_numbers(TileKernel kernel, const Extents& extents) {
         for (std::vector<Index>* indices : {&v.dims, &v.gathers})
             for (Index& index : *indices) index = with_sizes(index, extents);
     kernel.body = with_numbers(std::move(kernel.body), extents);
+    for (StateMerge& merge : kernel.merges) merge.given = with_sizes(merge.given, extents);
     return kernel;
 }
 

@@ -63,6 +63,7 @@ constexpr StandIn instructions[] = {
     {"cp.async.bulk.commit_group", "emulated::threads[emulated::current].boxes.commit();"},
     {"cp.async.bulk.wait_group.read", "emulated::threads[emulated::current].boxes.wait(behind);"},
     {"fence.proxy.async", "emulated::publish();"},
+    {"ld.acquire.gpu", "now = emulated::acquired(word);"},
     {"wgmma.fence", ";"},
     {"wgmma.commit_group", "emulated::threads[emulated::current].products.commit();"},
     {"wgmma.wait_group", "emulated::wait_products(pending);"},

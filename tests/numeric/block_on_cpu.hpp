@@ -14,7 +14,7 @@ namespace napkin::cpu_case {
 struct Timing {
     bool copies_late = false;  ///< to shared memory: as they are waited for, bulk copies as nobody goes on without them; else at once
     bool results_late = false;  ///< products and copies from shared memory read it, and make what they make, as they are waited for
-    bool backwards = false;  ///< the last thread first
+    bool backwards = false;  ///< the last block and the last thread first
 };
 
 /// What stands for a tensor map: a packed array, the innermost dimension first, in boxes with rows of 128 bytes, swizzled by 16 of them.

@@ -51,7 +51,8 @@ Reference reference_of(const Planned& p, const Values& given) {
                                     execution_of(p.diagram, p.extents, p.plan.tiles(), std::move(trees)))};
 }
 
-std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing) {
+std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference& reference, const JitModule& module,
+                                              Timing timing) {
     const SizedProgram program = p.plan.tiles();
     const Diagram& diagram = program.diagram;
     std::vector<Tensor> arrays;
@@ -76,12 +77,20 @@ std::string fault_of(const Planned& p, const Reference& reference, const JitModu
             const Tensor& array = arrays[at(map.array)];
             maps.push_back(bulk_map(array.data(), array.type(), array.sizes(), map.box));
         }
-        if (!run_on_cpu(module, entry, arguments, timing, maps)) return "threads wait for each other for ever";
+        if (!run_on_cpu(module, entry, arguments, timing, maps)) return std::nullopt;
     }
-    for (const ArrayId output : diagram.outputs) {
-        const Tensor& made = arrays[at(output)];
-        const ArrayId id = *p.diagram.find_array(diagram.array(output).name);
-        const ArrayVerdict verdict = judge(p.diagram, id, p.extents, reference.values, made.to_column());
+    std::vector<Tensor> outputs;
+    for (const ArrayId output : diagram.outputs) outputs.push_back(std::move(arrays[at(output)]));
+    return outputs;
+}
+
+std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing) {
+    const auto outputs = outputs_of(p, reference, module, timing);
+    if (!outputs) return "threads wait for each other for ever";
+    const Diagram& diagram = p.plan.tiles().diagram;
+    for (std::size_t o = 0; o < outputs->size(); ++o) {
+        const ArrayId id = *p.diagram.find_array(diagram.array(diagram.outputs[o]).name);
+        const ArrayVerdict verdict = judge(p.diagram, id, p.extents, reference.values, (*outputs)[o].to_column());
         if (verdict.judgement == Judgement::bad) return describe(verdict);
     }
     return "";

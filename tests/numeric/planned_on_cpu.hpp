@@ -1,5 +1,6 @@
 #pragma once
 // Diagrams planned for a GPU by a schedule that is given, and their kernels' values on the CPU against the definition.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "machine/machine.hpp"
 #include "numeric/block_on_cpu.hpp"
 #include "plan/plan.hpp"
+#include "run/tensor.hpp"
 
 namespace napkin::cpu_case {
 
@@ -36,6 +38,9 @@ struct Reference {
 Reference reference_of(const Planned& p, Probe probe = Probe::normal);
 Reference reference_of(const Planned& p, const Values& given);
 
+/// What the kernels make of the reference's inputs, by output; none where threads wait for each other for ever.
+std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference& reference, const JitModule& module,
+                                              Timing timing);
 /// What is wrong with the values that the kernels make; "" where nothing is.
 std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing);
 

@@ -10,6 +10,7 @@
 #include "emit/emit_kernel.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/cluster.hpp"
+#include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
 #include "support/result.hpp"
 
@@ -53,6 +54,11 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
     return maps;
 }
 
+std::int64_t bytes_of_parts(const ScheduledKernel& kernel) {
+    const auto cut = chosen_cut_groups(kernel);
+    return cut ? cut_bytes(kernel, *cut) : 0;
+}
+
 }  // namespace
 
 CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
@@ -64,12 +70,12 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
         out.text += writers::kernel_text(kernel, entry, prelude_text());
         out.wide_index |= needs_wide_index(kernel);
         const std::int64_t row = kernel.threads_a_row(), ranges = chunk_ranges_bytes(kernel),
-                           counter = kernel.takes_from_queue() ? 4 : 0,
+                           counter = kernel.takes_from_queue() ? 4 : 0, parts = bytes_of_parts(kernel),
                            arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
                                kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
                                kernel.cluster_blocks(), kernel.arena_in_core() ? kernel.arena_bytes() : 0,
-                               tensor_maps(kernel), arenas + ranges + counter, counter > 0});
+                               tensor_maps(kernel), arenas + ranges + counter + parts, counter + parts > 0});
         if (ranges > 0)
             out.entries.back().before = {writers::ranges_entry(entry), ranges / chunk_range_bytes, writers::ranges_threads};
     }

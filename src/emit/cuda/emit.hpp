@@ -21,8 +21,8 @@ struct TensorMap {
 /// One emitted kernel and what its caller provides.
 ///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch[, const TensorMaps<maps> maps])
 /// in namespace-free linkage; Arguments holds the pointers of inputs, then of outputs (at least one of each), then the strides of all
-/// dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all groups, of
-/// kernels in clusters any that is a multiple of theirs.
+/// dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all groups, where the
+/// schedule cuts none, of kernels in clusters any that is a multiple of theirs.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
@@ -33,7 +33,8 @@ struct KernelEntry {
     std::int64_t cluster = 1;        ///< blocks of a cluster, as the kernel itself says: grids are multiples of it
     std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
     std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
-    std::int64_t scratch_bytes = 0;  ///< of memory: the arenas of all blocks, what `before` leaves, a queue's counter
+    std::int64_t scratch_bytes = 0;  ///< of memory: the arenas of all blocks, what `before` leaves, a queue's counter,
+                                     ///< what parts of groups leave
     /// What a launch leaves in its scratch memory the next one finds there, and the first one zeros: no other kernel has the same.
     bool keeps_scratch = false;
     /// A kernel of the same parameters that runs before it, in blocks of one row.

@@ -1,0 +1,125 @@
+// Groups that are cut: what the warps of two blocks, which have the parts of a group, leave for each other and make of it.
+#include <fmt/format.h>
+
+#include "algebra/expr_walk.hpp"
+#include "emit/emit_fragment.hpp"
+#include "emit/emit_header.hpp"
+#include "schedule/fragment_registers.hpp"
+#include "schedule/fragments.hpp"
+#include "support/ids.hpp"
+
+namespace napkin::writers {
+namespace {
+
+constexpr const char* left_name = "left_";
+
+/// The frame with variables of their own for what this warp's part and the other one have of each variable, behind all others.
+class FrameOfParts {
+public:
+    explicit FrameOfParts(const Frame& frame)
+        : frame_(frame), tiles_(*frame.kernel), count_(std::ssize(frame.layouts)) {
+        for (const char* const part : {"own", "other"})
+            for (std::size_t v = 0; v < frame.layouts.size(); ++v) {
+                tiles_.variables.push_back(frame.kernel->variables[v]);
+                frame_.layouts.push_back(frame.layouts[v]);
+                frame_.whole.push_back(frame.whole[v]);
+                frame_.schedule.places.push_back(frame.schedule.places[v]);
+                frame_.variables.push_back(fmt::format("{}_{}_", frame.variables[v], part));
+            }
+        frame_.kernel = &tiles_;
+    }
+    FrameOfParts(const FrameOfParts&) = delete;
+    FrameOfParts& operator=(const FrameOfParts&) = delete;
+
+    [[nodiscard]] const Frame& frame() const { return frame_; }
+    [[nodiscard]] VariableId of(VariableId variable, int part) const {
+        return variable + (part + 1) * static_cast<VariableId>(count_);
+    }
+    [[nodiscard]] const std::string& name(VariableId variable, int part) const {
+        return frame_.name(of(variable, part));
+    }
+    [[nodiscard]] Expr given(const Expr& e, int part) const {
+        return transform(e, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            return r && is_in_part(r->array) ? read(of(variable_in_part(r->array), part), r->indices) : node;
+        });
+    }
+
+private:
+    Frame frame_;
+    TileKernel tiles_;
+    std::ptrdiff_t count_;
+};
+
+}  // namespace
+
+std::string shares_type(const Frame& frame, const CutGroups& cut) {
+    const ScheduledLoop& loop = frame.loops[at(cut.loop)];
+    return fmt::format("Shares<{}, {}, {}, {}, {}>", cut.blocks, cut.rounds, cut.groups, cut.chunks,
+                       frame.span(loop.loop->axis, loop.scope).tile);
+}
+
+void write_parts_of_group(const Frame& frame, Lines& out, const CutGroups& cut) {
+    const FrameOfParts parts(frame);
+    out(fmt::format("bool {} = true;", goes_on_name));
+    out.open(fmt::format("if ({}.number >= Share::part)", share_name));
+    out("// the same warp of another block has the rest of the stream");
+    out(fmt::format("const Index pair_ = (group - {}) * {} + {};", cut.rounds * cut.blocks, frame.schedule.warps.value,
+                    warp_name));
+    out("unsigned* const word_ = reinterpret_cast<unsigned*>(scratch) + pair_;");
+    out(fmt::format("float* const {} = reinterpret_cast<float*>(scratch + {}) + pair_ * {} + lane_of_thread();",
+                    left_name, cut_words_bytes(frame, cut), cut.registers * frame.unit.warp_threads));
+    out(fmt::format("{} = comes_second(word_);", goes_on_name));
+    const auto for_each_state = [&](const auto& f) {
+        std::int64_t first = 0;
+        for (const StateMerge& merge : frame.kernel->merges)
+            f(merge, first), first += fragment_registers(frame, merge.state);
+    };
+    const auto place = [&](std::int64_t first, const std::string& number) {
+        return fmt::format("{} + {} * ({}{})", left_name, frame.unit.warp_threads,
+                           first == 0 ? "" : fmt::format("{} + ", first), number);
+    };
+    out.open(fmt::format("if (!{})", goes_on_name));
+    for_each_state([&](const StateMerge& merge, std::int64_t first) {
+        out(fmt::format("EACH(i_, {}) leave_state({}, {}[i_]);", fragment_registers(frame, merge.state),
+                        place(first, "i_"), frame.name(merge.state)));
+    });
+    out("has_left(word_);");
+    out.close();
+    out.open("else");
+    out("wait_for_states(word_);");
+    for_each_state([&](const StateMerge& merge, std::int64_t first) {
+        const bool has_columns = column_axis(frame, merge.state) >= 0;
+        const std::string number = number_in_thread(frame, merge.state),
+                          left = fmt::format("state_left({})", place(first, number));
+        out(fmt::format("// {} of both parts", frame.name(merge.state)));
+        if (!has_columns) {
+            // Others are merged by what each part has of it.
+            const std::string &own = parts.name(merge.state, 0), &other = parts.name(merge.state, 1);
+            out(fmt::format("float {}[2], {}[2];", own, other));
+            out(fmt::format("EACH(r_, 2) {}[r_] = {}[r_], {}[r_] = {};", own, frame.name(merge.state), other, left));
+        }
+        std::map<VariableId, std::string> texts;
+        visit(merge.given, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            if (!r) return;
+            if (!is_in_part(r->array)) {
+                texts[r->array] = fmt::format("{}[{}]", frame.name(r->array), number_in_thread(frame, r->array));
+                return;
+            }
+            const VariableId of = variable_in_part(r->array);
+            const bool is_target = of == merge.state && has_columns;
+            for (int part = 0; part < 2; ++part)
+                texts[parts.of(of, part)] = !is_target
+                                                ? fmt::format("{}[{}]", parts.name(of, part), number_in_thread(frame, of))
+                                            : part == 0 ? fmt::format("{}[{}]", frame.name(of), number)
+                                                        : "other_";
+        });
+        write_state_of_parts(parts.frame(), out, merge, {parts.given(merge.given, 0), parts.given(merge.given, 1)},
+                             texts, has_columns ? fmt::format("const float other_ = {};", left) : "");
+    });
+    out.close();
+    out.close();
+}
+
+}  // namespace napkin::writers

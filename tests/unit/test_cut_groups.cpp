@@ -1,0 +1,177 @@
+// Groups that are cut along their stream: who runs what, when that pays, what it costs, and where it may not be.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "derive/derive.hpp"
+#include "plan/choose.hpp"
+#include "schedule/cut_groups.hpp"
+#include "schedule/reduction_trees.hpp"
+#include "schedule/rules.hpp"
+#include "support/parsed.hpp"
+#include "tile/expand.hpp"
+
+namespace napkin::test_cut_groups {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Every chunk runs once; a block has one group's chunks at least, so that no group is cut twice, and none has more than its even share, rounded up.
+TEST(CutGroups, AreEvenStretchesOfWholeGroupsLength) {
+    for (const std::int64_t blocks : {2, 3, 132, 264})
+        for (const std::int64_t chunks : {2, 7, 64})
+            for (std::int64_t left = blocks + 1; left < 2 * blocks; left += blocks > 8 ? 17 : 1) {
+                const CutGroups cut{0, blocks, 3, left, chunks, 68};
+                EXPECT_EQ(cut.begin(0), 0);
+                EXPECT_EQ(cut.begin(blocks), left * chunks);
+                std::int64_t most = 0, cuts = 0;
+                for (std::int64_t block = 0; block < blocks; ++block) {
+                    const std::int64_t some = cut.begin(block + 1) - cut.begin(block);
+                    EXPECT_GE(some, chunks);
+                    EXPECT_LE(some, (left * chunks + blocks - 1) / blocks);
+                    most = std::max(most, some), cuts += block > 0 && cut.begin(block) % chunks != 0;
+                }
+                EXPECT_EQ(cut.most_chunks(), 3 * chunks + most);
+                EXPECT_EQ(cut.num_cuts(), cuts);
+            }
+}
+
+std::string attention(std::int64_t length, std::int64_t d, const std::string& logits = "S[h, q, x] * k^-0.5") {
+    const auto s = [](std::int64_t n) { return std::to_string(n); };
+    return "f(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16) -> O[h, q, d]: f16\n"
+           "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = " +
+           logits +
+           "\n"
+           "    P[h, q, x] = softmax(x) A[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+           "sizes h = " +
+           s(16384 / length * 2048 / d) + ", q = x = " + s(length) + ", k = d = " + s(d) + "\n";
+}
+Result<Plan> planned(const std::string& text, const std::string& schedule = "", const std::string& machine = "h200") {
+    const Derived derived = derived_from(text);
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
+    return choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine(machine).value(), {}, options);
+}
+const std::string tile_of_192 = "tensor q\nwarps 12\nrole copies 4\ngroup q = 192\nstream x = 64\n";
+
+TEST(CutGroups, AreChosenWhereTheLastRoundIsShort) {
+    const Plan cut = planned(attention(16384, 128), tile_of_192).value(),
+               whole = planned(attention(16384, 128), tile_of_192 + "groups fixed\n").value();
+    const ScheduledKernel& k = cut.kernels.at(0).scheduled;
+    ASSERT_TRUE(k.cuts_groups());
+    const CutGroups found = chosen_cut_groups(k).value();
+    EXPECT_EQ(found.blocks, 132);
+    EXPECT_EQ(found.rounds, 9) << "1376 groups";
+    EXPECT_EQ(found.groups, 1376 - 9 * 132);
+    EXPECT_EQ(found.chunks, 256);
+    EXPECT_EQ(found.registers, 64 + 2 + 2) << "sums of 128 columns, of weights, a maximum";
+    EXPECT_THAT(k.schedule.dealing.reason,
+                HasSubstr("1376 groups of 256 chunks, 10.4 for each of 132 blocks; whole ones are"));
+    const Simulation &fast = cut.kernels.at(0).time, &slow = whole.kernels.at(0).time;
+    EXPECT_NEAR(slow.waves, 11 * 132 / 1376.0, 1e-9);
+    EXPECT_NEAR(fast.waves, found.most_chunks() * 132 / (1376.0 * 256), 1e-9);
+    EXPECT_LT(fast.seconds, 0.97 * slow.seconds);
+    EXPECT_GT(fast.seconds, slow.seconds * 1376 / (11 * 132.0)) << "what parts leave for each other takes time";
+    EXPECT_DOUBLE_EQ(fast.transfers - slow.transfers, 2.0 * static_cast<double>(cut_values(k, found)));
+    EXPECT_DOUBLE_EQ(fast.traffic.back().loaded_bytes - slow.traffic.back().loaded_bytes,
+                     4.0 * static_cast<double>(cut_values(k, found)));
+
+    const std::string text = to_string(*k.program, *k.kernel, k.schedule);
+    EXPECT_THAT(text, HasSubstr("groups          cut  1376 groups of 256 chunks"));
+    EXPECT_THAT(text, HasSubstr("1376 groups, 10.4 a core"));
+    const Plan again = planned(attention(16384, 128), text).value();
+    EXPECT_TRUE(again.kernels.at(0).scheduled.cuts_groups());
+    EXPECT_EQ(again.kernels.at(0).time.seconds, fast.seconds);
+    // What is said of one kernel alone counts as what is said of all.
+    const ScheduledKernel& fixed = whole.kernels.at(0).scheduled;
+    EXPECT_FALSE(fixed.cuts_groups());
+    const Plan again_whole = planned(attention(16384, 128), to_string(*fixed.program, *fixed.kernel, fixed.schedule)).value();
+    EXPECT_FALSE(again_whole.kernels.at(0).scheduled.cuts_groups());
+}
+
+TEST(CutGroups, AreLeftWholeWhereThatTakesNoLonger) {
+    // The states of two parts take longer than a short group's share of the last round; and 528 groups are four rounds of 132.
+    EXPECT_FALSE(planned(attention(1024, 128), tile_of_192).value().kernels.at(0).scheduled.cuts_groups());
+    const auto even = planned(
+                          "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
+                          "sizes m = 8448, n = 2048, k = 4096\n",
+                          "tensor m\nwarps 8\nrole copies 4\ngroup m = 128\ngroup n = 256\nthreads 132\n")
+                          .value();
+    EXPECT_FALSE(even.kernels.at(0).scheduled.cuts_groups());
+}
+
+TEST(CutGroups, AddOneMergeToTheRoundingsOfASum) {
+    const auto trees = [](const std::string& dealing) {
+        return reduction_trees(planned(attention(16384, 128), tile_of_192 + dealing).value().kernels.at(0).scheduled);
+    };
+    const std::vector<ReductionTree> cut = trees("groups cut\n"), whole = trees("groups fixed\n");
+    ASSERT_EQ(cut.size(), whole.size());
+    EXPECT_EQ(cut.back().splits, 1) << "what follows the stream has none";
+    int merged = 0;
+    for (std::size_t i = 0; i < cut.size(); ++i) merged += cut[i].splits == 2 && whole[i].splits == 1;
+    EXPECT_GT(merged, 0);
+}
+
+/// What is wrong with a kernel's groups once the schedule says that they are cut.
+std::string why_not(Plan plan) {
+    ScheduledKernel& k = plan.kernels.at(0).scheduled;
+    k.schedule.dealing.value = dealing_of("cut");
+    for (const BrokenRule& rule : broken_rules(k))
+        if (rule.field.kind == "groups") return rule.message;
+    return "";
+}
+
+TEST(CutGroups, AreRefusedWithTheReason) {
+    EXPECT_EQ(why_not(planned(attention(16384, 128), tile_of_192).value()), "");
+    EXPECT_THAT(why_not(planned(attention(2048, 128, "where(x <= q, S[h, q, x], -inf)"), tile_of_192).value()),
+                HasSubstr("masks say how many chunks a group runs"));
+    EXPECT_THAT(why_not(planned(attention(16384, 128), "", "generic-cpu").value()),
+                HasSubstr("registers of a matrix unit"));
+    EXPECT_THAT(why_not(planned(attention(16384, 128), "", "a100-sxm-80gb").value()), HasSubstr("no role copies"));
+    EXPECT_THAT(why_not(planned(attention(16384, 128), tile_of_192 + "threads 86\n").value()),
+                HasSubstr("1376 groups for 86 blocks leave no round unfinished"));
+    EXPECT_THAT(why_not(planned(attention(16384, 128), tile_of_192 + "grid 1376\n").value()),
+                HasSubstr("each group has a block of its own"));
+    // How many points have arrived, a loop over the whole stream knows from where it stands.
+    const Derived moments = derived_from("f(X[r, c]) -> V[r]\n    V[r] = var(c) X[r, c]\nsizes r = 64, c = 2048\n");
+    EXPECT_THAT(expand(moments).kernels.at(0).why_no_merge, HasSubstr("is known from where the stream stands"));
+    const auto refused = planned(attention(2048, 128, "where(x <= q, S[h, q, x], -inf)"), tile_of_192 + "groups cut\n");
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.errors().front().code, "broken-schedule");
+    EXPECT_THAT(refused.errors().front().message, HasSubstr("no groups are cut: masks say"));
+    const auto misspelt = planned(attention(2048, 128), "groups cuts\n");
+    ASSERT_FALSE(misspelt.ok());
+    EXPECT_THAT(render(misspelt.errors()), HasSubstr("groups fixed or groups queue or groups cut"));
+}
+
+std::string name_of(const TileKernel& tiles, VariableId id) {
+    return tiles.variables[static_cast<std::size_t>(id)].name;
+}
+
+// The merge of a softmax's states refers both parts to the larger maximum.
+TEST(CutGroups, AreMergedByTheFold) {
+    const Plan plan = planned(attention(16384, 128), tile_of_192).value();
+    const ScheduledKernel& k = plan.kernels.at(0).scheduled;
+    const TileKernel& tiles = *k.kernel;
+    EXPECT_EQ(tiles.why_no_merge, "");
+    ASSERT_EQ(tiles.merges.size(), 3);
+    const auto text = [&](const StateMerge& merge) {
+        const Diagram& diagram = k.program->diagram;
+        const auto name = [&](VariableId id) {
+            return is_in_part(id) ? name_of(tiles, variable_in_part(id)) + "_of_part" : name_of(tiles, id);
+        };
+        return fmt::format("{} = {} of {}", name(merge.state), napkin::name(merge.op),
+                           to_string(merge.given, {[&](AxisId a) { return diagram.axis(a).name; }, name}));
+    };
+    EXPECT_EQ(text(tiles.merges[0]), "P_M = max of P_M_of_part[h, q]");
+    EXPECT_EQ(
+        text(tiles.merges[2]),
+        "O_acc = sum of O_acc_of_part[h, q, d] * exp(P_M_of_part[h, q] - where(P_M[h, q] == -inf, 0, P_M[h, q]))");
+}
+
+}  // namespace
+}  // namespace napkin::test_cut_groups
