@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "plan/candidate_schedules.hpp"
+#include "plan/columns.hpp"
 #include "plan/complete.hpp"
-#include "plan/grid.hpp"
 #include "plan/ratings.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -142,7 +142,8 @@ private:
                       bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
         if (with_times) {
             completed_of_ = nullptr;
-            const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit);
+            const Simulation time = choose_columns(completed_, model_, schedules_.threads(), schedules_.given_slots(),
+                                                   Completion::for_rating, walk_limit);
             const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
                                             [](const Busy& b) { return b.what == "loads"; });
             rating.times = RatedTimes{time.seconds, time.core_seconds, time.waves,
@@ -406,7 +407,8 @@ private:
         KernelPlan plan;
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
-        plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
+        plan.time = choose_columns(plan.scheduled, model_, schedules_.threads(), schedules_.given_slots(),
+                                   options_.completion);
         plan.scheduled.schedule.threads = thread_choice(plan);
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);
         plan.memory_values = static_cast<double>(counter.peak_memory());

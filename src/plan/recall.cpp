@@ -16,7 +16,7 @@ namespace napkin {
 // Every field, by its name. Ids are numbers: the same code gives the same ones to the same diagram.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Choice, value, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Atom, kind, vector_axis, across, shared, vectors, row_axis, rows, vector_inner,
-                                   points, reduced, cut_axis, cut, parts, run, follows, by_hand)
+                                   points, reduced, cut_axis, cut, parts, run, follows, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, holding, innermost, stages, non_temporal, boxes, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)

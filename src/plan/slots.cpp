@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/complete.hpp"
+#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -29,7 +30,9 @@ public:
         }
         if (last.empty()) return {};
         for (const int s : steps_)
-            out[s] = contains(last, s) ? Slot{-1, 1, 0} : is_product(s) ? Slot{-1, 0, 1} : Slot{-1, 2, 1};
+            out[s] = contains(last, product_of(s)) ? Slot{-1, 1, 0}
+                     : is_product(product_of(s))   ? Slot{-1, 0, 1}
+                                                   : Slot{-1, 2, 1};
         return out;
     }
 
@@ -37,6 +40,12 @@ private:
     [[nodiscard]] bool is_product(int s) const { return runs_beside(kernel_, kernel_.step(s)); }
     [[nodiscard]] bool depends(int s, int on) const {
         return on < s && reads(kernel_.step(s), variable_of(kernel_.step(on)));
+    }
+    /// A sum that is a column of a product runs with it; any other step is itself.
+    [[nodiscard]] int product_of(int s) const {
+        if (kernel_.atom(kernel_.step(s)).kind != AtomKind::column) return s;
+        const auto product = product_beside(kernel_, kernel_.step(s));
+        return std::holds_alternative<int>(product) ? std::get<int>(product) : s;
     }
     /// Through statements between them.
     [[nodiscard]] bool depends_somehow(int s, int on) const {
