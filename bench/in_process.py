@@ -17,6 +17,7 @@ class Napkin:
         for name in ("napkin_error_text", "napkin_plan_text", "napkin_plan_source"):
             getattr(self.of, name).restype = c.c_char_p
         self.of.napkin_plan_seconds.restype = c.c_double
+        self.of.napkin_plan_busy_seconds.restype = c.c_double
         self.of.napkin_kernel_compile_seconds.restype = c.c_double
 
     def call(self, name, *arguments):
@@ -39,6 +40,7 @@ class Kernel:
         of_axes = (Size * len(sizes))(*[Size(axis.encode(), value) for axis, value in sizes.items()])
         napkin.call("napkin_plan_for", self.program, b"gpu", of_axes, c.c_size_t(len(sizes)), c.byref(self.plan))
         self.predicted_seconds = napkin.of.napkin_plan_seconds(self.plan)
+        self.busy_seconds = napkin.of.napkin_plan_busy_seconds(self.plan)
         self.plan_text = napkin.of.napkin_plan_text(self.plan).decode()
 
     def compile(self):
@@ -52,3 +54,8 @@ class Kernel:
         addresses = (c.c_void_p * len(tensors))(*[t.data_ptr() for t in tensors])
         stream = c.c_void_p(torch.cuda.current_stream().cuda_stream)
         self.napkin.call("napkin_run_at", self.handle, addresses, c.c_size_t(len(tensors)), None, stream)
+
+    def free(self):
+        """The GPU's memory and code, once all launches have run."""
+        self.napkin.of.napkin_kernel_free(self.handle)
+        self.handle = c.c_void_p()

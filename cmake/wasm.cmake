@@ -1,10 +1,14 @@
 # The core as WebAssembly, for reports (src/draw/figures.hpp): the folders that a figure comes from, and nothing that runs or emits.
 # Target napkin-wasm, where emscripten is installed; not among what is built by default. Beside the tool it makes napkin.wasm.gz, which
 # `napkin report` puts into its pages.
+# Target napkin-core-check, where clang and the headers of libc++ 14 are: does the core compile with a library as old as emscripten's? It writes
+# nothing, and takes a third of the time.
 find_program(EMCC_PROGRAM emcc)
 find_program(GZIP_PROGRAM gzip)
-mark_as_advanced(EMCC_PROGRAM GZIP_PROGRAM)
-if(NOT EMCC_PROGRAM OR NOT GZIP_PROGRAM)
+find_program(CLANG_PROGRAM NAMES clang++-19 clang++)
+find_path(LIBCXX_DIR NAMES __config PATHS /usr/lib/llvm-14/include/c++/v1 NO_DEFAULT_PATH)
+mark_as_advanced(EMCC_PROGRAM GZIP_PROGRAM CLANG_PROGRAM LIBCXX_DIR)
+if(NOT (EMCC_PROGRAM AND GZIP_PROGRAM) AND NOT (CLANG_PROGRAM AND LIBCXX_DIR))
     return()
 endif()
 
@@ -20,7 +24,7 @@ list(FILTER wasm_sources EXCLUDE REGEX "/support/(cache|files)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/check/(first_use|verdict|validate)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/plan/recall\\.cpp$")
 foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart transfers_chart
-        hierarchy_chart machine_steps circuit_of_program seen order heights place_system layout picture_svg setting_fragments)
+        hierarchy_chart machine_steps circuit_of_program seen order heights place_system layout picture_svg setting_fragments plan_content)
     list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/draw/${name}.cpp")
 endforeach()
 list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/study/closed_form.cpp" "${PROJECT_SOURCE_DIR}/tools/wasm/napkin_figures.cpp"
@@ -34,14 +38,7 @@ foreach(header fmt/format.h nlohmann/json.hpp toml++/toml.h)
     file(CREATE_LINK "${found_${library}}/${library}" "${wasm_dir}/include/${library}" SYMBOLIC)
 endforeach()
 
-# A page holds the core, so that it is made small; where it is only tried, as in CI, in less time: the linker then leaves out what is not called.
-set(wasm_optimization -Oz)
-set(wasm_link_optimization -Oz)
-if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    set(wasm_optimization -O0)
-    set(wasm_link_optimization -O1)
-endif()
-set(wasm_flags -std=c++20 ${wasm_optimization} -fwasm-exceptions -DFMT_HEADER_ONLY -DNDEBUG "-DNAPKIN_VERSION=\"${PROJECT_VERSION}\""
+set(wasm_common_flags -DFMT_HEADER_ONLY -DNDEBUG "-DNAPKIN_VERSION=\"${PROJECT_VERSION}\""
     -include "${PROJECT_SOURCE_DIR}/tools/wasm/missing_library.hpp" "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}"
     "-I${wasm_dir}/include")
 # Sixteen files of a folder together, as elsewhere.
@@ -55,9 +52,39 @@ foreach(source IN LISTS wasm_sources)
     string(APPEND wasm_text_${folder}_${part} "#include \"${source}\"\n")
 endforeach()
 list(REMOVE_DUPLICATES parts)
-set(wasm_objects)
 foreach(part IN LISTS parts)
     file(CONFIGURE OUTPUT "${wasm_dir}/${part}.cpp" CONTENT "${wasm_text_${part}}" @ONLY)
+endforeach()
+
+if(CLANG_PROGRAM AND LIBCXX_DIR)
+    set(wasm_checks)
+    foreach(part IN LISTS parts)
+        # No file is made: what is asked for is looked at each time.
+        add_custom_command(OUTPUT "${wasm_dir}/${part}.checked"
+            COMMAND "${CLANG_PROGRAM}" -std=c++20 -fsyntax-only -w -nostdinc++ -isystem "${LIBCXX_DIR}" ${wasm_common_flags} "${wasm_dir}/${part}.cpp"
+            DEPENDS "${PROJECT_BINARY_DIR}/generated/std_library_text.cpp" "${PROJECT_BINARY_DIR}/generated/builtin_machine_texts.cpp"
+            COMMENT "Looking at ${part} as emscripten's library has it"
+            VERBATIM)
+        set_source_files_properties("${wasm_dir}/${part}.checked" PROPERTIES SYMBOLIC TRUE)
+        list(APPEND wasm_checks "${wasm_dir}/${part}.checked")
+    endforeach()
+    add_custom_target(napkin-core-check DEPENDS ${wasm_checks})
+endif()
+
+if(NOT EMCC_PROGRAM OR NOT GZIP_PROGRAM)
+    return()
+endif()
+
+# A page holds the core, so that it is made small; where it is only tried, as in CI, in less time: the linker then leaves out what is not called.
+set(wasm_optimization -Oz)
+set(wasm_link_optimization -Oz)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set(wasm_optimization -O0)
+    set(wasm_link_optimization -O1)
+endif()
+set(wasm_flags -std=c++20 ${wasm_optimization} -fwasm-exceptions ${wasm_common_flags})
+set(wasm_objects)
+foreach(part IN LISTS parts)
     set(object "${wasm_dir}/${part}.o")
     add_custom_command(OUTPUT "${object}"
         COMMAND "${EMCC_PROGRAM}" ${wasm_flags} -MMD -MF "${object}.d" -MT "${object}" -c "${wasm_dir}/${part}.cpp" -o "${object}"

@@ -25,7 +25,7 @@ svg::Document configuration_chart(const KernelSteps& kernel, const std::string& 
     };
     svg::Document out = chart_document(fmt::format("Configuration of {}, kernel {}", subject, kernel.kernel));
     out.width = 800;
-    out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
+    add_title(out);
     const std::vector<std::pair<double, std::string>> heads = {
         {16, "variable"}, {232, "size"}, {320, "type"}, {440, "M_TB bytes"}, {545, "M_WG bytes"}};
     for (std::size_t i = 0; i < heads.size(); ++i)

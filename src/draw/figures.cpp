@@ -116,8 +116,8 @@ CostNumbers Figures::numbers() const {
     return out;
 }
 
-Result<Figures> figures_for(const FiguresRequest& request) {
-    Figures out;
+Result<Setting> setting_of(const FiguresRequest& request) {
+    Setting out;
     auto machine = machine_of(request);
     if (!machine) return machine.errors();
     out.machine = std::move(machine).value();
@@ -128,28 +128,38 @@ Result<Figures> figures_for(const FiguresRequest& request) {
     derive_options.fuse = request.fuse;
     auto derived = derive(out.diagram, derive_options);
     if (!derived) return derived.errors();
-    const auto extents = bind_sizes(out.diagram);
+    out.derived = std::move(derived).value();
+    auto extents = bind_sizes(out.diagram);
     if (!extents) return extents.errors();
-    std::shared_ptr<const Source> schedule;
-    if (!request.schedule.empty()) schedule = std::make_shared<Source>(Source{"schedule", request.schedule});
-    const auto items = items_of(request, *derived, schedule);
+    out.extents = std::move(extents).value();
+    if (!request.schedule.empty()) out.schedule = std::make_shared<Source>(Source{"schedule", request.schedule});
+    return out;
+}
+
+Result<Figures> figures_for(const FiguresRequest& request) {
+    Figures out;
+    auto setting = setting_of(request);
+    if (!setting) return setting.errors();
+    out.machine = std::move(setting->machine), out.diagram = std::move(setting->diagram);
+    const Extents& extents = setting->extents;
+    const auto items = items_of(request, setting->derived, setting->schedule);
     if (!items) return items.errors();
-    const Derived form = choose_form(*derived, *extents, out.machine, *items);
+    const Derived form = choose_form(setting->derived, extents, out.machine, *items);
 
     PlanOptions plan;
-    plan.file = schedule;
-    auto closed = closed_form(form, *extents, out.machine, costs_by_hand(form.diagram), plan);
+    plan.file = setting->schedule;
+    auto closed = closed_form(form, extents, out.machine, costs_by_hand(form.diagram), plan);
     if (closed) {
         out.derived = std::move(closed->cut.form), out.extents = std::move(closed->cut.extents);
         out.tiles = std::move(closed->tiles), out.kernels = std::move(closed->kernels);
     } else {
         out.no_cost = closed.errors();
-        out.derived = form, out.extents = *extents;
+        out.derived = form, out.extents = extents;
     }
     out.memory_values = values_a_core(out.diagram, out.machine);
 
     // What only a kernel has is for its plan; here are the choices of the paper's hierarchy.
-    auto steps = paper_steps(form, *extents, out.machine, *items, StepTexts::left_out);
+    auto steps = paper_steps(form, extents, out.machine, *items, StepTexts::left_out);
     if (steps)
         out.steps = std::move(steps).value(), out.steps_of = form.diagram;
     else

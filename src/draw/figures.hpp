@@ -2,6 +2,7 @@
 // The figures of one setting: a diagram, its sizes, choices and a machine → what follows, by the same functions that `cost` and `plan --steps`
 // call, and nothing of running or emitting. A report's grid of settings and its sliders ask here, the latter by way of WebAssembly.
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -24,6 +25,18 @@ struct FiguresRequest {
     std::map<std::string, std::int64_t> group, stream, warpgroup;  ///< by axis, in place of whatever else says so
     bool fuse = true;
 };
+
+/// What a request says, read.
+struct Setting {
+    Machine machine;
+    Diagram diagram;  ///< with the request's sizes
+    Derived derived;  ///< with every form
+    Extents extents;
+    std::shared_ptr<const Source> schedule;  ///< null: none
+};
+
+/// Errors: those of the machine, of the text, and of sizes (missing-size).
+Result<Setting> setting_of(const FiguresRequest& request);
 
 struct Figures {
     Diagram diagram;

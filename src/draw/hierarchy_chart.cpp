@@ -29,7 +29,7 @@ svg::Document hierarchy_chart(const Machine& machine) {
     constexpr double box_height = 52, gap = 62, middle = 300, top = 70;
     svg::Document out = chart_document(fmt::format("Hierarchy of {}", machine.name));
     out.width = 720;
-    out.add(label(16, 26, out.title, "big"));
+    add_title(out);
     out.add(label(16, 44, fitted(machine.description, out.width - 32), "text-muted"));
     std::vector<std::string> said;
     double y = top;
@@ -71,7 +71,7 @@ svg::Document hierarchy_chart(const Machine& machine) {
             if (cross.level != level.name || cross.bandwidth_bytes_per_s.empty()) continue;
             // Among instances of the level: an arc beside them.
             out.add(path(fmt::format("M{} {}C{} {} {} {} {} {}", svg::number_text(left), svg::number_text(y + 10),
-                                     svg::number_text(left - 34), svg::number_text(y + 8), svg::number_text(left - 34),
+                                     svg::number_text(left - 24), svg::number_text(y + 8), svg::number_text(left - 24),
                                      svg::number_text(y + box_height - 8), svg::number_text(left),
                                      svg::number_text(y + box_height - 10)),
                          "thick dashed " + stroked(color)));

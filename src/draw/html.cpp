@@ -192,6 +192,21 @@ std::vector<Element> with_names(std::string_view code, const KnownNames& names) 
     return out;
 }
 
+Element code_block(std::string_view code, const KnownNames& names, std::string_view prefix, std::string_view label) {
+    Element pre = element("pre").set("tabindex", "0").set("aria-label", label);
+    int number = 0;
+    for (std::size_t begin = 0; begin < code.size();) {
+        const std::size_t end = std::min(code.find('\n', begin), code.size());
+        Element line = element("span", "", "line").set("id", fmt::format("{}-{}", prefix, ++number));
+        for (Element& part : with_names(code.substr(begin, end - begin), names)) line.add(std::move(part));
+        line.add(text(""));
+        pre.add(std::move(line));
+        pre.children.push_back({"#printed", {}, "\n", {}});
+        begin = end + 1;
+    }
+    return pre;
+}
+
 Element math(const Size& size, const SymbolNames& names) {
     std::vector<Element> parts;
     add_terms(size, names, parts);

@@ -31,6 +31,8 @@ struct KnownNames {
     std::vector<std::string> axes, arrays;
 };
 std::vector<Element> with_names(std::string_view code, const KnownNames& names);
+/// Lines of code, each with an id to which links lead, `prefix` and its number; names told apart. `label`: what it is, for who does not see it.
+Element code_block(std::string_view code, const KnownNames& names, std::string_view prefix, std::string_view label);
 
 /// A size as MathML, made of its terms: sums of products of powers; what has a negative exponent stands below a line.
 Element math(const Size& size, const SymbolNames& names);

@@ -72,7 +72,7 @@ Result<std::vector<MeasuredPoint>> measured_points(const std::string& file, cons
 svg::Document measured_chart(const std::vector<MeasuredPoint>& points, const std::string& subject) {
     svg::Document out = chart_document(fmt::format("Predicted against measured: {}", subject));
     out.width = 560, out.height = 560;
-    out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
+    add_title(out);
     std::vector<double> both, ratios;
     for (const MeasuredPoint& p : points) {
         both.insert(both.end(), {p.predicted_s, p.measured_s});

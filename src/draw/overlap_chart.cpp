@@ -110,7 +110,7 @@ void draw_block(const OverlapLayout& l, const UnitBlock& b, svg::Document& out) 
         group.add(path(hatching(l.x(b.end), y, l.x(room) - l.x(b.end), height, 7), "hatch " + stroked(color)));
     }
     const std::string name = fitted(op.name, width - 6, 11);
-    if (!name.empty()) group.add(label(x + width / 2, y + height / 2 + 4, name, "small", Anchor::middle));
+    if (!name.empty()) group.add(label(x + width / 2, y + height / 2 + 4, name, "small halo", Anchor::middle));
     out.add(std::move(group));
 }
 
@@ -150,7 +150,7 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
         "{} warpgroups of {} rows, two intervals of {} clocks each, bound by {}, {} iterations in flight. {}.",
         warpgroups, svg::number_text(stream.rows), svg::number_text(chart.interval), chart.bound_by, chart.in_flight,
         join(units, "; "));
-    out.add(label(16, 26, out.title, "big"));
+    add_title(out);
     std::string line_text = fmt::format("interval {} clk, {} binds, {} iteration{} in flight",
                                         svg::number_text(chart.interval), chart.bound_by, chart.in_flight,
                                         chart.in_flight == 1 ? "" : "s");
@@ -167,8 +167,9 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
             out.add(label(left_edge - 10, l.y(w, u) + 17, fitted(l.units[u], 60, 10), "small " + inked(series_color(u)),
                           Anchor::end));
     }
-    for (const UnitBlock& b : l.blocks) draw_block(l, b, out);
+    // Blocks are seen through; their names stand before everything.
     draw_barriers(l, out);
+    for (const UnitBlock& b : l.blocks) draw_block(l, b, out);
     double y = l.bottom() + 14;
     for (std::size_t lane = 0; lane < l.units.size(); ++lane)
         for (const UnitShare& unit : chart.units) {
@@ -190,6 +191,11 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
 nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::string& axis, double clock_hz) {
     using Json = nlohmann::ordered_json;
     const Chart& chart = stream.chart;
+    // Times of the format are microseconds. Perfetto keeps nanoseconds, cuts off what is less, and drops a slice that then begins before the last
+    // one's end: whole numbers stay what they are.
+    const auto time = [](double clocks) {
+        return static_cast<std::int64_t>(std::llround(clocks * trace_units_per_clock));
+    };
     // Numbers begin at 1 and none is used twice: Perfetto takes process 0 and thread 0 for the idle task of Linux.
     const int warpgroups = chart.program.num_warpgroups, num_units = static_cast<int>(chart.units.size());
     const auto process = [](int warpgroup) { return warpgroup + 1; };
@@ -219,8 +225,8 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
                  {"cat", use.unit},
                  {"pid", process(r.warpgroup)},
                  {"tid", thread(r.warpgroup, use.unit)},
-                 {"ts", r.begin},
-                 {"dur", use.clocks},
+                 {"ts", time(r.begin)},
+                 {"dur", time(r.begin + use.clocks) - time(r.begin)},
                  {"args",
                   {{"iteration", r.iteration}, {"waited_for", causes[static_cast<std::size_t>(r.cause)]}, {"why", r.why}}}});
         }
@@ -231,13 +237,13 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
                           {"cat", "barrier"},
                           {"pid", process(b.from)},
                           {"tid", process(b.from)},
-                          {"ts", b.at},
+                          {"ts", time(b.at)},
                           {"s", "p"}});
-    return {{"displayTimeUnit", "ns"},
+    return {{"displayTimeUnit", "ms"},
             {"otherData",
-             {{"schema", "napkin.trace/1"},
+             {{"schema", "napkin.trace/2"},
               {"stream", axis},
-              {"ts", "clocks"},
+              {"units_per_clock", trace_units_per_clock},
               {"clock_hz", clock_hz},
               {"interval_clocks", chart.interval}}},
             {"traceEvents", std::move(events)}};

@@ -106,7 +106,7 @@ svg::Document to_svg(const Picture& picture) {
         out.add(std::move(group));
     };
     layer("separators", picture.separators,
-          [](const PlacedSeparator& s) { return svg::line(s.x0, s.y, s.x1, s.y, "separator thin dashed faint"); });
+          [](const PlacedSeparator& s) { return svg::line(s.x0, s.y, s.x1, s.y, "separator thin dashed rule"); });
     layer("operations", picture.boxes, box_element);
     layer("wires", picture.wires, wire_element);
     layer("cups", picture.cups, [](const PlacedCup& c) {

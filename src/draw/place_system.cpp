@@ -17,7 +17,7 @@ bool opens_at(const Ordered& o, const Bracket& b, std::size_t column) { return o
 bool closes_at(const Ordered& o, const Bracket& b, std::size_t column) { return o.column_of[b.last - 1] + 1 == column; }
 
 svg::Label name_label(const Value& value) {
-    svg::Label out{{svg::shortened(value.name, 120, svg::small_text_size)}};
+    svg::Label out{{svg::shortened_name(value.name, 120, svg::small_text_size)}};
     if (!value.precision.empty()) out.push_back({" " + value.precision});
     if (value.times > 1) out.push_back({" ×" + std::to_string(value.times)});
     if (value.cached) out.push_back({" *"});

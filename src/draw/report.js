@@ -56,15 +56,19 @@
   const state = page.getElementById("state");
   const first = JSON.parse(read("request"));
   const say = (text) => { state.textContent = text; };
+  // What is open stays open.
+  const fill = (part, html) => {
+    const opened = new Map([...part.querySelectorAll("details[id]")].map((e) => [e.id, e.open]));
+    part.innerHTML = html;
+    for (const e of part.querySelectorAll("details[id]")) if (opened.has(e.id)) e.open = opened.get(e.id);
+  };
   const put = (answer) => {
     if (answer.errors) { say(answer.errors.join("; ")); stale(true); return; }
     for (const [id, html] of Object.entries(answer.fragments)) {
       const part = page.getElementById(id);
       if (!part) continue;
-      const opened = new Map([...part.querySelectorAll("details[id]")].map((e) => [e.id, e.open]));
-      part.innerHTML = html;
+      fill(part, html);
       live.add(id);
-      for (const e of part.querySelectorAll("details[id]")) if (opened.has(e.id)) e.open = opened.get(e.id);
     }
     window.napkin.figures = answer.figures;
     stale(false);
@@ -75,10 +79,11 @@
   const stale = (on) => { for (const id of live) page.getElementById(id).classList.toggle("stale", on); };
   const fixed = (is_another, setting) => {
     for (const e of page.querySelectorAll(".fixed")) e.hidden = !is_another || live.has(e.nextElementSibling && e.nextElementSibling.id);
-    const said = ["group", "stream"].flatMap((kind) => Object.entries((setting || {})[kind] || {}).map(([axis, n]) => ` --${kind} ${axis}=${n}`));
-    const sizes = Object.entries((setting || {}).sizes || {}).map(([axis, n]) => ` --set ${axis}=${n}`);
+    const words = (kind, option) => Object.entries((setting || {})[kind] || {}).map(([axis, n]) => ` --${option} ${axis}=${n}`).join("");
     for (const e of page.querySelectorAll(".command")) {
-      e.textContent = setting ? e.dataset.command + " --machine " + setting.machine + sizes.join("") + said.join("") : "";
+      // What is of letters takes neither a machine nor tiles.
+      const ofMachine = setting && !("letters" in e.dataset) ? " --machine " + setting.machine : "";
+      e.textContent = setting ? e.dataset.command + ofMachine + words("sizes", "set") + (ofMachine && words("group", "group")) + words("stream", "stream") : "";
       e.parentElement.hidden = !setting;
     }
   };
@@ -100,15 +105,16 @@
     const core = (await WebAssembly.instantiate(module, imports)).exports;
     memory = core.memory;
     if (core._initialize) core._initialize();
-    return (request) => {
+    const call = (what) => (request) => {
       const text = new TextEncoder().encode(JSON.stringify(request) + "\0");
       const at = core.napkin_allocate(text.length);
       new Uint8Array(memory.buffer).set(text, at);
-      const answer = core.napkin_figures(at);
+      const answer = what(at);
       core.napkin_free(at);
       const bytes = new Uint8Array(memory.buffer, answer);
       return JSON.parse(new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0))));
     };
+    return { figures: call(core.napkin_figures), plan: call(core.napkin_plan) };
   };
 
   const inputs = [...controls.querySelectorAll("input[type=range]")];
@@ -129,18 +135,41 @@
   const label = (input) => { input.nextElementSibling.textContent = value(input) > 0 ? String(value(input)) : "as given"; input.setAttribute("aria-valuetext", input.nextElementSibling.textContent); };
 
   const setting = page.getElementById("setting");
-  const follow = (ask) => {
+  // The plan takes longer than the figures, and comes after them, once the setting stays for a moment. Of the page's own setting it is the
+  // page's own, which the assembler's report has been asked for.
+  const planned = page.querySelector(".planned");
+  const content = page.getElementById("plan-content");
+  const ownPlan = planned && content.innerHTML;
+  const plan = (core, asked, isOwn) => {
+    const began = performance.now();
+    const answer = isOwn ? { fragments: { "plan-content": ownPlan } } : core.plan(asked);
+    fill(content, answer.errors ? "" : answer.fragments["plan-content"]);
+    if (answer.errors) content.append("No plan: " + answer.errors.join("; "));
+    content.classList.remove("stale");
+    planned.hidden = isOwn;
+    window.napkin.plan = answer.figures;
+    window.napkin.planMilliseconds = performance.now() - began;
+    window.napkin.plans = (window.napkin.plans || 0) + 1;
+  };
+  // Controls work at once; what is chosen before the core is there waits for it.
+  const follow = (loading) => {
     let due = 0;
     const change = () => {
       for (const input of inputs) label(input);
       clearTimeout(due);
-      due = setTimeout(() => {
+      content.classList.add("stale");
+      due = setTimeout(async () => {
+        const mine = due;
+        const core = await loading;
+        if (mine !== due) return;
         const began = performance.now();
         const asked = request();
-        put(ask(asked));
-        fixed(inputs.some((i) => i.value !== i.defaultValue) || machine.value !== first.machine, asked);
+        const isOwn = !inputs.some((i) => i.value !== i.defaultValue) && machine.value === first.machine;
+        put(core.figures(asked));
+        fixed(!isOwn, asked);
         window.napkin.milliseconds = performance.now() - began;
         window.napkin.changes = (window.napkin.changes || 0) + 1;
+        due = setTimeout(() => plan(core, asked, isOwn), isOwn ? 0 : 150);
       }, 0);
     };
     for (const input of [...inputs, machine]) input.addEventListener("input", change);
@@ -155,12 +184,22 @@
     setting.addEventListener("input", () => { put(whole(answers[Number(setting.value)])); fixed(setting.value !== "0"); window.napkin.changes = (window.napkin.changes || 0) + 1; });
   };
   const packed = read("core");
-  const started = (how) => { controls.hidden = false; window.napkin.ready = how; };
-  if (packed && "WebAssembly" in window && "DecompressionStream" in window) {
-    load(packed.trim()).then((ask) => { window.napkin.ask = ask; follow(ask); started("core"); })
-      .catch((error) => { say("The core does not run in this browser (" + error.message + ")."); });
-  } else if (!packed) {
+  const cannot = (why) => {
+    for (const e of controls.querySelectorAll(".live")) e.disabled = true;
+    say("Settings cannot be chosen here: the core does not run in this browser (" + why + ").");
+  };
+  controls.hidden = false;
+  if (!packed) {
     fromGrid();
-    started("grid");
+    window.napkin.ready = "grid";
+  } else if (!("WebAssembly" in window) || !("DecompressionStream" in window)) {
+    cannot("it has no " + ("WebAssembly" in window ? "DecompressionStream" : "WebAssembly"));
+  } else {
+    window.napkin.ready = "controls";
+    live.add("plan-content");
+    // After the page is shown: what the core takes to start, nobody waits for.
+    const loading = new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => load(packed.trim()));
+    loading.then(() => { window.napkin.ready = "core"; }, (error) => cannot(error.message));
+    follow(loading);
   }
 })();

@@ -10,29 +10,6 @@
 namespace napkin::draw {
 namespace {
 
-/// Of a page's three megabytes, what the answers take; it has those that come first.
-constexpr std::size_t most_answer_bytes = 1'200'000;
-
-/// Answers without those parts that the page's own setting has, too, as many as there is room for.
-void fit_answers(std::vector<GridSetting>& grid) {
-    std::size_t room = most_answer_bytes;
-    for (std::size_t i = 0; i < grid.size(); ++i) {
-        nlohmann::ordered_json& answer = grid[i].answer;
-        if (i > 0 && answer.contains("fragments")) {
-            const nlohmann::ordered_json& first = grid.front().answer["fragments"];
-            nlohmann::ordered_json kept = nlohmann::ordered_json::object();
-            for (const auto& [id, text] : answer["fragments"].items())
-                if (!first.contains(id) || first[id] != text) kept[id] = text;
-            answer["fragments"] = std::move(kept);
-        }
-        const std::size_t bytes = answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).size();
-        if (i > 0 && bytes > room)
-            answer = nullptr, room = 0;
-        else
-            room -= std::min(room, bytes);
-    }
-}
-
 std::vector<FiguresRequest> neighbours_of(const FiguresRequest& request, const Figures& figures,
                                           const std::vector<std::string>& machines) {
     std::vector<FiguresRequest> out;
@@ -83,8 +60,25 @@ std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& f
     for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, work));
     work();
     for (std::future<void>& other : others) other.get();
-    if (with_answers) fit_answers(out);
     return out;
+}
+
+void fit_answers(std::vector<GridSetting>& grid, std::size_t room) {
+    for (std::size_t i = 0; i < grid.size(); ++i) {
+        nlohmann::ordered_json& answer = grid[i].answer;
+        if (i > 0 && answer.contains("fragments")) {
+            const nlohmann::ordered_json& first = grid.front().answer["fragments"];
+            nlohmann::ordered_json kept = nlohmann::ordered_json::object();
+            for (const auto& [id, text] : answer["fragments"].items())
+                if (!first.contains(id) || first[id] != text) kept[id] = text;
+            answer["fragments"] = std::move(kept);
+        }
+        const std::size_t bytes = answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).size();
+        if (i > 0 && bytes > room)
+            answer = nullptr, room = 0;
+        else
+            room -= std::min(room, bytes);
+    }
 }
 
 }  // namespace napkin::draw

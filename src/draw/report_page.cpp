@@ -17,6 +17,11 @@ namespace {
 using html::element;
 using svg::Element;
 
+/// A page weighs less than three megabytes, its name and headings included.
+constexpr std::size_t most_page_bytes = 2'950'000;
+/// What the answers for other settings may take of it.
+constexpr std::size_t most_answer_bytes = 1'200'000;
+
 constexpr std::string_view base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 std::string base64(std::string_view bytes) {
@@ -119,9 +124,37 @@ Element live_section(std::string_view id, std::string_view part, std::string_vie
     return out;
 }
 
+/// All but the controls. `room`: bytes that the pictures of the derivation, and those of the steps, may take.
+Element main_of(const ReportInput& input, const std::vector<KernelFigures>& costs, std::vector<Fragment> fragments,
+                std::size_t room) {
+    Element main = element("main");
+    main.add(element("div").set("id", "summary"));
+    main.add(text_section(input));
+    main.add(derivation_section(input, room));
+    main.add(cost_section(input, costs));
+    main.add(plan_section(input));
+    if (input.figures.machine.kind == MachineKind::gpu)
+        main.add(live_section(
+            "step-pictures-section", "step-pictures", "The steps on the machine",
+            "The paper's steps from the pseudocode to a configured kernel, each with all that those before it show.",
+            fixed_note(input)));
+    main.add(live_section(
+        "steps-section", "steps", "Configuration, throughput and overlap",
+        "Of the paper's hierarchy: registers of threads and of warpgroups, and the memory that a block shares."));
+    main.add(live_section("roofline-section", "roofline", "Roofline", ""));
+    main.add(live_section("tiles-section", "tiles", "Tiles", ""));
+    main.add(live_section("machine-section", "machine-chart", "The machine", ""));
+    main.add(source_section(input));
+    if (!input.measured.empty()) main.add(measured_section(input));
+    main.add(grid_section(input));
+    fragments.push_back(step_pictures(input.figures, room));
+    fill_fragments(main, fragments);
+    return main;
+}
+
 }  // namespace
 
-Element controls(const ReportInput& input) {
+Element controls(const ReportInput& input, const std::vector<GridSetting>& grid) {
     Element out =
         element("div").set("id", "controls").set("hidden", "").set("role", "group").set("aria-label", "The setting");
     Element machine = element("select").set("id", "machine");
@@ -162,9 +195,9 @@ Element controls(const ReportInput& input) {
     out.add(fieldset("Sizes", std::move(sizes)));
     out.add(fieldset("Group, stream and warpgroup sizes", std::move(tiles)));
     Element settings = element("select").set("id", "setting");
-    for (std::size_t i = 0; i < input.grid.size(); ++i)
-        if (!input.grid[i].answer.is_null())
-            settings.add(element("option", setting_name(input.grid[i].request)).set("value", std::to_string(i)));
+    for (std::size_t i = 0; i < grid.size(); ++i)
+        if (!grid[i].answer.is_null())
+            settings.add(element("option", setting_name(grid[i].request)).set("value", std::to_string(i)));
     out.add(element("label", {html::text("setting"), std::move(settings)}).set("hidden", ""));
     out.add(element("p").set("id", "state").set("role", "status").set("aria-live", "polite"));
     return out;
@@ -208,37 +241,31 @@ std::string report_page(const ReportInput& input) {
     for (const auto& [id, name] : places)
         links.add(element("li", {element("a", name).set("href", fmt::format("#{}", id))}));
     body.add(element("nav", {std::move(links)}).set("aria-label", "Parts of the report"));
-    Element main = element("main");
-    main.add(controls(input));
-    main.add(element("div").set("id", "summary"));
-    main.add(text_section(input));
-    main.add(derivation_section(input));
     const std::vector<KernelFigures> costs = costs_of(f);
-    main.add(cost_section(input, costs));
-    main.add(plan_section(input));
-    if (has_steps)
-        main.add(live_section(
-            "step-pictures-section", "step-pictures", "The steps on the machine",
-            "The paper's steps from the pseudocode to a configured kernel, each with all that those before it show.",
-            fixed_note(input)));
-    main.add(live_section(
-        "steps-section", "steps", "Configuration, throughput and overlap",
-        "Of the paper's hierarchy: registers of threads and of warpgroups, and the memory that a block shares."));
-    main.add(live_section("roofline-section", "roofline", "Roofline", ""));
-    main.add(live_section("tiles-section", "tiles", "Tiles", ""));
-    main.add(live_section("machine-section", "machine-chart", "The machine", ""));
-    main.add(source_section(input));
-    if (!input.measured.empty()) main.add(measured_section(input));
-    main.add(grid_section(input));
-    body.add(std::move(main));
-    std::vector<Fragment> fragments = setting_fragments(f, costs);
-    fragments.push_back(step_pictures(f));
+    // What there is room for depends on how long the rest is.
+    std::size_t room = most_picture_bytes;
+    const std::vector<Fragment> fragments = setting_fragments(f, costs);
     fill_fragments(body, fragments);
+    Element main = main_of(input, costs, fragments, room);
+    std::size_t others = html::to_text(head).size() + script.size() + 4 * ((input.wasm.size() + 2) / 3);
+    others += html::to_text(data("figures", figures_json(f, costs))).size() + input.request.text.size();
+    others += html::to_text(controls(input, input.grid)).size();
+    const auto bytes = [&] { return others + html::to_text(main).size(); };
+    for (int tries = 0; tries < 4 && room > 0 && bytes() > most_page_bytes; ++tries) {
+        // Two sections have pictures. Those that are left out are whole ones, so that less may be left than is asked for.
+        room -= std::min(room, (bytes() - most_page_bytes) / 2 + 20'000);
+        main = main_of(input, costs, fragments, room);
+    }
+    std::vector<GridSetting> grid = input.grid;
+    if (input.wasm.empty())
+        fit_answers(grid, std::min(most_answer_bytes, most_page_bytes - std::min(most_page_bytes, bytes())));
+    main.children.insert(main.children.begin(), controls(input, grid));
+    body.add(std::move(main));
     body.add(data("request", request_json(input.request)));
     body.add(data("figures", figures_json(f, costs)));
     if (input.wasm.empty()) {
         nlohmann::ordered_json answers = nlohmann::ordered_json::array();
-        for (const GridSetting& g : input.grid) answers.push_back(g.answer);
+        for (const GridSetting& g : grid) answers.push_back(g.answer);
         body.add(data("answers", answers));
     } else {
         body.add(html::plain("script", base64(input.wasm)).set("type", "text/plain").set("id", "core"));

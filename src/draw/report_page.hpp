@@ -26,6 +26,10 @@ struct GridSetting {
 std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& figures,
                                  const std::vector<std::string>& machines, bool with_answers);
 
+/// Leaves out of the answers what the page's own setting, the first, says, too, and whole answers for which there is no room; those that come
+/// first stay. `room`: bytes that they may take together.
+void fit_answers(std::vector<GridSetting>& grid, std::size_t room);
+
 /// An axis whose size is a number of its own, not another's.
 bool has_own_size(const Axis& axis);
 
@@ -50,12 +54,14 @@ std::string report_page(const ReportInput& input);
 /// call of the tool's `command` that prints the same of that one; empty: none does.
 svg::Element fixed_note(const ReportInput& input, std::string_view command = "");
 svg::Element text_section(const ReportInput& input);
-svg::Element derivation_section(const ReportInput& input);
+/// `room`: bytes that the pictures of its steps may take; those that come first are drawn.
+svg::Element derivation_section(const ReportInput& input, std::size_t room);
 svg::Element cost_section(const ReportInput& input, const std::vector<KernelFigures>& costs);
 svg::Element plan_section(const ReportInput& input);
 svg::Element source_section(const ReportInput& input);
 svg::Element grid_section(const ReportInput& input);
-svg::Element controls(const ReportInput& input);
+/// `grid`: of its settings those that have an answer may be chosen where there is no core.
+svg::Element controls(const ReportInput& input, const std::vector<GridSetting>& grid);
 
 }  // namespace napkin::draw
 

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "cost/optimum_text.hpp"
 #include "diagram/symbol_names.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/drawings.hpp"
+#include "draw/plan_content.hpp"
 #include "draw/report_page.hpp"
 #include "draw/setting_fragments.hpp"
 #include "run/derivation.hpp"
@@ -27,22 +29,6 @@ Element section(std::string_view id, std::string_view heading) {
     return out;
 }
 
-/// Lines with numbers to which links lead, names told apart.
-Element code_block(std::string_view code, const html::KnownNames& names, std::string_view prefix, std::string_view label) {
-    Element pre = element("pre").set("tabindex", "0").set("aria-label", label);
-    int number = 0;
-    for (std::size_t begin = 0; begin < code.size();) {
-        const std::size_t end = std::min(code.find('\n', begin), code.size());
-        Element line = element("span", "", "line").set("id", fmt::format("{}-{}", prefix, ++number));
-        for (Element& part : html::with_names(code.substr(begin, end - begin), names)) line.add(std::move(part));
-        line.add(html::text(""));
-        pre.add(std::move(line));
-        pre.children.push_back({"#printed", {}, "\n", {}});
-        begin = end + 1;
-    }
-    return pre;
-}
-
 std::vector<Element> named(std::string_view text, const html::KnownNames& names) {
     return html::with_names(text, names);
 }
@@ -57,9 +43,6 @@ Element diagram_figure(const Subject& subject, const std::string& step) {
     document.id = "diagram-" + step;
     return element("figure", {html::picture(document)});
 }
-
-/// Of long derivations not every step is drawn: a page has three megabytes, of which the derivation's pictures take these.
-constexpr std::size_t most_drawn_bytes = 600'000;
 
 /// `room`: bytes that pictures may take still, less by those of this one.
 Element step_item(const Subject& subject, std::size_t number, const html::KnownNames& names, std::size_t& room) {
@@ -128,22 +111,36 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
     out.add(html::table(fmt::format("What kernel {} moves", k.cost.kernel), {"array", "way", "a group", "a launch"}, rows));
 }
 
-/// The charts of a plan know one order of issue, that of one stream.
-std::ptrdiff_t num_streams(const TileKernel& kernel) {
-    return std::count_if(kernel.body.begin(), kernel.body.end(), [](const TileStatement& s) {
-        const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
-        return loop && !(*loop)->is_sub;
+/// A word as a shell takes it.
+std::string shell_word(const std::string& word) {
+    const bool is_plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               std::string_view("_-./=,:+").find(static_cast<char>(c)) != std::string_view::npos;
     });
+    if (is_plain && !word.empty()) return word;
+    std::string out = "'";
+    for (const char c : word) c == '\'' ? out += "'\\''" : out += c;
+    return out + "'";
 }
 
-/// "group", "stream": the choices of a kind with their reasons.
-void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram, const std::string& kind,
-                 const std::map<AxisId, Choice>& choices) {
-    for (const auto& [axis, choice] : choices)
-        rows.push_back({element("span", {html::text(kind + " "),
-                                         element("span", diagram.axis(axis).name).data("axis", diagram.axis(axis).name)}),
-                        cell(std::to_string(choice.value)), cell(choice.by_hand ? "by hand" : "chosen"),
-                        cell(choice.reason)});
+/// A derivation is of letters: no machine and no tile is among what its command takes.
+bool is_in_letters(std::string_view command) { return command == "derive"; }
+
+/// The call of the tool's command with what the page's own call says beside sizes and machine: "group q = 192" is --group q=192.
+std::string call_of(const FiguresRequest& request, std::string_view command) {
+    std::string out = fmt::format("napkin {} {}", command, shell_word(request.file));
+    if (!request.diagram.empty()) out += " --diagram " + shell_word(request.diagram);
+    if (!request.fuse) out += " --no-fuse";
+    for (std::string item : request.items) {
+        std::erase(item, '=');
+        std::istringstream words(item);
+        std::string word;
+        words >> word;
+        if (is_in_letters(command) && word != "stream" && word != "form") continue;
+        out += " --" + word;
+        for (const char* before = " "; words >> word; before = "=") out += before + shell_word(word);
+    }
+    return out;
 }
 
 }  // namespace
@@ -153,26 +150,26 @@ Element fixed_note(const ReportInput& input, std::string_view command) {
                           fmt::format("Of the setting that this page was written for: {} on {}. ",
                                       sizes_text(input.figures), input.figures.machine.name),
                           "note fixed");
-    if (!command.empty())
-        out.add(element(
-            "span",
-            {html::text("Of the one chosen: "),
-             element("code", "", "command").set("data-command", fmt::format("napkin {} {}", command, input.request.file))}));
+    if (!command.empty()) {
+        Element call = element("code", "", "command").set("data-command", call_of(input.request, command));
+        if (is_in_letters(command)) call.set("data-letters", "");
+        out.add(element("span", {html::text("Of the one chosen: "), std::move(call)}));
+    }
     return out.set("hidden", "");
 }
 
 Element text_section(const ReportInput& input) {
     Element out = section("text", "The text");
-    out.add(code_block(input.request.text, known_names(input.derived.source), "text-line", "The diagram as text"));
+    out.add(html::code_block(input.request.text, known_names(input.derived.source), "text-line", "The diagram as text"));
     if (!input.request.schedule.empty()) {
         out.add(element("h3", "Choices by hand"));
-        out.add(code_block(input.request.schedule, known_names(input.derived.diagram), "schedule-line",
-                           "The schedule as text"));
+        out.add(html::code_block(input.request.schedule, known_names(input.derived.diagram), "schedule-line",
+                                 "The schedule as text"));
     }
     return out;
 }
 
-Element derivation_section(const ReportInput& input) {
+Element derivation_section(const ReportInput& input, std::size_t room) {
     const Derived& derived = input.derived;
     const html::KnownNames names = known_names(derived.diagram);
     const std::vector<Level>& levels = input.figures.machine.levels;
@@ -183,7 +180,6 @@ Element derivation_section(const ReportInput& input) {
                              "Each is a named rewrite that keeps the value over the reals, with the condition under "
                              "which it may be done."));
     Element list = element("ol", "", "steps").set("id", "steps-list");
-    std::size_t room = most_drawn_bytes;
     for (std::size_t i = 0; i < derived.steps.size(); ++i) list.add(step_item(subject, i + 1, names, room));
     out.add(diagram_figure(subject, "0"));
     out.add(std::move(list));
@@ -191,9 +187,9 @@ Element derivation_section(const ReportInput& input) {
     out.add(diagram_figure(subject, "two-level"));
     for (const Kernel& kernel : derived.kernels) {
         out.add(element("h3", fmt::format("Kernel {}", kernel.name)));
-        out.add(code_block(aligned(kernel_lines(derived, kernel), ""), names,
-                           fmt::format("kernel-{}-line", &kernel - derived.kernels.data()),
-                           fmt::format("Equations of kernel {}", kernel.name)));
+        out.add(html::code_block(aligned(kernel_lines(derived, kernel), ""), names,
+                                 fmt::format("kernel-{}-line", &kernel - derived.kernels.data()),
+                                 fmt::format("Equations of kernel {}", kernel.name)));
     }
     for (const Refusal& refusal : derived.refusals)
         out.add(element("p", fmt::format("Refused: {}. {}", refusal.what, refusal.reason), "note"));
@@ -211,42 +207,28 @@ Element cost_section(const ReportInput& input, const std::vector<KernelFigures>&
     return out;
 }
 
+/// Where another setting is chosen, the core plans it, and knows no assembler.
+Element planned_note(const ReportInput& input) {
+    return element(
+               "p",
+               {html::text("Planned in this page for the setting that is chosen, by the model alone. Where a machine's "
+                           "compiler refuses a "
+                           "kernel for its registers, this takes the next plan: "),
+                element("span", {element("code", "", "command").set("data-command", call_of(input.request, "plan"))})},
+               "note planned")
+        .set("hidden", "");
+}
+
 Element plan_section(const ReportInput& input) {
     Element out = section("plan", "The plan");
+    if (!input.wasm.empty()) out.add(planned_note(input));
     out.add(fixed_note(input, "plan"));
-    if (!input.plan) {
-        out.add(element("p", "No plan: " + input.why_no_plan, "note"));
-        return out;
-    }
-    for (const KernelPlan& kernel : input.plan->kernels) {
-        const ScheduledKernel& s = kernel.scheduled;
-        const Diagram& diagram = s.program->diagram;
-        out.add(element("h3", fmt::format("Kernel {}", s.schedule.kernel)));
-        std::vector<std::vector<Element>> rows;
-        add_choices(rows, diagram, "group", s.schedule.group);
-        add_choices(rows, diagram, "stream", s.schedule.stream);
-        add_choices(rows, diagram, "subloop", s.schedule.subloop);
-        rows.push_back({cell("threads"), cell(std::to_string(s.schedule.threads.value)),
-                        cell(s.schedule.threads.by_hand ? "by hand" : "chosen"), cell(s.schedule.threads.reason)});
-        out.add(html::table("Choices and their reasons", {"choice", "value", "by", "reason"}, rows, {1}));
-        out.add(element("p", fmt::format("Predicted {}, bound by {}; H = {} values, M = {} values a core.",
-                                         seconds_text(kernel.time.seconds), kernel.time.busy.front().what,
-                                         count_text(kernel.time.transfers), count_text(kernel.memory_values))));
-        out.add(element(
-            "details", {element("summary", "The whole schedule"),
-                        code_block(to_string(*s.program, *s.kernel, s.schedule), known_names(diagram),
-                                   fmt::format("plan-{}-line", &kernel - input.plan->kernels.data()), "The schedule")}));
-    }
-    for (const std::string& note : input.notes) out.add(element("p", note, "note"));
-    const bool is_charted = std::all_of(input.plan->kernels.begin(), input.plan->kernels.end(),
-                                        [](const KernelPlan& k) { return num_streams(*k.scheduled.kernel) <= 1; });
-    if (input.figures.machine.kind == MachineKind::gpu && is_charted) {
-        Element of_plan = element("details",
-                                  {element("summary", "Configuration, throughput and overlap of this plan")});
-        for (Element& e : steps_content(placed_steps(*input.plan, input.figures.machine), "planned-"))
-            of_plan.add(std::move(e));
-        out.add(std::move(of_plan));
-    }
+    Element content = element("div").set("id", "plan-content");
+    if (input.plan)
+        for (Element& e : plan_content(*input.plan, input.figures.machine, input.notes)) content.add(std::move(e));
+    else
+        content.add(element("p", "No plan: " + input.why_no_plan, "note"));
+    out.add(std::move(content));
     return out;
 }
 
@@ -288,7 +270,7 @@ Element source_section(const ReportInput& input) {
     out.add(element("details",
                     {element("summary", fmt::format("The kernels' source, {} lines",
                                                     std::count(input.emitted.begin(), input.emitted.end(), '\n'))),
-                     code_block(input.emitted, names, "source-line", "The kernels' source")})
+                     html::code_block(input.emitted, names, "source-line", "The kernels' source")})
                 .set("id", "source-details"));
     return out;
 }

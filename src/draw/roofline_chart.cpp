@@ -24,6 +24,10 @@ std::vector<Roof> roofs_of(const Machine& machine, const std::vector<KernelOnMac
     for (const KernelOnMachine& k : kernels)
         for (const UnitLoad& unit : k.units)
             if (unit.rate.unit == "fma" || unit.rate.unit == "tensor") used.emplace(unit.rate.unit, unit.rate.type);
+    // Of what neither multiplies nor adds by them, the roof is that of the fused ones, of its types.
+    if (used.empty())
+        for (const KernelOnMachine& k : kernels)
+            for (const UnitLoad& unit : k.units) used.emplace("fma", unit.rate.type);
     std::vector<Roof> out;
     for (const Unit& unit : machine.units)
         for (const auto& [type, rate] : unit.per_clock) {
@@ -71,7 +75,7 @@ svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnM
     const std::vector<Slope> slopes = slopes_of(machine);
     svg::Document out = chart_document(fmt::format("Roofline of {}{}", machine.name, subject.empty() ? "" : ": " + subject));
     out.width = 880, out.height = 500;
-    out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
+    add_title(out);
 
     double flops = 0, bytes = 0;
     std::vector<double> xs{1}, ys;
@@ -79,12 +83,19 @@ svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnM
         ys.push_back(r.flops);
         for (const Slope& s : slopes) xs.push_back(r.flops / s.bytes_per_s);
     }
+    const double peak = roofs.empty() ? 0 : roofs.front().flops;
     for (const KernelOnMachine& k : kernels) {
         flops += k.flops, bytes += k.memory_transfers_bytes();
         if (k.flops <= 0 || k.seconds <= 0) continue;
         ys.push_back(k.flops / k.seconds);
         for (const LevelLoad& level : k.levels)
-            if (level.transfers_bytes > 0) xs.push_back(k.flops / level.transfers_bytes);
+            if (level.transfers_bytes > 0) {
+                const double intensity = k.flops / level.transfers_bytes;
+                xs.push_back(intensity);
+                // What bounds it there is in the picture, too.
+                for (const Slope& s : slopes)
+                    if (peak <= 0 || intensity * s.bytes_per_s < peak) ys.push_back(intensity * s.bytes_per_s);
+            }
     }
     for (const MeasuredPoint& m : measured)
         if (m.measured_s > 0 && flops > 0) ys.push_back(flops / m.measured_s);
@@ -130,7 +141,8 @@ svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnM
         const double foot = std::max(x.low * 1.15, y.low * 1.25 / s.bytes_per_s);
         const double rise = std::atan2(y(foot * s.bytes_per_s) - y(10 * foot * s.bytes_per_s), x(10 * foot) - x(foot));
         const std::string text = fmt::format("{} {}", s.name, quantity_text(s.bytes_per_s, "B/s"));
-        out.add(label(0, -5, text, "small " + inked(s.color))
+        if (const double at = y(foot * s.bytes_per_s); at < y.to + 8 || at > y.from) continue;
+        out.add(label(0, -5, text, "small halo " + inked(s.color))
                     .set("transform", fmt::format("translate({} {}) rotate({})", svg::number_text(x(foot)),
                                                   svg::number_text(y(foot * s.bytes_per_s)),
                                                   svg::number_text(-rise * 180 / 3.14159265358979))));
@@ -138,17 +150,32 @@ svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnM
     for (const KernelOnMachine& k : kernels) {
         if (k.flops <= 0 || k.seconds <= 0) continue;
         const double reached = k.flops / k.seconds;
-        for (std::size_t l = 0; l < k.levels.size(); ++l) {
-            const LevelLoad& level = k.levels[l];
+        // Levels that move as many bytes have one point, with a ring around it for each.
+        std::vector<std::vector<const LevelLoad*>> points;
+        const auto place = [&](const LevelLoad& level) { return x(k.flops / level.transfers_bytes); };
+        for (const LevelLoad& level : k.levels) {
             if (level.transfers_bytes <= 0) continue;
-            const double intensity = k.flops / level.transfers_bytes;
-            const auto slope = std::find_if(slopes.begin(), slopes.end(),
-                                            [&](const Slope& s) { return s.name == "into " + level.level.name; });
-            const std::string color = slope == slopes.end() ? "ink" : slope->color;
-            out.add(titled(circle(x(intensity), y(reached), 5, filled(color)).data("kernel", k.kernel),
-                           fmt::format("{} at {}: {} FLOP/byte, expected {} ({})", k.kernel, level.level.name,
-                                       short_number(intensity), flop_rate(reached), k.bound_by)));
-            labels.add(out, x(intensity), y(reached), fmt::format("{} @ {}", k.kernel, level.level.name), "");
+            const auto same = std::find_if(points.begin(), points.end(), [&](const auto& point) {
+                return std::abs(place(*point.front()) - place(level)) < 3;
+            });
+            same == points.end() ? points.push_back({&level}) : same->push_back(&level);
+        }
+        for (const std::vector<const LevelLoad*>& point : points) {
+            std::vector<std::string> names;
+            for (std::size_t i = 0; i < point.size(); ++i) {
+                const LevelLoad& level = *point[i];
+                const auto slope = std::find_if(slopes.begin(), slopes.end(),
+                                                [&](const Slope& s) { return s.name == "into " + level.level.name; });
+                const std::string color = slope == slopes.end() ? "ink" : slope->color;
+                const double radius = 5 + 3 * static_cast<double>(point.size() - 1 - i);
+                out.add(titled(circle(place(*point.front()), y(reached), radius, filled(color)).data("kernel", k.kernel),
+                               fmt::format("{} at {}: {} FLOP/byte, expected {} ({})", k.kernel, level.level.name,
+                                           short_number(k.flops / level.transfers_bytes), flop_rate(reached), k.bound_by)));
+                names.push_back(level.level.name);
+            }
+            labels.add(out, place(*point.front()) + 3 * static_cast<double>(point.size() - 1), y(reached),
+                       fmt::format("{} @ {}", svg::shortened_name(k.kernel, 120, chart_small_text), join(names, ", ")),
+                       "");
         }
         if (k.bound_s > 0 && k.memory_transfers_bytes() > 0) {
             const double intensity = k.flops / k.memory_transfers_bytes(), bound = k.flops / k.bound_s;

@@ -155,7 +155,7 @@ bool can_be_together(const Diagram& diagram, std::size_t from, std::size_t to) {
 
 svg::Label size_label(std::string_view letter, std::string_view axis, std::string_view behind) {
     constexpr double most = 130;
-    const std::string name = svg::shortened(axis, most) + std::string(behind);
+    const std::string name = svg::shortened_name(axis, most) + std::string(behind);
     if (letter.empty()) return {{name, svg::Span::Shift::base, true}};
     return {{std::string(letter), svg::Span::Shift::base, true}, {name, svg::Span::Shift::sub, true}};
 }

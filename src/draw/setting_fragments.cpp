@@ -193,9 +193,9 @@ std::vector<Element> steps_content(const StepReport& report, const std::string& 
         out.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
         out.push_back(html::element(
             "p", fmt::format(
-                     "{}; {} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
-                     join(sizes, ", "), k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads,
-                     plain_number(k.throughput.lower_bound()),
+                     "{}{} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
+                     sizes.empty() ? "" : join(sizes, ", ") + "; ", k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s",
+                     k.warpgroup_threads, plain_number(k.throughput.lower_bound()),
                      k.throughput.tensor_flop_per_s > 0
                          ? fmt::format(", {} of the machine", quantity_text(k.throughput.tensor_flop_per_s, "FLOP/s"))
                          : "")));
@@ -222,17 +222,12 @@ std::vector<Fragment> setting_fragments(const Figures& f, const std::vector<Kern
             {"machine-chart", {figure_of(hierarchy_chart(f.machine), "hierarchy")}}};
 }
 
-/// Of a page's three megabytes.
-constexpr std::size_t most_step_bytes = 600'000;
-
-Fragment step_pictures(const Figures& f) {
+Fragment step_pictures(const Figures& f, std::size_t room) {
     Fragment out{"step-pictures", {}};
     if (!f.steps) return out;
     const std::string memory = f.machine.levels.empty() ? "memory" : f.machine.levels.front().name;
     std::vector<std::string> names = machine_step_names();
     names.insert(names.begin(), "pseudocode expansion");
-    std::size_t room = most_step_bytes;
-    // The last one shows what all before it do, and is drawn in any case.
     for (const std::string& name : names) {
         Drawing drawing = machine_step_drawing(f.steps_of, *f.steps, memory, name);
         drawing.title = fmt::format("{}, {}", f.diagram.name, name);
@@ -269,23 +264,24 @@ nlohmann::ordered_json answer_of(const Figures& figures) {
     return out;
 }
 
+std::string answer_text(const nlohmann::ordered_json& answer) {
+    return answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string errors_answer(const std::vector<Diagnostic>& errors) {
+    nlohmann::ordered_json out;
+    for (const Diagnostic& d : errors) out["errors"].push_back(d.hint.empty() ? d.message : d.message + "; " + d.hint);
+    return answer_text(out);
+}
+
 std::string answer(const std::string& request_text) {
-    const auto text = [](const nlohmann::ordered_json& out) {
-        return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    };
-    const auto fail = [&](const std::vector<Diagnostic>& errors) {
-        nlohmann::ordered_json out;
-        for (const Diagnostic& d : errors)
-            out["errors"].push_back(d.hint.empty() ? d.message : d.message + "; " + d.hint);
-        return text(out);
-    };
     const auto request = read_request(request_text);
-    if (!request) return fail(request.errors());
+    if (!request) return errors_answer(request.errors());
     const auto figures = figures_for(*request);
-    if (!figures) return fail(figures.errors());
+    if (!figures) return errors_answer(figures.errors());
     nlohmann::ordered_json out = answer_of(*figures);
     add_fragment(out, step_pictures(*figures));
-    return text(out);
+    return answer_text(out);
 }
 
 }  // namespace napkin::draw

@@ -18,8 +18,12 @@ struct Fragment {
 /// "heading", "summary", "numbers", "steps", "roofline", "tiles", "machine-chart", in this order. `costs`: costs_of the figures.
 std::vector<Fragment> setting_fragments(const Figures& figures, const std::vector<KernelFigures>& costs);
 
+/// Bytes that the pictures of a derivation, and those of the steps on a machine, may take, of a page's three megabytes.
+inline constexpr std::size_t most_picture_bytes = 600'000;
+
 /// "step-pictures": the paper's steps on the machine, each as a picture that is opened. They are too large for every setting of a grid.
-Fragment step_pictures(const Figures& figures);
+/// `room`: bytes that they may take; the last one, which shows what all before it do, is drawn in any case.
+Fragment step_pictures(const Figures& figures, std::size_t room = most_picture_bytes);
 
 /// Tables 1 to 3 of every kernel, and the overlap of its streams. `prefix`: of the ids in it.
 std::vector<svg::Element> steps_content(const StepReport& report, const std::string& prefix);
@@ -30,6 +34,10 @@ std::string sizes_text(const Figures& figures);
 /// The names that a page tells apart in what it shows.
 html::KnownNames known_names(const Diagram& diagram);
 
+/// {"errors": [text]}, each with its hint.
+std::string errors_answer(const std::vector<Diagnostic>& errors);
+/// An answer as text, whatever bytes are in it.
+std::string answer_text(const nlohmann::ordered_json& answer);
 /// What `napkin_figures` answers: {"figures": …, "fragments": {id: HTML}}, or {"errors": [text]}.
 std::string answer(const std::string& request);
 /// The same of figures that are there.

@@ -13,6 +13,13 @@ svg::Document chart_document(std::string title) {
     return out;
 }
 
+void add_title(svg::Document& document) {
+    // Bold letters are wider than the widths that are known.
+    constexpr double bold = 1.12;
+    document.add(titled(label(16, 26, fitted(document.title, (document.width - 32) / bold, chart_big_text), "big"),
+                        document.title));
+}
+
 std::string tint(std::string_view color) { return fmt::format("tint fill-{0} {0}", color); }
 std::string wash(std::string_view color) { return fmt::format("wash fill-{}", color); }
 std::string filled(std::string_view color) { return fmt::format("fill-{}", color); }

@@ -29,6 +29,9 @@ std::string inked(std::string_view color);    ///< of a text
 /// The colours of series, in turn.
 std::string series_color(std::size_t number);
 
+/// The document's title above the chart, as much of it as the document is wide. Pre: its width is set.
+void add_title(svg::Document& document);
+
 /// A text of one line whose baseline is at y.
 Element label(double x, double y, std::string_view text, std::string_view classes = "", Anchor anchor = Anchor::start);
 /// The same upwards, with its middle here.

@@ -121,6 +121,8 @@ double text_width(const Label& label, double size = text_size);
 std::string plain_text(const Label& label);
 /// Cut with an ellipsis to a width.
 std::string shortened(std::string_view text, double width, double size = text_size);
+/// The same of a name, with "…" in its middle: names that are long often begin alike.
+std::string shortened_name(std::string_view name, double width, double size = text_size);
 
 /// Characters of a text, each as its bytes; bytes that are no UTF-8 are the replacement character.
 std::vector<std::string> characters(std::string_view text);

@@ -13,9 +13,9 @@ struct Colour {
     std::string_view name, light, dark;
 };
 
-// Text and lines have a contrast of at least 4.5 to the paper in light and in dark (faint, of rulers and grids, is no text). Levels are the
+// Text and lines have a contrast of at least 4.5 to the paper in light and in dark (faint, of rulers and grids, is no text; rule, of lines between arrays, has at least 3). Levels are the
 // paper's: black, orange, green, blue, and one more for hierarchies that are deeper.
-constexpr std::array<Colour, 17> colours = {{
+constexpr std::array<Colour, 18> colours = {{
     {"paper", "#ffffff", "#16181d"},
     {"ink", "#16181d", "#f2f3f5"},
     {"muted", "#5b6270", "#a9b0bd"},
@@ -33,6 +33,7 @@ constexpr std::array<Colour, 17> colours = {{
     {"accent-4", "#b3204d", "#ff8fab"},
     {"accent-5", "#0b7285", "#4fd0e0"},
     {"shade", "#e6e9ee", "#2e333d"},
+    {"rule", "#868d9b", "#787f8d"},
 }};
 
 std::string variables(bool dark) {
@@ -94,6 +95,9 @@ std::string made_style_sheet() {
         "svg.napkin .hatch { stroke-width: 0.8; stroke-opacity: 0.75; }\n"
         "svg.napkin .cell { stroke: #8a8f9e; stroke-width: 0.6; }\n"
         "svg.napkin text.on-cell { fill: #16181d; }\n"
+        // Legible where lines pass behind it.
+        "svg.napkin text.halo { paint-order: stroke; stroke: #ffffff; stroke: var(--paper); stroke-width: 3; "
+        "stroke-linejoin: round; }\n"
         "svg.napkin .lit { stroke-width: 3.5; }\n"
         "svg.napkin text.lit { font-weight: bold; }\n";
     return out;

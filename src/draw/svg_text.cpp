@@ -139,4 +139,23 @@ std::string shortened(std::string_view text, double width, double size) {
     return out + "…";
 }
 
+std::string shortened_name(std::string_view name, double width, double size) {
+    if (text_width(name, size) <= width) return cleaned(name);
+    const std::vector<std::string> all = characters(name);
+    // A character of the beginning, one of the end, and so on, while there is room.
+    std::size_t from_front = 0, from_back = 0;
+    double used = text_width("…", size);
+    while (from_front + from_back < all.size()) {
+        const bool is_front = from_front <= from_back;
+        used += text_width(is_front ? all[from_front] : all[all.size() - 1 - from_back], size);
+        if (used > width) break;
+        ++(is_front ? from_front : from_back);
+    }
+    std::string out;
+    for (std::size_t i = 0; i < from_front; ++i) out += all[i];
+    out += "…";
+    for (std::size_t i = all.size() - from_back; i < all.size(); ++i) out += all[i];
+    return out;
+}
+
 }  // namespace napkin::svg

@@ -52,7 +52,7 @@ svg::Document sweep_chart(const Sweep& sweep) {
     const napkin::Subject& first = sweep.subjects.front();
     svg::Document out = chart_document(fmt::format("Time of {} over {}", first.diagram.name, axis));
     out.width = 760, out.height = 480 + 18 * static_cast<double>((lines.size() + 1) / 2);
-    out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
+    add_title(out);
     std::vector<double> xs, ys;
     for (const SweptLine& l : lines) {
         for (const auto& [size, seconds] : l.expected) xs.push_back(size), ys.push_back(seconds);

@@ -55,10 +55,17 @@ struct Tiler {
     }
 };
 
+constexpr double gap = 74;  ///< between arrays
+
 std::string axis_text(const DrawnAxis& a) {
     if (a.axis < 0) return "";
     return a.letter.empty() ? fmt::format("{} = {}", a.name, a.size)
                             : fmt::format("{} = {}, {} = {}", a.name, a.size, a.letter, a.chunk_size);
+}
+/// As much of it as there is room for beside an axis of this length: columns have a gap on both sides, rows the labels of columns above them.
+std::string axis_label(const DrawnAxis& a, bool is_rows = false) {
+    const double room = is_rows ? std::max(a.length + 12, 84.0) : std::max(a.length, 60.0) + gap - 20;
+    return svg::shortened_name(axis_text(a), room, chart_small_text);
 }
 
 /// Lines where tiles or chunks end, unless they would be a grey surface.
@@ -73,6 +80,10 @@ void draw_cuts(svg::Document& out, double x, double y, const DrawnAxis& rows, co
     for (const double p : cuts(rows)) out.add(line(x, y + p, x + columns.length, y + p, "faint thin no-fill"));
 }
 
+std::string array_label(const std::string& name, const DrawnAxis& columns) {
+    return svg::shortened_name(name, std::max(columns.length - 8, 90.0) / 1.12, chart_text);
+}
+
 void draw_array(svg::Document& out, double x, double y, const std::string& name, const DrawnAxis& rows,
                 const DrawnAxis& columns, bool is_output, bool says_rows, bool says_columns) {
     const std::string color = is_output ? "accent-2" : "accent-0";
@@ -82,9 +93,9 @@ void draw_array(svg::Document& out, double x, double y, const std::string& name,
     out.add(rect(x + columns.tile_from, y + rows.tile_from, columns.tile, rows.tile, wash(color)));
     out.add(titled(rect(x + columns.chunk_from, y + rows.chunk_from, columns.chunk, rows.chunk, tint(color)),
                    fmt::format("{} at a time: {} × {}", name, rows.chunk_size, columns.chunk_size)));
-    out.add(label(x + columns.length / 2, y + rows.length / 2 + 5, name, "strong", Anchor::middle));
-    if (says_columns) out.add(label(x + columns.length / 2, y - 8, axis_text(columns), "small", Anchor::middle));
-    if (says_rows) out.add(upward_label(x - 8, y + rows.length / 2, axis_text(rows), "small"));
+    out.add(label(x + columns.length / 2, y + rows.length / 2 + 5, array_label(name, columns), "strong", Anchor::middle));
+    if (says_columns) out.add(label(x + columns.length / 2, y - 8, axis_label(columns), "small", Anchor::middle));
+    if (says_rows) out.add(upward_label(x - 8, y + rows.length / 2, axis_label(rows, true), "small"));
 }
 
 struct Product {
@@ -127,8 +138,7 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
     measure(kernel.inputs), measure(kernel.outputs);
     tiler.scale = 210 / std::sqrt(longest);
     svg::Document out = chart_document(fmt::format("Tiles of {}, kernel {}", subject, kernel.name));
-    out.add(label(16, 26, out.title, "big"));
-    constexpr double gap = 74, left = 46, top = 84;
+    constexpr double left = 46, top = 84;
     std::vector<std::string> said;
     if (const auto product = product_of(derived, kernel)) {
         const DrawnAxis m = tiler.axis(product->m), n = tiler.axis(product->n), k = tiler.axis(product->k);
@@ -136,7 +146,7 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
         draw_array(out, left + k.length + gap, top, called(product->second), k, n, false, true, true);
         draw_array(out, left, top + k.length + gap, called(product->first), m, k, false, true, true);
         draw_array(out, left + k.length + gap, top + k.length + gap, called(product->result), m, n, true, false, false);
-        out.width = std::max(left + k.length + gap + n.length + 30, text_width(out.title, 14) + 32);
+        out.width = std::max(left + k.length + gap + n.length + 30, std::min(text_width(out.title, 14) * 1.12 + 32, 900.0));
         out.height = top + k.length + gap + m.length + 52;
         said = {axis_text(m), axis_text(n), axis_text(k)};
     } else {
@@ -147,9 +157,10 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
             const DrawnAxis rows = tiler.axis(axes.size() < 2 ? -1 : axes[axes.size() - 2]);
             std::string name = derived.diagram.array(id).name;
             std::vector<std::string> outer;
-            for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_text(tiler.axis(axes[a])));
+            for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_label(tiler.axis(axes[a])));
             const std::string each = outer.empty() ? "" : "for each of " + join(outer, "; ");
-            const double room = std::max({columns.length, text_width(axis_text(columns), chart_small_text),
+            const double room = std::max({columns.length, text_width(axis_label(columns), chart_small_text),
+                                          text_width(array_label(name, columns), chart_text) * 1.12,
                                           text_width(each, chart_small_text)}) +
                                 6;
             draw_array(out, x + (room - columns.length) / 2, top, name, rows, columns, is_output, true, true);
@@ -161,9 +172,10 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
         };
         for (const ArrayId id : kernel.inputs) add(id, false);
         for (const ArrayId id : kernel.outputs) add(id, true);
-        out.width = std::max({x, text_width(out.title, 14) + 32, 470.0});
+        out.width = std::max({x, std::min(text_width(out.title, 14) * 1.12 + 32, 900.0), 470.0});
         out.height = top + tallest + 64;
     }
+    add_title(out);
     const double y = out.height - 16;
     out.add(rect(16, y - 10, 14, 11, "tint fill-accent-0 accent-0", 1));
     out.add(label(36, y, "what a group loads at a time", "small"));

@@ -16,7 +16,7 @@ svg::Document transfers_chart(const Derived& derived, const KernelFigures& kerne
     svg::Document out = chart_document(
         fmt::format("Transfers H against memory M of {}, kernel {}", subject, kernel.cost.kernel));
     out.width = 760, out.height = 480;
-    out.add(label(16, 26, fitted(out.title, out.width - 32, 14), "big"));
+    add_title(out);
     const SymbolNames names = symbol_names(derived.diagram);
     const SymbolValues axes = axis_values(extents);
     const auto at_memory = [&](double m) {

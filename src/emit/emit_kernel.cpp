@@ -14,6 +14,7 @@
 #include "emit/emit_header.hpp"
 #include "emit/emit_places.hpp"
 #include "emit/emit_write.hpp"
+#include "emit/tidy_source.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
@@ -57,7 +58,8 @@ public:
         out_("");
         for (const std::string& function : instructions_) functions_.insert(0, function + "\n");
         const std::string before = frame_.in_blocks() ? ranges_pass(frame_, entry_, parameters()) : "";
-        return out_.text() + functions_ + before + main + fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_);
+        return tidied(out_.text() + functions_ + before + main +
+                      fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_));
     }
 
 private:

@@ -123,13 +123,4 @@ void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& nod
     write_chunk_range(frame, out, node, begin, end, own != nullptr);
 }
 
-bool mentions_name(const std::string& text, const std::string& name) {
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-        const std::size_t end = at + name.size();
-        if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
-    }
-    return false;
-}
-
 }  // namespace napkin::writers

@@ -85,6 +85,14 @@ std::string literal(double value, bool is_double) {
     return is_double ? text : text + "f";
 }
 
+bool mentions_name(std::string_view text, std::string_view name) {
+    for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+    }
+    return false;
+}
+
 void Lines::operator()(std::string_view line) {
     if (!line.empty() && line[0] != '#') text_.append(4 * static_cast<std::size_t>(depth_), ' ');
     text_ += line;

@@ -25,6 +25,9 @@ std::string literal(double value, bool is_double);
 /// A 64-bit integer.
 std::string whole_literal(std::int64_t value);
 
+/// Whether the text contains the name as a whole word.
+bool mentions_name(std::string_view text, std::string_view name);
+
 /// Lines of code with their indentation; a line that ends in '{' opens a block.
 class Lines {
 public:

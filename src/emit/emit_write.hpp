@@ -14,8 +14,6 @@ void write_compute(const Frame& frame, Lines& out, const Step& step);
 /// The two values combined, and the prelude's name of what combines all of a vector.
 std::string combined(ReduceOp op, const std::string& a, const std::string& b);
 const char* horizontal(ReduceOp op);
-/// Whether the text contains the name as a whole word.
-bool mentions_name(const std::string& text, const std::string& name);
 
 /// C++ name of a storage type in the prelude.
 std::string memory_type(DType type);

@@ -11,10 +11,10 @@ namespace {
 
 constexpr const char* file_name = "machine.toml";
 
+/// Of what was measured, not of its name: 'host-512' is 'host' where the widest vectors have 512 bits.
 std::string key_of(const Machine& machine) {
-    return "machine-" + sha256(fmt::format("{}\n{}\n{}\n{}", machine.name, machine.cores.value,
-                                           machine.vector_bits.value, processor_identity()))
-                            .substr(0, 32);
+    return "machine-" +
+           sha256(fmt::format("{}\n{}\n{}", machine.cores.value, machine.vector_bits.value, processor_identity())).substr(0, 32);
 }
 
 }  // namespace
@@ -26,8 +26,10 @@ Machine measured_host(Machine host) {
     const auto entry = cache ? cache->find(key_of(host)) : std::nullopt;
     if (!entry) return host;
     const std::string path = *entry + "/" + file_name;
-    const auto measured = read_machine(std::make_shared<Source>(Source{path, read_file(path).value_or("")}));
-    return measured ? *measured : host;
+    auto measured = read_machine(std::make_shared<Source>(Source{path, read_file(path).value_or("")}));
+    if (!measured) return host;
+    measured->name = host.name;
+    return *measured;
 }
 
 Result<std::string> keep_measured(const Machine& measured) {

@@ -250,7 +250,8 @@ void choose_atoms(ScheduledKernel& kernel) {
 }
 
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit, Completion completion, ProductOrder products) {
+                         KernelSchedule schedule, const VectorUnit& unit, Completion completion, ProductOrder products,
+                         const Simulator* model) {
     ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit);
     choose_orders(out);
     choose_atoms(out);
@@ -260,7 +261,7 @@ ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std:
     apply_atoms(out);
     choose_places(out);
     choose_roles(out);
-    if (products == ProductOrder::ahead) choose_slots(out);
+    if (products == ProductOrder::ahead) choose_slots(out, model);
     apply_slots(out);
     choose_turns(out);
     choose_lazy_maximum(out);

@@ -289,7 +289,7 @@ KernelSchedule CandidateSchedules::at_sizes(const Shape& shape, const std::vecto
 
 ScheduledKernel CandidateSchedules::completed(KernelSchedule schedule, Completion completion) const {
     ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_, completion,
-                                 options_.products);
+                                 options_.products, &model_);
     choose_non_temporal(k, model_.machine());
     fetch_rows_ahead(k);
     return k;

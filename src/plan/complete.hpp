@@ -18,9 +18,9 @@ bool choose_fragments(ScheduledKernel& kernel);
 /// Slots of the operands' loads in the role that asks for copies. There is none, but by hand, where copies are not asked for by one thread or
 /// nothing is copied in a loop.
 void choose_roles(ScheduledKernel& kernel);
-/// Slots in which a loop's products run beside what is computed for the turn to come, where a product depends on another. Pre: roles are
-/// chosen.
-void choose_slots(ScheduledKernel& kernel);
+/// Slots in which a loop's products run beside what is computed for the turn to come: those of the fastest order, then of the fewest registers (modulo.hpp), by
+/// the model's clocks; without a model every statement takes one. Pre: roles are chosen.
+void choose_slots(ScheduledKernel& kernel, const Simulator* model);
 /// KernelSchedule::turns: wherever they may be taken. Pre: slots are applied.
 void choose_turns(ScheduledKernel& kernel);
 /// KernelSchedule::lazy: wherever a maximum may lag. Pre: slots are applied.
@@ -55,9 +55,10 @@ enum class Completion : std::uint8_t { whole, for_rating };
 /// to come (choose_slots).
 enum class ProductOrder : std::uint8_t { in_turn, ahead };
 
-/// The schedule with its atoms and places, and all that follows from it. Pre: sizes, vector axis, panel and rows are there.
+/// The schedule with its atoms and places, and all that follows from it. `model`: that of the kernel, whose clocks say which products run ahead. Pre: sizes, vector
+/// axis, panel and rows are there.
 ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
                          KernelSchedule schedule, const VectorUnit& unit, Completion completion = Completion::whole,
-                         ProductOrder products = ProductOrder::in_turn);
+                         ProductOrder products = ProductOrder::in_turn, const Simulator* model = nullptr);
 
 }  // namespace napkin

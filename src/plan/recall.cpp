@@ -105,19 +105,6 @@ bool is_sound(const VectorUnit& unit, bool on_gpu) {
            (on_gpu ? unit.warp_threads > 0 : unit.warp_threads == 0);
 }
 
-/// The form that was planned.
-std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                                const FormChange& change) {
-    std::optional<WithAlignedRows> aligned;
-    if (change.has_aligned_rows && !(aligned = with_copied_rows(derived, extents, machine))) return std::nullopt;
-    const Derived& form = aligned ? aligned->form : derived;
-    if (change.parts.size() != form.kernels.size()) return std::nullopt;
-    Cut cut = cut_streams(form, aligned ? aligned->extents : extents, change.parts);
-    for (std::size_t& whole : cut.whole)
-        if (aligned) whole = aligned->whole[whole];
-    return cut;
-}
-
 std::optional<Plan> plan_in(const json& text, const Derived& derived, const Extents& extents, const Machine& machine,
                             const std::shared_ptr<const Source>& file) {
     Plan plan;
@@ -147,6 +134,18 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
 }
 
 }  // namespace
+
+std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                                const FormChange& change) {
+    std::optional<WithAlignedRows> aligned;
+    if (change.has_aligned_rows && !(aligned = with_copied_rows(derived, extents, machine))) return std::nullopt;
+    const Derived& form = aligned ? aligned->form : derived;
+    if (change.parts.size() != form.kernels.size()) return std::nullopt;
+    Cut cut = cut_streams(form, aligned ? aligned->extents : extents, change.parts);
+    for (std::size_t& whole : cut.whole)
+        if (aligned) whole = aligned->whole[whole];
+    return cut;
+}
 
 std::string to_text(const Chosen& chosen) {
     json text{{"machine", chosen.plan.machine}, {"change", chosen.plan.change}, {"notes", chosen.notes}};

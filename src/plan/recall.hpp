@@ -9,6 +9,7 @@
 #include "derive/derived.hpp"
 #include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
+#include "plan/parts.hpp"
 #include "plan/plan.hpp"
 
 namespace napkin {
@@ -21,6 +22,10 @@ struct Chosen {
 };
 
 std::string to_text(const Chosen& chosen);
+
+/// The form whose kernels a plan has. Nothing where the derived one cannot be changed so.
+std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                                const FormChange& change);
 
 /// What to_text wrote, of the derivation of the same diagram for the same extents, machine and choices by hand (of the diagram and the file).
 /// Nothing where the text is no such thing, or a rule speaks against what it says: ids and numbers are looked at before anything is made

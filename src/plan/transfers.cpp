@@ -6,10 +6,10 @@
 #include <limits>
 #include <optional>
 
-#include "machine/quantity.hpp"
 #include "plan/complete.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/numbers.hpp"
 
 namespace napkin {
 namespace {
@@ -123,10 +123,9 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
             chosen.push_back(p);
             if (const double with = seconds(); with < std::min(fastest, best * (1 - worth_fetching))) {
                 fastest = with, found = std::move(p);
-                found->ahead.reason = fmt::format(
-                    "{:.2g}% slower without; a group takes {}, {} answers in {}", (best / fastest - 1) * 100,
-                    quantity_text(of_a_group, Dimension::seconds), model.machine().levels.front().name,
-                    quantity_text(latency, Dimension::seconds));
+                found->ahead.reason = fmt::format("{:.2g}% slower without; a group takes {}, {} answers in {}",
+                                                  (best / fastest - 1) * 100, seconds_text(of_a_group),
+                                                  model.machine().levels.front().name, seconds_text(latency));
             }
             chosen.pop_back();
         }

@@ -204,9 +204,9 @@ private:
         const Level& below = machine_.levels[l + 1];
         const double inner = bytes_a_core(machine_, l + 1);
         if (l > 0) return std::max(std::min(4 * inner, own / 2), std::min(1.5 * inner, own));
-        // Memory: twice what the outermost caches hold together.
+        // Memory: so much that at most an eighth of it may be left in the outermost caches from one time to the next.
         const double caches = below.capacity_bytes.value * below.instances.value;
-        return std::min({std::max(2 * caches, 64e6), 1e9, own * cores() / 8}) / cores();
+        return std::min({std::max(8 * caches, 64e6), 1e9, own * cores() / 8}) / cores();
     }
     /// A ring of addresses through all lines, each step to another page: the golden section of the ring.
     void tie(std::int64_t lines) {

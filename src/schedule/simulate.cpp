@@ -11,7 +11,6 @@
 #include "machine/block_machine.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/ones_column.hpp"
 #include "schedule/rules.hpp"
@@ -26,8 +25,6 @@ namespace {
 /// attention's main loop, NVRTC 13, sm_90a: of 445 instructions a turn 208 compute values and 12 are the matrix unit's, in 9 statements.
 constexpr double statement_instructions = 20;
 
-double ceil_of(double a, double b) { return std::ceil(a / b); }
-
 /// Of a group's chunks, the part in which the maximum moves: the first of them, where it may lag.
 double share_of_moves(const ScheduledKernel& k, int scope) {
     if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
@@ -40,15 +37,6 @@ double share_of_moves(const ScheduledKernel& k, int scope) {
 }
 
 }  // namespace
-
-/// Clocks of one statement by pipe.
-struct Simulator::Pipes {
-    double unit = 0;    ///< of the arithmetic, what a matrix unit does while its warps may go on
-    double shared = 0;  ///< in which the core's memory gives that unit its operands
-    double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
-    double waits = 0;  ///< in which no unit is busy
-    std::array<double, num_op_kinds> by_kind{};
-};
 
 /// One statement's block on one tile.
 struct Simulator::Block {
@@ -348,87 +336,13 @@ double Simulator::cache_clocks(const ScheduledKernel& k, const Step& step, const
     double traffic = is_new || !fits ? 2 * footprint(compute.variable, false) : 0;
     for (const auto& [id, rows] : operands)
         if (id != compute.variable) traffic += footprint(id, k.is_panel(id)) * passes_of(id, rows);
-    const Level& nearest = machine_.levels.back();
-    const double rate = nearest.bandwidth_bytes_per_s.value * std::min(1.0, nearest.instances.value / machine_.cores.value);
-    return traffic * machine_.clock_hz.value / rate;
+    return clocks_of_nearest(traffic);
 }
 
 bool Simulator::carried_by_all_memory(AxisId axis) const {
     return std::all_of(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
         return (!v.loaded && !v.stored) || contains(axes_of(v.dims), axis);
     });
-}
-
-/// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost dimension is innermost in
-/// memory too, else a block transpose.
-double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
-    if (k.is_view(id) || k.is_operand(id)) return 0;
-    const Variable& variable = k.variable(id);
-    double values = 1;
-    for (const Index& dim : variable.dims) values *= span_of(dim, tile);
-    if (variable.dims.empty()) return load_clocks_;
-    if (!variable.gathers.empty() && !k.in_blocks()) return gather_clocks(k, id, tile);
-    if (k.is_in_registers(id)) {
-        // Where the columns of fragments are not contiguous in memory, what a warp stores at a time lies in as many lines as the four threads
-        // of a row have columns.
-        const AxisId columns = column_axis(k, id);
-        const double lines = columns < 0 || variable.dims.back().is_axis(columns) ? 1 : fragment_columns / 2;
-        return values / static_cast<double>(lanes_) * store_clocks_ * lines;
-    }
-    const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
-    const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
-    const double convert = variable.memory_type == type_
-                               ? 0
-                               : vectors * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-    if (is_near)
-        return beside({vectors * load_clocks_, vectors * store_clocks_, convert}) + machine_.copy_run_clocks.value * runs;
-    // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
-    double stride = bytes(variable.memory_type);
-    for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)
-        stride *= static_cast<double>(k.extent(variable.limits[d]));
-    return values * (stride < static_cast<double>(page_bytes) ? machine_.transpose_clocks.value
-                                                              : machine_.far_transpose_clocks.value) +
-           convert;
-}
-
-/// The same of a tile of which data decide what it holds: rows are looked up, and blocks of them copied, or single values.
-double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
-    const GatheredCopy how = gathered_copy(k, id);
-    const Variable& variable = k.variable(id);
-    const auto span = [&](int p) { return p < 0 ? 1 : span_of(variable.dims[static_cast<std::size_t>(p)], tile); };
-    double looked_up = 0, values = 1;
-    for (std::size_t p = 0; p < variable.dims.size(); ++p) values *= span(static_cast<int>(p));
-    std::vector<double> turns{1};  // by how many loops are open
-    for (const std::size_t p : how.loops) turns.push_back(turns.back() * span(static_cast<int>(p)));
-    for (std::size_t d = 0; d < how.source.size(); ++d)
-        if (how.plain(d) < 0) looked_up += turns[how.depth(d)];
-
-    const auto lanes = static_cast<double>(lanes_);
-    const double rows = span(how.rows), columns = span(how.columns), blocks = how.is_block ? turns.back() : 0;
-    const bool is_near = how.columns >= 0 && how.columns == how.plain(how.source.size() - 1);
-    const double a_row = columns < lanes ? columns : ceil_of(columns, lanes);  // of vectors, or of values that fill none
-    const bool in_vectors = how.is_block && columns >= lanes;
-    const double moves = how.is_block && is_near ? blocks * rows * a_row
-                         : in_vectors            ? values / lanes
-                                                 : values,
-                 shuffles = in_vectors && !is_near ? values * machine_.transpose_clocks.value : 0;
-    const double convert = variable.memory_type == type_ ? 0
-                                                         : moves * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-    // What is copied comes from beyond L1, in whole lines, and where it does not fit there goes back.
-    const Level& nearest = machine_.levels.back();
-    const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1),
-                 held = values * static_cast<double>(k.value_bytes());
-    double run = bytes(variable.memory_type);
-    if (how.is_block) run *= span(how.plain(how.source.size() - 1));
-    const double traffic = values * bytes(variable.memory_type) * line_waste(run) + (held > l1 ? 2 * held : 0);
-    const double cache = traffic * machine_.clock_hz.value /
-                         (nearest.bandwidth_bytes_per_s.value *
-                          std::min(1.0, nearest.instances.value / machine_.cores.value));
-    // A single value takes as long as one for all lanes.
-    const double load = in_vectors ? load_clocks_ : broadcast_clocks_,
-                 store = in_vectors ? store_clocks_ : broadcast_clocks_;
-    return beside({moves * load + looked_up * broadcast_clocks_, moves * store, convert + shuffles, cache}) +
-           blocks * (machine_.call_clocks.value + rows * machine_.copy_run_clocks.value);
 }
 
 /// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by step, over all groups;
@@ -469,7 +383,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
 
     // ---- the cores
     Pipes sum;
-    std::vector<double> core(k.steps.size());       // clocks, by step
+    std::vector<double> core(k.steps.size());     // clocks, by step
+    std::vector<double> spilled(k.steps.size());  // the same of tiles that do not stay in the first cache, beside nothing
     double on_matrix_unit = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
     double shared = 0;  // in which the core's memory is read by that unit, or filled by copies
     StepSeconds turns_of_steps{std::vector<double>(k.steps.size()), std::vector<double>(k.steps.size())};
@@ -509,12 +424,15 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                 axes_of(k.variable(id).dims), transferred(id, load != nullptr).loop,
                 [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
                     const auto times = static_cast<double>(count);
-                    core[i] += times * copy_clocks(k, id, tile);
+                    core[i] += times * copy_clocks(k, id, tile, load != nullptr);
+                    // Around a loop a tile of any size is gone by its next turn, so that its size saves nothing.
+                    if (load && (step.scope > 0 || k.loops.empty()))
+                        spilled[i] += times * clocks_of_spilled_tile(k, id, tile);
                     if (beside_others)
                         of_blocks.chain_clocks += times * (chain_of_copy(k, id, tile, load != nullptr) +
                                                            (step.synchronizes ? machine_.call_clocks.value : 0));
                 });
-            copies += core[i];
+            copies += core[i], sum.cache += spilled[i];
         }
     }
     leave_longest_chains(k, turns_of_steps.latency);
@@ -534,10 +452,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double of_turns = beside_others ? 1 : out.waves;
     const auto seconds = [&](double clocks) { return clocks * of_turns / (workers * share * clock); };
 
-    double special = 0;  // clocks of units beside the one that multiplies and adds
-    for (std::size_t i = 0; i < num_op_kinds; ++i)
-        if (static_cast<OpKind>(i) != OpKind::fma && static_cast<OpKind>(i) != OpKind::simple)
-            special += sum.by_kind[i];
+    const double special = sum.special();
     for (std::size_t i = 0; i < num_op_kinds; ++i)
         if (sum.by_kind[i] > 0)
             out.busy.push_back({std::string(name(static_cast<OpKind>(i))), seconds(sum.by_kind[i])});
@@ -594,8 +509,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         if (m.is_ahead) shared += clocks_of_shared(k, m.bytes);
         if (m.is_ahead && !m.is_store && k.copying_role()) {
             const CopyAtoms& bulk = k.unit.copies;
-            const double answer = seconds(
-                (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes * m.tiles);
+            const double of_tile = (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes,
+                         answer = seconds(of_tile * m.tiles);
+            if (k.steps[m.step].scope > 0)
+                out.copies.push_back({m.variable, of_tile, longest / blocks_a_core(machine_) * clock * workers / m.tiles});
             of_stages = std::max(of_stages,
                                  seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), turns_of_steps));
             // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are under way that no turn holds: the one at
@@ -630,9 +547,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         const double panels = in_run ? ceil_of(static_cast<double>(k.span(k.schedule.vector_axis, step.scope).tile),
                                                static_cast<double>(k.panel()))
                                      : 1;
-        const double here = seconds(core[i]), first = here / panels;
-        out.core_seconds += here;
-        const double of_step = beside({first, waited[i]}) + here - first + stood_still[i];
+        const double here = seconds(core[i]), first = here / panels, alone = seconds(spilled[i]);
+        out.core_seconds += here + alone;
+        const double of_step = beside({first, waited[i]}) + here - first + alone + stood_still[i];
         total += of_step;
         if (step.scope == 0) outside += of_step;
     }

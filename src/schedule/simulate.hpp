@@ -12,6 +12,7 @@
 
 #include "machine/machine.hpp"
 #include "schedule/scheduled.hpp"
+#include "schedule/turn_clocks.hpp"
 #include "tile/exact.hpp"
 #include "tile/work.hpp"
 
@@ -29,14 +30,21 @@ struct Traffic {
     double loaded_bytes = 0, stored_bytes = 0;
 };
 
+/// Clocks from asking for an operand's tile in a loop until it is there: the answer, and the copy itself.
+struct CopyClocks {
+    VariableId operand = -1;
+    double answer = 0, copy = 0;
+};
+
 struct Simulation {
     double seconds = 0;
     double core_seconds = 0;  ///< without waiting for the levels above the core's memory
     double waves = 1;         ///< by how much longer it takes as not all cores have equally many groups
     double transfers = 0;     ///< H, values
     std::int64_t groups = 1;
-    std::vector<Busy> busy;        ///< longest first
-    std::vector<Traffic> traffic;  ///< by level, outermost first
+    std::vector<Busy> busy;               ///< longest first
+    std::vector<Traffic> traffic;         ///< by level, outermost first
+    std::vector<CopyClocks> copies = {};  ///< of a role; what is kept of a plan has none
 };
 
 /// Everything about a kernel on a machine that does not depend on its schedule; simulations of many schedules share it.
@@ -51,6 +59,12 @@ public:
     /// `walk_limit` as TileCounter has it.
     [[nodiscard]] Simulation run(const ScheduledKernel& kernel, std::int64_t threads,
                                  std::int64_t walk_limit = std::int64_t{1} << 22) const;
+
+    /// Of a full tile's turn of a loop on the matrix unit. Pre: the places are applied.
+    [[nodiscard]] TurnClocks turn_clocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) const;
+    /// Clocks of that turn of all warpgroups of a core, of which one that has its core for itself takes so many: units are shared as in `run`, which has beside
+    /// them what copies take.
+    [[nodiscard]] double interval(const ScheduledKernel& kernel, const TurnClocks& turn, double pace) const;
 
     /// Everything loaded or stored carries the axis: grouping it saves no transfers.
     [[nodiscard]] bool carried_by_all_memory(AxisId axis) const;
@@ -111,6 +125,9 @@ private:
     [[nodiscard]] double clocks_of_spills(const ScheduledKernel& k) const;
     static void leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency);
     [[nodiscard]] double seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& work) const;
+    [[nodiscard]] bool are_in_step(const ScheduledKernel& k) const;
+    [[nodiscard]] double together_at_pace(const ScheduledKernel& k, const WarpgroupWork& work, double pace) const;
+    [[nodiscard]] double share_of_turn_alone(const ScheduledKernel& k) const;
     [[nodiscard]] double seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
                                            const StepSeconds& steps) const;
     [[nodiscard]] double warpgroups_beside(const ScheduledKernel& k) const;
@@ -118,7 +135,15 @@ private:
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
-    [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile,
+                                     bool is_load) const;
+    [[nodiscard]] double clocks_of_nearest(double num_bytes) const;
+    [[nodiscard]] double clocks_of_copy(const ScheduledKernel& k, const Variable& variable, double values, bool is_load,
+                                        double waste = 1) const;
+    [[nodiscard]] double clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id,
+                                                const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] double clocks_of_conversion(const ScheduledKernel& k, const Variable& variable, double vectors,
+                                              bool is_load) const;
     [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                double& values_moved) const;

@@ -1,15 +1,41 @@
 #pragma once
 // What the simulator's files share.
+#include <cmath>
 #include <vector>
 
 #include "schedule/simulate.hpp"
 
 namespace napkin {
 
+inline double ceil_of(double a, double b) { return std::ceil(a / b); }
+
 /// Values that an index takes over a tile's box, taken at the tile that begins at 0.
 inline double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
+    // A span does not depend on where the tile begins; an index that is a sum, as nearly all are, needs no origin for it.
+    if (const Affine* form = dim.affine()) {
+        double last = 0;
+        for (const auto& [axis, factor] : form->terms)
+            last += std::abs(static_cast<double>(factor)) * static_cast<double>(tile[static_cast<std::size_t>(axis)] - 1);
+        return last + 1;
+    }
     return static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
 }
+
+/// Clocks of one statement by pipe.
+struct Simulator::Pipes {
+    double unit = 0;    ///< of the arithmetic, what a matrix unit does while its warps may go on
+    double shared = 0;  ///< in which the core's memory gives that unit its operands
+    double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
+    double waits = 0;  ///< in which no unit is busy
+    std::array<double, num_op_kinds> by_kind{};
+    /// Of units beside the one that multiplies and adds.
+    [[nodiscard]] double special() const {
+        double sum = 0;
+        for (std::size_t i = 0; i < num_op_kinds; ++i)
+            if (static_cast<OpKind>(i) != OpKind::fma && static_cast<OpKind>(i) != OpKind::simple) sum += by_kind[i];
+        return sum;
+    }
+};
 
 /// Bytes of one load or store in all, and of those the ones that no earlier transfer moved.
 struct Simulator::Moved {

@@ -10,6 +10,7 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lazy_maximum.hpp"
+#include "schedule/modulo_body.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
 
@@ -113,25 +114,84 @@ double Simulator::warpgroups_beside(const ScheduledKernel& k) const {
 /// results no product, unless other blocks have work meanwhile. A group's pace is that of the warpgroup that runs most turns, and no faster than the
 /// stages of its operands come round.
 double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& w) const {
-    const double all = warpgroups_beside(k), warpgroups = w.latency > 0 ? all : std::min(all, enough_warpgroups),
-                 hidden = runs_ahead(k) ? hidden_ahead * std::min(w.unit, w.core - w.unit) : 0,
-                 pace = std::max(w.stages,
-                                 (w.core - hidden) / warpgroups + w.latency * (runs_ahead(k) ? latency_left_ahead : 1)) /
-                        w.own;
+    const double all = warpgroups_beside(k), warpgroups = w.latency > 0 ? all : std::min(all, enough_warpgroups);
+    double pace = w.core / warpgroups + w.latency;
+    // Of an order that runs ahead a warpgroup alone goes no faster than what waits for what lets it, and no faster than was measured.
+    if (runs_ahead(k))
+        pace = std::max(
+            pace * share_of_turn_alone(k),
+            (w.core - hidden_ahead * std::min(w.unit, w.core - w.unit)) / warpgroups + w.latency * latency_left_ahead);
+    const double beside = together_at_pace(k, w, std::max(w.stages, pace) / w.own);
+    if (all <= 1 || are_in_step(k)) return std::max(w.stages, beside) / w.own;
+    return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
+}
+
+/// Where a turn's products all come first and maps of their results follow, warpgroups wait for the same tiles, multiply at the same time and compute at
+/// the same time: of block-scaled products of 8192³, 4096³ and 4096×7168×16384 on one H200 on 2026-11-24, three of 64 × 128 columns take 1.04, 0.14 and
+/// 0.95 ms, two of 64 × 256 in two parts 0.88, 0.11 and 0.76.
+bool Simulator::are_in_step(const ScheduledKernel& k) const {
+    return warpgroups_beside(k) > 1 && std::holds_alternative<ColumnParts>(columns_in_parts(k, 1));
+}
+
+/// Of the units and of warpgroups that each keep a pace.
+double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork& w, double pace) const {
+    const double rest = w.core - w.unit - w.special;
     // One that has its core for itself has nothing beside it but what its own threads do at a time. What the unit sustains is what the power limit
     // leaves it, which does not bind where the unit stands still as long.
-    if (all <= 1)
-        return std::max(w.stages, w.unit * sustained_share(machine_, "tensor") +
-                                      beside({w.special, w.core - w.unit - w.special}) + w.latency) /
-               w.own;
-    // Where a turn's products all come first and maps of their results follow, warpgroups wait for the same tiles, multiply at the same time and compute at
-    // the same time: of block-scaled products of 8192³, 4096³ and 4096×7168×16384 on one H200 on 2026-11-24, three of 64 × 128 columns take 1.04, 0.14 and
-    // 0.95 ms, two of 64 × 256 in two parts 0.88, 0.11 and 0.76.
-    if (const auto maps = columns_in_parts(k, 1); std::holds_alternative<ColumnParts>(maps))
-        return std::max(w.stages, w.core + w.latency) / w.own;
-    const double beside = together({w.unit, w.special, w.core - w.unit - w.special, pace},
-                                   w.latency > 0 ? units_exponent : products_exponent);
-    return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
+    if (warpgroups_beside(k) <= 1)
+        return w.unit * sustained_share(machine_, "tensor") + beside({w.special, rest}) + w.latency;
+    if (are_in_step(k)) return w.core + w.latency;
+    return together({w.unit, w.special, rest, pace}, w.latency > 0 ? units_exponent : products_exponent);
+}
+
+/// Of the clocks that a warpgroup's turns take one statement after the other, those that they take in the kernel's order.
+double Simulator::share_of_turn_alone(const ScheduledKernel& k) const {
+    double alone = 0, all = 0;
+    for (const ScheduledLoop& loop : k.loops) {
+        const auto body = modulo_body(k, loop, turn_clocks(k, loop));
+        const auto* found = std::get_if<LoopBody>(&body);
+        if (!found) continue;
+        const auto turns = static_cast<double>(turns_of(k, loop).most);
+        alone += turns * clocks_alone(found->body, order_of(k, loop, *found)),
+            all += turns * clocks_one_by_one(found->body);
+    }
+    return all > 0 ? alone / all : 1;
+}
+
+double Simulator::interval(const ScheduledKernel& k, const TurnClocks& turn, double pace) const {
+    WarpgroupWork w;
+    for (const StatementClocks& c : turn.of_step) {
+        w.unit += c.unit * turn.warpgroups, w.special += c.special * turn.warpgroups;
+        w.core += (c.unit + c.own) * turn.warpgroups, w.latency += c.latency;
+    }
+    return together_at_pace(k, w, pace);
+}
+
+TurnClocks Simulator::turn_clocks(const ScheduledKernel& k, const ScheduledLoop& loop) const {
+    TurnClocks out{std::vector<StatementClocks>(k.steps.size()), warpgroups_beside(k)};
+    std::vector<std::int64_t> tile;
+    for (const Span& span : k.scope(loop.scope)) tile.push_back(span.tile);
+    std::vector<double> latency(k.steps.size());
+    for (std::size_t s = 0; s < k.steps.size(); ++s) {
+        const Step& step = k.steps[s];
+        if (step.scope != loop.scope || step.atom < 0) continue;
+        const Pipes pipes = compute_clocks(k, step, work_[at(step.atom)], tile);
+        StatementClocks& c = out.of_step[s];
+        const double core = beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache});
+        c.unit = pipes.unit / out.warpgroups, c.own = (core - pipes.unit) / out.warpgroups;
+        if (k.atom(step).kind != AtomKind::matrix) c.own += (pipes.overhead + pipes.waits) / out.warpgroups;
+        c.special = pipes.special() / out.warpgroups;
+        latency[s] = latency_of_warpgroups(k, step, pipes.overhead);
+    }
+    leave_longest_chains(k, latency);
+    StatementClocks sum;
+    for (std::size_t s = 0; s < k.steps.size(); ++s) {
+        StatementClocks& c = out.of_step[s];
+        c.latency = latency[s], c.latency_beside = latency[s] * latency_left_ahead;
+        sum.unit += c.unit, sum.own += c.own, sum.latency_beside += c.latency_beside;
+    }
+    out.least_ahead = sum.unit + sum.own - hidden_ahead * std::min(sum.unit, sum.own) + sum.latency_beside;
+    return out;
 }
 
 /// Seconds of all turns of a block, were there nothing but this operand: the role asks for a tile as soon as its stage is free, which answers and is

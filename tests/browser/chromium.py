@@ -102,7 +102,7 @@ class Chromium:
             raise RuntimeError(expression + ": " + result["exceptionDetails"].get("exception", {}).get("description", "failed"))
         return result["result"].get("value")
 
-    def until(self, expression, seconds=20):
+    def until(self, expression, seconds=60):
         """Waits until the expression is true; the seconds that this took."""
         began = time.monotonic()
         while not self.value(expression):

@@ -1,4 +1,4 @@
-// The blocks and buffers of the schedule are found again in the emitted source, for random programs at every vector width.
+// The blocks and buffers of the schedule are found again in the emitted source, of random programs and of all examples, at every vector width.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -8,7 +8,10 @@
 #include <regex>
 #include <set>
 
+#include "machine/machine.hpp"
 #include "numeric/cpu_kernel_case.hpp"
+#include "plan/choose.hpp"
+#include "support/examples.hpp"
 #include "support/random_diagram.hpp"
 #include "tile/exact.hpp"
 
@@ -141,6 +144,27 @@ std::map<std::string, int> scheduled_fetched_and_past(const ScheduledProgram& pr
     return wanted;
 }
 
+/// Looks for all that the schedules of the program say in the source; gives how many of its kernels hold whole tiles, so that the arena is M.
+int expect_in_source(const ScheduledProgram& program, const cpu::CpuSource& source, const Diagram& diagram,
+                     const Extents& extents) {
+    EXPECT_EQ(declared_accumulators(source.text), scheduled_accumulators(program));
+    EXPECT_EQ(declared_offsets(source.text), scheduled_offsets(program));
+    EXPECT_EQ(fetched_and_past(source.text), scheduled_fetched_and_past(program));
+    EXPECT_EQ(written_results(source.text), scheduled_results(program));
+    int whole = 0;
+    for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+        const ScheduledKernel& kernel = program.kernels[k];
+        EXPECT_EQ(source.entries[k].arena_bytes, kernel.arena_bytes());
+        EXPECT_LE(kernel.held_values, kernel.arena_values) << "the rest is padding";
+        if (!holds_whole_tiles(kernel)) continue;
+        const Liveness live = liveness(*kernel.kernel);
+        const TileCounter counter(diagram, live, extents, kernel.sizes);
+        EXPECT_EQ(kernel.memory_values, counter.peak_memory());
+        ++whole;
+    }
+    return whole;
+}
+
 TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
     std::set<std::pair<int, int>> seen;
     for (const cpu_case::Width& width : cpu_case::widths()) {
@@ -151,25 +175,38 @@ TEST(ScheduledSource, HasTheSchedulesBlocksAndBuffers) {
             SCOPED_TRACE(fmt::format("{}, seed {}", width.name, seed));
             const Diagram diagram = random_diagram(seed);
             const cpu_case::Case c = cpu_case::make_case(diagram, random_extents(diagram, seed), seed, "k", {}, width);
-            ASSERT_EQ(declared_accumulators(c.source.text), scheduled_accumulators(c.scheduled)) << cpu_case::describe(c);
-            ASSERT_EQ(declared_offsets(c.source.text), scheduled_offsets(c.scheduled)) << cpu_case::describe(c);
-            ASSERT_EQ(fetched_and_past(c.source.text), scheduled_fetched_and_past(c.scheduled)) << cpu_case::describe(c);
-            ASSERT_EQ(written_results(c.source.text), scheduled_results(c.scheduled)) << cpu_case::describe(c);
-            for (std::size_t k = 0; k < c.scheduled.kernels.size(); ++k) {
-                const ScheduledKernel& kernel = c.scheduled.kernels[k];
-                ASSERT_EQ(c.source.entries[k].arena_bytes, kernel.arena_bytes());
-                ASSERT_LE(kernel.held_values, kernel.arena_values) << "the rest is padding";
-                if (holds_whole_tiles(kernel)) {
-                    const Liveness live = liveness(*kernel.kernel);
-                    const TileCounter counter(c.program.diagram, live, c.program.extents, kernel.sizes);
-                    ASSERT_EQ(kernel.memory_values, counter.peak_memory()) << cpu_case::describe(c);
-                    ++whole;
-                }
-                ++looked_at;
-            }
+            whole += expect_in_source(c.scheduled, c.source, c.program.diagram, c.program.extents);
+            ASSERT_FALSE(HasFailure()) << cpu_case::describe(c);
+            looked_at += static_cast<int>(c.scheduled.kernels.size());
         }
         EXPECT_GE(looked_at, 500);
         EXPECT_GE(whole, 100);
+    }
+}
+
+TEST(ScheduledSource, HasThePlansBlocksAndBuffersOfEveryExample) {
+    PlanOptions options;
+    options.quick = true;
+    for (const int vector_bytes : {16, 32, 64}) {
+        Machine machine = load_machine("generic-cpu").value();
+        machine.vector_bits.value = 8 * vector_bytes, machine.vector_registers.value = vector_bytes == 64 ? 32 : 16;
+        int planned = 0, whole = 0;
+        for (const ExampleDiagram& example : example_diagrams()) {
+            SCOPED_TRACE(fmt::format("{}, vectors of {} bytes", example.name, vector_bytes));
+            const auto derived = derive(example.diagram);
+            ASSERT_TRUE(derived.ok());
+            const auto extents = bind_sizes(derived->diagram);
+            if (!extents) continue;
+            const auto plan = choose_plan(*derived, *extents, machine, {}, options);
+            ASSERT_TRUE(plan.ok()) << render(plan.errors());
+            const ScheduledProgram program = plan->program();
+            const SizedProgram tiles = plan->tiles();
+            whole += expect_in_source(program, cpu::emit(program), tiles.diagram, tiles.extents);
+            ASSERT_FALSE(HasFailure()) << to_string(*plan);
+            ++planned;
+        }
+        EXPECT_GE(planned, 45);
+        EXPECT_GE(whole, 3) << "most plans go through panels, or read and write in place";
     }
 }
 

@@ -74,8 +74,8 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
     const Chosen copied = chosen_twice("odd rows", parsed(product + "sizes m = n = 4096, k = 4103\n"), gpu);
     EXPECT_TRUE(copied.plan.change.has_aligned_rows);
     const auto file = std::make_shared<const Source>(
-        Source{"by hand", "group m = 64\nsubloop k = 32\nthreads = 3\nvector n\n"});
-    const Chosen by_hand = chosen_twice("by hand", parsed(product + "sizes m = n = k = 512\n"), cpu, file);
+        Source{"by hand", "group q = 64\nsubloop k = 32\nthreads = 3\nvector q\n"});
+    const Chosen by_hand = chosen_twice("by hand", parsed(bf16_attention), cpu, file);
     EXPECT_EQ(by_hand.plan.kernels.at(0).schedule().threads.value, 3);
     EXPECT_FALSE(by_hand.plan.kernels.at(0).schedule().subloop.empty());
     const auto split = std::make_shared<const Source>(Source{"split", "split x = 3\n"});

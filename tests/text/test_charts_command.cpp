@@ -104,7 +104,7 @@ TEST(Pictures, DifferByMoreThanAHair) {
 
 TEST_F(Charts, ATraceIsJson) {
     const auto trace = parsed(chart("overlap --format trace " + figure_34));
-    EXPECT_EQ(trace["otherData"]["schema"], "napkin.trace/1");
+    EXPECT_EQ(trace["otherData"]["schema"], "napkin.trace/2");
     EXPECT_EQ(trace["otherData"]["clock_hz"], 1.83e9);
     EXPECT_GT(trace["traceEvents"].size(), 20U);
 }
@@ -169,6 +169,36 @@ TEST_F(Reports, OfLongDerivationsAreNoLarger) {
     EXPECT_NE(o.out.find("Not drawn here: napkin draw --step "), std::string::npos);
 }
 
+/// Four results of wires that cross, with a core of the size that one has: what there is no room for is named.
+TEST_F(Reports, StayBelowThreeMegabytes) {
+    write("cross.nk", R"(cross(A[a, b], B[b, c], C[c, d], D[d, a]) -> X[a, c], Y[b, d], Z[a, d], W[c, b]
+    P[a, c] = sum(b) A[a, b] * B[b, c]
+    Q[b, d] = sum(c) B[b, c] * C[c, d]
+    R[c, a] = sum(d) C[c, d] * D[d, a]
+    S[d, b] = sum(a) D[d, a] * A[a, b]
+    T[a, c] = P[a, c] + R[c, a]
+    U[b, d] = Q[b, d] * S[d, b]
+    X[a, c] = exp(T[a, c])
+    Y[b, d] = tanh(U[b, d])
+    G[a] = sum(c) T[a, c]
+    H[d] = max(b) U[b, d]
+    Z[a, d] = G[a] * H[d]
+    W[c, b] = sum(a) X[a, c] * A[a, b]
+sizes a = b = c = d = 256
+)");
+    write("core.wasm.gz", "\x1f\x8b" + std::string(1'100'000, 'x'));
+    const auto left_out = [&](const std::string& core) {
+        const Outcome o = report(path("cross.nk").string() + " --machine h100-sxm5 --wasm " + core);
+        EXPECT_EQ(o.code, 0) << o.err;
+        EXPECT_LT(o.out.size(), 3'000'000U) << core;
+        int count = 0;
+        const std::string said = "Not drawn here";
+        for (std::size_t p = o.out.find(said); p != std::string::npos; p = o.out.find(said, p + 1)) ++count;
+        return count;
+    };
+    EXPECT_GT(left_out(path("core.wasm.gz").string()), left_out("none"));
+}
+
 TEST_F(Reports, ShowThePlanOfAMachine) {
     const Outcome o = report("attention_bf16.nk --diagram attention --machine h100-sxm5 --wasm none");
     ASSERT_EQ(o.code, 0) << o.err;
@@ -182,6 +212,16 @@ TEST_F(Reports, ShowThePlanOfAMachine) {
     const Outcome cpu = report("layernorm.nk --machine generic-cpu --wasm none");
     ASSERT_EQ(cpu.code, 0) << cpu.err;
     EXPECT_NE(cpu.out.find("No configuration: the steps assign work to the threads of a GPU"), std::string::npos);
+}
+
+/// A page gives the call that prints the same of another setting, with what its own call says beside sizes and machine.
+TEST_F(Reports, NameTheCallOfAnotherSetting) {
+    std::filesystem::copy(std::filesystem::path(NAPKIN_SOURCE_DIR) / "examples/attention_bf16.nk", path("a $b.nk"));
+    const Outcome o = report("'" + path("a $b.nk").string() +
+                             "' --diagram attention --group q=64 --stream x --machine h100-sxm5 --wasm none");
+    ASSERT_EQ(o.code, 0) << o.err;
+    EXPECT_NE(o.out.find("a $b.nk&#39; --diagram attention --group q=64 --stream x\""), std::string::npos);
+    EXPECT_NE(o.out.find("data-command=\"napkin plan &#39;/"), std::string::npos);
 }
 
 TEST_F(Reports, SayWhatIsWrong) {

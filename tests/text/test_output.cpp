@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -145,6 +146,25 @@ TEST_F(Output, the_cache_leaves_the_folders_of_others) {
     EXPECT_THAT(cleared.out, HasSubstr("2 others there are not napkin's and stay"));
     EXPECT_EQ(read("cache/photos/one") + read("cache/tmp-mine/one"), "preciousprecious");
     EXPECT_EQ(nlohmann::json::parse(napkin("cache size --json", ">out.txt", own).out)["entries"], 0);
+}
+
+/// What a reader of a GPU's kernel has before him, without the device prelude.
+TEST_F(Output, kernels_on_the_matrix_unit_are_short) {
+    const auto lines = [&](const std::string& arguments) {
+        const Outcome outcome = napkin("emit " + arguments + " --machine h200");
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return std::count(outcome.out.begin(), outcome.out.end(), '\n');
+    };
+    write("product.nk",
+          "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n");
+    EXPECT_LT(lines("product.nk --set m=4096 --set n=4096 --set k=4096"), 300);
+    write("masked.nk",
+          "masked(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16) -> O[h, q, d]: f16\n    S[h, q, x] = sum(k) Q[h, "
+          "q, k] * K[h, x, k]\n"
+          "    M[h, q, x] = where(x <= q, S[h, q, x] * k^-0.5, -inf)\n    P[h, q, x] = softmax(x) M[h, q, x]\n"
+          "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n");
+    for (const std::string d : {"64", "128", "256"})
+        EXPECT_LT(lines("masked.nk --set h=16 --set q=4096 --set x=4096 --set k=" + d + " --set d=" + d), 400) << d;
 }
 
 }  // namespace

@@ -503,6 +503,23 @@ TEST(Steps, OfAPlannedKernelOfTwoStreamsHaveAChartOfEach) {
         for (const StreamChart& chart : k.charts) EXPECT_EQ(verify(chart.chart), std::vector<std::string>());
 }
 
+/// In FP32 every tile of attention lies in the core's memory, where what is not alive together shares a place: all rows together would not fit.
+TEST(Steps, OfAPlannedKernelFitWhereItsVariablesShareThem) {
+    const Compilation c = costed::compile(file("examples/attention.nk"), "h100-sxm5");
+    const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, {});
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const KernelSteps k = placed_steps(*plan, c.machine).kernels.at(0);
+    double rows = 0;
+    for (const ConfigurationRow& r : k.configuration)
+        if (r.at == HeldAt::memory) rows += static_cast<double>(r.block_bytes + r.warpgroup_bytes * k.num_warpgroups);
+    const LevelBudget& memory = k.budgets.at(0);
+    const double held = memory.block_bytes + memory.warpgroup_bytes * static_cast<double>(k.num_warpgroups);
+    EXPECT_GT(rows, memory.capacity_bytes);
+    EXPECT_EQ(held, static_cast<double>(plan->kernels[0].scheduled.arena_bytes()));
+    EXPECT_GE(memory.excess_block, 0);
+    EXPECT_EQ(memory.what, "alive at a time");
+}
+
 /// A kernel of two warpgroups of 64 rows, 256 columns and four stages, with its results' way out through two boxes a warp.
 TEST(Steps, OfAPlannedKernelAreItsSchedules) {
     const Compilation c = costed::compile(file("examples/schedules/matmul.nk"), "h100-sxm5");
@@ -524,6 +541,7 @@ TEST(Steps, OfAPlannedKernelAreItsSchedules) {
     // What the rows add up to is the arena, but for barriers and what aligns it.
     const double held = k.budgets[0].block_bytes + 2 * k.budgets[0].warpgroup_bytes;
     EXPECT_NEAR(held, static_cast<double>(plan->kernels[0].scheduled.arena_bytes()), operand_alignment + 256);
+    EXPECT_EQ(k.budgets[0].what, "total");
     EXPECT_EQ(k.registers.accumulators, 128);
     EXPECT_EQ(k.registers.limit, 232);
     EXPECT_LE(k.registers.total(), k.registers.limit);

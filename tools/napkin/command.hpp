@@ -65,6 +65,7 @@ public:
 
     void file(Options& options);        ///< FILE, --diagram
     void output(Options& options);      ///< --json, --color
+    void pipeline(Options& options);    ///< what all take that go from a text to a plan: all of these but FILE
     void sizes(Options& options);       ///< --set
     void derivation(Options& options);  ///< --form, --stream, --no-fuse
     void plan(Options& options);        ///< --group, --split, --threads, --schedule, --machine, --vector-bytes

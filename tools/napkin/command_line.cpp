@@ -82,6 +82,10 @@ void Command::output(Options& options) {
     text("--color", "WHEN", options.color, "auto, always or never; NO_COLOR is heeded", {"auto", "always", "never"});
 }
 
+void Command::pipeline(Options& options) {
+    sizes(options), derivation(options), plan(options), passes(options), output(options);
+}
+
 void Command::sizes(Options& options) {
     list("--set", "AXIS=SIZE", options.set, "Sizes of axes, as q=8192 or q=x=4096,d=64; may be repeated");
 }

@@ -87,11 +87,7 @@ void add_draw(CLI::App& app, Main& main) {
         "Of a page, in pixels: wider pictures are broken into systems (default: 960; for text 660, a hundred columns)");
     command.flag("--check", c->check,
                  "FILE is a gallery's list of figures (.json): compare the pictures that are there, and write none");
-    command.sizes(c->common);
-    command.derivation(c->common);
-    command.plan(c->common);
-    command.passes(c->common);
-    command.output(c->common);
+    command.pipeline(c->common);
 }
 
 }  // namespace napkin::cli

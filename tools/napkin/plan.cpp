@@ -2,10 +2,12 @@
 #include "napkin/command.hpp"
 #include "napkin/step_report.hpp"
 #include "plan/by_hand.hpp"
+#include "plan/prove.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "steps/choices.hpp"
 #include "steps/report.hpp"
+#include "support/ids.hpp"
 
 namespace napkin::cli {
 
@@ -62,9 +64,54 @@ Json plan_json(const Compilation& compilation) {
     return document;
 }
 
+Json order_json(const LoopBody& loop, const ProvenOrder& o) {
+    Json statements = Json::array();
+    for (const int s : o.order.sequence)
+        statements.push_back({{"statement", loop.body.operations[at(s)].name}, {"ahead", o.order.ahead[at(s)]}});
+    return {{"interval_clocks", o.interval},
+            {"pace_clocks", o.pace},
+            {"registers", o.registers},
+            {"order", std::move(statements)}};
+}
+
+Json proof_json(const LoopProof& p) {
+    Json out{{"kernel", p.kernel}, {"axis", p.axis}, {"chunk", p.chunk}};
+    if (!p.refusal.empty()) {
+        out["one_order"] = p.refusal;
+        return out;
+    }
+    const ModuloBounds& b = p.search.bounds;
+    out["warpgroups"] = p.warpgroups, out["turns"] = p.takes_turns;
+    for (const ModuloOperation& o : p.loop.body.operations)
+        out["statements"].push_back({{"name", o.name},
+                                     {"own_clocks", o.own},
+                                     {"matrix_clocks", o.unit},
+                                     {"latency_clocks", o.latency},
+                                     {"latency_beside_clocks", o.latency_beside}});
+    for (const UnitBound& u : p.units)
+        out["interval_bounds"].push_back({{"unit", u.unit}, {"clocks", u.clocks}, {"of", u.of}});
+    out["pace_bounds"] = {{"issue", b.issue},
+                          {"matrix", b.unit},
+                          {"recurrence", {{"clocks", b.recurrence}, {"cycle", cycle_text(p)}}},
+                          {"stages", {{"clocks", b.stages}, {"of", b.copy < 0 ? "" : p.loop.body.copies[at(b.copy)].name}}},
+                          {"measured", b.measured}};
+    out["least_interval_clocks"] = p.least_interval;
+    out["scheduled"] = order_json(p.loop, p.scheduled), out["best"] = order_json(p.loop, p.best);
+    if (p.has_runner_up) out["runner_up"] = order_json(p.loop, p.runner_up);
+    out["kernel_registers"] = p.kernel_registers;
+    out["proof"] = {{"is_proven", p.search.is_proven()},
+                    {"is_exhaustive", p.search.is_exhaustive},
+                    {"timed", p.search.looked_at},
+                    {"left", p.search.cut},
+                    {"over_registers", p.search.over_registers},
+                    {"is_scheduled_best", p.is_scheduled_best()},
+                    {"text", proof_text(p)}};
+    return out;
+}
+
 struct PlanCommand {
     Options common;
-    bool steps = false;
+    bool steps = false, prove = false;
 };
 
 ExitCode steps(const Options& options) {
@@ -93,11 +140,25 @@ Status check_readings(const Options& options, const Compilation& compilation) {
     return Done{};
 }
 
-ExitCode plan(const Options& options) {
+ExitCode plan(const Options& options, bool prove) {
     const auto compilation = compile(options, Pass::plan);
     if (!compilation) return fail(compilation.errors(), options);
     if (const Status s = check_readings(options, *compilation); !s) return fail(s.errors(), options);
-    options.json ? print(plan_json(*compilation)) : print(to_string(compilation->plan));
+    Json document;
+    std::string text;
+    if (options.json)
+        document = plan_json(*compilation);
+    else
+        text = to_string(compilation->plan);
+    if (prove) {
+        const auto proofs = prove_orders(compilation->derived, compilation->extents, compilation->machine,
+                                         compilation->plan);
+        if (!proofs) return fail(proofs.errors(), options);
+        if (!options.json) text += to_string(*proofs);
+        for (const LoopProof& p : *proofs)
+            if (options.json) document["proofs"].push_back(proof_json(p));
+    }
+    options.json ? print(document) : print(text);
     return ExitCode::success;
 }
 
@@ -106,17 +167,19 @@ ExitCode plan(const Options& options) {
 void add_plan(CLI::App& app, Main& main) {
     const auto c = std::make_shared<PlanCommand>();
     Command command(app, main, "plan", "Choose tile sizes, threads and vectors for a machine, with reasons",
-                    "napkin plan examples/attention.nk --set q=8192 --group q=192",
-                    [c] { return c->steps ? steps(c->common) : plan(c->common); });
+                    "napkin plan examples/attention.nk --set q=8192 --group q=192", [c] {
+                        if (c->steps && c->prove)
+                            throw UsageError("--prove is of a plan's kernels, and --steps of the paper's: one of them");
+                        return c->steps ? steps(c->common) : plan(c->common, c->prove);
+                    });
     command.file(c->common);
     command.flag("--steps", c->steps,
                  "The paper's six steps from the diagram to a configured GPU kernel, each tried, and its tables of "
                  "memory and throughput");
-    command.sizes(c->common);
-    command.derivation(c->common);
-    command.plan(c->common);
-    command.passes(c->common);
-    command.output(c->common);
+    command.flag("--prove", c->prove,
+                 "Of every streamed loop on a matrix unit the interval of its order, what no order is faster than, and "
+                 "the proof that none is better");
+    command.pipeline(c->common);
 }
 
 }  // namespace napkin::cli

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "draw/measured_chart.hpp"
+#include "draw/plan_content.hpp"
 #include "draw/report_page.hpp"
 #include "machine/builtin.hpp"
 #include "napkin/command.hpp"
@@ -62,9 +63,7 @@ void add_plan_and_source(const Options& options, draw::ReportInput& input) {
         Options without = options;
         without.schedule.clear();
         compiled = compile(without, Pass::emit);
-        if (compiled)
-            input.notes.push_back(fmt::format(
-                "All of this plan is the model's own choice, as the schedule's file is not a kernel's: {}.", why));
+        if (compiled) input.notes.push_back(draw::not_a_kernels_schedule(why));
     }
     if (compiled) {
         input.plan = compiled->plan;

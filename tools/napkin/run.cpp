@@ -307,11 +307,7 @@ void add_run(CLI::App& app, Main& main) {
     command.flag("--no-baseline", c->no_baseline, "Do not measure equation by equation");
     command.flag("--no-check", c->no_check, "Do not compare with double precision");
     command.flag("--no-validate", c->no_validate, "Do not try a new derivation on small sizes first");
-    command.sizes(c->common);
-    command.derivation(c->common);
-    command.plan(c->common);
-    command.passes(c->common);
-    command.output(c->common);
+    command.pipeline(c->common);
 }
 
 }  // namespace napkin::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What the C++20 library of emscripten in Debian 12 (libc++ 14) does not have yet; included before everything else.
+// What the C++20 library of emscripten in Debian 12 (libc++ 13) does not have yet; included before everything else.
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -9,10 +9,12 @@
 
 namespace std {
 
+#if _LIBCPP_VERSION < 14000
 template <class To, class From>
 constexpr To bit_cast(const From& from) noexcept {
     return __builtin_bit_cast(To, from);
 }
+#endif
 
 /// Of the longest number that is there, as the C library reads it: no locale but C's is ever set.
 inline from_chars_result from_chars(const char* first, const char* last, double& value, int = 0) {

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Looks whether the core of reports compiles with a library as old as emscripten's in Debian 12, without emscripten, which takes minutes to install
+# and to compile: clang reads its sources with the headers of libc++ 14. What only WebAssembly has, as numbers of 32 bits for sizes, is for
+# scripts/browser.sh to find.
+set -eu
+cd "$(dirname "$0")/.."
+build=build/core-check
+mkdir -p $build
+log=$build/build.log
+{
+    cmake -G Ninja -S . -B $build -DCMAKE_BUILD_TYPE=Debug -DNAPKIN_TESTS=OFF &&
+        cmake --build $build --target napkin-core-check
+} >$log 2>&1 || { grep -E -A 12 'error:|FAILED|unknown target' $log | head -n 60 >&2 || tail -n 40 $log >&2; exit 1; }

@@ -1,0 +1,58 @@
+#pragma once
+// Why the statements of a kernel's loops run in the order in which they do: the interval of that order, what no order can be faster than, and what the search over
+// all orders found (schedule/modulo.hpp). The interval is the simulator's, of a full tile's turn.
+#include <string>
+#include <vector>
+
+#include "diagram/sizes.hpp"
+#include "plan/plan.hpp"
+#include "schedule/modulo_body.hpp"
+#include "support/result.hpp"
+
+namespace napkin {
+
+/// Work that all warpgroups of a core have for a unit in a turn, whatever the order.
+struct UnitBound {
+    std::string unit;
+    double clocks = 0;
+    std::vector<std::string> of;  ///< "S 512 clocks", most first
+};
+
+struct ProvenOrder {
+    ModuloOrder order;
+    double pace = 0;             ///< of a warpgroup, clocks a turn
+    double interval = 0;         ///< of all warpgroups of a core, clocks from turn to turn
+    std::int64_t registers = 0;  ///< of the loop's values
+};
+
+struct LoopProof {
+    std::string kernel, axis;
+    std::int64_t chunk = 0;
+    double warpgroups = 1;
+    bool takes_turns = false;
+    std::string refusal;  ///< why its statements have one order; empty: orders were searched
+    LoopBody loop;
+    ProvenOrder scheduled, best;
+    bool has_runner_up = false;
+    ProvenOrder runner_up;
+    std::int64_t kernel_registers = 0;  ///< the most of the scheduled kernel, outside of the loop, too
+    std::vector<UnitBound> units;       ///< most clocks first
+    double least_interval = 0;          ///< of a warpgroup whose pace is that of the bounds
+    ModuloSearch search;
+    /// The scheduled order is as good as any: no slot by hand made it another one.
+    [[nodiscard]] bool is_scheduled_best() const;
+};
+
+/// Of every streamed loop of the plan. Errors: no-orders (the machine's processors run statements as they stand, or no kernel has a loop whose order is open).
+Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extents& extents, const Machine& machine,
+                                            const Plan& plan);
+
+std::string to_string(const std::vector<LoopProof>& proofs);
+/// "S ahead, O_acc, P_M ahead, …"
+std::string order_text(const LoopBody& loop, const ModuloOrder& order);
+/// "the bound around …", or that all others were looked at.
+std::string proof_text(const LoopProof& proof);
+/// Around the cycle of dependences: "S → P_M: it reads S".
+std::vector<std::string> cycle_text(const LoopProof& proof);
+
+}  // namespace napkin

@@ -1,0 +1,232 @@
+#include "schedule/modulo_body.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/fragment_registers.hpp"
+#include "schedule/lazy_maximum.hpp"
+#include "schedule/ones_column.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+class BodyBuilder {
+public:
+    BodyBuilder(const ScheduledKernel& kernel, const ScheduledLoop& loop, const TurnClocks& clocks)
+        : k_(kernel), loop_(loop), clocks_(clocks) {}
+
+    std::variant<LoopBody, std::string> run() {
+        if (std::string why = find_steps(); !why.empty()) return why;
+        for (const int s : out_.steps) add(s);
+        bind_to_weights();
+        for (std::size_t a = 0; a < out_.steps.size(); ++a)
+            for (std::size_t b = a; b < out_.steps.size(); ++b) relate(a, b);
+        for (VariableId v = 0; v < std::ssize(k_.layouts); ++v) add_value(v);
+        out_.body.registers = k_.unit.registers;
+        out_.body.least_measured = clocks_.least_ahead;
+        return std::move(out_);
+    }
+
+private:
+    [[nodiscard]] const std::string& name(VariableId v) const { return k_.variable(v).name; }
+    [[nodiscard]] VariableId written(int step) const { return variable_of(k_.step(step)); }
+    [[nodiscard]] bool touches(int step, VariableId v) const { return written(step) == v || reads(k_.step(step), v); }
+
+    std::string find_steps() {
+        if (!k_.copying_role()) return "no role copies for those that compute";
+        if (!is_repeated(k_, loop_)) return "it has one turn";
+        for (const Node& node : loop_.body) {
+            if (std::holds_alternative<Settle>(node)) continue;
+            const int* s = std::get_if<int>(&node);
+            if (!s) return "there are loops in it";
+            const Step& step = k_.step(*s);
+            if (is_column(step)) continue;
+            if (step.atom >= 0 && k_.atom(step).kind != AtomKind::block)
+                out_.steps.push_back(*s);
+            else if (step.atom >= 0 || (!k_.loads_operand(step) && !k_.is_read_by_threads(variable_of(step))))
+                return fmt::format("all warps run {} together", name(variable_of(step)));
+        }
+        if (out_.steps.empty()) return "it computes nothing";
+        std::sort(out_.steps.begin(), out_.steps.end());
+        return "";
+    }
+
+    /// A product has it in a further column, and runs it.
+    [[nodiscard]] bool is_column(const Step& step) const {
+        return step.atom >= 0 && k_.atom(step).kind == AtomKind::column;
+    }
+
+    void add(int s) {
+        const Step& step = k_.step(s);
+        const StatementClocks& c = clocks_.of_step[at(s)];
+        ModuloOperation o{
+            .name = name(written(s)), .own = c.own, .unit = c.unit, .latency = c.latency, .latency_beside = c.latency_beside};
+        o.is_product = runs_beside(k_, step);
+        if (const Step* sum = o.is_product ? column_of_ones(k_, step) : nullptr) {
+            const StatementClocks& more = clocks_.of_step[at(k_.number(*sum))];
+            o.unit += more.unit, o.own += more.own;
+        }
+        o.gives_registers = k_.atom(step).kind == AtomKind::fragment;
+        if (!o.is_product) o.own += o.unit, o.unit = 0;
+        if (o.is_product) {
+            const auto is_staged = [&](const Read* r) {
+                return !k_.is_operand(r->array) || k_.place(r->array).stages >= stages_to_outlast ||
+                       k_.layout(r->array).scope == 0;
+            };
+            o.outlasts_turn = !touches_itself(s) && std::all_of(step.reads.begin(), step.reads.end(), is_staged);
+        }
+        out_.body.operations.push_back(std::move(o));
+    }
+    /// The product waits for itself of the turn before, as Settling has it.
+    [[nodiscard]] bool touches_itself(int s) const {
+        return matrix_product(k_, k_.step(s))->a_in_registers || !adds_in_place(std::get<Compute>(*k_.step(s).statement));
+    }
+
+    /// What moves a maximum that may lag, and what is computed again as it moves, runs in the turn of the weights.
+    void bind_to_weights() {
+        if (!k_.lazy) return;
+        const auto weights = std::find(out_.steps.begin(), out_.steps.end(), k_.lazy->weights);
+        if (weights == out_.steps.end()) return;
+        std::vector<int> bound = k_.lazy->moving;
+        bound.insert(bound.end(), k_.lazy->again.begin(), k_.lazy->again.end());
+        bound.push_back(k_.lazy->sum), bound.push_back(k_.lazy->weights);
+        int first = -1;
+        for (std::size_t o = 0; o < out_.steps.size(); ++o)
+            if (contains(bound, out_.steps[o])) {
+                out_.body.operations[o].bound_to = first;
+                if (first < 0) first = static_cast<int>(o);
+            }
+    }
+
+    /// Stages keep an operand's tile apart from the next one, and what threads read where it lies in memory no statement brings anywhere.
+    [[nodiscard]] bool is_of_turn(VariableId v) const { return !k_.is_operand(v) && !k_.is_read_by_threads(v); }
+    [[nodiscard]] bool writes_what_touches(int writer, int other) const {
+        return is_of_turn(written(writer)) && touches(other, written(writer));
+    }
+    /// Two statements of which one writes what the other touches run in the order of the program, and the first one's next turn after the other's.
+    void relate(std::size_t a, std::size_t b) {
+        const int first = out_.steps[a], then = out_.steps[b];
+        if (a == b) {
+            if (out_.body.operations[a].is_product && touches_itself(first))
+                depend(a, a, 1, false, fmt::format("{} is one product after the other", name(written(first))));
+            return;
+        }
+        if (!writes_what_touches(first, then) && !writes_what_touches(then, first)) return;
+        const bool is_read = is_of_turn(written(first)) && reads(k_.step(then), written(first)),
+                   is_carried = is_of_turn(written(then)) && reads(k_.step(first), written(then));
+        const std::string& place = name(writes_what_touches(first, then) ? written(first) : written(then));
+        depend(a, b, 0, is_read,
+               is_read ? fmt::format("it reads {}", name(written(first))) : fmt::format("{} has one place", place));
+        depend(b, a, 1, is_carried,
+               is_carried ? fmt::format("it reads {} of the turn before", name(written(then)))
+                          : fmt::format("{} has one place", place));
+    }
+    /// Threads are done as they go on; a product is waited for by what reads its result or writes to it, as Settling has it.
+    void depend(std::size_t from, std::size_t to, int distance, bool is_read, std::string why) {
+        const bool waits = out_.body.operations[from].is_product &&
+                           (from == to || touches(out_.steps[to], written(out_.steps[from])));
+        out_.body.dependences.push_back(
+            {static_cast<int>(from), static_cast<int>(to), distance, waits, is_read, std::move(why)});
+    }
+
+    void add_value(VariableId v) {
+        if (!k_.is_in_registers(v)) return;
+        ModuloValue value{.name = name(v), .registers = fragment_registers(k_, v)};
+        bool is_outside = k_.variable(v).is_state;
+        for (std::size_t s = 0; s < k_.steps.size(); ++s) {
+            const int number = static_cast<int>(s);
+            const auto o = std::find(out_.steps.begin(), out_.steps.end(), number);
+            if (!touches(number, v) || is_column(k_.step(number))) continue;
+            if (o == out_.steps.end()) {
+                is_outside = true;
+                continue;
+            }
+            const int operation = static_cast<int>(o - out_.steps.begin());
+            if (written(number) == v) value.writers.push_back(operation);
+            if (reads(k_.step(number), v)) value.readers.push_back(operation);
+        }
+        if (value.writers.empty() && value.readers.empty()) return;
+        value.is_carried = is_outside || value.writers.empty();
+        value.is_halved_to_come = may_be_rounded_ahead(v, value);
+        if (!value.is_halved_to_come)
+            for (const int r : value.readers) round_into_own(v, r, value);
+        out_.body.values.push_back(std::move(value));
+    }
+    /// As is_rounded_ahead has it, for an order in which its product runs for the turn before: nothing else that reads it does.
+    [[nodiscard]] bool may_be_rounded_ahead(VariableId v, const ModuloValue& value) const {
+        if (value.is_carried || value.writers.size() != 1) return false;
+        int products = 0;
+        for (const int r : value.readers) {
+            const Step& step = k_.step(out_.steps[at(r)]);
+            if (k_.atom(step).kind != AtomKind::matrix) continue;
+            const auto product = matrix_product(k_, step);
+            if (!product || !product->a_in_registers || product->a->array != v) return false;
+            ++products;
+        }
+        return products == 1;
+    }
+    /// Registers of its own for an operand that others read after the product.
+    void round_into_own(VariableId v, int reader, const ModuloValue& value) {
+        const Step& step = k_.step(out_.steps[at(reader)]);
+        if (k_.atom(step).kind != AtomKind::matrix) return;
+        const auto product = matrix_product(k_, step);
+        const bool lives_on = value.is_carried ||
+                              std::any_of(value.readers.begin(), value.readers.end(), [&](int r) { return r > reader; });
+        if (product && product->a_in_registers && product->a->array == v && lives_on)
+            out_.body.operations[at(reader)].rounded += value.registers / 2;
+    }
+
+    const ScheduledKernel& k_;
+    const ScheduledLoop& loop_;
+    const TurnClocks& clocks_;
+    LoopBody out_;
+};
+
+}  // namespace
+
+std::variant<LoopBody, std::string> modulo_body(const ScheduledKernel& kernel, const ScheduledLoop& loop,
+                                                const TurnClocks& clocks) {
+    return BodyBuilder(kernel, loop, clocks).run();
+}
+
+ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, const LoopBody& body) {
+    ModuloOrder out;
+    out.ahead.resize(body.steps.size());
+    for (const Node& node : loop.body)
+        if (const int* s = std::get_if<int>(&node)) {
+            const auto o = std::find(body.steps.begin(), body.steps.end(), *s);
+            if (o == body.steps.end()) continue;
+            out.sequence.push_back(static_cast<int>(o - body.steps.begin()));
+            out.ahead[at(out.sequence.back())] = kernel.step(*s).ahead;
+        }
+    return out;
+}
+
+std::map<int, Slot> slots_of(const LoopBody& body, const ModuloOrder& order) {
+    std::map<int, Slot> out;
+    if (!order.runs_ahead() && std::is_sorted(order.sequence.begin(), order.sequence.end())) return out;
+    int position = 0;
+    for (std::size_t i = 0; i < order.sequence.size(); ++i) {
+        const int o = order.sequence[i];
+        const bool goes_on = i > 0 && order.sequence[i - 1] < o &&
+                             order.ahead[at(order.sequence[i - 1])] == order.ahead[at(o)] &&
+                             body.body.operations[at(order.sequence[i - 1])].is_product ==
+                                 body.body.operations[at(o)].is_product;
+        if (i > 0 && !goes_on) ++position;
+        out[body.steps[at(o)]] = Slot{-1, position, order.ahead[at(o)]};
+    }
+    return out;
+}
+
+TurnClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    TurnClocks out;
+    out.of_step.resize(kernel.steps.size());
+    for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+        if (const Step& step = kernel.steps[s]; step.scope == loop.scope && step.atom >= 0)
+            (runs_beside(kernel, step) ? out.of_step[s].unit : out.of_step[s].own) = 1;
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,60 @@
+#pragma once
+// A turn of a modulo schedule as its operations are issued, and the registers that are alive meanwhile.
+#include <cstdint>
+#include <vector>
+
+#include "schedule/modulo.hpp"
+
+namespace napkin {
+
+/// Which operations wait for which products: those that a dependence makes wait, of whichever turn.
+class TouchedResults {
+public:
+    explicit TouchedResults(const ModuloBody& body);
+    [[nodiscard]] bool touches(int operation, int product) const {
+        return touched_[static_cast<std::size_t>(operation) * num_ + static_cast<std::size_t>(product)];
+    }
+
+private:
+    std::size_t num_;
+    std::vector<bool> touched_;
+};
+
+/// Clocks of a warpgroup alone. Waits are those that settle.cpp puts between statements.
+struct ModuloTurn {
+    double now = 0;        ///< it issues nothing before this clock
+    double unit_free = 0;  ///< the matrix unit has nothing of it after this clock
+
+    void issue(const ModuloBody& body, const TouchedResults& touched, int operation, int ahead);
+    /// Waits for what may not be under way as the next turn begins.
+    void end(const ModuloBody& body);
+    /// What is under way, and for how long from now: the next turn goes like the one before where this is alike, but for the clock.
+    [[nodiscard]] std::vector<double> state() const;
+
+private:
+    struct UnderWay {
+        int product, ahead;
+        double done;
+    };
+    void wait_for(std::size_t count);
+    std::vector<UnderWay> under_way_;  ///< in the order in which they began
+};
+
+/// Values alive at each operation of an order, as fragment_registers.hpp counts them: what is alive follows from what was issued in the turn before.
+class AliveValues {
+public:
+    AliveValues(const ModuloBody& body, const std::vector<int>& ahead)
+        : body_(body), ahead_(ahead), placed_(ahead.size()) {}
+    /// Registers while the operation runs, which is the next one.
+    [[nodiscard]] std::int64_t at_operation(int operation) const;
+    void place(int operation) { placed_[static_cast<std::size_t>(operation)] = true; }
+    void take_back(int operation) { placed_[static_cast<std::size_t>(operation)] = false; }
+
+private:
+    [[nodiscard]] std::int64_t registers(const ModuloValue& value, int operation) const;
+    const ModuloBody& body_;
+    const std::vector<int>& ahead_;
+    std::vector<bool> placed_;
+};
+
+}  // namespace napkin

@@ -1,0 +1,128 @@
+// What a core does to bring tiles in and out: vectors loaded and stored, conversions, transposes, rows that are looked up.
+#include <cmath>
+
+#include "machine/block_machine.hpp"
+#include "schedule/fragment_registers.hpp"
+#include "schedule/fragments.hpp"
+#include "schedule/gathered.hpp"
+#include "schedule/rules.hpp"
+#include "schedule/simulate_parts.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+/// Of lines that are touched in turn, `turns` times as many as a cache has, the share m that it has to fetch again where it gives up lines at
+/// random: between two touches of a line others come in m·turns times for each place, so that e^(-m·turns) of them are still there.
+double share_fetched_again(double turns) {
+    if (turns <= 1) return 0;
+    double share = 1;
+    for (int i = 0; i < 30; ++i) share = 1 - std::exp(-turns * share);
+    return share;
+}
+
+}  // namespace
+
+/// Clocks in which so many bytes cross the pipe into a core's first cache, where that is not the core's memory itself.
+double Simulator::clocks_of_nearest(double num_bytes) const {
+    if (machine_.levels.size() <= core_level_ + 1) return 0;
+    const Level& nearest = machine_.levels.back();
+    const double rate = nearest.bandwidth_bytes_per_s.value * std::min(1.0, nearest.instances.value / machine_.cores.value);
+    return num_bytes * machine_.clock_hz.value / rate;
+}
+
+/// Clocks in which so many vectors take on another type on their way in or out. A GPU has one instruction for it, on a CPU some types take many.
+double Simulator::clocks_of_conversion(const ScheduledKernel& k, const Variable& variable, double vectors, bool is_load) const {
+    if (variable.memory_type == type_) return 0;
+    if (k.in_blocks()) return vectors * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+    return vectors * static_cast<double>(lanes_) / per_clock(machine_, is_load ? "widen" : "narrow", variable.memory_type);
+}
+
+/// What the copy of so many values moves through the first cache: it comes from beyond it, or leaves it, in whole lines; what leaves comes from
+/// beyond it as well where the tile does not fit there.
+double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& variable, double values, bool is_load,
+                                 double waste) const {
+    const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1),
+                 held = values * static_cast<double>(k.value_bytes());
+    return clocks_of_nearest(values * bytes(variable.memory_type) * waste + (!is_load && held > l1 ? held : 0));
+}
+
+/// A tile stays in the first cache from one chunk to the next where it fits there beside what comes in for it and what prefetchers bring for the
+/// next one. Of a larger one lines come in before they are written, and go out. Loads that miss wait in the same queue, so that this is beside
+/// nothing: of 16-bit values that become a tile of 16 KiB a Zen 5 core (48 KiB) reads 35 GB/s from memory, of 24 KiB 24 to 28, of 64 KiB 15.
+double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
+    if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id)) return 0;
+    const Variable& variable = k.variable(id);
+    double values = 1;
+    for (const Index& dim : variable.dims) values *= span_of(dim, tile);
+    const double held = values * static_cast<double>(k.value_bytes()), passing = 2 * values * bytes(variable.memory_type);
+    return clocks_of_nearest(2 * held) *
+           share_fetched_again((held + passing) / bytes_a_core(machine_, machine_.levels.size() - 1));
+}
+
+/// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost dimension is innermost in
+/// memory too, else a block transpose. Beside it the tile comes through the first cache, or leaves through it.
+double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
+                              bool is_load) const {
+    if (k.is_view(id) || k.is_operand(id)) return 0;
+    const Variable& variable = k.variable(id);
+    double values = 1;
+    for (const Index& dim : variable.dims) values *= span_of(dim, tile);
+    if (variable.dims.empty()) return load_clocks_;
+    if (!variable.gathers.empty() && !k.in_blocks()) return gather_clocks(k, id, tile);
+    if (k.is_in_registers(id)) {
+        // Where the columns of fragments are not contiguous in memory, what a warp stores at a time lies in as many lines as the four threads
+        // of a row have columns.
+        const AxisId columns = column_axis(k, id);
+        const double lines = columns < 0 || variable.dims.back().is_axis(columns) ? 1 : fragment_columns / 2;
+        return values / static_cast<double>(lanes_) * store_clocks_ * lines;
+    }
+    const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
+    const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
+    const double convert = clocks_of_conversion(k, variable, vectors, is_load),
+                 cache = clocks_of_copy(k, variable, values, is_load);
+    if (is_near)
+        return beside({vectors * load_clocks_, vectors * store_clocks_, convert, cache}) +
+               machine_.copy_run_clocks.value * runs;
+    // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
+    double stride = bytes(variable.memory_type);
+    for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)
+        stride *= static_cast<double>(k.extent(variable.limits[d]));
+    const double transpose = values * (stride < static_cast<double>(page_bytes) ? machine_.transpose_clocks.value
+                                                                                : machine_.far_transpose_clocks.value);
+    return beside({transpose + convert, cache});
+}
+
+/// The same of a tile of which data decide what it holds: rows are looked up, and blocks of them copied, or single values.
+double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
+    const GatheredCopy how = gathered_copy(k, id);
+    const Variable& variable = k.variable(id);
+    const auto span = [&](int p) { return p < 0 ? 1 : span_of(variable.dims[static_cast<std::size_t>(p)], tile); };
+    double looked_up = 0, values = 1;
+    for (std::size_t p = 0; p < variable.dims.size(); ++p) values *= span(static_cast<int>(p));
+    std::vector<double> turns{1};  // by how many loops are open
+    for (const std::size_t p : how.loops) turns.push_back(turns.back() * span(static_cast<int>(p)));
+    for (std::size_t d = 0; d < how.source.size(); ++d)
+        if (how.plain(d) < 0) looked_up += turns[how.depth(d)];
+
+    const auto lanes = static_cast<double>(lanes_);
+    const double rows = span(how.rows), columns = span(how.columns), blocks = how.is_block ? turns.back() : 0;
+    const bool is_near = how.columns >= 0 && how.columns == how.plain(how.source.size() - 1);
+    const double a_row = columns < lanes ? columns : ceil_of(columns, lanes);  // of vectors, or of values that fill none
+    const bool in_vectors = how.is_block && columns >= lanes;
+    const double moves = how.is_block && is_near ? blocks * rows * a_row
+                         : in_vectors            ? values / lanes
+                                                 : values,
+                 shuffles = in_vectors && !is_near ? values * machine_.transpose_clocks.value : 0;
+    double run = bytes(variable.memory_type);
+    if (how.is_block) run *= span(how.plain(how.source.size() - 1));
+    const double convert = clocks_of_conversion(k, variable, moves, true),
+                 cache = clocks_of_copy(k, variable, values, true, line_waste(run));
+    // A single value takes as long as one for all lanes.
+    const double load = in_vectors ? load_clocks_ : broadcast_clocks_,
+                 store = in_vectors ? store_clocks_ : broadcast_clocks_;
+    return beside({moves * load + looked_up * broadcast_clocks_, moves * store, convert + shuffles, cache}) +
+           blocks * (machine_.call_clocks.value + rows * machine_.copy_run_clocks.value);
+}
+
+}  // namespace napkin

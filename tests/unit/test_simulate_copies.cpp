@@ -1,0 +1,72 @@
+// What copies of tiles take on a CPU: conversions at the rate of their type, and tiles that do not stay in the first cache.
+#include <gtest/gtest.h>
+
+#include "plan/choose.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin::test_simulate_copies {
+namespace {
+
+/// Two cores with vectors of 16 values, a first cache of 48 KiB, and pipes and units at the rates of a Zen 5 core.
+Machine machine() {
+    Machine m = load_machine("generic-cpu").value();
+    const auto f = [](double value) { return Figure{value, "test"}; };
+    m.cores = f(2), m.vector_bits = f(512), m.vector_registers = f(32), m.clock_hz = f(4.2e9);
+    m.beside_factor = f(1.03), m.copy_run_clocks = f(4.5), m.transpose_clocks = f(0.22), m.far_transpose_clocks = f(0.47);
+    m.levels[1].bandwidth_bytes_per_s = f(8e10), m.levels[1].instances = f(1);
+    m.levels[2].capacity_bytes = f(1 << 20), m.levels[2].bandwidth_bytes_per_s = f(1.3e11), m.levels[2].instances = f(2);
+    m.levels[3].capacity_bytes = f(48 << 10), m.levels[3].bandwidth_bytes_per_s = f(2e11), m.levels[3].instances = f(2);
+    for (Unit& unit : m.units)
+        for (auto& [type, rate] : unit.per_clock) rate.value *= 2;
+    return m;
+}
+
+std::string sums(const std::string& type) {
+    return "f(P[h, x], V[h, x, d]: " + type +
+           ") -> O[h, d]\n    O[h, d] = sum(x) P[h, x] * V[h, x, d]\n"
+           "sizes h = 32, x = 8192, d = 128\n";
+}
+
+KernelPlan plan_of(const std::string& text, const Machine& m, const std::string& schedule = "") {
+    const Derived derived = derived_from(text);
+    PlanOptions options;
+    if (!schedule.empty()) options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
+    return choose_plan(derived, bind_sizes(derived.diagram).value(), m, {}, options).value().kernels.at(0);
+}
+
+const std::string by_hand = "group h = 2\ngroup d = 128\nstream x = ";
+
+TEST(SimulatedCopies, ConvertAtTheRateOfTheirType) {
+    Machine slow = machine();
+    slow.units.push_back({"widen", {{DType::f16, {0.5, "test"}}}, {}});
+    const auto seconds = [](const std::string& type, const Machine& m) {
+        return plan_of(sums(type), m, by_hand + "16\n").time.core_seconds;
+    };
+    EXPECT_EQ(seconds("f32", slow), seconds("f32", machine())) << "nothing is converted";
+    EXPECT_EQ(seconds("bf16", slow), seconds("bf16", machine())) << "another type";
+    // 32 · 8192 · 128 values at one in two clocks on two cores, where that is the longest of all that a copy does.
+    EXPECT_NEAR(seconds("f16", slow), 32.0 * 8192 * 128 * 2 / 2 / slow.clock_hz.value, 1.2e-3);
+    EXPECT_GT(seconds("f16", slow), 5 * seconds("f16", machine()));
+}
+
+TEST(SimulatedCopies, AreSlowerIntoTilesThatLeaveTheFirstCache) {
+    // On one Zen 5 core 16-bit values that become a tile of 16 KiB came from memory at 35 GB/s, of a tile of 64 KiB at 15 GB/s.
+    const auto seconds = [](const std::string& chunk) {
+        return plan_of(sums("f16"), machine(), by_hand + chunk + "\nthreads = 1\n").time.seconds;
+    };
+    const double stays = seconds("16"), spills = seconds("64");
+    EXPECT_GT(spills, 1.4 * stays);
+    // Each line comes and goes: 2 · 4 bytes of a value through the pipe into the first cache, beside nothing.
+    EXPECT_NEAR(spills - stays, 32.0 * 8192 * 128 * 8 / 2e11, 0.3e-3);
+}
+
+TEST(SimulatedCopies, LeadThePlanToTilesThatStay) {
+    const KernelPlan plan = plan_of(sums("f16"), machine());
+    for (std::size_t v = 0; v < plan.scheduled.kernel->variables.size(); ++v)
+        if (plan.scheduled.kernel->variables[v].name == "V") {
+            EXPECT_LE(plan.scheduled.layouts[v].count * 4, 48 << 10) << to_string(Plan{"test", {}, {plan}});
+        }
+}
+
+}  // namespace
+}  // namespace napkin::test_simulate_copies
