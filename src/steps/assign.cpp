@@ -1,4 +1,4 @@
-// Subloops, and operations on units with the transfers that they imply.
+// Operations on units, with the transfers that they imply.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using Statements = std::vector<TileStatement>;
 
 class Assigner {
 public:
-    Assigner(const Diagram& diagram, const TileKernel& kernel, const Machine& machine, const std::set<AxisId>& subloops)
-        : diagram_(diagram), machine_(machine), subloops_(subloops), work_(statement_work(diagram, kernel)) {
+    Assigner(const Diagram& diagram, const TileKernel& kernel, const Machine& machine)
+        : machine_(machine), work_(statement_work(diagram, kernel)) {
         out_.kernel = kernel;
         out_.variables.resize(kernel.variables.size());
         num_given_ = kernel.variables.size();
@@ -182,18 +182,10 @@ private:
         add_by_threads(std::move(c), out);
     }
 
-    /// Threads correct what they accumulate, and add to it what the matrix unit has multiplied: over parts of its axes, where subloops cut
-    /// them.
+    /// Threads correct what they accumulate, and add to it what the matrix unit has multiplied.
     void add_by_threads(Compute c, Statements& out) {
         const VariableId target = c.variable;
-        std::vector<AxisId> over;
-        for (const Index& dim : variable(target).dims)
-            if (subloops_.contains(dim.single_axis()) && !streams_.contains(dim.single_axis()))
-                over.push_back(dim.single_axis());
-        const std::set<AxisId> around = cuts_;
-        const auto memory = in_memory_, threads = on_threads_;
-        cuts_.insert(over.begin(), over.end());
-        define_state(target, around);
+        define_state(target, cuts_);
         Variable product = variable(target);
         product.name = unique(product.name + "_delta");
         product.is_state = false;
@@ -201,32 +193,17 @@ private:
         out_.kernel.variables.push_back(product);
         out_.variables.push_back(
             {.at = HeldAt::fragments, .streamed = streams_, .cut = cuts_, .product_of = target, .type_reason = {}});
-        depth_[delta] = lists_.size() - (over.empty() ? 1 : 0);
-        Statements parts;
-        Statements& part = over.empty() ? out : parts;
-        if (!over.empty()) lists_.push_back(&parts);
+        depth_[delta] = lists_.size() - 1;
         const Expr carry = c.carry;
         c.variable = delta, c.carry = nullptr;
-        part.emplace_back(std::move(c));
-        const Expr added = whole(on_threads(delta, part));
+        out.emplace_back(std::move(c));
+        const Expr added = whole(on_threads(delta, out));
         std::map<VariableId, VariableId> names;
         if (carry)
             for (const Read* r : reads_in_order(carry, nullptr))
-                if (place(r->array).at == HeldAt::fragments) names[r->array] = on_threads(r->array, part);
+                if (place(r->array).at == HeldAt::fragments) names[r->array] = on_threads(r->array, out);
         Compute sum{target, std::nullopt, {}, carry ? binary(BinaryOp::add, renamed(carry, names), added) : added, nullptr};
-        part.emplace_back(std::move(sum));
-        cuts_ = around;
-        if (over.empty()) return;
-        lists_.pop_back();
-        end_lives(part);
-        for (auto axis = over.rbegin(); axis != over.rend(); ++axis) {
-            note(out_.subloops, fmt::format("{} over {}", variable(target).name, diagram_.axis(*axis).name),
-                 "a contraction is linear in every axis: its parts are computed and added by themselves");
-            Statements loop{std::make_shared<const TileLoop>(TileLoop{*axis, {}, std::move(part), true})};
-            part = std::move(loop);
-        }
-        in_memory_ = memory, on_threads_ = threads;
-        out.insert(out.end(), part.begin(), part.end());
+        out.emplace_back(std::move(sum));
     }
     void define_state(VariableId target, const std::set<AxisId>& around) {
         if (!depth_.try_emplace(target, lists_.size() - 1).second) return;
@@ -257,6 +234,12 @@ private:
         list = std::move(out);
     }
 
+    /// Behind a list there are the copies of before it, and those that it has put into the lists around it.
+    void leave(std::map<VariableId, VariableId>& copies, const std::map<VariableId, VariableId>& before) const {
+        std::erase_if(copies, [&](const auto& copy) { return depth_.at(copy.second) >= lists_.size(); });
+        copies.insert(before.begin(), before.end());
+    }
+
     Statements list(const Statements& given) {
         const auto memory = in_memory_, threads = on_threads_;
         Statements out;
@@ -264,7 +247,7 @@ private:
         for (const TileStatement& s : given) one(s, out);
         lists_.pop_back();
         end_lives(out);
-        in_memory_ = memory, on_threads_ = threads;
+        leave(in_memory_, memory), leave(on_threads_, threads);
         return out;
     }
 
@@ -309,9 +292,7 @@ private:
         return std::make_shared<const TileLoop>(std::move(other));
     }
 
-    const Diagram& diagram_;
     const Machine& machine_;
-    const std::set<AxisId>& subloops_;
     std::vector<StatementWork> work_;
     std::size_t next_ = 0, num_given_ = 0;
     Assigned out_;
@@ -325,9 +306,8 @@ private:
 
 }  // namespace
 
-Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine,
-                       const std::set<AxisId>& subloops) {
-    return Assigner(diagram, kernel, machine, subloops).run();
+Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine) {
+    return Assigner(diagram, kernel, machine).run();
 }
 
 }  // namespace napkin

@@ -35,6 +35,15 @@ public:
             most_ahead_ = std::max(most_ahead_, operation.ahead);
             if (!operation.is_transfer) issued.push_back(static_cast<int>(o));
         }
+        // Units by number: a run looks at them for every operation that could begin.
+        std::map<std::string, std::size_t> units;
+        for (const ChartOperation& o : program.operations) {
+            uses_.emplace_back();
+            for (const ChartUse& use : o.uses)
+                uses_.back().emplace_back(units.try_emplace(use.unit, units.size()).first->second, use.clocks);
+            clocks_.push_back(o.clocks());
+        }
+        held_.resize(units.size());
         for (int w = 0; w < program.num_warpgroups; ++w) groups_[at(w)].warpgroup = w, groups_[at(w)].order = issued;
         // Every transfer is a queue of its own.
         for (std::size_t o = 0; o < program.operations.size(); ++o)
@@ -54,14 +63,14 @@ public:
     void run() {
         while (true) {
             std::size_t next = groups_.size();
-            ChartRow best;
+            Start best;
             for (std::size_t g = 0; g < groups_.size(); ++g) {
                 if (groups_[g].trip >= num_iterations) continue;
-                const auto row = ready(g);
-                if (!row) continue;
-                const bool sooner = next == groups_.size() || row->begin < best.begin ||
-                                    (row->begin == best.begin && row->iteration < best.iteration);
-                if (sooner) next = g, best = *row;
+                const auto start = ready(g);
+                if (!start) continue;
+                const bool sooner = next == groups_.size() || start->begin < best.begin ||
+                                    (start->begin == best.begin && start->iteration < best.iteration);
+                if (sooner) next = g, best = *start;
             }
             if (next == groups_.size()) return;
             take(next, best);
@@ -83,6 +92,14 @@ private:
     struct Handed {
         double at = 0;
         int row = -1;
+    };
+    /// When a group's next operation could begin, and what keeps it until then.
+    struct Start {
+        int iteration = 0;
+        double begin = 0;
+        ChartCause cause = ChartCause::nothing;
+        int after = -1;
+        const ChartNeed* need = nullptr;
     };
 
     /// Warpgroups stand before the transfers.
@@ -112,48 +129,50 @@ private:
 
     /// Its next operation where it could begin now; nothing where it is another warpgroup's turn and that has not got to its end, or what is needed
     /// has not begun.
-    [[nodiscard]] std::optional<ChartRow> ready(std::size_t id) const {
+    [[nodiscard]] std::optional<Start> ready(std::size_t id) const {
         const Group& g = groups_[id];
-        const ChartOperation& o = program_.operations[at(operation(g))];
-        ChartRow row{g.warpgroup, operation(g), g.trip + o.ahead, 0, 0, ChartCause::nothing, -1, {}};
-        const auto wait = [&](double until, ChartCause cause, int after, const std::string& why) {
-            if (until > row.begin) row.begin = until, row.cause = cause, row.after = after, row.why = why;
+        const int number = operation(g);
+        const ChartOperation& o = program_.operations[at(number)];
+        Start start{.iteration = g.trip + o.ahead};
+        const auto wait = [&](double until, ChartCause cause, int after, const ChartNeed* need = nullptr) {
+            if (until > start.begin) start.begin = until, start.cause = cause, start.after = after, start.need = need;
         };
         // Of causes at the same clock the first one is named: the unit, then what is read.
         if (units_are_held_)
-            for (const ChartUse& use : o.uses)
-                if (const auto held = held_.find(use.unit); held != held_.end())
-                    wait(held->second.at, ChartCause::unit, held->second.row, {});
+            for (const auto& [unit, clocks] : uses_[at(number)])
+                if (held_[unit].row >= 0) wait(held_[unit].at, ChartCause::unit, held_[unit].row);
         for (const ChartNeed& need : o.needs) {
-            if (row.iteration < need.distance) continue;
+            if (start.iteration < need.distance) continue;
             for (auto [w, end] = needed_of(o, g.warpgroup); w < end; ++w) {
-                const int on = row_of(w, need.operation, row.iteration - need.distance);
+                const int on = row_of(w, need.operation, start.iteration - need.distance);
                 if (on < 0) return std::nullopt;
-                wait(rows[at(on)].end, ChartCause::need, on, need.why);
+                wait(rows[at(on)].end, ChartCause::need, on, &need);
             }
         }
-        wait(g.issued, ChartCause::issue, g.issued_by, {});
-        if (takes_turns(id) && row.operation == program_.turn.front() && units_are_held_ && program_.num_warpgroups > 1) {
+        wait(g.issued, ChartCause::issue, g.issued_by);
+        if (takes_turns(id) && number == program_.turn.front() && units_are_held_ && program_.num_warpgroups > 1) {
             const std::int64_t turn = std::int64_t{g.turns} * program_.num_warpgroups + g.warpgroup;
             if (turn > 0) {
                 if (static_cast<std::int64_t>(handed_.size()) < turn) return std::nullopt;
-                wait(handed_[at(turn - 1)].at, ChartCause::turn, handed_[at(turn - 1)].row, {});
+                wait(handed_[at(turn - 1)].at, ChartCause::turn, handed_[at(turn - 1)].row);
             }
         }
-        row.end = row.begin + o.clocks();
-        return row;
+        return start;
     }
 
-    void take(std::size_t id, const ChartRow& row) {
+    void take(std::size_t id, const Start& start) {
         Group& g = groups_[id];
-        const ChartOperation& o = program_.operations[at(row.operation)];
+        const int issued = operation(g);
+        const ChartOperation& o = program_.operations[at(issued)];
         const int number = static_cast<int>(rows.size());
-        rows.push_back(row);
+        rows.push_back({g.warpgroup, issued, start.iteration, start.begin, start.begin + clocks_[at(issued)],
+                        start.cause, start.after, start.need ? start.need->why : ""});
+        const ChartRow& row = rows.back();
         g.last = number;
         for (auto [w, end] = needed_of(o, g.warpgroup); w < end; ++w)
             row_of_[at(w)][at(row.iteration) * program_.operations.size() + at(row.operation)] = number;
-        for (const ChartUse& use : o.uses)
-            if (use.clocks > 0) held_[use.unit] = {row.begin + use.clocks, number};
+        for (const auto& [unit, clocks] : uses_[at(issued)])
+            if (clocks > 0) held_[unit] = {row.begin + clocks, number};
         // An operation in a unit's queue is issued when what threads wait for is there, whoever holds the unit.
         double issue = g.issued;
         for (const ChartNeed& need : o.needs) {
@@ -185,9 +204,11 @@ private:
     const ChartProgram& program_;
     bool units_are_held_;
     int most_ahead_ = 0;
-    std::vector<Group> groups_;             ///< the warpgroups, then transfers
-    std::vector<std::vector<int>> row_of_;  ///< of warpgroups, by iteration and operation
-    std::map<std::string, Handed> held_;
+    std::vector<Group> groups_;                                      ///< the warpgroups, then transfers
+    std::vector<std::vector<int>> row_of_;                           ///< of warpgroups, by iteration and operation
+    std::vector<std::vector<std::pair<std::size_t, double>>> uses_;  ///< of operations: units and clocks
+    std::vector<double> clocks_;                                     ///< of operations
+    std::vector<Handed> held_;                                       ///< units
     std::vector<Handed> handed_;
 };
 
@@ -338,15 +359,39 @@ std::vector<ChartDeadlock> deadlocks(const ChartProgram& program) {
     return out;
 }
 
+namespace {
+bool is_whole(const ChartProgram& program, const std::vector<ChartRow>& rows) {
+    int times = 0;
+    for (const ChartOperation& o : program.operations) times += times_of(program, o);
+    return rows.size() == at(times) * num_iterations;
+}
+double most_clocks(const std::map<std::string, double>& units) {
+    double most = 0;
+    for (const auto& [unit, clocks] : units) most = std::max(most, clocks);
+    return most;
+}
+std::map<std::string, double> unit_clocks(const ChartProgram& program) {
+    std::map<std::string, double> out;
+    for (const ChartOperation& o : program.operations)
+        for (const ChartUse& use : o.uses) out[use.unit] += use.clocks * times_of(program, o);
+    return out;
+}
+}  // namespace
+
 bool comes_to_its_end(const ChartProgram& program) {
     ChartRun run(program, true);
     run.run();
-    int times = 0;
-    for (const ChartOperation& o : program.operations) times += times_of(program, o);
-    return run.rows.size() == at(times) * num_iterations;
+    return is_whole(program, run.rows);
 }
 
-double steady_interval(const ChartProgram& program) { return interval_of(program); }
+std::optional<double> steady_interval(const ChartProgram& program) {
+    ChartRun run(program, true);
+    run.run();
+    if (!is_whole(program, run.rows)) return std::nullopt;
+    return interval_of(run.rows);
+}
+
+double least_interval(const ChartProgram& program) { return most_clocks(unit_clocks(program)); }
 
 Chart run_chart(const ChartProgram& program) {
     if (!comes_to_its_end(program)) throw InternalError("warpgroups wait for each other for ever");
@@ -361,12 +406,8 @@ Chart run_chart(const ChartProgram& program) {
     ChartRun unlimited(alone, false);
     unlimited.run();
     out.recurrence_bound = interval_of(unlimited.rows);
-    std::map<std::string, double> clocks;
-    for (const ChartOperation& o : program.operations)
-        for (const ChartUse& use : o.uses) clocks[use.unit] += use.clocks * times_of(program, o);
-    for (const auto& [unit, of_unit] : clocks) {
-        out.resource_bound = std::max(out.resource_bound, of_unit);
-    }
+    const std::map<std::string, double> clocks = unit_clocks(program);
+    out.resource_bound = most_clocks(clocks);
     ChartProgram ideal = program;
     for (const auto& [unit, share] : program.overheads) ideal = with_overhead(std::move(ideal), unit, 0);
     out.ideal_interval = interval_of(ideal);

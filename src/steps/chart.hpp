@@ -6,6 +6,7 @@
 // Transfers between memory and the core are in no one's order: each begins as soon as what it needs is done, and its pipe is free.
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -93,8 +94,10 @@ struct Chart {
 /// Whether warpgroups that take turns all come to the end. Pre: no deadlocks.
 bool comes_to_its_end(const ChartProgram& program);
 
-/// Clocks from an iteration of all warpgroups to the next one. Pre: as run_chart.
-double steady_interval(const ChartProgram& program);
+/// Clocks from an iteration of all warpgroups to the next one; none where they do not all come to the end. Pre: no deadlocks.
+std::optional<double> steady_interval(const ChartProgram& program);
+/// What the busiest unit takes for an iteration of all warpgroups: no order of issue has a shorter interval.
+double least_interval(const ChartProgram& program);
 
 /// Pre: no deadlocks, and it comes to its end. Whoever can begin first does; of several the one of the earliest iteration, then the first warpgroup.
 Chart run_chart(const ChartProgram& program);

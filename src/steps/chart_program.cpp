@@ -24,26 +24,27 @@ public:
     }
 
     Result<StreamChart> run(const TileLoop& loop) {
-        const auto program = runnable(loop);
+        const auto program = without_deadlocks(loop);
         if (!program) return program.errors();
+        if (!comes_to_its_end(*program)) return endless();
         StreamChart out{loop.axis, rows_, {}, 0, 0};
         out.chart = run_chart(*program);
         return out;
     }
 
-    /// The program whose chart is run. Errors: as overlap_charts.
-    Result<ChartProgram> runnable(const TileLoop& loop) {
+    /// The program whose chart is run. Errors: as overlap_charts, but for turns that never end.
+    Result<ChartProgram> without_deadlocks(const TileLoop& loop) {
         auto made = program(loop);
         if (!made) return made.errors();
-        ChartProgram program = std::move(made).value();
-        if (const auto stuck = deadlocks(program); !stuck.empty()) return deadlock(program, stuck.front());
-        if (!comes_to_its_end(program))
-            return Diagnostic{.code = "issue-deadlock",
-                              .range = choices_.turns.empty() ? SourceRange{} : choices_.turns.front().range,
-                              .message = "in these turns warpgroups wait for each other for ever",
-                              .expected = "turns in which every warpgroup has what it reads",
-                              .hint = "leave the line out, or give what is loaded another place"};
-        return program;
+        if (const auto stuck = deadlocks(*made); !stuck.empty()) return deadlock(*made, stuck.front());
+        return made;
+    }
+    [[nodiscard]] Diagnostic endless() const {
+        return {.code = "issue-deadlock",
+                .range = choices_.turns.empty() ? SourceRange{} : choices_.turns.front().range,
+                .message = "in these turns warpgroups wait for each other for ever",
+                .expected = "turns in which every warpgroup has what it reads",
+                .hint = "leave the line out, or give what is loaded another place"};
     }
 
     /// In the order of issue that was chosen, whether that can be or not. Errors: unknown-variable.
@@ -308,19 +309,22 @@ private:
 
 }  // namespace
 
-Result<double> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
-                             const KernelSteps& steps) {
-    double sum = 0;
+Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                                   const KernelSteps& steps) {
+    StreamClocks out;
     for (const TileStatement& s : assigned.kernel.body) {
         const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
         if (!loop || (*loop)->is_sub) continue;
-        const auto program = ChartBuilder(context, choices, assigned, steps).runnable(**loop);
+        ChartBuilder builder(context, choices, assigned, steps);
+        const auto program = builder.without_deadlocks(**loop);
         if (!program) return program.errors();
+        const auto interval = steady_interval(*program);
+        if (!interval) return builder.endless();
         const std::int64_t chunk = context.sizes.stream[at((*loop)->axis)];
-        sum += steady_interval(*program) *
-               static_cast<double>(chunk > 0 ? ceil_div(context.extents[at((*loop)->axis)], chunk) : 1);
+        const auto chunks = static_cast<double>(chunk > 0 ? ceil_div(context.extents[at((*loop)->axis)], chunk) : 1);
+        out.steady += *interval * chunks, out.least += least_interval(*program) * chunks;
     }
-    return sum;
+    return out;
 }
 
 std::optional<std::vector<std::string>> missing_places(const StepContext& context, const StepChoices& choices,

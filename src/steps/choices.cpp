@@ -167,4 +167,91 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
     return Done{};
 }
 
+namespace {
+Diagnostic out_of_range(const SourceRange& range, std::string message, std::int64_t most, const std::string& line) {
+    return {.code = "size-out-of-range",
+            .range = range,
+            .message = std::move(message),
+            .expected = fmt::format("1 … {}", most),
+            .hint = fmt::format("the nearest legal choice is {}{}", line, most)};
+}
+}  // namespace
+
+Status check_warpgroup(const StepContext& context, const StepChoices& choices, const Kernel& kernel) {
+    for (const auto& [axis, share] : choices.warpgroup)
+        if (!contains(kernel.group_axes, axis))
+            return Diagnostic{.code = "not-groupable",
+                              .range = share.range,
+                              .message = fmt::format("warpgroups cannot share {}: kernel {} does not group it",
+                                                     context.diagram.axis(axis).name, kernel.name),
+                              .expected = "one of " + join(names_of(context.diagram.axes, kernel.group_axes), ", "),
+                              .hint = ""};
+    for (const auto& [axis, share] : context.warpgroup) {
+        const std::string& name = context.diagram.axis(axis).name;
+        const std::int64_t extent = context.extents[at(axis)];
+        const std::int64_t group = context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)] : extent;
+        const auto by_hand = choices.warpgroup.find(axis);
+        if (by_hand == choices.warpgroup.end() && !choices.group.contains(axis)) continue;
+        const SourceRange range = by_hand != choices.warpgroup.end() ? by_hand->second.range : choices.group.at(axis);
+        if (share > group)
+            return out_of_range(range, fmt::format("w_{0} = {1}, but a group has {2} values of {0}", name, share, group),
+                                group, fmt::format("warpgroup {} = ", name));
+        // The last warpgroup of a whole axis may have fewer values.
+        if (group % share == 0 || group >= extent) continue;
+        return Diagnostic{.code = "broken-divisor",
+                          .range = range,
+                          .message = fmt::format("g_{0} = {1} is no multiple of w_{0} = {2}", name, group, share),
+                          .expected = "as many values for each warpgroup",
+                          .hint = fmt::format("the nearest legal choice is group {} = {}", name, group / share * share)};
+    }
+    return Done{};
+}
+
+/// Of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
+Status check_subloops(const StepContext& context, const StepChoices& choices, const std::vector<StatementWork>& work) {
+    std::vector<AxisId> legal;
+    for (const StatementWork& w : work) {
+        if (w.stream >= 0 && !contains(legal, w.stream)) legal.push_back(w.stream);
+        if (w.contraction && w.carries)
+            for (const AxisId axis : w.contraction->n)
+                if (!contains(legal, axis)) legal.push_back(axis);
+    }
+    for (const auto& [axis, part] : choices.subloop)
+        if (!contains(legal, axis))
+            return Diagnostic{
+                .code = "no-subloop",
+                .range = part.range,
+                .message = fmt::format(
+                    "subloop {} cuts nothing: no stream runs over it, and no contraction accumulates along it",
+                    context.diagram.axis(axis).name),
+                .expected = legal.empty() ? "a stream" : "one of " + join(names_of(context.diagram.axes, legal), ", "),
+                .hint = "leave the line out"};
+    for (const auto& [axis, part] : choices.subloop) {
+        const std::int64_t chunk = context.sizes.stream[at(axis)], most = chunk > 0 ? chunk : context.extents[at(axis)];
+        const std::string& name = context.diagram.axis(axis).name;
+        if (part.value > most)
+            return out_of_range(part.range,
+                                fmt::format("u_{} = {}, but {} {} values", name, part.value,
+                                            chunk > 0 ? "a chunk has" : name + " has", most),
+                                most, fmt::format("subloop {} = ", name));
+    }
+    return Done{};
+}
+/// A piece of what is passed on is no larger than what is passed.
+Status check_pieces(const StepContext& context, const StepChoices& choices, const Assigned& assigned) {
+    for (VariableId v = 0; at(v) < assigned.variables.size(); ++v) {
+        const auto pieces = choices.pieces.find(assigned.kernel.variables[at(v)].name);
+        if (pieces == choices.pieces.end()) continue;
+        for (const CutSize& whole : context.cuts_of(assigned, v, {}))
+            if (const auto piece = pieces->second.find(whole.axis);
+                piece != pieces->second.end() && piece->second.value > whole.size)
+                return out_of_range(piece->second.range,
+                                    fmt::format("a piece of {} of {}, of which {} has {}", piece->second.value,
+                                                context.diagram.axis(whole.axis).name, pieces->first, whole.size),
+                                    whole.size,
+                                    fmt::format("piece {} {} ", pieces->first, context.diagram.axis(whole.axis).name));
+    }
+    return Done{};
+}
+
 }  // namespace napkin

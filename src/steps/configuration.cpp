@@ -138,7 +138,6 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
     std::vector<Diagnostic> errors;
     for (const LevelBudget& b : steps.budgets) {
         if (b.excess_block >= 0) continue;
-        const double most = std::floor(b.fit());
         const bool is_shared_out = !context.warpgroup.empty();
         const auto [axis, share] = is_shared_out ? *context.warpgroup.begin()
                                                  : std::pair<const AxisId, std::int64_t>{-1, 1};
@@ -147,27 +146,12 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
         if (const auto at_axis = choices.group.find(axis); at_axis != choices.group.end()) range = at_axis->second;
         for (const auto& [streamed, of_stream] : choices.stream)
             if (!range.source) range = of_stream;
-        std::string hint = fmt::format("the nearest legal choice is group {} = {}", name,
-                                       static_cast<std::int64_t>(most) * share);
-        if (!(most >= 1) || !is_shared_out) {
-            std::string halved;
-            for (const CutSize& cut : steps.sizes)
-                if (cut.letter == 's' && cut.size > 1)
-                    halved += fmt::format("{}stream {} = {}", halved.empty() ? "" : " or ",
-                                          context.diagram.axis(cut.axis).name, cut.size / 2);
-            const auto largest = std::max_element(steps.configuration.begin(), steps.configuration.end(),
-                                                  [&](const ConfigurationRow& x, const ConfigurationRow& y) {
-                                                      const auto held = [&](const ConfigurationRow& r) {
-                                                          return (r.at == HeldAt::memory) == (&b == &steps.budgets[0])
-                                                                     ? r.block_bytes + r.warpgroup_bytes
-                                                                     : 0;
-                                                      };
-                                                      return held(x) < held(y);
-                                                  });
-            hint = halved.empty() ? fmt::format("{} takes most of it: a smaller type, or parts of it",
-                                                join(largest->places.front(), ", "))
-                                  : "a smaller chunk takes less: " + halved;
-        }
+        const auto held = [&](const ConfigurationRow& r) {
+            return (r.at == HeldAt::memory) == (&b == &steps.budgets[0]) ? r.block_bytes + r.warpgroup_bytes : 0;
+        };
+        const auto largest = std::max_element(
+            steps.configuration.begin(), steps.configuration.end(),
+            [&](const ConfigurationRow& x, const ConfigurationRow& y) { return held(x) < held(y); });
         errors.push_back(
             {.code = "memory-exceeded",
              .range = range,
@@ -177,7 +161,8 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
                  steps.num_warpgroups == 1 ? "takes" : "take", b.warpgroup_bytes / 1024, b.level, b.block_bytes / 1024,
                  (b.capacity_bytes - b.excess_block) / 1024, b.capacity_bytes / 1024),
              .expected = fmt::format("at most {:.1f} warpgroups: (M_max - M_TB)/M_WG", std::max(0.0, b.fit())),
-             .hint = std::move(hint)});
+             .hint = fmt::format("{} takes most of it: a smaller type, or parts of it, take less",
+                                 join(largest->places.front(), ", "))});
     }
     if (const std::int64_t most = static_cast<std::int64_t>(limits.threads_a_block.value) / context.threads;
         errors.empty() && steps.num_warpgroups > most) {

@@ -9,6 +9,7 @@
 #include "cost/on_machine.hpp"
 #include "plan/by_hand.hpp"
 #include "steps/choices.hpp"
+#include "steps/open_sizes.hpp"
 #include "steps/tell.hpp"
 #include "support/ids.hpp"
 #include "support/saturate.hpp"
@@ -130,12 +131,9 @@ private:
         };
         for (const AxisId axis : kernel.group_axes)
             if (rows < 0 || group_of(axis) > group_of(rows)) rows = axis;
-        std::int64_t m = 1;
+        const std::int64_t m = rows_of_instruction(work, context.threads);
         for (const StatementWork& w : work) {
             if (!w.contraction) continue;
-            // Where a warp has an instruction to itself, all warps of the group have their own rows.
-            if (const Instruction* i = instruction_for(machine_, w.contraction->type))
-                m = i->m.from * std::max<std::int64_t>(1, context.threads / std::max<std::int64_t>(1, i->threads));
             for (const AxisId axis : w.contraction->m)
                 if (contains(kernel.group_axes, axis)) rows = axis;
             break;
@@ -146,103 +144,56 @@ private:
         const std::int64_t size = group_of(rows);
         context.warpgroup[rows] = size % context.threads == 0 ? context.threads
                                   : m > 1 && size % m == 0    ? m
-                                                              : std::min(size, context.threads);
+                                                              : even_share(size, extents_[at(rows)], context.threads);
     }
-
-    [[nodiscard]] Status check_warpgroup(const StepContext& context, const StepChoices& choices, const Kernel& kernel) const {
-        for (const auto& [axis, share] : choices.warpgroup) {
-            const std::string& name = derived_.diagram.axis(axis).name;
-            if (!contains(kernel.group_axes, axis))
-                return Diagnostic{
-                    .code = "not-groupable",
-                    .range = share.range,
-                    .message = fmt::format("warpgroups cannot share {}: kernel {} does not group it", name, kernel.name),
-                    .expected = "one of " + join(names_of(derived_.diagram.axes, kernel.group_axes), ", "),
-                    .hint = ""};
-            const std::int64_t group = context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)]
-                                                                         : extents_[at(axis)];
-            if (group % share.value == 0) continue;
-            return Diagnostic{.code = "broken-divisor",
-                              .range = share.range,
-                              .message = fmt::format("g_{0} = {1} is no multiple of w_{0} = {2}", name, group, share.value),
-                              .expected = "as many values for each warpgroup",
-                              .hint = fmt::format("the nearest legal choice is group {} = {}", name,
-                                                  std::max<std::int64_t>(1, group / share.value) * share.value)};
-        }
-        return Done{};
+    /// Rows that all threads of a warpgroup take at a time. Where a warp has an instruction to itself, all warps have their own rows; one that a single
+    /// thread sets going is the warpgroup's.
+    static std::int64_t rows_of(const Instruction& i, std::int64_t threads) {
+        return i.m.from * (i.threads > 1 ? std::max<std::int64_t>(1, threads / i.threads) : 1);
     }
-
-    /// Of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
-    [[nodiscard]] Status check_subloops(const StepChoices& choices, const std::vector<StatementWork>& work,
-                                        const TileSizes& sizes) const {
-        std::vector<AxisId> legal;
+    /// Those of the first product; 1: no instruction multiplies it.
+    [[nodiscard]] std::int64_t rows_of_instruction(const std::vector<StatementWork>& work, std::int64_t threads) const {
         for (const StatementWork& w : work) {
-            if (w.stream >= 0 && !contains(legal, w.stream)) legal.push_back(w.stream);
-            if (w.contraction && w.carries)
-                for (const AxisId axis : w.contraction->n)
-                    if (!contains(legal, axis)) legal.push_back(axis);
+            if (!w.contraction) continue;
+            const Instruction* i = instruction_for(machine_, w.contraction->type);
+            return i ? rows_of(*i, threads) : 1;
         }
-        for (const auto& [axis, part] : choices.subloop)
-            if (!contains(legal, axis))
-                return Diagnostic{
-                    .code = "no-subloop",
-                    .range = part.range,
-                    .message = fmt::format(
-                        "subloop {} cuts nothing: no stream runs over it, and no contraction accumulates along it",
-                        derived_.diagram.axis(axis).name),
-                    .expected = legal.empty() ? "a stream"
-                                              : "one of " + join(names_of(derived_.diagram.axes, legal), ", "),
-                    .hint = "leave the line out"};
-        for (const auto& [axis, part] : choices.subloop) {
-            const std::int64_t chunk = sizes.stream[at(axis)], most = chunk > 0 ? chunk : extents_[at(axis)];
-            const std::string& name = derived_.diagram.axis(axis).name;
-            if (part.value > most)
-                return out_of_range(part.range,
-                                    fmt::format("u_{} = {}, but {} {} values", name, part.value,
-                                                chunk > 0 ? "a chunk has" : name + " has", most),
-                                    most, fmt::format("subloop {} = ", name));
-        }
-        return Done{};
+        return 1;
     }
-    static Diagnostic out_of_range(const SourceRange& range, std::string message, std::int64_t most,
-                                   const std::string& line) {
-        return {.code = "size-out-of-range",
-                .range = range,
-                .message = std::move(message),
-                .expected = fmt::format("1 … {}", most),
-                .hint = fmt::format("the nearest legal choice is {}{}", line, most)};
-    }
-    /// A piece of what is passed on is no larger than what is passed.
-    [[nodiscard]] Status check_pieces(const StepContext& context, const StepChoices& choices, const Assigned& assigned) const {
-        for (VariableId v = 0; at(v) < assigned.variables.size(); ++v) {
-            const auto pieces = choices.pieces.find(assigned.kernel.variables[at(v)].name);
-            if (pieces == choices.pieces.end()) continue;
-            for (const CutSize& whole : context.cuts_of(assigned, v, {}))
-                if (const auto piece = pieces->second.find(whole.axis);
-                    piece != pieces->second.end() && piece->second.value > whole.size)
-                    return out_of_range(
-                        piece->second.range,
-                        fmt::format("a piece of {} of {}, of which {} has {}", piece->second.value,
-                                    derived_.diagram.axis(whole.axis).name, pieces->first, whole.size),
-                        whole.size, fmt::format("piece {} {} ", pieces->first, derived_.diagram.axis(whole.axis).name));
-        }
-        return Done{};
-    }
-    [[nodiscard]] std::int64_t chunks_of(const StepContext& context, AxisId stream) const {
-        const std::int64_t chunk = context.sizes.stream[at(stream)];
-        return chunk > 0 ? ceil_div(extents_[at(stream)], chunk) : 1;
+    /// As many rows for each warpgroup, where they are not so few that most threads would have none.
+    static std::int64_t even_share(std::int64_t size, std::int64_t extent, std::int64_t threads) {
+        if (size >= extent || size <= threads) return std::min(size, threads);
+        constexpr std::int64_t least_used = 8;
+        for (std::int64_t share = threads; share * least_used >= threads; --share)
+            if (size % share == 0) return share;
+        return threads;
     }
 
+    /// What follows from the axes that are cut, whatever the sizes are.
+    struct Structure {
+        std::set<AxisId> cut;
+        TileKernel in_parts;
+        std::vector<StatementWork> work;
+        Assigned assigned;
+    };
+    /// A kernel, what is fixed of it, and its structures by the axes that are cut: a search has few of them for many sizes.
+    struct Subject {
+        const Kernel& kernel;
+        const TileKernel& expanded;
+        const std::vector<ScheduleItem>& items;
+        std::vector<StatementWork> work;
+        std::map<std::set<AxisId>, Structure> structures;
+    };
     /// Everything of one choice of sizes but what is told of it.
     struct Made {
         StepContext context;
         StepChoices choices;
-        TileKernel in_parts;
-        std::set<AxisId> cut;
+        const Structure* structure = nullptr;
         Assigned assigned;
-        std::vector<StatementWork> work;
         KernelSteps steps;
-        double clocks_a_row = 0;  ///< of a group's streams, with the cores that wait for the last groups; 0: no chart says
+        double stream_clocks = 0;  ///< of a group; 0: no chart says
+        double seconds = 0;        ///< of all groups in their steady state
+        double core_seconds = 0;   ///< were the pipes above the core no limit
         [[nodiscard]] bool spills() const { return steps.registers.total() > steps.registers.limit; }
     };
 
@@ -259,63 +210,125 @@ private:
         auto sizes = tile_sizes(kernel, hand, *choices);
         if (!sizes) return sizes.errors();
         const TileProgram expanded = expand(derived_);
-        auto made = made_with_divisors(kernel, expanded.kernels[k], *choices, items, *sizes);
-        if (!made) return with_nearest(made.errors(), kernel, expanded.kernels[k], *choices, items, *sizes);
-        auto best = std::make_unique<Made>(std::move(made).value());
-        // Of open sizes the ones with the fewest clocks a row that spill nothing, as the charts have it.
-        for (const auto& [other, others_choices] : alternatives(kernel, hand, *best)) {
-            auto tried = made_of(kernel, expanded.kernels[k], others_choices, items, other);
-            if (!tried || !(tried->clocks_a_row > 0) || !(best->clocks_a_row > 0)) continue;
-            constexpr double gain = 1e-3;
-            if (tried->spills() == best->spills() ? tried->clocks_a_row < best->clocks_a_row * (1 - gain) : best->spills())
-                best = std::make_unique<Made>(std::move(tried).value());
-        }
+        Subject subject{kernel, expanded.kernels[k], items, statement_work(derived_.diagram, expanded.kernels[k]), {}};
+        auto made = made_keeping_divisors(subject, *choices, *sizes);
+        if (!made) return with_nearest(made.errors(), subject, *choices, *sizes);
+        const std::unique_ptr<Made> best = fastest(subject, hand, *choices,
+                                                   std::make_unique<Made>(std::move(made).value()));
         KernelSteps out = std::move(best->steps);
         auto charts = overlap_charts(best->context, best->choices, best->assigned, out);
         if (!charts) return charts.errors();
         out.charts = std::move(charts).value();
+        if (best->stream_clocks > 0)
+            out.steady = steady_state(best->context, kernel, best->assigned, out, best->stream_clocks);
+        out.instructions = instructions_of(best->assigned, best->structure->work);
         out.schedule = schedule_of(best->context, best->choices, best->assigned, out);
         if (texts_ == StepTexts::tried)
-            out.steps = told_steps(derived_, expanded, k, best->cut, best->context, best->assigned, out);
+            out.steps = told_steps(derived_, expanded, k, best->structure->cut, best->context, best->assigned, out);
         for (std::size_t v = 0; v < best->assigned.variables.size(); ++v)
             out.cuts.push_back(best->context.cuts_of(best->assigned, static_cast<VariableId>(v), best->choices));
-        out.expanded = expanded.kernels[k], out.in_parts = best->in_parts, out.assigned = std::move(best->assigned);
+        out.expanded = expanded.kernels[k], out.in_parts = best->structure->in_parts;
+        out.assigned = std::move(best->assigned);
         return out;
     }
 
-    /// Errors: those of the steps.
-    Result<Made> made_of(const Kernel& kernel, const TileKernel& expanded, const StepChoices& choices,
-                         const std::vector<ScheduleItem>& items, const TileSizes& sizes) const {
-        Made out{{derived_.diagram, machine_, extents_, sizes, {}, 128}, choices, {}, {}, {}, {}, {}, 0};
-        for (const auto& [axis, part] : choices.subloop) out.cut.insert(axis);
-        out.in_parts = with_accumulators_in_parts(derived_.diagram, with_numbers(expanded, extents_), out.cut);
+    /// Of open sizes those with the shortest time that spill nothing and break no divisors, as the charts have it. Sizes whose busiest unit alone takes
+    /// longer than the best so far need no chart.
+    std::unique_ptr<Made> fastest(Subject& subject, const HandChoices& hand, const StepChoices& given,
+                                  std::unique_ptr<Made> best) const {
+        static constexpr double gain = 1e-3;
+        const auto breaks = [&](const Made& m) {
+            return keeping_divisors(m.context, given, m.steps.divisors, Legal::nearest).has_value();
+        };
+        // Less is no reason to do anything else. Where pipes above the core take as long, the core has more time to spare.
+        const auto is_faster = [](double seconds, double core_seconds, const Made& than) {
+            if (seconds < than.seconds * (1 - gain)) return true;
+            return seconds < than.seconds * (1 + gain) && core_seconds < than.core_seconds * (1 - gain);
+        };
+        struct Other {
+            double seconds = 0, core_seconds = 0;  ///< no fewer
+            std::unique_ptr<Made> made;
+        };
+        std::vector<Other> others;
+        if (!(best->seconds > 0)) return best;
+        for (const auto& [sizes, choices] : alternatives(subject, hand, *best)) {
+            auto other = configured(subject, choices, sizes);
+            if (!other || (breaks(*other) && !breaks(*best)) || (other->spills() && !best->spills())) continue;
+            const double clocks = least_clocks(other->context, choices, other->assigned, other->steps);
+            const SteadyState least = steady_state(other->context, subject.kernel, other->assigned, other->steps, clocks);
+            others.push_back({least.seconds, least.core_seconds, std::make_unique<Made>(std::move(other).value())});
+        }
+        std::stable_sort(others.begin(), others.end(), [](const Other& a, const Other& b) {
+            return std::pair{a.seconds, a.core_seconds} < std::pair{b.seconds, b.core_seconds};
+        });
+        for (Other& other : others) {
+            const bool spills_less = best->spills() && !other.made->spills();
+            if ((other.made->spills() && !best->spills()) ||
+                (!spills_less && !is_faster(other.seconds, other.core_seconds, *best)))
+                continue;
+            timed(subject, *other.made);
+            if (other.made->seconds > 0 && (spills_less || is_faster(other.made->seconds, other.made->core_seconds, *best)))
+                best = std::move(other.made);
+        }
+        return best;
+    }
+
+    /// Errors: those of precision and names.
+    Result<const Structure*> structure_of(Subject& subject, const StepChoices& choices) const {
+        std::set<AxisId> cut;
+        for (const auto& [axis, part] : choices.subloop) cut.insert(axis);
+        if (const auto known = subject.structures.find(cut); known != subject.structures.end()) return &known->second;
+        Structure out{cut, with_subloops(derived_.diagram, with_numbers(subject.expanded, extents_), cut), {}, {}};
         out.work = statement_work(derived_.diagram, out.in_parts);
-        out.assigned = assign_levels(derived_.diagram, out.in_parts, machine_, out.cut);
-        if (const Status s = check_subloops(choices, out.work, sizes); !s) return s.errors();
-        if (const Status s = check_names(choices, items, out.assigned); !s) return s.errors();
-        if (const Status s = assign_precision(out.context, choices, out.assigned); !s) return s.errors();
+        out.assigned = assign_levels(derived_.diagram, out.in_parts, machine_);
+        if (const Status s = check_names(choices, subject.items, out.assigned); !s) return s.errors();
+        const StepContext no_sizes{derived_.diagram, machine_, extents_, {}, {}, 128};
+        if (const Status s = assign_precision(no_sizes, choices, out.assigned); !s) return s.errors();
+        return &(subject.structures[cut] = std::move(out));
+    }
+
+    /// With its tables, before any order of issue is tried. Errors: those of the steps.
+    Result<Made> configured(Subject& subject, const StepChoices& choices, const TileSizes& sizes) const {
+        Made out{{derived_.diagram, machine_, extents_, sizes, {}, 128}, choices, nullptr, {}, {}, 0, 0};
+        // What may not be cut has no structure.
+        if (const Status s = check_subloops(out.context, choices, subject.work); !s) return s.errors();
+        const auto structure = structure_of(subject, choices);
+        if (!structure) return structure.errors();
+        out.structure = *structure, out.assigned = out.structure->assigned;
         assign_stages(choices, out.assigned);
-        share_among_warpgroups(out.context, choices, kernel, out.work);
-        if (const Status s = check_warpgroup(out.context, choices, kernel); !s) return s.errors();
+        share_among_warpgroups(out.context, choices, subject.kernel, out.structure->work);
+        if (const Status s = check_warpgroup(out.context, choices, subject.kernel); !s) return s.errors();
         if (const Status s = check_pieces(out.context, choices, out.assigned); !s) return s.errors();
-        auto made = configured(kernel, out.context, choices, out.assigned, out.work);
+        auto made = tables(out.context, choices, out.assigned, out.structure->work);
         if (!made) return made.errors();
         out.steps = std::move(made).value();
-        out.steps.throughput = throughput(out.context, choices, out.assigned, out.work);
-        choose_order(kernel, out.context, out.work, out.choices, out.assigned, out.steps);
-        out.clocks_a_row = clocks_a_row(kernel, out);
+        out.steps.kernel = subject.kernel.name;
+        return out;
+    }
+    /// In its order of issue, with the time that this takes.
+    void timed(const Subject& subject, Made& made) const {
+        choose_order(made);
+        made.steps.kernel = subject.kernel.name;
+        const auto clocks = steady_clocks(made.context, made.choices, made.assigned, made.steps);
+        if (!clocks || !(made.steps.throughput.tensor_flop_per_s > 0)) return;
+        made.stream_clocks = clocks->steady;
+        const SteadyState all = steady_state(made.context, subject.kernel, made.assigned, made.steps, clocks->steady);
+        made.seconds = all.seconds, made.core_seconds = all.core_seconds;
+    }
+    /// Errors: those of the steps.
+    Result<Made> made_of(Subject& subject, const StepChoices& choices, const TileSizes& sizes) const {
+        auto out = configured(subject, choices, sizes);
+        if (out) timed(subject, *out);
         return out;
     }
 
     /// With sizes that are open made smaller until they fit.
-    Result<Made> made_smaller(const Kernel& kernel, const TileKernel& expanded, const StepChoices& choices,
-                              const std::vector<ScheduleItem>& items, TileSizes sizes) const {
+    Result<Made> made_smaller(Subject& subject, const StepChoices& choices, TileSizes sizes, bool is_timed = true) const {
         while (true) {
-            auto made = made_of(kernel, expanded, choices, items, sizes);
+            auto made = is_timed ? made_of(subject, choices, sizes) : configured(subject, choices, sizes);
             if (made || !takes_too_much(made.errors())) return made;
             StepContext context{derived_.diagram, machine_, extents_, sizes, {}, 128};
-            share_among_warpgroups(context, choices, kernel,
-                                   statement_work(derived_.diagram, with_numbers(expanded, extents_)));
+            share_among_warpgroups(context, choices, subject.kernel, subject.work);
             if (!shrink(context, choices)) return made;
             sizes = context.sizes;
         }
@@ -325,13 +338,12 @@ private:
         return errors.front().code == "memory-exceeded" || errors.front().code == "too-many-threads";
     }
     /// Sizes by hand may break their divisors where they fit and the least that keep them do not, as the model's own do then.
-    Result<Made> made_with_divisors(const Kernel& kernel, const TileKernel& expanded, const StepChoices& choices,
-                                    const std::vector<ScheduleItem>& items, const TileSizes& sizes) const {
-        auto made = made_smaller(kernel, expanded, choices, items, sizes);
+    Result<Made> made_with_divisors(Subject& subject, const StepChoices& choices, const TileSizes& sizes) const {
+        auto made = made_smaller(subject, choices, sizes);
         if (made || made.errors().front().code != "broken-divisor") return made;
         StepChoices breaking = choices, keeping = choices;
         breaking.may_break_divisors = true;
-        auto broken = made_smaller(kernel, expanded, breaking, items, sizes);
+        auto broken = made_smaller(subject, breaking, sizes);
         if (!broken) return made;
         TileSizes least = broken->context.sizes;
         for (const auto& [size, multiple] : broken->steps.divisors.merged()) {
@@ -342,83 +354,87 @@ private:
             if (size.letter == 'g' || size.letter == 'w') least.group[at(size.axis)] = legal;
             if (size.letter == 'w' && keeping.warpgroup.contains(size.axis)) keeping.warpgroup[size.axis].value = legal;
         }
-        const auto kept = made_of(kernel, expanded, keeping, items, least);
+        const auto kept = made_of(subject, keeping, least);
         return kept || !takes_too_much(kept.errors()) ? std::move(made) : std::move(broken);
     }
 
-    /// Where sizes by hand take too much: the largest group, else the longest chunk, with which all that is asked for besides fits.
-    std::vector<Diagnostic> with_nearest(std::vector<Diagnostic> errors, const Kernel& kernel,
-                                         const TileKernel& expanded, const StepChoices& choices,
-                                         const std::vector<ScheduleItem>& items, const TileSizes& sizes) const {
+    /// Where sizes that are open break their divisors, the nearest that keep them, else the least, where these fit.
+    Result<Made> made_keeping_divisors(Subject& subject, const StepChoices& choices, const TileSizes& sizes) const {
+        auto made = made_with_divisors(subject, choices, sizes);
+        if (!made) return made;
+        for (const Legal legal : {Legal::nearest, Legal::least}) {
+            const auto keeping = keeping_divisors(made->context, choices, made->steps.divisors, legal);
+            if (!keeping) return made;
+            auto other = made_with_divisors(subject, choices, *keeping);
+            if (other && !keeping_divisors(other->context, choices, other->steps.divisors, legal)) return other;
+        }
+        return made;
+    }
+
+    /// Where sizes by hand take too much: the largest group, else the longest chunk, else both, with which all that is asked for besides fits.
+    std::vector<Diagnostic> with_nearest(std::vector<Diagnostic> errors, Subject& subject, const StepChoices& choices,
+                                         const TileSizes& sizes) const {
         if (!takes_too_much(errors)) return errors;
         StepContext context{derived_.diagram, machine_, extents_, sizes, {}, 128};
-        share_among_warpgroups(context, choices, kernel,
-                               statement_work(derived_.diagram, with_numbers(expanded, extents_)));
-        const auto fits = [&](const TileSizes& other) {
-            return made_smaller(kernel, expanded, choices, items, other).ok();
+        share_among_warpgroups(context, choices, subject.kernel, subject.work);
+        constexpr std::int64_t most_tried = 64, product_step = 16;
+        // Smaller groups, largest first; chunks, longest first: what there is of each as a line of a schedule.
+        std::vector<std::pair<TileSizes, std::string>> groups, chunks;
+        const auto line = [&](const char* kind, AxisId axis, std::int64_t size) {
+            return fmt::format("{} {} = {}", kind, derived_.diagram.axis(axis).name, size);
         };
-        const auto hint = [&](const char* kind, AxisId axis, std::int64_t size) {
-            for (Diagnostic& error : errors)
-                if (error.code == "memory-exceeded" || error.code == "too-many-threads")
-                    error.hint = fmt::format("the nearest legal choice is {} {} = {}", kind,
-                                             derived_.diagram.axis(axis).name, size);
-        };
-        constexpr std::int64_t most_tried = 64;
         for (const auto& [axis, share] : context.warpgroup)
             if (choices.group.contains(axis))
                 for (std::int64_t n = std::min(most_tried, (sizes.group[at(axis)] - 1) / share); n >= 1; --n) {
-                    TileSizes other = sizes;
-                    other.group[at(axis)] = n * share;
-                    if (fits(other)) return hint("group", axis, n * share), errors;
+                    groups.emplace_back(sizes, line("group", axis, n * share));
+                    groups.back().first.group[at(axis)] = n * share;
                 }
-        for (const auto& [axis, range] : choices.stream) {
-            constexpr std::int64_t product_step = 16;
-            for (std::int64_t chunk = sizes.stream[at(axis)] / 2; chunk >= 1; chunk /= 2) {
-                TileSizes other = sizes;
-                other.stream[at(axis)] = chunk >= product_step ? chunk / product_step * product_step : chunk;
-                if (fits(other)) return hint("stream", axis, other.stream[at(axis)]), errors;
+        for (const auto& [axis, range] : choices.stream)
+            for (std::int64_t half = sizes.stream[at(axis)] / 2; half >= 1; half /= 2) {
+                const std::int64_t chunk = half >= product_step ? half / product_step * product_step : half;
+                chunks.emplace_back(sizes, line("stream", axis, chunk));
+                chunks.back().first.stream[at(axis)] = chunk;
             }
+        std::string nearest;
+        const auto try_all = [&](const std::vector<std::pair<TileSizes, std::string>>& all) {
+            for (const auto& [other, text] : all)
+                if (nearest.empty() && made_smaller(subject, choices, other, false).ok()) nearest = text;
+        };
+        try_all(groups);
+        if (nearest.empty()) try_all(chunks);
+        for (const auto& [smaller, text] : groups) {
+            if (!nearest.empty()) break;
+            std::vector<std::pair<TileSizes, std::string>> both;
+            for (const auto& [shorter, of_chunk] : chunks) {
+                both.emplace_back(smaller, text + ", " + of_chunk);
+                both.back().first.stream = shorter.stream;
+            }
+            try_all(both);
         }
+        for (Diagnostic& error : errors)
+            if (!nearest.empty()) error.hint = "the nearest legal choice is " + nearest;
         return errors;
-    }
-
-    /// A group's streams take the clocks of their steady state a chunk, and no less than the pipes above the core need for what a chunk loads
-    /// (B.0.1).
-    [[nodiscard]] double clocks_a_row(const Kernel& kernel, const Made& made) const {
-        const StepContext& context = made.context;
-        const auto clocks = steady_clocks(context, made.choices, made.assigned, made.steps);
-        if (!clocks || !(made.steps.throughput.tensor_flop_per_s > 0)) return 0;
-        double of_group = *clocks, rows = 1, groups = 1;
-        for (const TileStatement& s : made.assigned.kernel.body)
-            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s); loop && !(*loop)->is_sub)
-                for (const RowFloor& floor : made.steps.throughput.floors)
-                    of_group = std::max(
-                        of_group, floor.rows * floor.clocks * static_cast<double>(chunks_of(context, (*loop)->axis)));
-        for (const AxisId axis : kernel.group_axes) {
-            const std::int64_t size = context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)]
-                                                                        : extents_[at(axis)];
-            rows *= static_cast<double>(size), groups *= static_cast<double>(ceil_div(extents_[at(axis)], size));
-        }
-        const double waves = std::ceil(groups / machine_.cores.value) * machine_.cores.value / groups;
-        return of_group / rows * waves;
     }
 
     /// Other sizes of what is open, and parts of what contractions accumulate where all is: warpgroups of the axis that they share, whole multiples of
     /// the chunk's divisors.
-    [[nodiscard]] std::vector<std::pair<TileSizes, StepChoices>> alternatives(const Kernel& kernel, const HandChoices& hand,
+    [[nodiscard]] std::vector<std::pair<TileSizes, StepChoices>> alternatives(const Subject& subject,
+                                                                              const HandChoices& hand,
                                                                               const Made& made) const {
+        const Kernel& kernel = subject.kernel;
         std::vector<std::pair<TileSizes, StepChoices>> out;
         if (made.context.warpgroup.size() != 1 || !(made.steps.throughput.tensor_flop_per_s > 0)) return out;
         const AxisId rows = made.context.warpgroup.begin()->first;
         const StepChoices& choices = made.choices;
+        // Warpgroups with a row for each thread, or with those of an instruction.
+        const std::int64_t threads = made.context.threads;
+        std::set<std::int64_t> shares{threads};
+        for (const Instruction& i : machine_.instructions) shares.insert(rows_of(i, threads));
         std::set<std::int64_t> groups{made.context.sizes.group[at(rows)]};
         if (!hand.group.contains(rows) && contains(kernel.group_axes, rows))
-            for (const Instruction& i : machine_.instructions)
-                for (const std::int64_t share :
-                     {made.context.threads,
-                      i.m.from * std::max<std::int64_t>(1, made.context.threads / std::max<std::int64_t>(1, i.threads))})
-                    for (std::int64_t n = 1; n <= 4; ++n)
-                        if (share > 1 && n * share <= extents_[at(rows)]) groups.insert(n * share);
+            for (const std::int64_t share : shares)
+                for (std::int64_t n = 1; n <= 4; ++n)
+                    if (share > 1 && n * share <= extents_[at(rows)]) groups.insert(n * share);
         AxisId stream = -1;
         for (const TileStatement& s : made.assigned.kernel.body)
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s); loop && !(*loop)->is_sub && stream < 0)
@@ -436,7 +452,7 @@ private:
         // A subloop by hand, or sizes, say how contractions are cut; else they may be.
         std::vector<AxisId> columns;
         if (hand.group.empty() && hand.stream.empty() && choices.subloop.empty())
-            for (const StatementWork& w : made.work)
+            for (const StatementWork& w : made.structure->work)
                 if (w.contraction && w.carries)
                     for (const AxisId axis : w.contraction->n)
                         if (made.context.cut(axis, {}, {}, false).letter == 0 && axis != stream && !contains(columns, axis))
@@ -446,6 +462,17 @@ private:
         for (const auto& [variable, stages] : choices.stages)
             if (!stages.range.source) open.stages.erase(variable);
         if (!steps_order_is_open(items_)) open = choices;
+        // Of a group by hand every thread has a row, where there are so many.
+        const bool may_be_narrow = choices.warpgroup.empty() && !hand.group.contains(rows);
+        const auto add = [&](const TileSizes& sizes, const StepChoices& with) {
+            if (sizes != made.context.sizes) out.emplace_back(sizes, with);
+            for (const std::int64_t share : shares) {
+                if (!may_be_narrow || share <= 1 || share >= threads || sizes.group[at(rows)] % threads != 0) continue;
+                StepChoices narrow = with;
+                narrow.warpgroup[rows] = {share, {}};
+                out.emplace_back(sizes, std::move(narrow));
+            }
+        };
         for (const std::int64_t part : {std::int64_t{0}, std::int64_t{32}, std::int64_t{64}})
             for (const std::int64_t group : groups)
                 for (const std::int64_t chunk : chunks) {
@@ -456,8 +483,7 @@ private:
                     for (const AxisId axis : columns)
                         if (part > 0 && part < extents_[at(axis)] && extents_[at(axis)] % part == 0)
                             other.first.sub[at(axis)] = part, other.second.subloop[axis] = {part, {}}, cuts = true;
-                    const bool is_other = other.first != made.context.sizes;
-                    if (cuts && is_other) out.push_back(std::move(other));
+                    if (cuts) add(other.first, other.second);
                 }
         return out;
     }
@@ -466,73 +492,66 @@ private:
                             [](const ScheduleItem& item) { return item.kind == "issue" || item.kind == "turns"; });
     }
 
-    static Result<KernelSteps> configured(const Kernel& kernel, const StepContext& context, const StepChoices& choices,
-                                          const Assigned& assigned, const std::vector<StatementWork>& work) {
+    [[nodiscard]] std::vector<std::string> instructions_of(const Assigned& assigned,
+                                                           const std::vector<StatementWork>& work) const {
+        std::vector<std::string> out;
+        for (const StatementWork& w : work) {
+            const bool multiplied = std::any_of(
+                assigned.variables.begin(), assigned.variables.end(), [&](const AssignedVariable& v) {
+                    const auto id = static_cast<std::size_t>(&v - assigned.variables.data());
+                    return v.at == HeldAt::fragments && assigned.kernel.variables[id].array == w.target;
+                });
+            const Instruction* i = w.contraction && multiplied ? instruction_for(machine_, w.contraction->type) : nullptr;
+            std::string text = i ? fmt::format("{} {}", i->name, name(w.contraction->type)) : "";
+            if (i && !contains(out, text)) out.push_back(std::move(text));
+        }
+        return out;
+    }
+
+    static Result<KernelSteps> tables(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                                      const std::vector<StatementWork>& work) {
         KernelSteps out;
-        out.kernel = kernel.name, out.num_warpgroups = context.num_warpgroups(), out.warpgroup_threads = context.threads;
+        out.num_warpgroups = context.num_warpgroups(), out.warpgroup_threads = context.threads;
         out.sizes = sizes_of(context, assigned, choices);
         out.divisors = size_divisors(context, choices, assigned, work);
         if (const Status s = check_divisors(context, choices, out.divisors); !s) return s.errors();
         out.lives = variable_lives(context, choices, assigned);
         if (const Status s = configure(context, choices, assigned, out); !s) return s.errors();
+        out.throughput = throughput(context, choices, assigned, work);
         return out;
     }
 
     /// The order of issue with the shortest steady state, where none is by hand: the program's own, where no other that fits is faster.
-    static void choose_order(const Kernel& kernel, const StepContext& context, const std::vector<StatementWork>& work,
-                             StepChoices& choices, Assigned& assigned, KernelSteps& steps) {
-        if (!choices.issue.empty() || !choices.turns.empty()) return;
-        const auto in_order = steady_clocks(context, choices, assigned, steps);
-        if (!in_order || !(*in_order > 0)) return;
+    static void choose_order(Made& made) {
+        if (!made.choices.issue.empty() || !made.choices.turns.empty()) return;
+        const auto in_order = steady_clocks(made.context, made.choices, made.assigned, made.steps);
+        if (!in_order || !(in_order->steady > 0)) return;
         // Less is no reason to do anything else.
         constexpr double gain = 1e-3;
-        double best = *in_order;
+        double best = in_order->steady;
+        if (best * (1 - gain) <= in_order->least) {
+            made.steps.order = fmt::format(
+                "the program's, {:.4g} clocks a group: no order takes fewer than the busiest unit", best);
+            return;
+        }
         std::string chosen = "the program's";
         std::vector<std::string> tried{fmt::format("the program's {:.4g} clocks a group", best)};
-        const StepChoices open = choices;
-        const Assigned plain = assigned;
-        for (IssueOrder& order : issue_orders(context, open, plain, steps)) {
+        const StepChoices open = made.choices;
+        const Assigned plain = made.assigned;
+        for (IssueOrder& order : issue_orders(made.context, open, plain, made.steps)) {
             Assigned with = plain;
             assign_stages(order.choices, with);
-            auto made = configured(kernel, context, order.choices, with, work);
-            if (!made) continue;
-            made->throughput = throughput(context, order.choices, with, work);
-            const auto clocks = steady_clocks(context, order.choices, with, *made);
+            auto other = tables(made.context, order.choices, with, made.structure->work);
+            if (!other) continue;
+            const auto clocks = steady_clocks(made.context, order.choices, with, *other);
             if (!clocks) continue;
-            tried.push_back(fmt::format("{} {:.4g}", order.what, *clocks));
-            if (*clocks >= best * (1 - gain)) continue;
-            best = *clocks, chosen = order.what;
-            choices = std::move(order.choices), assigned = std::move(with), steps = std::move(made).value();
+            tried.push_back(fmt::format("{} {:.4g}", order.what, clocks->steady));
+            if (clocks->steady >= best * (1 - gain)) continue;
+            best = clocks->steady, chosen = order.what;
+            made.choices = std::move(order.choices), made.assigned = std::move(with),
+            made.steps = std::move(other).value();
         }
-        if (tried.size() > 1) steps.order = fmt::format("{}, the fastest: {}", chosen, join(tried, ", "));
-    }
-
-    /// Sizes that are not fixed by hand, one step smaller: a warpgroup less, else half a chunk, else half a warpgroup's rows. Those of the model's
-    /// choice leave no room for what passes between levels.
-    [[nodiscard]] static bool shrink(StepContext& context, const StepChoices& choices) {
-        constexpr std::int64_t product_step = 16;
-        for (const auto& [axis, share] : context.warpgroup) {
-            std::int64_t& group = context.sizes.group[at(axis)];
-            if (group == 0) group = context.extents[at(axis)];
-            if (choices.group.contains(axis) || group <= share) continue;
-            // Far from what fits, half of it.
-            constexpr std::int64_t many = 8;
-            const std::int64_t warpgroups = (group + share - 1) / share;
-            group = (warpgroups > many ? warpgroups / 2 : warpgroups - 1) * share;
-            return true;
-        }
-        for (std::size_t axis = 0; axis < context.extents.size(); ++axis) {
-            std::int64_t& chunk = context.sizes.stream[axis];
-            if (choices.stream.contains(static_cast<AxisId>(axis)) || chunk <= 1) continue;
-            chunk = chunk >= 2 * product_step ? chunk / 2 / product_step * product_step : chunk / 2;
-            return true;
-        }
-        for (const auto& [axis, share] : context.warpgroup) {
-            if (choices.group.contains(axis) || choices.warpgroup.contains(axis) || share <= 1) continue;
-            context.sizes.group[at(axis)] = share / 2;
-            return true;
-        }
-        return false;
+        if (tried.size() > 1) made.steps.order = fmt::format("{}, the fastest: {}", chosen, join(tried, ", "));
     }
 
     /// What a stream loads, it loads while the chunk before is in use, unless the schedule says how many tiles it has.

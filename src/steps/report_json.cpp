@@ -90,11 +90,27 @@ nlohmann::ordered_json steps_json(const StepReport& report) {
     for (const KernelSteps& k : report.kernels) {
         Json kernel = steps_of(report, k);
         add_tables(k, kernel);
+        kernel["instructions"] = k.instructions;
+        kernel["steady_state"] = {{"seconds", k.steady.seconds},
+                                  {"group_clocks", k.steady.group_clocks},
+                                  {"groups", k.steady.groups},
+                                  {"tensor_flop_per_s", k.steady.tensor_flop_per_s},
+                                  {"bound_by", k.steady.bound_by}};
         kernel["order_of_issue"] = k.order;
         kernel["charts"] = Json::array();
         for (const StreamChart& chart : k.charts)
             kernel["charts"].push_back(chart_json(chart, report.axes[static_cast<std::size_t>(chart.stream)]));
         out["kernels"].push_back(std::move(kernel));
+    }
+    return out;
+}
+
+nlohmann::ordered_json steps_json(const std::vector<StepsOnMachine>& machines) {
+    Json out{{"machines", Json::array()}};
+    for (const StepsOnMachine& of : machines) {
+        Json entry{{"machine", of.machine}, {"rates", of.rates.text()}};
+        of.report ? entry.update(steps_json(*of.report)) : entry.update({{"error", of.why.message}});
+        out["machines"].push_back(std::move(entry));
     }
     return out;
 }

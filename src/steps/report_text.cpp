@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "steps/report.hpp"
 #include "support/numbers.hpp"
@@ -124,6 +126,20 @@ std::string throughput_text(const StepReport& report, const KernelSteps& k) {
     return out;
 }
 
+/// Machines with the shortest time first; those without a time, or without steps, behind them.
+std::vector<std::size_t> by_time(const std::vector<StepsOnMachine>& machines) {
+    std::vector<std::size_t> order(machines.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto seconds = [&](std::size_t m) {
+        double sum = 0;
+        if (machines[m].report)
+            for (const KernelSteps& k : machines[m].report->kernels) sum += k.steady.seconds;
+        return sum > 0 ? sum : std::numeric_limits<double>::infinity();
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+    return order;
+}
+
 }  // namespace
 
 std::string to_string(const StepReport& report) {
@@ -138,9 +154,52 @@ std::string to_string(const StepReport& report) {
         if (!k.order.empty()) out += fmt::format("\n  order of issue: {}\n", k.order);
         for (const StreamChart& chart : k.charts)
             out += to_string(chart, report.axes[static_cast<std::size_t>(chart.stream)]);
+        if (k.steady.seconds > 0)
+            out += fmt::format(
+                "\n  all groups in their steady state: {}, {:.0f} TFLOP/s, bound by {}: {:.0f} groups of {:.4g} clocks "
+                "on {:.0f} cores; "
+                "heads, tails and the launch come on top\n",
+                seconds_text(k.steady.seconds), k.steady.tensor_flop_per_s / 1e12, k.steady.bound_by, k.steady.groups,
+                k.steady.group_clocks, k.steady.cores);
         out += "\n  schedule, as --schedule reads it\n" + indented(k.schedule, "     ");
     }
     return out;
+}
+
+std::string to_string(const std::vector<StepsOnMachine>& machines) {
+    std::vector<std::vector<std::string>> rows{
+        {"machine", "kernel", "time", "TFLOP/s", "bound by", "products", "sizes", "warpgroups", "registers", "rates"}};
+    std::string left_out;
+    for (const std::size_t m : by_time(machines)) {
+        const StepsOnMachine& of = machines[m];
+        if (!of.report) {
+            left_out += fmt::format("{} has no steps: {}\n", of.machine, of.why.message);
+            continue;
+        }
+        for (const KernelSteps& k : of.report->kernels) {
+            std::vector<std::string> sizes;
+            for (const CutSize& size : k.sizes)
+                if (size.letter != 't')
+                    sizes.push_back(fmt::format("{} {}", to_string(size, of.report->axes), size.size));
+            const bool has_chart = k.steady.seconds > 0;
+            const std::string spills = k.registers.total() > k.registers.limit ? ", spills" : "";
+            rows.push_back(
+                {of.machine, k.kernel, has_chart ? seconds_text(k.steady.seconds) : "–",
+                 has_chart ? fmt::format("{:.0f}", k.steady.tensor_flop_per_s / 1e12) : "–",
+                 has_chart ? k.steady.bound_by : "–", k.instructions.empty() ? "–" : join(k.instructions, ", "),
+                 join(sizes, ", "), std::to_string(k.num_warpgroups),
+                 fmt::format("{} of {}{}", two_places(k.registers.total()), two_places(k.registers.limit), spills),
+                 of.rates.text()});
+        }
+    }
+    const auto first = std::find_if(machines.begin(), machines.end(),
+                                    [](const StepsOnMachine& m) { return m.report.has_value(); });
+    std::string out = first == machines.end()
+                          ? ""
+                          : fmt::format("steps of {} on {} machines\n\n", first->report->diagram, machines.size());
+    out += rows.size() > 1 ? table(rows, {2, 3, 7}) : "";
+    return out + left_out +
+           "\ntimes are those of all groups in their steady state: heads, tails and the launch come on top\n";
 }
 
 }  // namespace napkin

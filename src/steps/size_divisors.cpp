@@ -140,15 +140,19 @@ Status check_divisors(const StepContext& context, const StepChoices& choices, co
         if (!is_broken(context, size, multiple)) continue;
         const auto range = by_hand(size);
         if (!range) continue;
-        const std::int64_t below = size.size / multiple * multiple, above = below + multiple;
+        // A share that follows from the group is made legal by the group.
+        const bool is_of_group = size.letter == 'w' && !choices.warpgroup.contains(size.axis);
+        const std::int64_t given = is_of_group ? context.sizes.group[at(size.axis)] : size.size;
+        const std::int64_t below = given / multiple * multiple, above = std::min(below + multiple, extent);
+        const std::string line = is_of_group ? fmt::format("group {} = ", context.diagram.axis(size.axis).name) : "";
         errors.push_back(
             {.code = "broken-divisor",
              .range = *range,
              .message = fmt::format("{} = {} is no multiple of {}: {}", to_string(size, axes), size.size, multiple,
                                     divisors.causes(size)),
              .expected = fmt::format("a multiple of {}", multiple),
-             .hint = below == 0 ? fmt::format("the nearest legal size is {}", std::min(above, extent))
-                                : fmt::format("the nearest legal sizes are {} and {}", below, std::min(above, extent))});
+             .hint = below == 0 ? fmt::format("the nearest legal size is {}{}", line, above)
+                                : fmt::format("the nearest legal sizes are {0}{1} and {0}{2}", line, below, above)});
     }
     if (!errors.empty()) return errors;
     return Done{};

@@ -89,7 +89,6 @@ struct Assigned {
     std::vector<AssignedVariable> variables;                  ///< by VariableId
     std::vector<std::pair<std::string, std::string>> moves;   ///< "S → S_smem → S_thread", and why
     std::vector<std::pair<std::string, std::string>> places;  ///< "S: tensor e4m3", and why
-    std::vector<std::pair<std::string, std::string>> subloops;
 };
 
 /// One row of Table 1: a place, with the variables that take it in turn; of single values of a row, all places.
@@ -194,6 +193,16 @@ struct StreamChart {
     double tensor_flop_per_s = 0;  ///< of the machine
 };
 
+/// What all groups come to when each is in the steady state of its streams: heads, tails and the launch come on top.
+struct SteadyState {
+    double group_clocks = 0;  ///< of all chunks of a group, no fewer than the pipes above the core need for what these load (B.0.1); 0: no chart says
+    double groups = 1, cores = 1;
+    double seconds = 0;            ///< in waves of the cores
+    double core_seconds = 0;       ///< were the pipes above the core no limit
+    double tensor_flop_per_s = 0;  ///< products of all groups over the seconds
+    std::string bound_by;          ///< the pipe, or what makes the interval of the longest stream
+};
+
 struct KernelSteps {
     std::string kernel;
     std::vector<CutSize> sizes;
@@ -206,7 +215,9 @@ struct KernelSteps {
     RegisterEstimate registers;
     Throughput throughput;
     std::vector<StreamChart> charts;
-    std::string order;              ///< why this order of issue, where it is the model's
+    SteadyState steady;
+    std::vector<std::string> instructions;  ///< those of its products, each with the type that it multiplies
+    std::string order;                      ///< why this order of issue, where it is the model's
     std::string schedule;           ///< the sizes and choices as lines of a schedule file, which gives the same steps
     TileKernel expanded, in_parts;  ///< after the first step, and after the second
     Assigned assigned;              ///< after the third, with the precision of the fourth
@@ -242,12 +253,12 @@ std::string to_string(const CutSize& size, const std::vector<std::string>& axes)
 
 // The steps, each a pure function.
 
-/// The kernel with a loop over parts of a chunk in each of these streams, around what accumulates.
-TileKernel with_accumulators_in_parts(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes);
-/// The kernel with subloops of its contractions and with its operations on units: contractions whose type an instruction takes on the matrix unit, all else
-/// on threads, and the copies that this implies. It is the same function as the kernel.
-Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine,
-                       const std::set<AxisId>& subloops);
+/// The kernel with subloops over these axes: over parts of a chunk, around what accumulates a stream; over parts of columns, around each contraction that
+/// adds to what it accumulates. It is the same function as the kernel.
+TileKernel with_subloops(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes);
+/// The kernel with its operations on units: contractions whose type an instruction takes on the matrix unit, all else on threads, and the copies that this
+/// implies. It is the same function as the kernel.
+Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine);
 /// Types: by hand, as the matrix unit demands, or as declared. Errors: unknown-variable, bad-precision (what is legal).
 Status assign_precision(const StepContext& context, const StepChoices& choices, Assigned& assigned);
 /// With each cause. Those that the sizes break are errors: broken-divisor (the causes, the nearest legal sizes).
@@ -273,9 +284,20 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
 Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
                                                 const Assigned& assigned, const KernelSteps& steps);
 
-/// Of a group, the clocks of the steady state of its streams' charts, for all of their chunks. Errors: as overlap_charts.
-Result<double> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
-                             const KernelSteps& steps);
+/// Of a group's streams with all of their chunks: the clocks of the steady state, and those of the busiest units, which no order of issue makes fewer.
+struct StreamClocks {
+    double steady = 0, least = 0;
+};
+/// Errors: as overlap_charts.
+Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                                   const KernelSteps& steps);
+/// Clocks of a group's only stream by Table 3 alone, with overheads, of the busiest of the units that are charted: no chart has fewer. 0: there are
+/// several streams.
+double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
+                    const KernelSteps& steps);
+/// Of groups whose streams take these clocks; the rate and what binds where the steps have charts.
+SteadyState steady_state(const StepContext& context, const Kernel& kernel, const Assigned& assigned,
+                         const KernelSteps& steps, double stream_clocks);
 /// The variables that the order of issue would have another place of; none where it cannot be for another reason.
 std::optional<std::vector<std::string>> missing_places(const StepContext& context, const StepChoices& choices,
                                                        const Assigned& assigned, const KernelSteps& steps);

@@ -1,4 +1,4 @@
-// Subloops of accumulators: a chunk of a stream is accumulated in parts.
+// Subloops: of accumulators, a chunk of a stream is accumulated in parts; of contractions, columns of what they add to are computed in parts.
 #include <algorithm>
 
 #include "steps/steps.hpp"
@@ -39,9 +39,43 @@ TileLoop in_parts(const TileLoop& loop, const std::set<VariableId>& loaded, cons
     return out;
 }
 
+bool has_own_dimension(const Variable& variable, AxisId axis) {
+    return std::any_of(variable.dims.begin(), variable.dims.end(),
+                       [&](const Index& dim) { return dim.single_axis() == axis; });
+}
+
+/// The list with a loop over parts of columns around each contraction that adds to an accumulator: it is linear in all of its axes.
+std::vector<TileStatement> columns_in_parts(const TileKernel& kernel, const std::vector<TileStatement>& list,
+                                            const std::vector<StatementWork>& work, const std::set<AxisId>& axes,
+                                            std::size_t& next) {
+    std::vector<TileStatement> out;
+    for (const TileStatement& s : list) {
+        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+            TileLoop other = **loop;
+            std::set<AxisId> inner = axes;
+            inner.erase(other.axis);
+            other.body = columns_in_parts(kernel, other.body, work, inner, next);
+            out.emplace_back(std::make_shared<const TileLoop>(std::move(other)));
+            continue;
+        }
+        TileStatement part = s;
+        if (const auto* compute = std::get_if<Compute>(&s)) {
+            const StatementWork& of = work[next++];
+            if (of.contraction && of.carries)
+                for (auto n = of.contraction->n.rbegin(); n != of.contraction->n.rend(); ++n)
+                    if (axes.contains(*n) && has_own_dimension(kernel.variables[at(compute->variable)], *n))
+                        part = std::make_shared<const TileLoop>(TileLoop{*n, {}, {std::move(part)}, true});
+        }
+        out.push_back(std::move(part));
+    }
+    return out;
+}
+
 }  // namespace
 
-TileKernel with_accumulators_in_parts(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes) {
+TileKernel with_subloops(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes) {
+    std::size_t statement = 0;
+    kernel.body = columns_in_parts(kernel, kernel.body, statement_work(diagram, kernel), axes, statement);
     std::vector<bool> contraction;
     for (const StatementWork& work : statement_work(diagram, kernel))
         contraction.push_back(work.contraction.has_value());

@@ -39,29 +39,21 @@ public:
         };
         // Sizes in indices stay letters: what is tried has others.
         const TileKernel& plain = expanded.kernels[k];
-        const TileKernel in_parts = with_accumulators_in_parts(context_.diagram, plain, cut);
+        const TileKernel in_parts = with_subloops(context_.diagram, plain, cut);
         steps.push_back({"pseudocode expansion", expansion(plain),
                          pseudocode(context_, with_numbers(plain, context_.extents)), validated(num_trials), tried(plain)});
         PaperStep subloops{"subloops", {}, "", validated(num_trials), ""};
-        for (const TileStatement& s : in_parts.body)
-            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
-                loop && context_.sizes.sub[at((*loop)->axis)] > 0)
-                subloops.changes.push_back(
-                    {fmt::format("the accumulators over {}, {} at a time", context_.diagram.axis((*loop)->axis).name,
-                                 context_.sizes.sub[at((*loop)->axis)]),
-                     "what accumulates a chunk accumulates any part of it: it is streamable itself"});
-        for (const auto& [what, why] : assigned_.subloops) subloops.changes.push_back({what, why});
+        cut_apart(in_parts, in_parts.body, {}, subloops.changes);
         if (subloops.changes.empty())
             subloops.changes.push_back(
                 {"none", "no line `subloop` cuts an accumulator or a contraction: parts are whole chunks"});
         if (!cut.empty())
-            subloops.program = pseudocode(
-                context_, with_accumulators_in_parts(context_.diagram, with_numbers(plain, context_.extents), cut));
+            subloops.program = pseudocode(context_,
+                                          with_subloops(context_.diagram, with_numbers(plain, context_.extents), cut));
         subloops.fault = tried(in_parts);
         steps.push_back(std::move(subloops));
         PaperStep levels{"levels and units", changes(assigned_.places), pseudocode(context_, assigned_.kernel),
-                         validated(num_trials),
-                         tried(assign_levels(context_.diagram, in_parts, context_.machine, cut).kernel)};
+                         validated(num_trials), tried(assign_levels(context_.diagram, in_parts, context_.machine).kernel)};
         for (const auto& [what, why] : assigned_.moves) levels.changes.push_back({what, why});
         steps.push_back(std::move(levels));
         PaperStep precision{"precision", {}, "", "types of products are those that an instruction takes", ""};
@@ -84,6 +76,34 @@ public:
         steps.push_back(std::move(divisors));
         steps.push_back(variables());
         return steps;
+    }
+
+    /// Every subloop: what it cuts, and why that may be cut.
+    void cut_apart(const TileKernel& kernel, const std::vector<TileStatement>& list, const std::set<AxisId>& streams,
+                   std::vector<StepChange>& out) const {
+        for (const TileStatement& s : list) {
+            const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
+            if (!loop) continue;
+            const AxisId axis = (*loop)->axis;
+            const std::string over = fmt::format("over {}, {} at a time", context_.diagram.axis(axis).name,
+                                                 context_.sizes.sub[at(axis)]);
+            std::set<AxisId> inside = streams;
+            inside.insert(axis);
+            cut_apart(kernel, (*loop)->body, inside, out);
+            if (!(*loop)->is_sub) continue;
+            if (streams.contains(axis)) {
+                out.push_back({"the accumulators " + over,
+                               "what accumulates a chunk accumulates any part of it: it is streamable itself"});
+                continue;
+            }
+            std::vector<std::string> targets;
+            for_each_statement((*loop)->body, [&](const TileStatement& inner) {
+                if (const auto* compute = std::get_if<Compute>(&inner))
+                    targets.push_back(kernel.variables[at(compute->variable)].name);
+            });
+            out.push_back({join(targets, ", ") + " " + over,
+                           "a contraction is linear in every axis: its parts are computed and added by themselves"});
+        }
     }
 
     [[nodiscard]] std::vector<StepChange> expansion(const TileKernel& kernel) const {

@@ -45,8 +45,8 @@ public:
                 if (w.contraction && w.carries && !w.contraction->n.empty() && random_() % 2 == 0)
                     cut.insert(w.contraction->n.back()), ++columns;
             }
-            parts.push_back(with_accumulators_in_parts(derived->diagram, kernel, cut));
-            Assigned with_levels = assign_levels(derived->diagram, parts.back(), machine_, cut);
+            parts.push_back(with_subloops(derived->diagram, kernel, cut));
+            Assigned with_levels = assign_levels(derived->diagram, parts.back(), machine_);
             for (const AssignedVariable& v : with_levels.variables)
                 copies += v.copy_of >= 0, products += v.product_of >= 0;
             assigned.push_back(std::move(with_levels.kernel));
@@ -147,7 +147,7 @@ void expect_causes(const StepReport& report, const Machine& machine, const std::
 /// All six steps of random diagrams, and again from the schedule that they print.
 TEST(PaperSteps, OfRandomDiagramsHoldAndTheirScheduleGivesThemAgain) {
     const Machine machine = load_machine("h100-sxm5").value();
-    int made = 0, repeated = 0, merged = 0, charts = 0;
+    int made = 0, merged = 0, charts = 0;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         const Diagram diagram = random_diagram(seed);
         const std::string name = fmt::format("seed {}\n{}", seed, describe(diagram));
@@ -169,18 +169,11 @@ TEST(PaperSteps, OfRandomDiagramsHoldAndTheirScheduleGivesThemAgain) {
         ASSERT_TRUE(items.ok()) << name << render(items.errors()) << text;
         const auto again = paper_steps(*derived, extents, machine, *items);
         ++made;
-        if (!again) {
-            // The model's own sizes may leave instructions and lines partly unused, which nobody may ask for by hand.
-            EXPECT_EQ(again.errors().front().code, "broken-divisor") << name << render(again.errors()) << text;
-            continue;
-        }
+        ASSERT_TRUE(again.ok()) << name << render(again.errors()) << text;
         EXPECT_EQ(to_string(*report), to_string(*again)) << name;
-        ++repeated;
     }
-    fmt::print("{} reports, {} again from their schedules, {} charts, {} sizes of several causes\n", made, repeated,
-               charts, merged);
+    fmt::print("{} reports, again from their schedules, {} charts, {} sizes of several causes\n", made, charts, merged);
     EXPECT_EQ(made, 30);
-    EXPECT_GT(repeated, 15);
     EXPECT_GT(charts, 20);
     EXPECT_GT(merged, 10);
 }

@@ -55,6 +55,29 @@ TEST_F(StepsCommand, OverlapCharts) {
     EXPECT_EQ(own["kernels"][0]["charts"][0]["iterations_in_flight"], 2);
 }
 
+/// A row for each GPU, with what its rates rest on; what has no steps is said.
+TEST_F(StepsCommand, OnAllMachines) {
+    const Outcome all = steps("attention_bf16.nk --diagram attention --machine all");
+    EXPECT_EQ(all.code, 0) << all.err;
+    for (const char* machine : {"a100-sxm-80gb", "h100-pcie", "h800", "b200", "mi300x", "rtx-4090"})
+        EXPECT_NE(all.out.find(machine), std::string::npos) << all.out;
+    EXPECT_NE(all.out.find("1 of 5 measured"), std::string::npos) << all.out;
+    EXPECT_EQ(all.out.find("generic-cpu"), std::string::npos) << all.out;
+    const auto json = parsed(steps("attention_bf16.nk --diagram attention --machine h100-sxm5,mi300x --json"));
+    EXPECT_EQ(json["machines"].size(), 2u);
+    EXPECT_EQ(json["machines"][0]["rates"], "measured");
+    for (const auto& machine : json["machines"]) {
+        EXPECT_GT(machine["kernels"][0]["steady_state"]["seconds"], 0);
+        EXPECT_NE(machine["kernels"][0]["steady_state"]["bound_by"], "");
+        EXPECT_FALSE(machine["kernels"][0]["instructions"].empty());
+    }
+    const Outcome some = steps(
+        "attention_bf16.nk --diagram attention --machine h100-sxm5,rtx-4090 --group q=64 --stream x=64");
+    EXPECT_EQ(some.code, 0) << some.err;
+    EXPECT_NE(some.out.find(" has no steps: "), std::string::npos) << some.out;
+    EXPECT_EQ(steps("attention_bf16.nk --diagram attention --machine h100-sxm5,h20").code, 1);
+}
+
 TEST_F(StepsCommand, JsonHasTheSameFigures) {
     const auto document = parsed(
         steps("schedules/napkin.nk --machine h100-sxm5 --schedule schedules/napkin-table-1.schedule --json"));

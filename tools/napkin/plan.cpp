@@ -1,5 +1,6 @@
 // `napkin plan`: every size and choice for one machine, with its reason.
 #include "napkin/command.hpp"
+#include "napkin/cost_compare.hpp"
 #include "napkin/step_report.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/prove.hpp"
@@ -115,6 +116,14 @@ struct PlanCommand {
 };
 
 ExitCode steps(const Options& options) {
+    if (const std::vector<std::string> machines = machine_list(options.machine); machines.size() > 1) {
+        const auto reports = steps_on_machines(options, machines);
+        if (!reports) return fail(reports.errors(), options);
+        Json document = json_document("steps_on_machines");
+        document.update(steps_json(*reports));
+        options.json ? print(document) : print(to_string(*reports));
+        return ExitCode::success;
+    }
     const auto report = step_report(options);
     if (!report) return fail(report.errors(), options);
     Json document = json_document("steps");
@@ -175,7 +184,7 @@ void add_plan(CLI::App& app, Main& main) {
     command.file(c->common);
     command.flag("--steps", c->steps,
                  "The paper's six steps from the diagram to a configured GPU kernel, each tried, and its tables of "
-                 "memory and throughput");
+                 "memory and throughput; of several machines, or --machine all, a row each");
     command.flag("--prove", c->prove,
                  "Of every streamed loop on a matrix unit the interval of its order, what no order is faster than, and "
                  "the proof that none is better");

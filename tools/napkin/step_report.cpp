@@ -4,7 +4,7 @@
 
 namespace napkin::cli {
 
-Result<StepReport> step_report(const Options& options) {
+Result<StepReport> step_report(const Options& options, StepTexts texts) {
     PipelineOptions file;
     if (const Status read = read_schedule(options, file); !read) return read.errors();
     const auto compilation = compile(options, Pass::size);
@@ -12,10 +12,33 @@ Result<StepReport> step_report(const Options& options) {
     const auto items = all_by_hand(compilation->derived, {}, file.schedule_file);
     if (!items) return items.errors();
     if (compilation->machine.kind != MachineKind::gpu || !is_of_a_kernel(*items))
-        return paper_steps(compilation->derived, compilation->extents, compilation->machine, *items);
+        return paper_steps(compilation->derived, compilation->extents, compilation->machine, *items, texts);
     const auto planned = compile(options, Pass::plan);
     if (!planned) return planned.errors();
     return placed_steps(planned->plan, planned->machine, *items);
+}
+
+Result<std::vector<StepsOnMachine>> steps_on_machines(const Options& options, const std::vector<std::string>& machines) {
+    std::vector<StepsOnMachine> out;
+    std::vector<Diagnostic> errors;
+    bool any = false;
+    for (const std::string& machine : machines) {
+        const auto loaded = load_machine(machine);
+        if (!loaded) return loaded.errors();
+        // A processor is among all machines, and has no steps.
+        if (loaded->kind != MachineKind::gpu && machines.size() > 1) continue;
+        Options one = options;
+        one.machine = machine;
+        auto report = step_report(one, StepTexts::left_out);
+        out.push_back({machine, rate_sources(*loaded), std::nullopt, {}});
+        if (report)
+            out.back().report = std::move(report).value(), any = true;
+        else
+            out.back().why = report.errors().front(),
+            errors.insert(errors.end(), report.errors().begin(), report.errors().end());
+    }
+    if (!any && !errors.empty()) return errors;
+    return out;
 }
 
 }  // namespace napkin::cli

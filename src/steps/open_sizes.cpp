@@ -1,0 +1,66 @@
+#include "steps/open_sizes.hpp"
+
+#include <algorithm>
+
+#include "support/ids.hpp"
+
+namespace napkin {
+
+bool shrink(StepContext& context, const StepChoices& choices) {
+    constexpr std::int64_t product_step = 16;
+    for (const auto& [axis, share] : context.warpgroup) {
+        std::int64_t& group = context.sizes.group[at(axis)];
+        if (group == 0) group = context.extents[at(axis)];
+        if (choices.group.contains(axis) || group <= share) continue;
+        // Far from what fits, half of it.
+        constexpr std::int64_t many = 8;
+        const std::int64_t warpgroups = (group + share - 1) / share;
+        group = (warpgroups > many ? warpgroups / 2 : warpgroups - 1) * share;
+        return true;
+    }
+    for (std::size_t axis = 0; axis < context.extents.size(); ++axis) {
+        std::int64_t& chunk = context.sizes.stream[axis];
+        if (choices.stream.contains(static_cast<AxisId>(axis)) || chunk <= 1) continue;
+        chunk = chunk >= 2 * product_step ? chunk / 2 / product_step * product_step : chunk / 2;
+        return true;
+    }
+    for (const auto& [axis, share] : context.warpgroup) {
+        if (choices.group.contains(axis) || choices.warpgroup.contains(axis) || share <= 1) continue;
+        context.sizes.group[at(axis)] = share / 2;
+        return true;
+    }
+    return false;
+}
+
+std::optional<TileSizes> keeping_divisors(const StepContext& context, const StepChoices& choices,
+                                          const SizeDivisors& divisors, Legal legal) {
+    TileSizes out = context.sizes;
+    bool breaks = false;
+    const auto multiple_of = [&](std::int64_t size, std::int64_t unit, std::int64_t extent, bool larger) {
+        breaks = true;
+        const std::int64_t nearest = larger ? (size + unit - 1) / unit * unit
+                                            : std::max(size / unit, std::int64_t{1}) * unit;
+        return std::min(legal == Legal::least ? unit : nearest, extent);
+    };
+    for (const auto& [size, multiple] : divisors.merged()) {
+        if (!is_broken(context, size, multiple)) continue;
+        const std::int64_t extent = context.extents[at(size.axis)];
+        if (size.letter == 's' && !choices.stream.contains(size.axis))
+            out.stream[at(size.axis)] = multiple_of(size.size, multiple, extent, true);
+        const bool is_of_group = size.letter == 'g' || (size.letter == 'w' && !choices.warpgroup.contains(size.axis));
+        if (is_of_group && !choices.group.contains(size.axis)) {
+            const std::int64_t group = out.group[at(size.axis)] > 0 ? out.group[at(size.axis)] : extent;
+            out.group[at(size.axis)] = multiple_of(group, multiple, extent, false);
+        }
+    }
+    for (const auto& [axis, share] : context.warpgroup) {
+        const std::int64_t extent = context.extents[at(axis)];
+        const std::int64_t group = out.group[at(axis)] > 0 ? out.group[at(axis)] : extent;
+        if (!choices.group.contains(axis) && group < extent && group % share != 0 && out.group == context.sizes.group)
+            out.group[at(axis)] = multiple_of(group, share, extent, false);
+    }
+    if (!breaks) return std::nullopt;
+    return out;
+}
+
+}  // namespace napkin
