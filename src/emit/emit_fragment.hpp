@@ -12,6 +12,8 @@ namespace napkin::writers {
 /// The number of the thread's warp, of which the compiler knows that it is the same for all of the warp: what is made of it stays out of the
 /// threads' own registers.
 inline constexpr const char* warp_name = "warp_";
+/// The block's number in its cluster, whose blocks lie beside each other in the grid.
+inline constexpr const char* cluster_rank_name = "cluster_rank_";
 /// Text of the number of the warp's group of four, which run products together.
 std::string warpgroup_text();
 /// Numbers of a variable in registers, for a thread.

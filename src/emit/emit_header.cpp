@@ -72,6 +72,7 @@ void write_header(const Frame& frame, Lines& out) {
     for (const auto& [axis, choice] : s.stream) line("stream " + diagram.axis(axis).name, choice);
     line("threads", s.threads);
     if (s.grid.value > 0) line("grid", s.grid);
+    if (s.cluster_axis >= 0) line("cluster " + frame.diagram().axis(s.cluster_axis).name, s.cluster);
     if (frame.in_blocks()) line("warps", s.warps);
     if (s.vector_axis >= 0)
         out(fmt::format("//     {:<14} {:>6}  {}", "vector axis", diagram.axis(s.vector_axis).name, s.vector_axis_reason));

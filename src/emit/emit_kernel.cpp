@@ -38,6 +38,8 @@ public:
         out_ = head;
         write_memory_pointers(frame_, out_, groups_loop + copies_loop);
         write_variable_pointers(frame_, out_);
+        if (frame_.in_cluster())
+            out_(fmt::format("const unsigned {} = blockIdx.x % {};", cluster_rank_name, frame_.cluster_blocks()));
         if (frame_.on_matrix_unit()) write_barriers(frame_, out_);
         if (frame_.copying_role()) copying_role(copies_loop);
         if (frame_.on_matrix_unit()) declare_fragments();
@@ -45,6 +47,7 @@ public:
         out_.append(groups_loop);
         if (is_any_non_temporal()) out_("settle();");
         if (frame_.waits_for_boxes) out_("wait_boxes<0>();");
+        if (frame_.meets_cluster_after) out_("meet_in_cluster();");
         out_.close();
         const std::string main = std::exchange(out_, Lines()).text();
 
@@ -65,7 +68,7 @@ public:
 private:
     /// The loop over the groups that a thread, or a block, runs.
     std::string groups() {
-        out_ = Lines(in_copying_role_ ? 2 : 1);
+        out_ = Lines(!in_copying_role_ ? 1 : frame_.meets_cluster_after ? 3 : 2);
         const std::int64_t num_groups = frame_.num_groups();
         const std::string of_sections = fmt::format("{}, {}", num_groups / frame_.num_sections(), num_groups);
         const bool by_queue = frame_.takes_from_queue();
@@ -117,9 +120,18 @@ private:
         const RoleRegisters registers = role_registers(frame_.unit.block_registers, warps, frame_.copying_role()->workers);
         out_.open(fmt::format("if (warp_of_thread() >= {})", warps));
         if (registers.copying < registers.launch) out_(fmt::format("keep_registers<{}>();", registers.copying));
-        out_(fmt::format("if (thread_of_block() != {}) return;", warps * frame_.unit.warp_threads));
-        declare_turns();
-        out_.append(loop);
+        const std::int64_t thread = warps * frame_.unit.warp_threads;
+        if (!frame_.meets_cluster_after) {
+            out_(fmt::format("if (thread_of_block() != {}) return;", thread));
+            declare_turns();
+            out_.append(loop);
+        } else {
+            out_.open(fmt::format("if (thread_of_block() == {})", thread));
+            declare_turns();
+            out_.append(loop);
+            out_.close();
+            out_("meet_in_cluster();");
+        }
         out_("return;");
         out_.close();
         if (registers.computing > registers.launch) out_(fmt::format("take_registers<{}>();", registers.computing));
@@ -153,8 +165,10 @@ private:
     /// share that out among them, and so it has to know the part even where a block has the SM for itself.
     void begin_on_gpu() {
         const int blocks = frame_.on_matrix_unit() && !frame_.copying_role() ? 0 : frame_.unit.blocks_a_core;
-        out_.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({})", frame_.num_threads(),
-                              blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "", entry_, parameters()));
+        out_.open(fmt::format("extern \"C\" __global__ void {}__launch_bounds__({}{}) {}({})",
+                              frame_.in_cluster() ? fmt::format("__cluster_dims__({}, 1, 1) ", frame_.cluster_blocks()) : "",
+                              frame_.num_threads(), blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "",
+                              entry_, parameters()));
         out_(fmt::format("block_has({}, {});", frame_.threads_a_row(), frame_.num_threads() / frame_.threads_a_row()));
         out_("const void* const* const inputs = arguments.inputs;");
         out_("void* const* const outputs = arguments.outputs;");

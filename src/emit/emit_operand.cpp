@@ -5,6 +5,7 @@
 
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_write.hpp"
+#include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 
@@ -131,19 +132,31 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, 
     out(fmt::format("const int stage = int({});", stage));
     out(fmt::format("const unsigned full = barriers + 8 * ({} + stage);", first_barrier(frame, variable)));
     out(fmt::format("expect_bytes(full, {});", tile.bytes));
+    const auto part = cluster_part(frame, variable);
+    const std::int64_t panels = part ? part->panels : tile.panels;
+    // Where a block's part begins, by its number in the cluster.
+    const std::string first_row = part && part->by_rows ? fmt::format("{} * {}", part->rows, cluster_rank_name) : "",
+                      first_panel = part && !part->by_rows ? fmt::format("{} * {}", part->panels, cluster_rank_name) : "";
     std::string coordinates;
     for (std::size_t d = v.dims.size(); d-- > 0;) {
         std::string at = begin_of(frame, v, static_cast<int>(d), scope);
         if (at.empty()) at = "0";
-        if (static_cast<int>(d) == tile.inner && tile.panels > 1) at += fmt::format(" + {} * panel", tile.width);
+        if (static_cast<int>(d) == tile.outer && !first_row.empty()) at += " + " + first_row;
+        if (static_cast<int>(d) == tile.inner && !first_panel.empty())
+            at += fmt::format(" + {} * {}", tile.width * part->panels, cluster_rank_name);
+        if (static_cast<int>(d) == tile.inner && panels > 1) at += fmt::format(" + {} * panel", tile.width);
         coordinates += fmt::format(", int({})", at);
     }
-    const std::string to = fmt::format("shared_address({}) + {} * stage", frame.name(variable), tile.bytes);
-    if (tile.panels > 1)
-        out(fmt::format("EACH(panel, {}) bulk_copy({} + {} * panel, &maps.of[{}], full{});", tile.panels, to,
+    std::string to = fmt::format("shared_address({}) + {} * stage", frame.name(variable), tile.bytes);
+    if (part)
+        to += fmt::format(" + {} * {}", part->by_rows ? part->rows * operand_row_bytes : part->panels * tile.panel_bytes(),
+                          cluster_rank_name);
+    const std::string copy = part ? fmt::format("bulk_copy_to_all<{}>", frame.cluster_blocks()) : "bulk_copy";
+    if (panels > 1)
+        out(fmt::format("EACH(panel, {}) {}({} + {} * panel, &maps.of[{}], full{});", panels, copy, to,
                         tile.panel_bytes(), number, coordinates));
     else
-        out(fmt::format("bulk_copy({}, &maps.of[{}], full{});", to, number, coordinates));
+        out(fmt::format("{}({}, &maps.of[{}], full{});", copy, to, number, coordinates));
     out.close();
 }
 
@@ -182,9 +195,18 @@ void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shif
     for (const Freed& freed : settle.frees) {
         const VariableId v = freed.operand;
         const TurnNames turn = turn_names(frame, frame.layout(v).scope, freed.ahead + shift);
-        out(fmt::format("if ({}{}lane_of_thread() == 0) arrive(barriers + 8 * ({} + {}));  // {} is free", condition,
-                        freed.ahead < 0 ? owed_name(frame, v) + " && " : "",
-                        num_stages(frame) + first_barrier(frame, v), turn.stage, frame.name(v)));
+        const std::string barrier = fmt::format("barriers + 8 * ({} + {})", num_stages(frame) + first_barrier(frame, v),
+                                                turn.stage),
+                          owed = freed.ahead < 0 ? owed_name(frame, v) + " && " : "";
+        // One thread says so to its own block's role, or as many as there are blocks in the cluster each to one.
+        if (cluster_part(frame, v))
+            out(
+                fmt::format("if ({}{}lane_of_thread() < {}) arrive_at({}, lane_of_thread());  // {} is free, for all "
+                            "of the cluster",
+                            condition, owed, frame.cluster_blocks(), barrier, frame.name(v)));
+        else
+            out(fmt::format("if ({}{}lane_of_thread() == 0) arrive({});  // {} is free", condition, owed, barrier,
+                            frame.name(v)));
         if (freed.ahead < 0) out(fmt::format("{} = false;", owed_name(frame, v)));
     }
 }
@@ -199,14 +221,23 @@ void write_barriers(const Frame& frame, Lines& out) {
                         frame.arena_bytes() - barrier_bytes(frame) + 8 * count, queue_stages));
     out.open("if (thread_of_block() == 0)");
     out(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i, 1);", stages));
-    if (count > stages)
-        out(fmt::format("for (int i = {}; i < {}; ++i) init_barrier(barriers + 8 * i, {});", stages, count,
-                        frame.schedule.warps.value));
+    // Stages are freed by the warps that compute: of the block, or of all blocks of a cluster.
+    std::int64_t first = stages;
+    const std::vector<VariableId> operands = operands_of(frame);
+    for (std::size_t v = 0; v < operands.size() && count > stages; ++v) {
+        const auto arrivals = [&](std::size_t of) {
+            return frame.schedule.warps.value * (cluster_part(frame, operands[of]) ? frame.cluster_blocks() : 1);
+        };
+        const std::int64_t end = stages + first_barrier(frame, operands[v]) + frame.place(operands[v]).stages;
+        if (v + 1 < operands.size() && arrivals(v + 1) == arrivals(v)) continue;
+        out(fmt::format("for (int i = {}; i < {}; ++i) init_barrier(barriers + 8 * i, {});", first, end, arrivals(v)));
+        first = end;
+    }
     if (frame.takes_from_queue()) out(fmt::format("init_queue(queue, {});", frame.schedule.warps.value));
     out("fence_barriers();");
     out.close();
     write_ones(frame, out);
-    out("__syncthreads();");
+    out(frame.meets_cluster_before ? "meet_in_cluster();" : "__syncthreads();");
 }
 
 }  // namespace napkin::writers

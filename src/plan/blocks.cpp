@@ -46,6 +46,7 @@ struct BlocksByHand {
     std::optional<std::int64_t> warps, threads;
     std::int64_t copying = 0;
     SourceRange copying_range = {};
+    bool in_clusters = false;  ///< which have a role that copies
 };
 
 /// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many blocks as by hand
@@ -95,6 +96,8 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
             out.threads = std::max(out.threads.value_or(1), *item.value);
         else if (item.kind == "role" && item.value.value_or(0) > out.copying)
             out.copying = *item.value, out.copying_range = item.range;
+        else if (item.kind == "cluster" && item.value.value_or(1) > 1)
+            out.in_clusters = true;
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
@@ -170,7 +173,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         }
     };
     try_all(ordinary_shapes);
-    if (copies && !wanted->warps && wanted->copying == 0) try_all(shapes_with_copies);
+    if ((copies || wanted->in_clusters) && !wanted->warps && wanted->copying == 0) try_all(shapes_with_copies);
     if (best && !uses_matrix_unit) try_all(more_shapes);
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));

@@ -54,7 +54,7 @@ private:
     void check(const ScheduleItem& item) {
         static const std::vector<std::string> own{"group",  "stream",  "split",  "subloop", "threads",
                                                   "grid",   "warps",   "rows",   "vectors", "vector",
-                                                  "tensor", "maximum", "matrix", "groups"},
+                                                  "tensor", "maximum", "matrix", "groups",  "cluster"},
             others{"form", "role", "atom", "place", "slot", "prefetch", "machine"},
             of_steps{"warpgroup", "precision", "piece", "issue", "turns"};
         if (item.kind == "group") {
@@ -83,6 +83,8 @@ private:
             check_word(item, choices_.turns, turns_word, free_word);
         } else if (item.kind == "groups") {
             check_word(item, choices_.queue, queue_word, fixed_word);
+        } else if (item.kind == "cluster") {
+            check_cluster(item);
         } else if (item.kind == "subloop") {
             check_subloop(item);
         } else if (contains(of_steps, item.kind)) {
@@ -213,6 +215,20 @@ private:
         }
         choices_.tensor = item;
     }
+
+    void check_cluster(const ScheduleItem& item) {
+        const auto axis = find_axis(item, item.axis);
+        if (!axis) return;
+        if (!contains(groupable_, *axis))
+            return error("not-groupable", item,
+                         fmt::format("{} is no axis of groups: {}", item.axis, obstacle(item, *axis)),
+                         "one of " + list(groupable_), "the blocks of a cluster run groups that lie beside each other");
+        check_number(item, choices_.cluster, most_joined);
+        choices_.cluster_axis = *axis;
+    }
+
+    /// Blocks of a cluster, at most (CUDA C++ Programming Guide, thread block clusters: 8 on every GPU that has them, 16 where a kernel may ask for more).
+    static constexpr std::int64_t most_joined = 16;
 
     const Derived& derived_;
     const Diagram& diagram_;

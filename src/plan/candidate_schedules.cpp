@@ -228,6 +228,13 @@ std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const Shape& shape
 
 // ---- schedules
 
+/// What is said of the clusters of all kernels is of those on the matrix unit that group their axis.
+bool CandidateSchedules::joins_blocks(const Shape& shape) const {
+    if (!hand_.cluster) return false;
+    return !hand_.cluster->kernel.empty() || program_->kernels.size() == 1 ||
+           (shape.tensor >= 0 && contains(model_.kernel().group_axes, hand_.cluster_axis));
+}
+
 KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     KernelSchedule s;
     s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches;
@@ -237,6 +244,7 @@ KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
     s.threads = {threads_, "", hand_.threads.has_value()};
     if (hand_.grid) s.grid = {*hand_.grid->value, "", true};
+    if (joins_blocks(shape)) s.cluster_axis = hand_.cluster_axis, s.cluster = {*hand_.cluster->value, "", true};
     s.warps = options_.warps;
     s.split.value = num_parts();
     s.roles = given_.roles, s.slots = given_.slots;

@@ -72,6 +72,7 @@ private:
     [[nodiscard]] bool find_columns(Shape& shape) const;
     [[nodiscard]] bool runs_there(const Shape& shape) const;
     [[nodiscard]] bool may_have_products() const;
+    [[nodiscard]] bool joins_blocks(const Shape& shape) const;
     [[nodiscard]] std::optional<SearchedSize> group_size(const Shape& shape, AxisId axis) const;
     [[nodiscard]] SearchedSize stream_size(const Shape& shape, AxisId axis) const;
     [[nodiscard]] std::vector<AxisId> streamed_axes() const;

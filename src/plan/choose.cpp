@@ -107,7 +107,7 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
 }
 
 /// What is set by hand, beside atoms, places, slots and what is fetched ahead, of how statements run.
-constexpr std::string_view kinds_of_statements[] = {"role", "matrix", "maximum", "groups", "grid"};
+constexpr std::string_view kinds_of_statements[] = {"role", "matrix", "maximum", "groups", "grid", "cluster"};
 
 /// Every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,
@@ -182,8 +182,18 @@ std::string text_of(const TileProgram& program, std::size_t k, const Kernel& ker
 
 KernelCandidate candidate_of(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
-    KernelCandidate out{s.kernel, kernel.unit, s.warps.value,     1, s.vector_axis, s.tensor_axis, s.panel_vectors,
-                        {},       {},          runs_ahead(kernel)};
+    KernelCandidate out{s.kernel,
+                        kernel.unit,
+                        s.warps.value,
+                        1,
+                        s.vector_axis,
+                        s.tensor_axis,
+                        s.panel_vectors,
+                        {},
+                        {},
+                        runs_ahead(kernel),
+                        s.cluster_axis,
+                        kernel.cluster_blocks()};
     if (const StreamParts& parts = kernel.kernel->parts; parts.any()) out.split = kernel.extent(parts.part);
     for (const auto& [axis, choice] : s.group) out.group[axis] = choice.value;
     for (const auto& [axis, choice] : s.stream) out.stream[axis] = choice.value;

@@ -28,6 +28,8 @@ struct KernelCandidate {
     int panel_vectors = 1;
     std::map<AxisId, std::int64_t> group, stream;
     bool runs_ahead = false;  ///< some of its statements, of the loop that they are in
+    AxisId cluster_axis = -1;
+    std::int64_t cluster = 1;
     friend bool operator==(const KernelCandidate&, const KernelCandidate&) = default;
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plan/candidate_schedules.hpp"
+#include "plan/cluster.hpp"
 #include "plan/columns.hpp"
 #include "plan/complete.hpp"
 #include "plan/ratings.hpp"
@@ -405,6 +406,7 @@ private:
         for (std::size_t i = 0; i < dimensions_.size() && !options_.quick; ++i)
             (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = reason(best, i);
         KernelPlan plan;
+        if (!options_.quick) simulated_ += choose_cluster(schedule, schedules_, model_, options_, walk_limit);
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
         plan.time = choose_columns(plan.scheduled, model_, schedules_.threads(), schedules_.given_slots(),

@@ -21,10 +21,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, holding, innermost, stages, non_tempor
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Slot, role, position, ahead)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloop, split, threads, grid, queue, warps,
-                                   vector_axis, vector_axis_reason, vector_axis_by_hand, panel_vectors, tensor_axis,
-                                   tensor_axis_reason, panel_by_hand, lazy, turns, rows, atoms, places, prefetches,
-                                   roles, slots)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloop, split, threads, grid, queue,
+                                   cluster_axis, cluster, warps, vector_axis, vector_axis_reason, vector_axis_by_hand,
+                                   panel_vectors, tensor_axis, tensor_axis_reason, panel_by_hand, lazy, turns, rows,
+                                   atoms, places, prefetches, roles, slots)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, busy, traffic)
@@ -48,12 +48,12 @@ public:
         return s_.kernel == kernel_.name && s_.atoms.size() == atom_names(kernel_).size() &&
                s_.places.size() == kernel_.variables.size() && are_sizes(s_.group) && are_sizes(s_.stream) &&
                are_sizes(s_.subloop) && is_axis_or_none(s_.vector_axis) && is_axis_or_none(s_.tensor_axis) &&
-               s_.split.value > 0 && s_.threads.value > 0 && s_.grid.value >= 0 &&
-               (on_gpu_ ? s_.warps.value > 0 : s_.warps.value == 0) && (on_gpu_ || s_.tensor_axis < 0) &&
-               s_.panel_vectors > 0 && s_.rows.value > 0 && (s_.lazy.value == 0 || s_.lazy.value == 1) &&
-               (s_.turns.value == 0 || s_.turns.value == 1) && (s_.queue.value == 0 || s_.queue.value == 1) &&
-               all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) && are_sound_places() &&
-               all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&
+               is_axis_or_none(s_.cluster_axis) && s_.cluster.value > 0 && s_.split.value > 0 && s_.threads.value > 0 &&
+               s_.grid.value >= 0 && (on_gpu_ ? s_.warps.value > 0 : s_.warps.value == 0) &&
+               (on_gpu_ || s_.tensor_axis < 0) && s_.panel_vectors > 0 && s_.rows.value > 0 &&
+               (s_.lazy.value == 0 || s_.lazy.value == 1) && (s_.turns.value == 0 || s_.turns.value == 1) &&
+               (s_.queue.value == 0 || s_.queue.value == 1) && all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) &&
+               are_sound_places() && all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&
                all(s_.roles, [](const Role& role) { return role.workers > 0; }) && all(s_.slots, [&](const auto& slot) {
                    return is_below(slot.first, statements) && slot.second.role >= -1 &&
                           slot.second.role < std::ssize(s_.roles) && slot.second.ahead >= 0;

@@ -7,14 +7,19 @@
 #include <map>
 #include <optional>
 
+#include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
 namespace {
 
-/// Two warps that compute, and one of the role that asks for copies, where there is one.
-constexpr std::size_t num_computing = 2, copying = num_computing, num_warps = num_computing + 1;
+/// Two warps that compute, and one of the role that asks for copies, where there is one; of a cluster those of two blocks.
+constexpr std::size_t num_computing = 2, copying = num_computing, block_warps = num_computing + 1, most_blocks = 2,
+                      num_warps = most_blocks * block_warps;
+constexpr std::size_t block_of(std::size_t warp) { return warp / block_warps; }
+/// Warps that compute of a warp's block are those from here on.
+constexpr std::size_t first_of_block(std::size_t warp) { return block_of(warp) * block_warps; }
 /// Of each warp, how many of its steps are known to be done.
 using Clock = std::array<int, num_warps>;
 
@@ -29,17 +34,20 @@ struct Event {
         fill,   ///< asks for the copy of a turn's tile, or for its own part of it
         await,  ///< waits until that copy is there
         read,
-        begin,        ///< a product begins, which reads and computes beside the warp
-        factor,       ///< it reads the tile
-        settle,       ///< waits until so many products are under way
-        touch,        ///< reads or writes registers of the variable
-        free,         ///< says that it is done with the tile
-        await_boxes,  ///< waits until so many of its boxes are being read
-        write_box,    ///< of this number
-        publish,      ///< bulk copies see what it has written to boxes
-        send,         ///< asks for the copy of the box to memory
-        refill,       ///< waits until all warps have said so of the tile that is copied over
-        access,       ///< reads and writes what its step touches of what all warps share
+        begin,         ///< a product begins, which reads and computes beside the warp
+        factor,        ///< it reads the tile
+        settle,        ///< waits until so many products are under way
+        touch,         ///< reads or writes registers of the variable
+        free,          ///< says that it is done with the tile
+        await_boxes,   ///< waits until so many of its boxes are being read
+        write_box,     ///< of this number
+        publish,       ///< bulk copies see what it has written to boxes
+        send,          ///< asks for the copy of the box to memory
+        refill,        ///< waits until all warps have said so of the tile that is copied over
+        access,        ///< reads and writes what its step touches of what all warps share
+        init,          ///< makes the barriers of its block
+        meet_cluster,  ///< waits for all warps of the cluster that have not ended
+        leave,         ///< ends, and its block's memory with the last of those that compute
     };
     Kind kind = meet;
     VariableId operand = -1;
@@ -56,6 +64,8 @@ public:
         : kernel_(kernel), touches_(touches), turns_(turns), warp_(warp) {}
 
     Trace run() {
+        if (kernel_.in_cluster() && warp_ == 0) add(Event::init);
+        if (kernel_.meets_cluster_before) add(Event::meet_cluster);
         std::int64_t groups = 2;
         for (const Step* load : kernel_.on_matrix_unit() ? kernel_.operand_loads(0) : std::vector<const Step*>{})
             groups = std::max<std::int64_t>(groups, kernel_.place(kernel_.operand_loaded(*load)).stages + 1);
@@ -64,6 +74,8 @@ public:
             ++group_turn_;
         }
         if (kernel_.waits_for_boxes && !copies()) add(Event::await_boxes);
+        if (kernel_.meets_cluster_after) add(Event::meet_cluster);
+        if (kernel_.in_cluster() && !copies()) add(Event::leave);
         return std::move(out_);
     }
 
@@ -224,10 +236,18 @@ private:
 class ClockRun {
 public:
     ClockRun(const ScheduledKernel& kernel, const Touches& touches, const std::vector<std::int64_t>& turns)
-        : kernel_(kernel), touches_(touches), accesses_(touches.areas.size()) {
-        for (std::size_t w = 0; w < (kernel.copying_role() ? num_warps : num_computing); ++w)
+        : kernel_(kernel), touches_(touches) {
+        for (std::size_t w = 0; w < (kernel.copying_role() ? block_warps : num_computing); ++w)
             traces_.push_back(w > 0 && !kernel.on_matrix_unit() ? traces_.front()
                                                                 : Tracer(kernel, touches, turns, w).run());
+        if (kernel.in_cluster() && kernel.copying_role()) {
+            for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+                if (cluster_part(kernel, static_cast<VariableId>(v))) shared_.push_back(static_cast<VariableId>(v));
+            traces_.resize(most_blocks * block_warps);
+            std::copy_n(traces_.begin(), block_warps, traces_.begin() + block_warps);
+        }
+        accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<AreaAccesses>(touches.areas.size()));
+        stages_.resize(accesses_.size());
         next_.assign(traces_.size(), 0);
         products_.resize(traces_.size()), boxes_.resize(traces_.size());
     }
@@ -239,7 +259,9 @@ public:
             for (std::size_t w = 0; w < traces_.size(); ++w)
                 while (!fault_ && next_[w] < traces_[w].size() && happens(w, traces_[w][next_[w]]))
                     ++next_[w], moves = true;
-            if (meet()) moves = true;
+            for (std::size_t block = 0; block < stages_.size(); ++block)
+                if (meet(block * block_warps)) moves = true;
+            if (meet_cluster()) moves = true;
         }
         for (const std::vector<Product>& left : products_)
             if (!left.empty()) fail("is never waited for", {Event::begin, left.front().result, 0});
@@ -263,7 +285,7 @@ private:
         std::vector<Part> parts;
         std::array<int, num_warps> read{};     ///< the warp's step that read it last; 0: none has
         std::array<int, num_warps> reading{};  ///< products of the warp that are under way and read it
-        std::array<bool, num_computing> freed{};
+        std::array<bool, num_warps> freed{};
         int frees = 0;               ///< times that all warps freed it
         Clock freeing{};             ///< what they knew when they did
         bool is_by_threads = false;  ///< threads wrote it last, and no bulk copy
@@ -274,7 +296,7 @@ private:
         const Event* event = nullptr;
     };
     struct AreaAccesses {
-        std::array<Access, num_computing> read{}, written{};
+        std::array<Access, num_warps> read{}, written{};
     };
 
     /// Of a warp, under way.
@@ -294,13 +316,31 @@ private:
         fault_ = Fault{e.operand < 0 ? "a warp waits for the others without end"
                                      : fmt::format("{} {}", kernel_.variable(e.operand).name, what)};
     }
-    Stage& stage(const Event& e) {
+    /// Each block of the cluster has its own, with a part of every block's where they copy for each other.
+    Stage& stage(std::size_t block, const Event& e) {
         const int stages = kernel_.place(e.operand).stages;
-        std::vector<Stage>& all = stages_[e.operand];
+        std::vector<Stage>& all = stages_[block][e.operand];
         all.resize(static_cast<std::size_t>(stages));
         Stage& found = all[static_cast<std::size_t>(e.turn % stages)];
-        found.parts.resize(kernel_.has_bulk_copies() ? 1 : num_computing);
+        found.parts.resize(!kernel_.has_bulk_copies() ? num_computing : contains(shared_, e.operand) ? most_blocks : 1);
         return found;
+    }
+    [[nodiscard]] std::size_t part_of(std::size_t w, const Event& e) const {
+        return !kernel_.has_bulk_copies() ? w : contains(shared_, e.operand) ? block_of(w) : 0;
+    }
+    /// Blocks whose stages a warp fills or frees with its own: of the cluster's all, where they copy for each other.
+    template <class F>
+    void each_block_with(std::size_t w, const Event& e, F f) {
+        const bool is_shared = contains(shared_, e.operand);
+        for (std::size_t block = 0; block < stages_.size(); ++block)
+            if (is_shared || block == block_of(w)) f(block);
+    }
+    /// What a warp does to another block's memory comes after that block has made its barriers, and before it ends (leave).
+    void reach(std::size_t w, std::size_t block, const Event& e) {
+        if (block == block_of(w)) return;
+        if (!knows(w, block * block_warps, made_[block]))
+            fail("is shared with a block whose barriers may not be made yet", e);
+        last_reach_[w] = mark(w);
     }
     /// The step of a warp that is done with its event.
     int mark(std::size_t w) { return ++clocks_[w][w]; }
@@ -313,41 +353,78 @@ private:
         return false;
     }
 
-    /// All warps that compute are at their barrier: they go on together.
-    bool meet() {
-        for (std::size_t w = 0; w < num_computing; ++w)
-            if (next_[w] >= traces_[w].size() || traces_[w][next_[w]].kind != Event::meet) return false;
+    [[nodiscard]] bool is_at(std::size_t w, Event::Kind kind) const {
+        return next_[w] < traces_[w].size() && traces_[w][next_[w]].kind == kind;
+    }
+    /// All warps that compute of the block with this first one are at their barrier: they go on together.
+    bool meet(std::size_t first) {
+        for (std::size_t w = first; w < first + num_computing; ++w)
+            if (!is_at(w, Event::meet)) return false;
         Clock all{};
-        for (std::size_t w = 0; w < num_computing; ++w) take_in(all, clocks_[w]);
-        for (std::size_t w = 0; w < num_computing; ++w) take_in(clocks_[w], all), ++next_[w];
+        for (std::size_t w = first; w < first + num_computing; ++w) take_in(all, clocks_[w]);
+        for (std::size_t w = first; w < first + num_computing; ++w) take_in(clocks_[w], all), ++next_[w];
         return true;
+    }
+    /// All warps of the cluster are at its barrier, but those that have ended.
+    bool meet_cluster() {
+        Clock all{};
+        bool is_any = false;
+        for (std::size_t w = 0; w < traces_.size(); ++w) {
+            if (next_[w] == traces_[w].size()) continue;
+            if (!is_at(w, Event::meet_cluster)) return false;
+            take_in(all, clocks_[w]);
+            is_any = true;
+        }
+        for (std::size_t w = 0; w < traces_.size() && is_any; ++w)
+            if (next_[w] < traces_[w].size()) take_in(clocks_[w], all), ++next_[w];
+        return is_any;
+    }
+    /// What other blocks do to this one's memory is done, as far as the warp knows: their warps have freed their last stages, and their copies have come.
+    void leave(std::size_t w) {
+        for (std::size_t other = 0; other < traces_.size(); ++other)
+            if (block_of(other) != block_of(w) && other % block_warps != copying &&
+                (last_reach_[other] > clocks_[w][other] || frees_left(other)))
+                return fail("is freed in a block that may have ended", {Event::free, shared_.front(), 0});
+        for (const VariableId v : shared_)
+            for (const Stage& s : stages_[block_of(w)][v])
+                for (const Part& part : s.parts)
+                    if (part.fills > 0 && !knows_copied(w, part))
+                        fail("is copied to a block that may have ended", {Event::fill, v, part.turn});
+    }
+    [[nodiscard]] bool frees_left(std::size_t w) const {
+        return std::any_of(traces_[w].begin() + static_cast<std::ptrdiff_t>(next_[w]), traces_[w].end(),
+                           [&](const Event& e) { return e.kind == Event::free && contains(shared_, e.operand); });
     }
 
     /// False where the warp has to wait.
     bool happens(std::size_t w, const Event& e) {
-        if (e.kind == Event::meet) return false;
+        if (e.kind == Event::meet || e.kind == Event::meet_cluster) return false;
         if (e.kind == Event::access) return access(w, e);
+        if (e.kind == Event::init) made_[block_of(w)] = mark(w);
+        if (e.kind == Event::leave) leave(w);
+        if (e.kind == Event::init || e.kind == Event::leave) return true;
         std::vector<Product>& products = products_[w];
         if (e.kind == Event::begin) products.push_back({e.operand, {}});
         if (e.kind == Event::settle)
             for (; static_cast<std::int64_t>(products.size()) > e.turn; products.erase(products.begin()))
                 for (const Event& factor : products.front().factors)
-                    --stage(factor).reading[w], stage(factor).read[w] = mark(w);
+                    --stage(block_of(w), factor).reading[w], stage(block_of(w), factor).read[w] = mark(w);
         if (e.kind == Event::touch)
             for (const Product& p : products)
                 if (p.result == e.operand) fail("is touched while a product computes it", e);
         if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch || handles_box(boxes_[w], e))
             return true;
-        Stage& s = stage(e);
-        Part& own = s.parts[s.parts.size() > 1 ? w : 0];
+        Stage& s = stage(block_of(w), e);
         switch (e.kind) {
             default: return false;
-            case Event::fill: fill(w, e, s, own); return true;
-            case Event::await:
-                if (own.turn > e.turn) fail("is copied over before the copy before it is waited for", e);
-                if (own.turn != e.turn) return false;
-                if (own.awaited[w] == 0) own.awaited[w] = mark(w);
+            case Event::fill:
+                each_block_with(w, e, [&](std::size_t block) {
+                    reach(w, block, e);
+                    Stage& there = stage(block, e);
+                    fill(w, e, there, there.parts[part_of(w, e)]);
+                });
                 return true;
+            case Event::await: return await(w, e, s);
             case Event::read:
             case Event::factor:
                 for (const Part& part : s.parts)
@@ -360,13 +437,33 @@ private:
                 else
                     ++s.reading[w], products.back().factors.push_back(e);
                 return true;
-            case Event::free: free(w, e, s); return true;
-            case Event::refill:
-                if (s.frees < own.fills) return false;
-                if (own.fills > 0) take_in(clocks_[w], s.freeing);
+            case Event::free:
+                each_block_with(w, e, [&](std::size_t block) { reach(w, block, e), free(w, e, stage(block, e)); });
                 return true;
+            case Event::refill: {
+                const int fills = s.parts[part_of(w, e)].fills;
+                if (s.frees < fills) return false;
+                if (fills > 0) take_in(clocks_[w], s.freeing);
+                return true;
+            }
         }
         return true;
+    }
+    /// A bulk copy's barrier speaks of all of the tile; of threads' copies each warp knows its own.
+    bool await(std::size_t w, const Event& e, Stage& s) {
+        const auto each = [&](auto&& of_part) {
+            if (kernel_.has_bulk_copies()) return std::all_of(s.parts.begin(), s.parts.end(), of_part);
+            return of_part(s.parts[w]);
+        };
+        each([&](const Part& part) {
+            if (part.turn > e.turn) fail("is copied over before the copy before it is waited for", e);
+            return true;
+        });
+        if (!each([&](const Part& part) { return part.turn == e.turn; })) return false;
+        return each([&](Part& part) {
+            if (part.awaited[w] == 0) part.awaited[w] = mark(w);
+            return true;
+        });
     }
     bool handles_box(Boxes& boxes, const Event& e) {
         const std::pair box{e.operand, e.turn};
@@ -399,8 +496,8 @@ private:
         const OperandAreas& own = touches_.operands[at(e.operand)];
         for (const auto& [area, writes] : {Touch{own.tiles, true}, Touch{own.array, false}})
             for (const int met : touches_.areas[at(area)].meets)
-                for (std::size_t other = 0; other < num_computing; ++other) {
-                    const AreaAccesses& there = accesses_[at(met)];
+                for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other) {
+                    const AreaAccesses& there = accesses_[block_of(w)][at(met)];
                     const int last = std::max(there.written[other].step, writes ? there.read[other].step : 0);
                     if (kernel_.has_bulk_copies() && there.written[other].step > 0)
                         fail("is copied from where or to where threads wrote, with no fence between them", e);
@@ -411,7 +508,8 @@ private:
 
     /// Warps come to what they share side by side, so that the first fault is the first in the order of the program.
     bool access(std::size_t w, const Event& e) {
-        for (std::size_t other = 0; other < num_computing; ++other)
+        const std::size_t first = first_of_block(w);
+        for (std::size_t other = first; other < first + num_computing; ++other)
             if (num_accesses_[other] < num_accesses_[w]) return false;
         ++num_accesses_[w];
         const StepTouches& touches = touches_.steps[at(e.step)];
@@ -419,9 +517,9 @@ private:
         for (const Touch& touch : all)
             for (const int met : touches_.areas[at(touch.area)].meets) {
                 if (touches_.areas[at(met)].operand >= 0) meet_operand(w, e, touch, touches_.areas[at(met)].operand);
-                for (std::size_t other = 0; other < num_computing; ++other) {
+                for (std::size_t other = first; other < first + num_computing; ++other) {
                     if (other == w) continue;
-                    const AreaAccesses& there = accesses_[at(met)];
+                    const AreaAccesses& there = accesses_[block_of(w)][at(met)];
                     if (is_open(w, other, there.written[other], e)) fail(e, *there.written[other].event, touch);
                     if (touch.writes && is_open(w, other, there.read[other], e))
                         fail(e, *there.read[other].event, touch);
@@ -429,7 +527,7 @@ private:
             }
         const int now = mark(w);
         for (const Touch& touch : all) {
-            AreaAccesses& there = accesses_[at(touch.area)];
+            AreaAccesses& there = accesses_[block_of(w)][at(touch.area)];
             (touch.writes ? there.written : there.read)[w] = {now, &e};
         }
         return true;
@@ -448,7 +546,7 @@ private:
     }
     /// Threads are where an operand has its stages.
     void meet_operand(std::size_t w, const Event& e, const Touch& touch, VariableId operand) {
-        for (Stage& s : stages_[operand]) {
+        for (Stage& s : stages_[block_of(w)][operand]) {
             const Event of_operand{Event::read, operand};
             for (const Part& part : s.parts)
                 if (part.fills > 0 && !knows_copied(w, part))
@@ -466,7 +564,11 @@ private:
         if (s.freed[w] || s.frees >= s.parts[0].fills) return fail("is freed twice", e);
         s.freed[w] = true;
         take_in(s.freeing, clocks_[w]);
-        if (!std::all_of(s.freed.begin(), s.freed.end(), [](bool freed) { return freed; })) return;
+        bool is_free = true;
+        each_block_with(w, e, [&](std::size_t block) {
+            for (std::size_t c = 0; c < num_computing; ++c) is_free &= s.freed[block * block_warps + c];
+        });
+        if (!is_free) return;
         ++s.frees;
         s.freed = {};
     }
@@ -476,11 +578,14 @@ private:
     std::vector<Trace> traces_;
     std::vector<std::size_t> next_;
     std::array<Clock, num_warps> clocks_{};
-    std::map<VariableId, std::vector<Stage>> stages_;
+    std::vector<VariableId> shared_;  ///< operands that the blocks of a cluster copy for each other
+    std::vector<std::map<VariableId, std::vector<Stage>>> stages_;  ///< by block
+    std::array<int, most_blocks> made_{};  ///< by block: the step of its first warp that made its barriers; 0: none has
+    std::array<int, num_warps> last_reach_{};     ///< by warp: its last step that reached into another block's memory
     std::vector<std::vector<Product>> products_;  ///< by warp
     std::vector<Boxes> boxes_;                    ///< by warp
-    std::vector<AreaAccesses> accesses_;          ///< by area
-    std::array<std::int64_t, num_computing> num_accesses_{};
+    std::vector<std::vector<AreaAccesses>> accesses_;  ///< by block, then by area
+    std::array<std::int64_t, num_warps> num_accesses_{};
     std::optional<Fault> fault_;
 };
 

@@ -10,7 +10,9 @@
 //
 // The run keeps a vector clock (Lamport; Mattern 1989) for each of two warps that compute and for one of the role that asks for copies, where
 // there is one: what is known of every warp's steps. A barrier of the block joins the clocks of the warps that compute; a stage that all of
-// them have freed brings their clocks to the role that refills it. The run goes through two groups, every loop with no turn, one, and two
+// them have freed brings their clocks to the role that refills it. Of a cluster it has the warps of two blocks, which copy for each other and free what
+// they have copied: each tile is filled by parts of both, in both, and its stage is free when the warps of both have said so; what reaches into another
+// block's memory comes after that block has made its barriers, and before it ends. The run goes through two groups, every loop with no turn, one, and two
 // more than twice its stages, where it may turn as often, so that every stage is filled anew and comes round to the next group. Warps that
 // all wait for each other are a fault, too.
 #include <cstdint>

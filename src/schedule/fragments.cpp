@@ -319,6 +319,12 @@ std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& 
 CopyAtoms copy_atoms(const Machine& gpu) {
     CopyAtoms out;
     const std::string& core = gpu.levels[core_memory_level(gpu)].name;
+    for (const CrossTransfer& link : gpu.cross_transfers)
+        if (link.level == core)
+            for (const auto& [joined, rate] : link.bandwidth_bytes_per_s)
+                out.clusters.push_back(joined),
+                    out.cluster_pace = link.pace.value,
+                    out.cluster_pace_in_step = (link.pace_in_step.known() ? link.pace_in_step : link.pace).value;
     for (const CopyInstruction& copy : gpu.copies) {
         const bool comes = copy.to == core, leaves = copy.from == core;
         if (copy.name == "cp.async.bulk.tensor" && comes)

@@ -34,11 +34,24 @@ std::vector<const Variable*> loaded(const ScheduledKernel& kernel) {
     return out;
 }
 
+/// An order of clusters with the groups of each, which are the innermost digit. Where what is left of their axis is next to it, it is one digit with it.
+std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, std::vector<GroupAxis> order) {
+    const AxisId axis = kernel.schedule.cluster_axis;
+    for (GroupAxis& digit : order)
+        if (digit.axis == axis) digit.stride *= kernel.cluster_blocks();
+    if (!order.empty() && order.back().axis == axis && order.back().stride == kernel.cluster_blocks())
+        order.back().tiles *= std::exchange(order.back().stride, 1);
+    else
+        order.push_back({axis, kernel.cluster_blocks()});
+    return order;
+}
+
 /// Bytes that a group loads of all tiles, each counted as the part of it that is different among groups that run at the same time.
 double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
     const auto workers = static_cast<double>(kernel.schedule.threads.value);
+    const std::vector<GroupAxis> all = kernel.in_cluster() ? with_groups_of_clusters(kernel, order) : order;
     double total = 0;
-    for (const Variable* v : loaded(kernel)) total += bytes_of_group(kernel, *v) * different_tiles(order, *v, workers);
+    for (const Variable* v : loaded(kernel)) total += bytes_of_group(kernel, *v) * different_tiles(all, *v, workers);
     return total;
 }
 
@@ -118,7 +131,13 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
         out.push_back(next);
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
-    return kernel.in_blocks() ? with_bands(kernel, in_sections(kernel, out)) : out;
+    if (!kernel.in_blocks()) return out;
+    const auto joined = std::find_if(out.begin(), out.end(),
+                                     [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster_axis; });
+    const bool is_clustered = kernel.in_cluster() && joined != out.end() && joined->tiles % kernel.cluster_blocks() == 0;
+    if (is_clustered) joined->tiles /= kernel.cluster_blocks();
+    out = with_bands(kernel, in_sections(kernel, out));
+    return is_clustered ? with_groups_of_clusters(kernel, std::move(out)) : out;
 }
 
 double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable) {

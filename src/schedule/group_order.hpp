@@ -9,6 +9,8 @@
 // Blocks that run at the same time load many tiles in common, which come from memory once: the fewer different ones there are, the less
 // comes from memory. So of the two innermost axes the outer one is cut in bands, through which the inner one goes before the next band
 // begins, of the width at which the groups of all blocks load the fewest bytes. Threads of a CPU take groups as they come (run/workers.hpp) in the order of the tile program.
+//
+// The groups of a cluster of blocks come one after the other: they are the innermost digit, and all of the above orders clusters.
 #include <cstdint>
 #include <vector>
 

@@ -30,6 +30,7 @@ public:
         if (s_.grid.value > 0) row("grid", s_.grid);
         if (s_.queue.value > 0 || s_.queue.by_hand)
             row("groups", std::string(s_.queue.value > 0 ? queue_word : fixed_word), s_.queue);
+        if (s_.cluster_axis >= 0) row("cluster " + name(s_.cluster_axis), s_.cluster);
         if (s_.warps.value > 0) row("warps", s_.warps);
         for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_hand});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});

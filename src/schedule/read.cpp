@@ -85,6 +85,7 @@ private:
         if (item.kind == "threads") s.threads = choice;
         if (item.kind == "grid") s.grid = choice;
         if (item.kind == "groups") s.queue = {item.word == queue_word ? 1 : 0, "", true};
+        if (item.kind == "cluster") s.cluster_axis = axis(item.axis, item.range), s.cluster = choice;
         if (item.kind == "warps") s.warps = choice;
         if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});
         if (item.kind == "rows") s.rows = choice;

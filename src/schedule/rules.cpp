@@ -7,6 +7,7 @@
 #include <set>
 
 #include "schedule/clocks.hpp"
+#include "schedule/cluster.hpp"
 #include "schedule/column_parts.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
@@ -315,6 +316,7 @@ public:
         check_column_parts();
         check_prefetches();
         check_grid();
+        check_cluster();
         check_parts();
         check_slots();
         if (k_.in_blocks() && broken_.empty())
@@ -633,6 +635,12 @@ private:
                    "a grid of {} blocks: at most the {} that run at once take groups in turn, or each of {} groups has "
                    "one",
                    grid, at_once, groups);
+    }
+
+    void check_cluster() {
+        if (const std::string why = why_no_cluster(k_); !why.empty())
+            report({"cluster", axis_name(k_.schedule.cluster_axis)}, "{} blocks along {} are no cluster: {}",
+                   k_.cluster_blocks(), axis_name(k_.schedule.cluster_axis), why);
     }
 
     void check_apart(VariableId a, VariableId b) {

@@ -56,6 +56,7 @@ struct BrokenRule {
 ///  - runs and followers as above;
 ///  - a chunk for every part of a stream; no roles, and no slots but the default: a core runs statements as they stand;
 ///  - a grid of as many blocks as run at once, or fewer, or of one for each group;
+///  - clusters as why_no_cluster says;
 ///  - places as above; no two variables that live at the same time share memory, and all lie in the arena.
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel);
 /// Their messages.

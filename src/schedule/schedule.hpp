@@ -136,6 +136,10 @@ struct KernelSchedule {
     /// Of a GPU's kernel with a role that copies: 1 where a block takes the next group of a queue as its copies of the last one are asked for, 0 where the
     /// block's number says which groups it runs.
     Choice queue{0, "", false};
+    /// Of a GPU's kernel: the groups that lie beside each other along this axis, so many at a time, are run by a cluster of blocks, in which what does not
+    /// depend on the axis is loaded once (cluster.hpp); -1: every block loads for itself.
+    AxisId cluster_axis = -1;
+    Choice cluster{1, "", false};
     Choice warps{0, "", false};  ///< of a GPU's block, which runs a group together; 0: a CPU's thread runs it alone
     AxisId vector_axis = -1;     ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;

@@ -228,9 +228,10 @@ std::int64_t ScheduledKernel::num_sections() const {
 
 std::int64_t ScheduledKernel::num_blocks() const {
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // of a grid's first dimension: CUDA's technical specifications
-    if (schedule.threads.value > 1 && has_block_a_group()) return std::min(num_groups(), most);
+    const std::int64_t joined = cluster_blocks();
+    if (schedule.threads.value > 1 && has_block_a_group()) return std::min(num_groups(), most / joined * joined);
     const std::int64_t asked = schedule.grid.value > 0 ? schedule.grid.value : num_groups();
-    return std::min({schedule.threads.value, asked, num_groups(), most});
+    return std::max(std::min({schedule.threads.value, asked, num_groups(), most}) / joined, std::int64_t{1}) * joined;
 }
 
 std::int64_t ScheduledKernel::block_size(const Atom& atom, AxisId axis) const {

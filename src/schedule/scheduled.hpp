@@ -29,6 +29,9 @@ struct CopyAtoms {
     bool loads_fragments = false,
          stores_fragments = false;  ///< a warp's instructions between the core's memory and operands' fragments
     double loaded_bulk_clocks = 0;  ///< from asking for a box while all cores copy as fast as they can; 0: not known
+    std::vector<std::int64_t> clusters = {};  ///< of so many blocks one bulk copy fills the memories of all
+    /// By how much longer turns take of blocks that copy for each other: 0 where that is not known; and of loops whose maps follow their products.
+    double cluster_pace = 0, cluster_pace_in_step = 0;
     friend bool operator==(const CopyAtoms&, const CopyAtoms&) = default;
 };
 /// By the names that PTX gives them. Pre: a GPU.
@@ -199,6 +202,9 @@ struct ScheduledKernel {
     std::vector<ScheduledLoop> loops;
     std::optional<LazyMaximum> lazy;          ///< where the schedule lets one lag
     std::optional<ColumnParts> column_parts;  ///< where the schedule has products in parts
+    /// Of a cluster: all of its threads meet before any block copies for the others or tells them what is free, and no block ends before all have met
+    /// again.
+    bool meets_cluster_before = false, meets_cluster_after = false;
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
     std::vector<Layout> layouts;  ///< by VariableId
@@ -320,7 +326,10 @@ struct ScheduledKernel {
     }
     /// As many blocks as run at once take the groups in their order, each the next one as it is done with asking for the tiles of its last.
     [[nodiscard]] bool takes_from_queue() const { return schedule.queue.value > 0; }
-    /// Of a GPU's grid.
+    /// Of a cluster, whose blocks run as many groups beside each other at the same time; 1: every block is by itself.
+    [[nodiscard]] std::int64_t cluster_blocks() const { return schedule.cluster_axis < 0 ? 1 : schedule.cluster.value; }
+    [[nodiscard]] bool in_cluster() const { return cluster_blocks() > 1; }
+    /// Of a GPU's grid: a multiple of a cluster's.
     [[nodiscard]] std::int64_t num_blocks() const;
     /// Values of the axis that one pass of its loop in the atom covers.
     [[nodiscard]] std::int64_t block_size(const Atom& atom, AxisId axis) const;

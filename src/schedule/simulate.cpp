@@ -444,7 +444,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double begin = k.copying_role() ? k.unit.copies.bulk_clocks : 0;
     const double starts = beside_others || goes_on ? 0 : groups * (machine_.group_s.value * clock + begin);
     sum.overhead += starts;
-    const auto workers = static_cast<double>(threads);
+    const auto workers = static_cast<double>(std::max<std::int64_t>(1, threads / k.cluster_blocks()) * k.cluster_blocks());
     out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, workers)
                                       : std::ceil(groups / workers) * workers / groups;
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
@@ -490,13 +490,15 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             const double from_above = l < core_level_ ? std::max(m.unique, (keeps ? m.by_groups : m.bytes) * m.together)
                                       : m.stays       ? std::min(m.bytes, m.unique * workers)
                                                       : m.bytes;
-            const double crossing = keeps && !k.in_blocks() ? m.unique : from_above;
+            // What one block of a cluster asks for, all of them get.
+            const double crossing = (keeps && !k.in_blocks() ? m.unique : from_above) *
+                                    (l == core_level_ ? m.of_a_cluster : 1);
             // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
             const double runs = m.is_store ? 1 : short_runs(level, m.run);
             // Equal requests of neighbouring cores go through the pipe once: of a product of 8192³ that addresses 12.6 GB in tiles of
             // 128 × 256 Nsight Compute counted 8.2 GB from L2 on one H200, and two of three bytes are those of a pair's common tile.
-            const double merged = l == core_level_ && m.is_ahead ? m.of_a_pair : 1;
+            const double merged = l == core_level_ && m.is_ahead ? std::min(1.0, m.of_a_pair / m.of_a_cluster) : 1;
             const double time = crossing * seconds_a_byte(l, workers, m) * uneven * runs * merged;
             (m.is_store ? traffic[l].stored_bytes : traffic[l].loaded_bytes) += crossing;
             into[l] += time;
@@ -558,14 +560,15 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const double turns = total - outside;
     if (k.copying_role())
         total = outside + seconds(starts) + (latency > 0 ? groups / workers * clocks_between_groups(k) / clock : 0) +
-                std::max({ahead, leaving, under_way,
-                          seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
-                                                    .special = seconds(special),
-                                                    .core = turns - seconds(starts) - seconds(waiting_for_it),
-                                                    .latency = seconds(latency),
-                                                    .stages = of_stages,
-                                                    .alone = groups / std::max(groups, tiles),
-                                                    .own = *std::min_element(own_share.begin(), own_share.end())})});
+                pace_of_cluster(k) *
+                    std::max({ahead, leaving, under_way,
+                              seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
+                                                        .special = seconds(special),
+                                                        .core = turns - seconds(starts) - seconds(waiting_for_it),
+                                                        .latency = seconds(latency),
+                                                        .stages = of_stages,
+                                                        .alone = groups / std::max(groups, tiles),
+                                                        .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
         total = beside({total, ahead, leaving});
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group

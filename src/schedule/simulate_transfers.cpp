@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "schedule/cluster.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/rules.hpp"
@@ -140,6 +141,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         if (load && k.in_blocks())
             moved.together = different_tiles(k.group_order, variable, groups_together(k, variable, workers)),
             moved.of_a_pair = different_tiles(k.group_order, variable, 2);
+        if (load && cluster_part(k, id)) moved.of_a_cluster = 1 / static_cast<double>(k.cluster_blocks());
         // A role refills even a single stage while what else a turn does goes on.
         const bool may_be_ahead = k.place(id).stages > 1 || (k.copying_role() && k.steps[i].scope > 0);
         moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_boxed(id);

@@ -222,6 +222,12 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
     return 0;
 }
 
+/// By how much longer the blocks of a cluster take over their turns, as each waits for the copies of all and for the stages of all; as measured of two.
+double Simulator::pace_of_cluster(const ScheduledKernel& k) const {
+    if (!k.in_cluster() || !(k.unit.copies.cluster_pace > 0)) return 1;
+    return are_in_step(k) ? k.unit.copies.cluster_pace_in_step : k.unit.copies.cluster_pace;
+}
+
 /// Where other blocks of the core have work meanwhile, nothing of it is lost.
 double Simulator::clocks_between_groups(const ScheduledKernel& k) const {
     return (k.has_block_a_group() ? clocks_to_next_block : clocks_to_next_group) / blocks_a_core(machine_);

@@ -142,6 +142,7 @@ private:
     void order_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         kernel_.waits_for_boxes = false;
+        kernel_.meets_cluster_before = kernel_.meets_cluster_after = kernel_.in_cluster();
         for (Step& step : kernel_.steps) {
             step.waits = step.refills = kernel_.loads_operand(step);
             step.refills &= kernel_.copying_role() != nullptr;
@@ -185,6 +186,7 @@ private:
         take_out_needless_frees(kernel_.body);
         for (ScheduledLoop& loop : kernel_.loops)
             for (std::vector<Node>* list : {&loop.prologue, &loop.body, &loop.epilogue}) take_out_needless_frees(*list);
+        try_without(kernel_.meets_cluster_before), try_without(kernel_.meets_cluster_after);
     }
     /// Of a tile after which no other one comes into its stage.
     void take_out_needless_frees(std::vector<Node>& list) {

@@ -278,7 +278,7 @@ private:
         std::set<AxisId> cut;
         for (const auto& [axis, part] : choices.subloop) cut.insert(axis);
         if (const auto known = subject.structures.find(cut); known != subject.structures.end()) return &known->second;
-        Structure out{cut, with_subloops(derived_.diagram, with_numbers(subject.expanded, extents_), cut), {}, {}};
+        Structure out{cut, with_subloops_along(derived_.diagram, with_numbers(subject.expanded, extents_), cut), {}, {}};
         out.work = statement_work(derived_.diagram, out.in_parts);
         out.assigned = assign_levels(derived_.diagram, out.in_parts, machine_);
         if (const Status s = check_names(choices, subject.items, out.assigned); !s) return s.errors();

@@ -255,7 +255,7 @@ std::string to_string(const CutSize& size, const std::vector<std::string>& axes)
 
 /// The kernel with subloops over these axes: over parts of a chunk, around what accumulates a stream; over parts of columns, around each contraction that
 /// adds to what it accumulates. It is the same function as the kernel.
-TileKernel with_subloops(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes);
+TileKernel with_subloops_along(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes);
 /// The kernel with its operations on units: contractions whose type an instruction takes on the matrix unit, all else on threads, and the copies that this
 /// implies. It is the same function as the kernel.
 Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine);

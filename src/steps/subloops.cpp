@@ -73,7 +73,7 @@ std::vector<TileStatement> columns_in_parts(const TileKernel& kernel, const std:
 
 }  // namespace
 
-TileKernel with_subloops(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes) {
+TileKernel with_subloops_along(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes) {
     std::size_t statement = 0;
     kernel.body = columns_in_parts(kernel, kernel.body, statement_work(diagram, kernel), axes, statement);
     std::vector<bool> contraction;

@@ -39,7 +39,7 @@ public:
         };
         // Sizes in indices stay letters: what is tried has others.
         const TileKernel& plain = expanded.kernels[k];
-        const TileKernel in_parts = with_subloops(context_.diagram, plain, cut);
+        const TileKernel in_parts = with_subloops_along(context_.diagram, plain, cut);
         steps.push_back({"pseudocode expansion", expansion(plain),
                          pseudocode(context_, with_numbers(plain, context_.extents)), validated(num_trials), tried(plain)});
         PaperStep subloops{"subloops", {}, "", validated(num_trials), ""};
@@ -49,7 +49,7 @@ public:
                 {"none", "no line `subloop` cuts an accumulator or a contraction: parts are whole chunks"});
         if (!cut.empty())
             subloops.program = pseudocode(context_,
-                                          with_subloops(context_.diagram, with_numbers(plain, context_.extents), cut));
+                                          with_subloops_along(context_.diagram, with_numbers(plain, context_.extents), cut));
         subloops.fault = tried(in_parts);
         steps.push_back(std::move(subloops));
         PaperStep levels{"levels and units", changes(assigned_.places), pseudocode(context_, assigned_.kernel),

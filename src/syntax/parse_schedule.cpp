@@ -44,7 +44,7 @@ constexpr std::array kinds{
     ScheduleKind{"warpgroup", Operand::size},    ScheduleKind{"precision", Operand::named_word},
     ScheduleKind{"piece", Operand::clauses},     ScheduleKind{"overhead", Operand::named_number},
     ScheduleKind{"issue", Operand::list},        ScheduleKind{"turns", Operand::list},
-    ScheduleKind{"units", Operand::list},
+    ScheduleKind{"units", Operand::list},        ScheduleKind{"cluster", Operand::size},
 };
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 7> figures{"plan",      "transfers", "memory", "arena",

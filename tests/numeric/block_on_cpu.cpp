@@ -32,7 +32,7 @@ constexpr StandIn instructions[] = {
     {"cvt.rn.bf16x2", "both = emulated::to_bf16(low) | emulated::to_bf16(high) << 16;"},
     {"ex2.approx", "y = exp2f(x);"},
     {"%laneid", "lane = emulated::current % 32;"},
-    {"bar.sync 1,", "emulated::meet(emulated::named[1], num_threads());"},
+    {"bar.sync 1,", "emulated::meet(emulated::of_blocks[emulated::block_of_thread()].barriers[1], num_threads());"},
     {"rcp.approx", "reciprocal = 1 / divisor;"},
     {"(place), \"l\"(from) :", "emulated::copy(place, from, true);"},
     {"cp.async.ca", "memcpy(emulated::at(place), from, bytes);"},
@@ -48,11 +48,16 @@ constexpr StandIn instructions[] = {
     {"mbarrier.init.shared", "emulated::init_barrier(barrier, arrivals);"},
     {"fence.mbarrier_init", ";"},
     {"mbarrier.arrive.expect_tx", "emulated::arrive(barrier, bytes);"},
+    {"mbarrier.arrive.shared::cluster", "emulated::arrive_in_cluster(emulated::in_cluster(barrier, block), 0);"},
     {"mbarrier.arrive.shared", "emulated::arrive(barrier, 0);"},
+    {"barrier.cluster.arrive", "emulated::meet_in_cluster();"},
     {"mbarrier.try_wait.parity", "emulated::wait_phase(barrier, parity);"},
-    {"barrier.cta.sync", "emulated::meet(emulated::named[6 + warpgroup], 256);"},
-    {"barrier.cta.arrive", "emulated::pass(emulated::named[6 + warpgroup], 256);"},
+    {"barrier.cta.sync",
+     "emulated::meet(emulated::of_blocks[emulated::block_of_thread()].barriers[6 + warpgroup], 256);"},
+    {"barrier.cta.arrive",
+     "emulated::pass(emulated::of_blocks[emulated::block_of_thread()].barriers[6 + warpgroup], 256);"},
     {"setmaxnreg", ";"},
+    {".multicast::cluster", "emulated::bring_box_to_all(blocks, to, map, barrier, COORDINATES_##rank);"},
     {".mbarrier::complete_tx::bytes", "emulated::bring_box(to, map, barrier, COORDINATES_##rank);"},
     {".bulk_group [%1", "emulated::send_box(from, map, COORDINATES_##rank);"},
     {"cp.async.bulk.commit_group", "emulated::threads[emulated::current].boxes.commit();"},
@@ -117,7 +122,7 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
     std::string text = stand_ins + without_instructions(cuda::complete(source));
     // The memory of the block that runs is one array, which has the name that kernels declare.
     static const std::regex declaration("extern __shared__ __align__\\([0-9]+\\) char shared_memory\\[\\];");
-    text = std::regex_replace(text, declaration, "char* const shared_memory = emulated::memory;");
+    text = std::regex_replace(text, declaration, "char* const shared_memory = emulated::own_memory();");
     std::int64_t kept = scratch_bytes / 2;
     for (const cuda::KernelEntry& entry : source.entries) {
         const std::int64_t scratch = entry.keeps_scratch ? kept : 0;
@@ -125,18 +130,19 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
             throw std::runtime_error("kernels need more scratch memory than stands in for a GPU's");
         if (entry.keeps_scratch) kept += (entry.scratch_bytes + 255) / 256 * 256;
         const std::string place = fmt::format("napkin_gpu::{}_code", entry.name);
-        const auto add = [&](const std::string& name, std::int64_t blocks, int threads, int rows) {
+        const auto add = [&](const std::string& name, std::int64_t blocks, int threads, int rows, std::int64_t joined) {
             text += fmt::format(
                 "extern \"C\" bool run_{0}(const void* arguments, const void* maps, bool copies_late, bool "
                 "results_late, "
                 "bool "
                 "backwards) {{\n"
-                "    return run_blocks({{arguments, maps, {2}, {3}, {4}, copies_late, results_late, backwards, {5}}}, "
+                "    return run_blocks({{arguments, maps, {2}, {3}, {4}, {6}, copies_late, results_late, backwards, "
+                "{5}}}, "
                 "&run_thread_of<&{1}::{0}>);\n}}\n",
-                name, place, blocks, threads, rows, scratch);
+                name, place, blocks, threads, rows, scratch, joined);
         };
-        add(entry.name, entry.blocks, entry.threads, entry.rows);
-        if (entry.before) add(entry.before->name, entry.before->blocks, entry.before->threads, 1);
+        add(entry.name, entry.blocks, entry.threads, entry.rows, entry.cluster);
+        if (entry.before) add(entry.before->name, entry.before->blocks, entry.before->threads, 1, 1);
     }
     JitOptions options;
     options.optimization = "-O1";

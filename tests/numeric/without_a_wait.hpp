@@ -38,6 +38,10 @@ int each_without_a_wait(const ScheduledKernel& kernel, F f) {
     for (std::size_t s = 0; s < kernel.steps.size(); ++s)
         without("wait for boxes", [&](ScheduledKernel& k) { return std::exchange(k.steps[s].boxes_behind, -1) >= 0; });
     without("wait for all boxes", [&](ScheduledKernel& k) { return std::exchange(k.waits_for_boxes, false); });
+    for (const auto& [flag, said] :
+         {std::pair{&ScheduledKernel::meets_cluster_before, "wait for the cluster's barriers"},
+          {&ScheduledKernel::meets_cluster_after, "wait for the cluster's end"}})
+        without(said, [&, flag = flag](ScheduledKernel& k) { return std::exchange(k.*flag, false); });
     for (std::size_t l = 0; l < kernel.loops.size(); ++l)
         for (const auto flag : {&ScheduledLoop::synchronizes_before, &ScheduledLoop::synchronizes})
             without(fmt::format("barrier of loop {}", l),

@@ -45,7 +45,7 @@ public:
                 if (w.contraction && w.carries && !w.contraction->n.empty() && random_() % 2 == 0)
                     cut.insert(w.contraction->n.back()), ++columns;
             }
-            parts.push_back(with_subloops(derived->diagram, kernel, cut));
+            parts.push_back(with_subloops_along(derived->diagram, kernel, cut));
             Assigned with_levels = assign_levels(derived->diagram, parts.back(), machine_);
             for (const AssignedVariable& v : with_levels.variables)
                 copies += v.copy_of >= 0, products += v.product_of >= 0;

@@ -169,6 +169,15 @@ TEST(CudaSource, CausalAttentionOnAMatrixUnit) {
         "cuda/causal_attention.txt");
 }
 
+// Pairs of blocks that copy B for each other.
+TEST(CudaSource, ProductInClusters) {
+    expect_on_matrix_unit(
+        "matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
+        "sizes m = 1000, n = 640, k = 512\n",
+        "h200", "tensor m\nwarps 8\nrole copies 4\ngroup n = 128\nstream k = 64\ncluster m 2\n",
+        "cuda/cluster_product.txt");
+}
+
 // What is multiplied is read elementwise, too.
 TEST(CudaSource, ProductOfNormedRowsOnAMatrixUnit) {
     expect_on_matrix_unit(

@@ -130,8 +130,14 @@ TEST(Machine, GpusSayTheirArchitecture) {
 TEST(Machine, GpusSayHowValuesMove) {
     const CopyAtoms hopper{5, 256, 5, 16, 16, 1101, 592, 24, true, true, 1750},
         ampere{0, 0, 0, 16, 16, 0, 0, 24, true, false}, none;
-    for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"})
-        EXPECT_EQ(copy_atoms(built_in(name)), hopper) << name;
+    for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"}) {
+        CopyAtoms atoms = copy_atoms(built_in(name));
+        atoms.clusters = {}, atoms.cluster_pace = atoms.cluster_pace_in_step = 0;
+        EXPECT_EQ(atoms, hopper) << name;
+    }
+    EXPECT_EQ(copy_atoms(built_in("h200")).clusters, (std::vector<std::int64_t>{2, 4, 8}));
+    EXPECT_EQ(copy_atoms(built_in("h200")).cluster_pace, 1.013);
+    EXPECT_EQ(copy_atoms(built_in("h100-sxm5")).cluster_pace, 0);
     for (const char* name : {"a100-sxm-40gb", "a100-sxm-80gb", "rtx-4090"})
         EXPECT_EQ(copy_atoms(built_in(name)), ampere) << name;
     EXPECT_EQ(copy_atoms(built_in("mi300x")), none) << "the emitter writes none of its instructions";

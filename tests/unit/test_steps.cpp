@@ -230,7 +230,7 @@ TEST(Steps, ContractionsAddPartsOfTheirColumns) {
     // Around a sum that has no such axis the same loop adds it once for every part, which the trials find.
     const Compilation c = costed::compile(paper(), "h100-sxm5");
     const AxisId d = costed::axis(c, "d");
-    TileKernel parts = with_subloops(c.derived.diagram, expand(c.derived).kernels[0], {d});
+    TileKernel parts = with_subloops_along(c.derived.diagram, expand(c.derived).kernels[0], {d});
     EXPECT_EQ(tried_on_small_sizes(c.derived, {parts}, 12), "");
     for (TileStatement& s : parts.body) {
         const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);

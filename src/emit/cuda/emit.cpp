@@ -9,6 +9,7 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_kernel.hpp"
 #include "schedule/chunk_ranges.hpp"
+#include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "support/result.hpp"
 
@@ -37,7 +38,8 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
     for (const VariableId v : writers::operands_of(kernel)) {
         const OperandTile tile = *operand_tile(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
-        map.box[static_cast<std::size_t>(tile.outer)] = tile.rows;
+        const auto part = cluster_part(kernel, v);
+        map.box[static_cast<std::size_t>(tile.outer)] = part ? part->rows : tile.rows;
         map.box[static_cast<std::size_t>(tile.inner)] = tile.width;
         maps.push_back(std::move(map));
     }
@@ -66,8 +68,8 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
                            arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
                                kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
-                               kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(kernel),
-                               arenas + ranges + counter, counter > 0});
+                               kernel.cluster_blocks(), kernel.arena_in_core() ? kernel.arena_bytes() : 0,
+                               tensor_maps(kernel), arenas + ranges + counter, counter > 0});
         if (ranges > 0)
             out.entries.back().before = {writers::ranges_entry(entry), ranges / chunk_range_bytes, writers::ranges_threads};
     }

@@ -21,7 +21,8 @@ struct TensorMap {
 /// One emitted kernel and what its caller provides.
 ///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch[, const TensorMaps<maps> maps])
 /// in namespace-free linkage; Arguments holds the pointers of inputs, then of outputs (at least one of each), then the strides of all
-/// dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all groups.
+/// dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all groups, of
+/// kernels in clusters any that is a multiple of theirs.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
@@ -29,6 +30,7 @@ struct KernelEntry {
     std::int64_t groups = 1;
     std::int64_t blocks = 1;         ///< of the grid that the schedule asks for, as ScheduledKernel::num_blocks says
     int threads = 32, rows = 1;      ///< of a block: so many rows of as many threads
+    std::int64_t cluster = 1;        ///< blocks of a cluster, as the kernel itself says: grids are multiples of it
     std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
     std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
     std::int64_t scratch_bytes = 0;  ///< of memory: the arenas of all blocks, what `before` leaves, a queue's counter

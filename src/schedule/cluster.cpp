@@ -1,0 +1,110 @@
+#include "schedule/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/chunk_ranges.hpp"
+#include "schedule/fragments.hpp"
+#include "support/ids.hpp"
+#include "support/text.hpp"
+
+namespace napkin {
+namespace {
+
+/// Rows of an operand's part: whole patterns of the swizzle.
+constexpr std::int64_t pattern_rows = operand_alignment / operand_row_bytes;
+
+std::int64_t tiles_along(const ScheduledKernel& kernel, AxisId axis) {
+    const std::int64_t tile = kernel.span(axis, 0).tile;
+    return (kernel.extent(axis) + tile - 1) / tile;
+}
+
+/// The part of each of so many blocks, whichever axis they lie along.
+std::optional<ClusterPart> part_of(const ScheduledKernel& kernel, VariableId id, std::int64_t blocks) {
+    const auto tile = kernel.is_operand(id) ? operand_tile(kernel, id) : std::nullopt;
+    if (!tile) return std::nullopt;
+    if (tile->panels % blocks == 0) return ClusterPart{tile->rows, tile->panels / blocks, false};
+    if (tile->rows % (pattern_rows * blocks) == 0) return ClusterPart{tile->rows / blocks, tile->panels, true};
+    return std::nullopt;
+}
+
+bool shares(const ScheduledKernel& kernel, AxisId axis, std::int64_t blocks) {
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+        if (const auto id = static_cast<VariableId>(v);
+            kernel.is_operand(id) && !carries(kernel.variable(id), axis) && part_of(kernel, id, blocks))
+            return true;
+    return false;
+}
+
+/// Some group runs other chunks of a stream than its neighbours along the axis, so that blocks of a cluster do not keep step, or read other tiles.
+bool differ_in_chunks(const ScheduledKernel& kernel, AxisId axis) {
+    if (kernel.kernel->parts.any() && axis == kernel.kernel->parts.part) return true;
+    return std::any_of(kernel.loops.begin(), kernel.loops.end(), [&](const ScheduledLoop& loop) {
+        const bool by_data = chunk_ranges(kernel, loop).has_value();
+        return by_data || std::any_of(loop.loop->support.begin(), loop.loop->support.end(),
+                                      [&](const Affine& form) { return form.coefficient(axis) != 0; });
+    });
+}
+
+/// The number nearest to `wanted` of which `of` is a multiple.
+std::int64_t nearest_divisor(std::int64_t of, std::int64_t wanted, const std::vector<std::int64_t>& among) {
+    std::int64_t best = 1;
+    for (const std::int64_t n : among)
+        if (of % n == 0 && std::abs(n - wanted) < std::abs(best - wanted)) best = n;
+    return best;
+}
+
+}  // namespace
+
+std::optional<ClusterPart> cluster_part(const ScheduledKernel& kernel, VariableId id) {
+    if (!kernel.in_cluster() || carries(kernel.variable(id), kernel.schedule.cluster_axis)) return std::nullopt;
+    return part_of(kernel, id, kernel.cluster_blocks());
+}
+
+std::vector<AxisId> axes_to_share(const ScheduledKernel& kernel, std::int64_t blocks) {
+    std::vector<AxisId> out;
+    for (const auto& [axis, size] : groups_of(*kernel.kernel, kernel.sizes))
+        if (tiles_along(kernel, axis) % blocks == 0 && shares(kernel, axis, blocks) && !differ_in_chunks(kernel, axis))
+            out.push_back(axis);
+    return out;
+}
+
+std::string why_no_cluster(const ScheduledKernel& kernel) {
+    if (!kernel.in_cluster()) return "";
+    const AxisId axis = kernel.schedule.cluster_axis;
+    const std::int64_t blocks = kernel.cluster_blocks();
+    const std::vector<std::int64_t>& joined = kernel.unit.copies.clusters;
+    const auto axis_name = [&](AxisId a) { return kernel.program->diagram.axis(a).name; };
+    if (!kernel.in_blocks()) return "a CPU's threads each copy for themselves";
+    if (joined.empty()) return "the machine's file has no links between the memories of its cores";
+    if (!contains(joined, blocks)) {
+        std::vector<std::string> names;
+        for (const std::int64_t n : joined) names.push_back(std::to_string(n));
+        return fmt::format("the machine joins {} blocks", join(names, " or "));
+    }
+    if (!kernel.on_matrix_unit() || !kernel.copying_role() || !kernel.has_bulk_copies())
+        return "no role asks for bulk copies of operands, which alone go to several blocks";
+    if (kernel.takes_from_queue()) return "its blocks take groups from a queue, each the next one as it is done";
+    if (kernel.has_uneven_groups() || differ_in_chunks(kernel, axis))
+        return "its groups run different chunks, so that its blocks do not keep step";
+    if (const std::int64_t tiles = tiles_along(kernel, axis); tiles % blocks != 0)
+        return fmt::format("{} has {} group{} of {}, no multiple of {}; the nearest number is {}", axis_name(axis),
+                           tiles, tiles == 1 ? "" : "s", kernel.span(axis, 0).tile, blocks,
+                           nearest_divisor(tiles, blocks, joined));
+    if (!shares(kernel, axis, blocks)) {
+        std::vector<std::string> names;
+        for (const AxisId other : axes_to_share(kernel, blocks)) names.push_back(axis_name(other));
+        return fmt::format("every operand depends on {} or has no whole part for each block{}", axis_name(axis),
+                           names.empty() ? "" : "; along " + join(names, " or ") + " one is shared");
+    }
+    if (const std::int64_t grid = kernel.schedule.grid.value; grid % blocks != 0)
+        return fmt::format("a grid of {} blocks is no multiple of {}; the nearest is {}", grid, blocks,
+                           std::max(blocks, grid / blocks * blocks));
+    if (const Choice& threads = kernel.schedule.threads; threads.by_hand && threads.value % blocks != 0)
+        return fmt::format("{} blocks at a time are no multiple of {}; the nearest number is {}", threads.value, blocks,
+                           std::max(blocks, threads.value / blocks * blocks));
+    return "";
+}
+
+}  // namespace napkin
