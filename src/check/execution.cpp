@@ -22,6 +22,7 @@ std::int64_t terms_of(const Equation& equation, const Extents& extents) {
 struct Reduction {
     std::set<std::string> axes;
     ReductionTree tree;
+    bool multiplies = false;  ///< its terms have several operands, of which a matrix unit could multiply two
 };
 
 /// The roundings of an equation over the axes, with these trees where no reduction has them, that several reductions carry out in turn, each
@@ -59,15 +60,16 @@ std::int64_t depth_over(const std::map<std::string, ReductionTree>& terms, const
 }
 
 /// A sum whose terms have factors that a matrix unit could multiply.
-bool multiplies(const Equation& equation) {
-    return equation.reduce == ReduceOp::sum && read_arrays(equation.body).size() > 1;
-}
+bool multiplies(ReduceOp reduce, const Expr& body) { return reduce == ReduceOp::sum && read_arrays(body).size() > 1; }
 
-/// The coarsest rounding of factors in a reduction over one of the axes.
-double factor_unit_over(const std::map<std::string, ReductionTree>& terms, const std::vector<Reduction>& reductions) {
+/// The coarsest rounding of factors in a reduction over one of the axes. The terms of a sum that multiplies nothing are rounded where those of such a sum are: as
+/// the left factors of a product that has it as a column.
+double factor_unit_over(const std::map<std::string, ReductionTree>& terms, const std::vector<Reduction>& reductions,
+                        bool multiplies) {
     double most = 0;
     for (const Reduction& reduction : reductions)
-        if (std::any_of(terms.begin(), terms.end(), [&](const auto& term) { return reduction.axes.contains(term.first); }))
+        if ((multiplies || !reduction.multiplies) &&
+            std::any_of(terms.begin(), terms.end(), [&](const auto& term) { return reduction.axes.contains(term.first); }))
             most = std::max(most, reduction.tree.factor_unit);
     return most;
 }
@@ -111,7 +113,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
             if (!compute) return;
             const ReductionTree& tree = trees[k].at(next++);
             if (!compute->reduce) return;
-            reductions.push_back({{}, tree});
+            reductions.push_back({{}, tree, multiplies(*compute->reduce, compute->body)});
             for (const AxisId axis : compute->reduce_axes) {
                 reductions.back().axes.insert(program.diagram.axis(axis).name);
                 std::int64_t& most = chunks[program.extents[at(axis)]];
@@ -136,7 +138,9 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
         for (const AxisId axis : axes)
             terms[diagram.axis(axis).name] = {.chain = extents[at(axis)], .chunks = chunks[extents[at(axis)]]};
         e.depth.push_back(equation.reduce ? depth_over(terms, reductions) : 0);
-        e.factor_unit.push_back(multiplies(equation) ? factor_unit_over(terms, reductions) : 0);
+        e.factor_unit.push_back(equation.reduce == ReduceOp::sum
+                                    ? factor_unit_over(terms, reductions, multiplies(*equation.reduce, equation.body))
+                                    : 0);
     }
     return e;
 }

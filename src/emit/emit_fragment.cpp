@@ -13,14 +13,23 @@
 #include "emit/emit_write.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
 namespace {
 
+/// The array of a thread's registers in which the variable lies, and the first of its own there: those of a column of ones come behind the product's.
+const std::string& registers_name(const Frame& frame, VariableId id) { return frame.name(registers_of(frame, id)); }
+std::int64_t first_register(const Frame& frame, VariableId id) {
+    const VariableId product = registers_of(frame, id);
+    return product == id ? 0 : fragment_registers(frame, product);
+}
 /// A thread's number of the element at rows r_ and columns (j_, c_) of the loops below.
 std::string element(const Frame& frame, VariableId id) {
+    if (sum_in_column(frame, id))
+        return fmt::format("{}[{} + 2 * r_]", registers_name(frame, id), first_register(frame, id));
     return fmt::format("{}[{}]", frame.name(id), number_in_thread(frame, id));
 }
 /// The same in a step, which may run for each part of the columns.
@@ -228,8 +237,11 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
         return fmt::format("acc = {};", combined(op, "acc", value));
     });
     loops.close_columns();
+    // The reference of a lazy maximum.
+    const double above = frame.lazy && frame.lazy->maximum == compute.variable ? frame.lazy->above : 0;
     std::string result = reduced.of_row ? fmt::format("{}_over_quad(acc)", horizontal(op)) : "acc";
     if (scaled) result += " * " + literal(*constant_value(frame, scaled->second), false);
+    if (above > 0) result += " + " + literal(above, false);
     if (carry < 0) {
         out(fmt::format("{} = {};", reduced.target, result));
     } else {
@@ -312,7 +324,12 @@ void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merg
 }
 
 std::string fragment_declaration(const Frame& frame, VariableId id) {
-    return fmt::format("float {}[{}];", frame.name(id), fragment_registers(frame, id));
+    std::int64_t registers = fragment_registers(frame, id);
+    for (const Step& step : frame.steps)
+        if (step.atom >= 0 && frame.atom(step).kind == AtomKind::matrix && variable_of(step) == id &&
+            column_of_ones(frame, step))
+            registers += ones_registers;
+    return fmt::format("float {}[{}];", frame.name(id), registers);
 }
 
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then) {
@@ -324,7 +341,9 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
                 frame, out, step, columns,
                 {body, carry, element(frame, compute.variable), !is_kept_by_threads(frame, compute.variable)});
         // A single term needs no loop: the value itself is the reduction.
-        each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, body) : body);
+        const bool is_above = frame.lazy && frame.lazy->maximum == compute.variable && frame.lazy->above > 0;
+        const Expr term = is_above ? binary(BinaryOp::add, body, constant(frame.lazy->above)) : body;
+        each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, term) : term);
     };
     const auto within = unmasked(frame, step);
     if (!within) {
@@ -367,6 +386,8 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
     const bool is_lazy = frame.lazy && reads_array(compute.carry, frame.lazy->correction);
     if (is_lazy) out.open(fmt::format("if ({})", moves_name(frame)));
     each_value(frame, out, step, columns, compute.carry);
+    if (const Step* sum = column_of_ones(frame, step))
+        each_value(frame, out, *sum, -1, std::get<Compute>(*sum->statement).carry);
     if (is_lazy) out.close();
 }
 
@@ -390,7 +411,9 @@ void declare_rows(const Frame& frame, Lines& out, const Step& step) {
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {
-    out(fmt::format("EACH(i_, {}) {}[i_] = {};", fragment_registers(frame, init.variable), frame.name(init.variable),
+    const std::int64_t first = first_register(frame, init.variable);
+    out(fmt::format("EACH(i_, {}) {}[{}i_] = {};", fragment_registers(frame, init.variable),
+                    registers_name(frame, init.variable), first > 0 ? fmt::format("{} + ", first) : "",
                     literal(init.value, false)));
 }
 
@@ -418,8 +441,8 @@ void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variabl
     const std::string row = frame.axis(rows).local, num_rows = frame.count(rows, scope);
     if (loops.rows_are_padded() && !whole_rows) out(fmt::format("if ({} >= {}) continue;", row, num_rows));
     if (columns < 0) {
-        out(fmt::format("if (lane_of_thread() % 4 == 0) *({}) = convert<{}>({}[r_]);", place(true), type,
-                        frame.name(variable)));
+        out(fmt::format("if (lane_of_thread() % 4 == 0) *({}) = convert<{}>({});", place(true), type,
+                        element(frame, variable)));
     } else if (whole_rows) {
         // Threads of rows that are not there take part in the exchange.
         const std::string count = frame.count(columns, scope);

@@ -18,6 +18,7 @@
 #include "machine/block_machine.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
@@ -217,7 +218,7 @@ private:
             out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
             if (const auto id = static_cast<VariableId>(v); !frame_.layouts[v].lives.empty()) {
-                if (frame_.is_in_registers(id)) out_(fragment_declaration(frame_, id));
+                if (frame_.is_in_registers(id) && !sum_in_column(frame_, id)) out_(fragment_declaration(frame_, id));
             }
         for (const Step& s : frame_.steps)
             if (const auto* load = std::get_if<Load>(s.statement);
@@ -328,6 +329,9 @@ private:
     /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
     void compute(const Step& s) {
         if (frame_.atom(s).follows) return;
+        if (frame_.atom(s).kind == AtomKind::column)
+            return out_(fmt::format("// {}, by a column of ones of the product below",
+                                    equation(frame_, std::get<Compute>(*s.statement))));
         const auto number = static_cast<int>(&s - frame_.steps.data());
         if (frame_.lazy && (frame_.lazy->moves(number) || frame_.lazy->sum == number)) return;
         if (frame_.lazy && frame_.lazy->weights == number) return write_lazy_weights(frame_, out_, shift_ < 0);

@@ -28,13 +28,16 @@ public:
                          maximum));
         out_(fmt::format("{} = !{};", moves, stays_name(frame_)));
         out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(lazy_.correction)));
-        out_(fmt::format("float {}[2];", sums()));
+        declare_guard();
         out_.open("while (true)");
         out_.open(fmt::format("if ({})", moves));
         move();
         out_.close();
+        // Beside a column of ones registers are short: made of the maximum wherever it stands, it takes none from one turn to the next.
+        if (lazy_.sum < 0) write(lazy_.finite);
         weigh();
-        out_(fmt::format("const unsigned {} = those_of_warp(!({}));", large(), is_small()));
+        out_(fmt::format("const unsigned {} = those_of_warp({});", large(),
+                         lazy_.sum < 0 ? fmt::format("reaches_two({})", bits()) : fmt::format("!({})", is_small())));
         out_(fmt::format("if ({} || {} == 0) break;", moves, large()));
         out_(fmt::format("{} = true;", moves));
         for (const int s : lazy_.again) run_again(s);
@@ -44,7 +47,8 @@ public:
     /// In a group's first turn it moves.
     void as_it_moves() {
         move();
-        out_(fmt::format("float {}[2];", sums()));
+        if (lazy_.sum < 0) return write(lazy_.weights);
+        declare_guard();
         weigh();
         add_up();
     }
@@ -57,14 +61,24 @@ private:
         std::string moves_again;
         for (int r = 0; r < 2; ++r)
             moves_again += fmt::format("{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "",
-                                       delta, r, literal(1 / lazy_.limit, false), maximum,
+                                       delta, r, literal(1 / lazy_.far, false), maximum,
                                        literal(-std::numeric_limits<double>::infinity(), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
+    /// What says how large the weights are: their sums, which are needed anyway, or their bits, where a column of ones has the sums.
+    void declare_guard() {
+        out_(lazy_.sum < 0 ? fmt::format("unsigned {} = 0;", bits()) : fmt::format("float {}[2];", sums()));
+    }
     void weigh() {
-        write(lazy_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums()); });
+        write(lazy_.weights, [&] {
+            if (lazy_.sum < 0)
+                out_(fmt::format("{} = bits_of_all({});", bits(), name_of(lazy_.weights)));
+            else
+                write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums());
+        });
     }
     void add_up() {
+        if (lazy_.sum < 0) return;
         const Step& s = frame_.step(lazy_.sum);
         const auto& compute = std::get<Compute>(*s.statement);
         const std::string own = sums() + "[r_]";
@@ -72,6 +86,7 @@ private:
         out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(lazy_.sum), frame_.name(lazy_.correction),
                          is_kept_by_threads(frame_, compute.variable) ? own : fmt::format("sum_over_quad({})", own)));
     }
+    [[nodiscard]] std::string bits() const { return frame_.name(lazy_.maximum) + "_bits_"; }
     [[nodiscard]] std::string sums() const { return frame_.name(lazy_.maximum) + "_sums_"; }
     /// The threads whose weights are too large, or no numbers.
     [[nodiscard]] std::string large() const { return frame_.name(lazy_.maximum) + "_large_"; }
@@ -105,7 +120,11 @@ private:
 std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves_"; }
 
 void declare_lazy_maximum(const Frame& frame, Lines& out) {
-    if (frame.lazy) out(fmt::format("bool {} = true, {} = false;", moves_name(frame), stays_name(frame)));
+    // Beside a column of ones as numbers: they live through the loop in registers, and of attention at d = 64 in 16 warps the assembler (CUDA 13.0) spills 32
+    // and 20 bytes of a thread then, where it spills 32 and 36 with truth values.
+    if (frame.lazy)
+        out(fmt::format("{} {} = true, {} = false;", frame.lazy->sum < 0 ? "int" : "bool", moves_name(frame),
+                        stays_name(frame)));
 }
 
 void write_init_of_lazy_maximum(const Frame& frame, Lines& out) {

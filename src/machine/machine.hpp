@@ -148,12 +148,14 @@ struct Machine {
     Figure core_nontemporal_copy_bytes_per_s;  ///< of one core alone
     Figure nontemporal_from_bytes;  ///< read and written together, from which such copies are the faster ones
     // ---- of all machines
-    Figure line_bytes;          ///< what a coalesced access moves between levels
-    Figure sector_bytes;        ///< the least that moves; the line where a file does not say
-    Figure launch_s;            ///< from calling a kernel on all cores to the first group running
-    Figure group_s;             ///< handing out one group to a core
+    Figure line_bytes;    ///< what a coalesced access moves between levels
+    Figure sector_bytes;  ///< the least that moves; the line where a file does not say
+    Figure launch_s;      ///< from calling a kernel on all cores to the first group running
+    Figure group_s;       ///< handing out one group to a core
     /// Of two blocks that each have a part of a group: what it takes them to find each other, besides what one leaves to the other; unknown: not known to be worth it.
     Figure meeting_s;
+    /// By how much longer a loop takes than the model says whose product adds up its left factor by a column of ones; unknown: not known to be worth it.
+    Figure ones_pace;
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core
     std::vector<Unit> units;
     std::vector<CrossTransfer> cross_transfers;

@@ -10,6 +10,7 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lazy_maximum.hpp"
+#include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
@@ -57,7 +58,7 @@ struct SharedBytes {
     [[nodiscard]] std::int64_t left() const { return left_for_stages() - staged * stages - boxes; }
 };
 SharedBytes shared_bytes(ScheduledKernel& kernel) {
-    SharedBytes out{.share = kernel.unit.share_bytes};
+    SharedBytes out{.share = kernel.unit.share_bytes, .others = ones_bytes(kernel)};
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         const auto id = static_cast<VariableId>(v);
         const Place& place = kernel.place(id);

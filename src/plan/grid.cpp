@@ -52,7 +52,9 @@ Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int
 Simulation choose_cut_groups(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
                              std::int64_t walk_limit) {
     Choice& dealing = kernel.schedule.dealing;
-    if (!model.machine().meeting_s.known() || dealing.by_hand || dealing.value != dealing_of(name(Dealing::fixed)) || threads <= 1) return whole;
+    if (!model.machine().meeting_s.known() || dealing.by_hand || dealing.value != dealing_of(name(Dealing::fixed)) ||
+        threads <= 1)
+        return whole;
     const auto found = cut_groups(kernel);
     const auto* cut = std::get_if<CutGroups>(&found);
     if (!cut || cut->blocks != threads) return whole;

@@ -11,8 +11,8 @@
 
 #include "plan/candidate_schedules.hpp"
 #include "plan/cluster.hpp"
+#include "plan/columns.hpp"
 #include "plan/complete.hpp"
-#include "plan/grid.hpp"
 #include "plan/ratings.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -143,7 +143,8 @@ private:
                       bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
         if (with_times) {
             completed_of_ = nullptr;
-            const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
+            const Simulation time = choose_columns(completed_, model_, schedules_.threads(), schedules_.given_slots(),
+                                                   Completion::for_rating, walk_limit),
                              cut = choose_cut_groups(completed_, model_, schedules_.threads(), time, walk_limit);
             const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
                                             [](const Busy& b) { return b.what == "loads"; });
@@ -420,7 +421,8 @@ private:
         if (!options_.quick) simulated_ += choose_cluster(schedule, schedules_, model_, options_, walk_limit);
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
-        plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
+        plan.time = choose_columns(plan.scheduled, model_, schedules_.threads(), schedules_.given_slots(),
+                                   options_.completion);
         if (may_cut(candidate_of(plan.scheduled)))
             plan.time = choose_cut_groups(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         plan.scheduled.schedule.threads = thread_choice(plan);

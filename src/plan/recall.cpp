@@ -16,7 +16,7 @@ namespace napkin {
 // Every field, by its name. Ids are numbers: the same code gives the same ones to the same diagram.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Choice, value, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Atom, kind, vector_axis, across, shared, vectors, row_axis, rows, vector_inner,
-                                   points, reduced, cut_axis, cut, parts, run, follows, by_hand)
+                                   points, reduced, cut_axis, cut, parts, run, follows, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, holding, innermost, stages, non_temporal, boxes, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
@@ -52,8 +52,9 @@ public:
                s_.grid.value >= 0 && (on_gpu_ ? s_.warps.value > 0 : s_.warps.value == 0) &&
                (on_gpu_ || s_.tensor_axis < 0) && s_.panel_vectors > 0 && s_.rows.value > 0 &&
                (s_.lazy.value == 0 || s_.lazy.value == 1) && (s_.turns.value == 0 || s_.turns.value == 1) &&
-               is_below(s_.dealing.value, std::ssize(dealing_words)) && all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) &&
-               are_sound_places() && all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&
+               is_below(s_.dealing.value, std::ssize(dealing_words)) &&
+               all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) && are_sound_places() &&
+               all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&
                all(s_.roles, [](const Role& role) { return role.workers > 0; }) && all(s_.slots, [&](const auto& slot) {
                    return is_below(slot.first, statements) && slot.second.role >= -1 &&
                           slot.second.role < std::ssize(s_.roles) && slot.second.ahead >= 0;

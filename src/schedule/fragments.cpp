@@ -135,8 +135,8 @@ std::int64_t registers_at_launch(const ScheduledKernel& kernel) {
     return std::min(most, kernel.unit.block_registers / kernel.num_threads());
 }
 
-/// Of the instructions that emit/emit_product.cpp writes. One of a warp has both operands in registers, brought there by a copy; one that reads operands from shared memory sees what bulk copies bring; a warp's
-/// own one stands beside itself for more columns than it takes.
+}  // namespace
+
 bool takes_tiles(const ScheduledKernel& kernel, const Instruction& i, std::int64_t columns) {
     const VectorUnit& unit = kernel.unit;
     if (i.name == "mma")
@@ -147,6 +147,8 @@ bool takes_tiles(const ScheduledKernel& kernel, const Instruction& i, std::int64
            columns <= i.n.to && columns % i.n.step == 0 &&
            columns * i.m.to / i.threads + registers_of_instruction <= registers_at_launch(kernel);
 }
+
+namespace {
 
 class RoleChoice {
 public:

@@ -47,6 +47,10 @@ struct MatrixProduct {
     [[nodiscard]] bool by_warp(const VectorUnit& unit) const { return instruction->threads == unit.warp_threads; }
 };
 
+/// Whether the instruction, one of those that emit/emit_product.cpp writes, runs for so many columns. One of a warp has both operands in registers, brought
+/// there by a copy; one that reads operands from shared memory sees what bulk copies bring; a warp's own one stands beside itself for more columns than it
+/// takes.
+bool takes_tiles(const ScheduledKernel& kernel, const Instruction& instruction, std::int64_t columns);
 /// What the statement multiplies on the machine's matrix unit; none where it does not: the reduction is no such sum, operands are not of a
 /// type that an instruction takes, tiles are not of its sizes. Of several instructions, that of the most threads.
 std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <optional>
 
 #include "schedule/fragments.hpp"
@@ -20,6 +21,13 @@ namespace {
 constexpr double largest_sum = 8192;
 /// Of a type's largest number, the part that a weight may reach.
 constexpr double share_of_range = 0.25;
+/// Of the powers of two from a type's smallest normal number up to 1, the part that weights may leave above the largest of them, to grow into. What it takes
+/// from small weights they lose in f16, which has 14 of them: three leave the maximum a factor of 16 to lag. Of rows of 16,384 N(0, 1) logits 14 in 1,000 come
+/// beyond that after their first 64, and 3 after their first 128; beyond a factor of 8 it would be 194 and 76 (computed from the normal distribution).
+constexpr double share_of_small = 0.25;
+/// A weight reaches this where the highest bit of its exponent is set, in f32 as in the 16 bits to which it is rounded: the bits of all weights together
+/// say whether one does.
+constexpr double largest_weight = 2;
 
 /// What an expression becomes where the reference grows by t and all sums are multiplied by e^-t: e^(-scaled·t) times its value, plus shifted·t.
 struct Drift {
@@ -171,7 +179,7 @@ private:
         if (correction_ < 0) return "nothing is corrected as it moves";
         found_.moving = {old_, maximum_, finite_, correction_};
         std::sort(found_.moving.begin(), found_.moving.end());
-        found_.correction = compute(correction_).variable;
+        found_.finite = finite_, found_.correction = compute(correction_).variable;
         for (const int s : found_.moving)
             if (!is_fragment(s)) return "it is not computed on fragments";
         return "";
@@ -195,10 +203,12 @@ private:
             const Compute& c = compute(s);
             if (c.reduce != ReduceOp::sum || !follows(s) || !is_linear(c.body, w))
                 return fmt::format("{} is no sum of its weights", name(c.variable));
-            if (is_read(c.body, w) && column_axis(k_, c.variable) < 0 && is_fragment(s) && c.reduce_axes == maximum.reduce_axes)
-                found_.sum = s;
+            if (!is_read(c.body, w) || column_axis(k_, c.variable) >= 0 || c.reduce_axes != maximum.reduce_axes)
+                continue;
+            if (is_fragment(s)) found_.sum = s;
+            in_column_ |= k_.atom(k_.step(s)).kind == AtomKind::column;
         }
-        return found_.sum < 0 ? "no sum of its weights says how large they are" : "";
+        return found_.sum < 0 && !in_column_ ? "no sum of its weights says how large they are" : "";
     }
     /// They, or a positive part of them, which is the unit of their limit.
     bool are_weights(const Expr& e, const Expr& weights) {
@@ -242,15 +252,30 @@ private:
             want(s);
         }
         for (const int s : {found_.sum, old_, maximum_, finite_, correction_})
-            if (k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
+            if (s >= 0 && k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
         DType type = DType::f32;
         for (const int s : readers(compute(found_.weights).variable))
             if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::matrix ? matrix_product(k_, k_.step(s))
                                                                                   : std::nullopt)
                 type = product->type;
+        if (found_.sum < 0) {
+            leave_room(type);
+            return "";
+        }
         found_.limit = std::min(largest_sum * part_,
                                 std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
+        found_.far = found_.limit;
         return "";
+    }
+    /// Where no thread adds up weights, each of them stays below what its bits tell at no cost. The reference lies above the maximum, so that weights begin
+    /// as far below that as the maximum is to lag.
+    void leave_room(DType type) {
+        const double small = -std::log2(format_range(type).smallest_normal),
+                     wanted = std::min(std::log2(largest_sum / largest_weight), std::floor(share_of_small * small));
+        const double powers = std::max(0.0, wanted + std::ceil(std::log2(part_)));
+        found_.limit = largest_weight;
+        found_.above = powers * std::numbers::ln2;
+        found_.far = largest_weight / part_ * std::exp2(powers);
     }
 
     /// What is computed after the loop and what is stored does not depend on the reference.
@@ -291,6 +316,7 @@ private:
     const ScheduledKernel& k_;
     int maximum_, old_ = -1, finite_ = -1, correction_ = -1;
     double part_ = 1;
+    bool in_column_ = false;  ///< a column of ones adds up the weights
     LazyMaximum found_;
 };
 

@@ -7,6 +7,10 @@
 // chunk's own sums of weights under r stay within a limit, which says that each of the weights does. Where they do not, the chunk is computed again
 // as it is written: with the maximum, which moves r, and with the corrections. Weights under r are those under m times a factor of at least 1, so
 // that none is lost at the lower end that the maximum would have kept; and the relative errors are those of any reference.
+//
+// Where threads add up their weights, the sums are at hand. Where a column of ones does (ones_column.hpp), the limit is one of each weight, 2, which the
+// highest bits of their exponents tell. The reference then lies above the maximum as it moves, by a power of two that leaves weights as much to grow; of
+// f16's small numbers it takes that much (lazy_maximum.cpp has how much and why).
 #include <string>
 #include <variant>
 #include <vector>

@@ -6,6 +6,7 @@
 
 #include "schedule/fragment_registers.hpp"
 #include "schedule/lazy_maximum.hpp"
+#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -41,6 +42,7 @@ private:
             const int* s = std::get_if<int>(&node);
             if (!s) return "there are loops in it";
             const Step& step = k_.step(*s);
+            if (is_column(step)) continue;
             if (step.atom >= 0 && k_.atom(step).kind != AtomKind::block)
                 out_.steps.push_back(*s);
             else if (step.atom >= 0 || (!k_.loads_operand(step) && !k_.is_read_by_threads(variable_of(step))))
@@ -51,12 +53,21 @@ private:
         return "";
     }
 
+    /// A product has it in a further column, and runs it.
+    [[nodiscard]] bool is_column(const Step& step) const {
+        return step.atom >= 0 && k_.atom(step).kind == AtomKind::column;
+    }
+
     void add(int s) {
         const Step& step = k_.step(s);
         const StatementClocks& c = clocks_.of_step[at(s)];
         ModuloOperation o{
             .name = name(written(s)), .own = c.own, .unit = c.unit, .latency = c.latency, .latency_beside = c.latency_beside};
         o.is_product = runs_beside(k_, step);
+        if (const Step* sum = o.is_product ? column_of_ones(k_, step) : nullptr) {
+            const StatementClocks& more = clocks_.of_step[at(k_.number(*sum))];
+            o.unit += more.unit, o.own += more.own;
+        }
         o.gives_registers = k_.atom(step).kind == AtomKind::fragment;
         if (!o.is_product) o.own += o.unit, o.unit = 0;
         if (o.is_product) {
@@ -127,7 +138,7 @@ private:
         for (std::size_t s = 0; s < k_.steps.size(); ++s) {
             const int number = static_cast<int>(s);
             const auto o = std::find(out_.steps.begin(), out_.steps.end(), number);
-            if (!touches(number, v)) continue;
+            if (!touches(number, v) || is_column(k_.step(number))) continue;
             if (o == out_.steps.end()) {
                 is_outside = true;
                 continue;

@@ -92,6 +92,8 @@ private:
         if (a.parts > 1) out += fmt::format(", parts {}", a.parts);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
+        // Clauses end with the line; a reason behind them is a comment.
+        if (!a.reason.empty()) out += "  # " + a.reason;
         return out;
     }
 

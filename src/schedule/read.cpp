@@ -186,15 +186,16 @@ private:
             } else if (c.word == "run") {
                 a.run = small_of(c, 0);
                 check_rest(c, 0, {});
-            } else if (c.word == "follows" || c.word == "scalar" || c.word == "fragment" || c.word == "matrix") {
+            } else if (contains(std::array<std::string_view, 5>{"follows", "scalar", "fragment", "matrix", "column"},
+                                c.word)) {
                 a.follows |= c.word == "follows";
-                if (c.word == "fragment") a.kind = AtomKind::fragment;
-                if (c.word == "matrix") a.kind = AtomKind::matrix;
+                for (const AtomKind kind : {AtomKind::fragment, AtomKind::matrix, AtomKind::column})
+                    if (c.word == name(kind)) a.kind = kind;
                 check_rest(c, 0, {});
                 check_no_number(c);
             } else {
                 fail("bad-schedule", c.range, "an atom cannot be read here",
-                     "scalar, fragment, matrix, vectors, rows, points, over, cut, parts, run or follows");
+                     "scalar, fragment, matrix, column, vectors, rows, points, over, cut, parts, run or follows");
             }
         }
         s.atoms[index] = std::move(a);

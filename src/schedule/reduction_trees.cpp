@@ -4,6 +4,7 @@
 
 #include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/ones_column.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -17,7 +18,13 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         ReductionTree& tree = trees[static_cast<std::size_t>(step.atom)];
         if (cut && step.scope == kernel.loops[static_cast<std::size_t>(cut->loop)].scope) tree.splits = 2;
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
-        if (const auto product = atom.kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt) {
+        // A column of ones is rounded and added up as the product's are.
+        const Step* multiplied = &step;
+        if (atom.kind == AtomKind::column)
+            if (const auto beside = product_beside(kernel, step); std::holds_alternative<int>(beside))
+                multiplied = &kernel.step(std::get<int>(beside));
+        if (const auto product = kernel.atom(*multiplied).kind == AtomKind::matrix ? matrix_product(kernel, *multiplied)
+                                                                                   : std::nullopt) {
             if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;
             const double unit = bytes(product->type) == 1 ? accumulation_unit_of_8_bits : accumulation_unit_of_16_bits;
             tree.factor_unit += unit * static_cast<double>(ceil_div(total_terms(kernel, std::get<Compute>(*step.statement)),

@@ -28,9 +28,10 @@ enum class AtomKind : std::uint8_t {
     block,  ///< a register block of vectors, of a thread of a CPU or of a warp
     fragment,  ///< every thread computes the values that are its own in the accumulator's layout of the machine's matrix instruction
     matrix,  ///< the matrix instruction
+    column,  ///< of a sum: a further column of the matrix instruction of a product, in which the right factor is 1 (ones_column.hpp)
 };
 
-inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix"};
+inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix", "column"};
 constexpr std::string_view name(AtomKind kind) { return atom_kind_names[static_cast<std::size_t>(kind)]; }
 
 /// The atom of a statement. A register block of vectors, and the loops in which the statement runs it: a block holds rows × vectors
@@ -53,7 +54,8 @@ struct Atom {
     /// at a time.
     int parts = 1;
     int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
-    bool follows = false;  ///< a reduction that rides in the loops of the statement before it
+    bool follows = false;     ///< a reduction that rides in the loops of the statement before it
+    std::string reason = {};  ///< why it is of its kind, where others may do; "": nothing else does, or nobody asked
     bool by_hand = false;
     friend bool operator==(const Atom&, const Atom&) = default;
 };

@@ -13,6 +13,7 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
+#include "schedule/ones_column.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/warpgroups.hpp"
@@ -99,6 +100,34 @@ double Simulator::together(std::initializer_list<double> clocks, double exponent
 /// Clocks in which so many bytes are read from the core's memory, or written to it.
 double Simulator::clocks_of_shared(const ScheduledKernel& k, double num_bytes) const {
     return num_bytes / static_cast<double>(k.lanes * k.value_bytes()) * load_clocks_;
+}
+
+/// A sum that is a column of ones: its product takes so many columns more. Of a lazy maximum's weights, which no thread adds up then, the bits are taken
+/// together, three words at a time.
+Simulator::Pipes Simulator::column_clocks(const ScheduledKernel& k, const Step& step,
+                                          const std::vector<std::int64_t>& tile) const {
+    Pipes pipes;
+    const auto beside = product_beside(k, step);
+    const auto product = std::holds_alternative<int>(beside) ? matrix_product(k, k.step(std::get<int>(beside)))
+                                                             : std::nullopt;
+    if (!product) return pipes;  // the rules refuse it
+    const Instruction& instruction = *product->instruction;
+    const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
+                 depth = static_cast<double>(round_up(tile[at(product->k)], instruction.k.at(product->type))),
+                 share = instruction.sustained.known() ? instruction.sustained.value : 1;
+    pipes.unit = rows * static_cast<double>(ones_columns) * depth /
+                 (share * per_clock(machine_, instruction.unit, product->type));
+    pipes.by_kind[at(static_cast<int>(OpKind::fma))] += pipes.unit;
+    pipes.shared += clocks_of_shared(k, rows / static_cast<double>(instruction.m.to) *
+                                            static_cast<double>(ones_columns * bytes(product->type)) * depth);
+    pipes.arithmetic += pipes.unit;
+    if (k.lazy && k.lazy->sum < 0 && reads(step, variable_of(k.step(k.lazy->weights)))) {
+        const double clocks = rows * depth / 2 / static_cast<double>(k.lanes) *
+                              clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+        pipes.by_kind[at(static_cast<int>(OpKind::simple))] += clocks;
+        pipes.arithmetic += clocks;
+    }
+    return pipes;
 }
 
 /// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
@@ -191,6 +220,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
                                            const std::vector<std::int64_t>& tile) const {
     const auto& compute = std::get<Compute>(*step.statement);
     const Atom& atom = k.atom(step);
+    if (atom.kind == AtomKind::column) return column_clocks(k, step, tile);
     if (atom.kind != AtomKind::block) return fragment_clocks(k, step, work, tile);
     const auto lanes = static_cast<double>(k.lanes);
     const AxisId v = atom.vector_axis;
@@ -377,7 +407,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                     const double alone = beside_others ? 0 : pipes.waits;
                     core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
                                         pipes.overhead + alone);
-                    if (k.atom(step).kind == AtomKind::matrix)
+                    if (k.atom(step).kind == AtomKind::matrix || k.atom(step).kind == AtomKind::column)
                         on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead,
                             shared += times * pipes.shared;
                     turns_of_steps.latency[i] += times * latency_of_warpgroups(k, step, pipes.overhead);

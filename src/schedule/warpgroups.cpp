@@ -103,7 +103,8 @@ std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel) 
     int products = 0;
     for (const Node& node : loop.body) {
         const int* s = std::get_if<int>(&node);
-        if (!s || kernel.step(*s).atom < 0) continue;
+        // A column of ones is its product's.
+        if (!s || kernel.step(*s).atom < 0 || kernel.atom(kernel.step(*s)).kind == AtomKind::column) continue;
         if (!runs_beside(kernel, kernel.step(*s))) {
             are_done = true;
             continue;
@@ -132,7 +133,8 @@ bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id) {
     }
     if (!computed || !product || computed->scope != product->scope || product->ahead >= computed->ahead) return false;
     return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-        return step.atom < 0 || &step == product || !reads(step, id) ||
+        // A column of ones is the product's own.
+        return step.atom < 0 || &step == product || !reads(step, id) || kernel.atom(step).kind == AtomKind::column ||
                (step.ahead == computed->ahead && step.scope == computed->scope);
     });
 }

@@ -48,8 +48,8 @@ public:
             subloops.changes.push_back(
                 {"none", "no line `subloop` cuts an accumulator or a contraction: parts are whole chunks"});
         if (!cut.empty())
-            subloops.program = pseudocode(context_,
-                                          with_subloops_along(context_.diagram, with_numbers(plain, context_.extents), cut));
+            subloops.program = pseudocode(
+                context_, with_subloops_along(context_.diagram, with_numbers(plain, context_.extents), cut));
         subloops.fault = tried(in_parts);
         steps.push_back(std::move(subloops));
         PaperStep levels{"levels and units", changes(assigned_.places), pseudocode(context_, assigned_.kernel),

@@ -50,13 +50,22 @@ std::string attention(std::int64_t length, std::int64_t d, const std::string& lo
            "sizes h = " +
            s(16384 / length * 2048 / d) + ", q = x = " + s(length) + ", k = d = " + s(d) + "\n";
 }
-Result<Plan> planned(const std::string& text, const std::string& schedule = "", const std::string& machine = "h200") {
+Result<Plan> planned(const std::string& text, const std::string& schedule = "", const std::string& machine = "h200",
+                     bool knows_meetings = true) {
     const Derived derived = derived_from(text);
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
-    return choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine(machine).value(), {}, options);
+    Machine known = load_machine(machine).value();
+    if (knows_meetings) known.meeting_s = {1.5e-6, "assumed for this test"};
+    return choose_plan(derived, bind_sizes(derived.diagram, {}).value(), known, {}, options);
 }
 const std::string tile_of_192 = "tensor q\nwarps 12\nrole copies 4\ngroup q = 192\nstream x = 64\n";
+
+TEST(CutGroups, AreChosenByNoMachineThatDoesNotSayWhatBlocksThatMeetTake) {
+    EXPECT_FALSE(planned(attention(16384, 128), tile_of_192, "h200", false).value().kernels.at(0).scheduled.cuts_groups());
+    EXPECT_TRUE(
+        planned(attention(16384, 128), tile_of_192 + "groups cut\n", "h200", false).value().kernels.at(0).scheduled.cuts_groups());
+}
 
 TEST(CutGroups, AreChosenWhereTheLastRoundIsShort) {
     const Plan cut = planned(attention(16384, 128), tile_of_192).value(),

@@ -37,7 +37,9 @@ std::string refusal(const std::string& body, const std::string& outputs = "O[h, 
 }
 
 TEST(LazyMaximum, IsThatOfQuotientsOfSums) {
-    const auto lazy = found(attention);
+    const auto plan = planned(attention, "atom P_Z_acc fragment, points h q, over x\n");
+    ASSERT_TRUE(plan);
+    const auto lazy = lazy_maximum(plan->kernels.at(0).scheduled);
     ASSERT_TRUE(std::holds_alternative<LazyMaximum>(lazy)) << std::get<std::string>(lazy);
     EXPECT_EQ(std::get<LazyMaximum>(lazy).moving.size(), 4U);
     EXPECT_EQ(std::get<LazyMaximum>(lazy).again.size(), 1U);
