@@ -27,7 +27,7 @@ struct Positions {
 Positions positions_of(const ScheduledKernel& kernel) {
     std::istringstream text(writers::kernel_text(kernel, "k", ""));
     Positions out;
-    const std::string declaration = "[[maybe_unused]] const Index ";
+    const std::string declaration = "const Index ";
     bool in_group = false;
     for (std::string line; std::getline(text, line);) {
         if (line.find("for (Index group = ") != std::string::npos) {

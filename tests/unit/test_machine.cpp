@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -297,11 +298,11 @@ TEST(Machine, WhatAFileLeavesOutIsEstimatedAndSaysSo) {
     EXPECT_FALSE(built_in("h200").loop_exit_clocks.known()) << "a GPU has no such figure";
 }
 
-/// A directory of its own for the cache, while it lives.
+/// A directory of its own for the cache, while it lives: tests of this file run in several processes at a time.
 struct OwnCache {
     OwnCache() {
         if (const char* before = std::getenv("NAPKIN_CACHE_DIR")) kept = before;
-        const std::string own = testing::TempDir() + "machine-cache";
+        const std::string own = testing::TempDir() + "machine-cache-" + std::to_string(::getpid());
         std::filesystem::remove_all(own);  // what an earlier test has kept
         ::setenv("NAPKIN_CACHE_DIR", own.c_str(), 1);
     }
