@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <future>
 #include <set>
-#include <thread>
 
 #include "study/flips.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/share_out.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/parser.hpp"
@@ -121,17 +119,8 @@ bool Outcome::has_no_sizes() const { return is_one_of(why.code, {"size-overflow"
 
 Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
     if (const auto known = known_.find(sizes); known != known_.end()) return known->second;
-    // Machines are shared out among threads; what one throws comes out of get().
     std::vector<std::optional<Result<Outcome>>> costs(subjects_.size());
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-        for (std::size_t i = next++; i < subjects_.size(); i = next++) costs[i] = cost(subjects_[i], sizes);
-    };
-    std::vector<std::future<void>> others;
-    const std::size_t threads = std::min<std::size_t>(subjects_.size(), std::max(1U, std::thread::hardware_concurrency()));
-    for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, work));
-    work();
-    for (std::future<void>& other : others) other.get();
+    share_out(subjects_.size(), [&](std::size_t i) { costs[i] = cost(subjects_[i], sizes); });
     std::vector<Outcome> outcomes;
     for (std::optional<Result<Outcome>>& found : costs) {
         if (!found->ok()) return found->errors();

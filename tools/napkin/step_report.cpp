@@ -1,6 +1,7 @@
 #include "napkin/step_report.hpp"
 
 #include "plan/by_hand.hpp"
+#include "support/share_out.hpp"
 
 namespace napkin::cli {
 
@@ -20,21 +21,27 @@ Result<StepReport> step_report(const Options& options, StepTexts texts) {
 
 Result<std::vector<StepsOnMachine>> steps_on_machines(const Options& options, const std::vector<std::string>& machines) {
     std::vector<StepsOnMachine> out;
-    std::vector<Diagnostic> errors;
-    bool any = false;
     for (const std::string& machine : machines) {
         const auto loaded = load_machine(machine);
         if (!loaded) return loaded.errors();
         // A processor is among all machines, and has no steps.
-        if (loaded->kind != MachineKind::gpu && machines.size() > 1) continue;
+        if (loaded->kind == MachineKind::gpu || machines.size() == 1)
+            out.push_back({machine, rate_sources(*loaded), std::nullopt, {}});
+    }
+    std::vector<std::optional<Result<StepReport>>> reports(out.size());
+    share_out(out.size(), [&](std::size_t i) {
         Options one = options;
-        one.machine = machine;
-        auto report = step_report(one, StepTexts::left_out);
-        out.push_back({machine, rate_sources(*loaded), std::nullopt, {}});
+        one.machine = out[i].machine;
+        reports[i] = step_report(one, StepTexts::left_out);
+    });
+    std::vector<Diagnostic> errors;
+    bool any = false;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        Result<StepReport>& report = *reports[i];
         if (report)
-            out.back().report = std::move(report).value(), any = true;
+            out[i].report = std::move(report).value(), any = true;
         else
-            out.back().why = report.errors().front(),
+            out[i].why = report.errors().front(),
             errors.insert(errors.end(), report.errors().begin(), report.errors().end());
     }
     if (!any && !errors.empty()) return errors;

@@ -1,0 +1,27 @@
+#pragma once
+// Independent pieces of work on all processors.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace napkin {
+
+/// Calls work(i) for each i below `count`, each once and in no order, by as many threads as there are processors. Returns when all is done; what one throws
+/// comes out.
+template <class Work>
+void share_out(std::size_t count, const Work& work) {
+    std::atomic<std::size_t> next = 0;
+    const auto take = [&] {
+        for (std::size_t i = next++; i < count; i = next++) work(i);
+    };
+    std::vector<std::future<void>> others;
+    const std::size_t threads = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+    for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, take));
+    take();
+    for (std::future<void>& other : others) other.get();
+}
+
+}  // namespace napkin
