@@ -40,12 +40,13 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
     for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
     for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
-    for (const auto field :
-         {&HandChoices::threads, &HandChoices::grid, &HandChoices::warps, &HandChoices::rows, &HandChoices::vectors,
-          &HandChoices::vector, &HandChoices::tensor, &HandChoices::maximum, &HandChoices::turns, &HandChoices::dealing})
+    for (const auto field : {&HandChoices::threads, &HandChoices::grid, &HandChoices::warps, &HandChoices::rows,
+                             &HandChoices::vectors, &HandChoices::vector, &HandChoices::tensor, &HandChoices::maximum,
+                             &HandChoices::turns, &HandChoices::dealing, &HandChoices::cluster})
         if ((*checked).*field) out.*field = (*checked).*field;
     if (checked->vector) out.vector_axis = checked->vector_axis;
     if (checked->tensor) out.tensor_axis = checked->tensor_axis;
+    if (checked->cluster) out.cluster_axis = checked->cluster_axis;
     return out;
 }
 

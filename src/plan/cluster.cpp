@@ -17,7 +17,7 @@ namespace {
 
 /// Blocks of the clusters that are tried: the pace of more is not measured (CrossTransfer::pace).
 constexpr std::int64_t tried = 2;
-/// They must be so much faster: their pace is the mean of products that lie two hundredths apart (machines/h200.toml).
+/// They must be so much faster: their pace differs by two hundredths from product to product (docs/cost.md, clusters).
 constexpr double worth_joining = 0.98;
 
 }  // namespace
