@@ -231,7 +231,6 @@ double Simulator::pace_of_cluster(const ScheduledKernel& k) const {
     return are_in_step(k) ? k.unit.copies.cluster_pace_in_step : k.unit.copies.cluster_pace;
 }
 
-/// Where other blocks of the core have work meanwhile, nothing of it is lost.
 /// What a block leaves of one group that is cut, and reads of another: it all goes through the pipe above the core's memory, and stays in the cache of all
 /// cores. Nothing else is computed meanwhile, as the states have the registers.
 double Simulator::seconds_of_parts(const ScheduledKernel& k, const CutGroups& cut, double workers) const {
@@ -243,6 +242,7 @@ double Simulator::seconds_of_parts(const ScheduledKernel& k, const CutGroups& cu
                                        : answers_of_parts * machine_.levels[core_level_ - 1].latency_s.value);
 }
 
+/// Where other blocks of the core have work meanwhile, nothing of it is lost.
 double Simulator::clocks_between_groups(const ScheduledKernel& k) const {
     return (k.has_block_a_group() ? clocks_to_next_block : clocks_to_next_group) / blocks_a_core(machine_);
 }

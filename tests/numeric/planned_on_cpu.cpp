@@ -96,4 +96,14 @@ std::string fault_of(const Planned& p, const Reference& reference, const JitModu
     return "";
 }
 
+std::string fault_early_or_late(const Planned& p, const Reference& reference, const JitModule& module) {
+    for (const bool late : {false, true}) {
+        Timing timing;
+        timing.copies_late = timing.results_late = late, timing.backwards = late;
+        if (std::string fault = fault_of(p, reference, module, timing); !fault.empty())
+            return (late ? "late: " : "early: ") + fault;
+    }
+    return "";
+}
+
 }  // namespace napkin::cpu_case

@@ -43,5 +43,7 @@ std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference&
                                               Timing timing);
 /// What is wrong with the values that the kernels make; "" where nothing is.
 std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing);
+/// The same with what is under way done at once and blocks in order, and with all of it done as late as may be and blocks the other way round.
+std::string fault_early_or_late(const Planned& p, const Reference& reference, const JitModule& module);
 
 }  // namespace napkin::cpu_case

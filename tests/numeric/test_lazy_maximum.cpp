@@ -11,7 +11,6 @@ namespace napkin::test_lazy_maximum_numbers {
 namespace {
 
 using cpu_case::Planned;
-using cpu_case::Timing;
 
 constexpr const char* in_turn = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum lazy\n";
 constexpr const char* open_order = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n";
@@ -63,12 +62,8 @@ TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
     for (std::size_t probe = GetParam(); probe < std::size(all_probes); probe += shards)
         for (const Planned& p : all) {
             const cpu_case::Reference reference = cpu_case::reference_of(p, all_probes[probe]);
-            for (const bool late : {false, true}) {
-                Timing timing;
-                timing.copies_late = timing.results_late = late, timing.backwards = late;
-                EXPECT_EQ(fault_of(p, reference, *module, timing), "")
-                    << p.source.entries.front().name << ", " << name(all_probes[probe]);
-            }
+            EXPECT_EQ(fault_early_or_late(p, reference, *module), "")
+                << p.source.entries.front().name << ", " << name(all_probes[probe]);
         }
 }
 
@@ -123,11 +118,7 @@ TEST(OwnChunks, AreNoneWhereNoRowIsLeft) {
     for (const Planned& p : all) {
         EXPECT_THAT(p.source.text, testing::HasSubstr(">= nq) x0_own_last_")) << p.source.entries.front().name;
         const cpu_case::Reference reference = cpu_case::reference_of(p);
-        for (const bool late : {false, true}) {
-            Timing timing;
-            timing.copies_late = timing.results_late = late, timing.backwards = late;
-            EXPECT_EQ(fault_of(p, reference, *module, timing), "") << p.source.entries.front().name;
-        }
+        EXPECT_EQ(fault_early_or_late(p, reference, *module), "") << p.source.entries.front().name;
     }
 }
 

@@ -25,12 +25,18 @@ Machine hopper(bool knows_columns = true) {
     return out;
 }
 
+/// Of scores S, with this body.
+Derived derived_of(const std::string& body, const std::string& sizes, const std::string& outputs, const std::string& type) {
+    return derived_from("f(Q[h, q, k]: " + type + ", K[h, x, k]: " + type + ", V[h, x, d]: " + type + ") -> " +
+                        outputs + "\n    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n" + body +
+                        "sizes h = 64, q = x = 2048, " + sizes + "\n");
+}
+Derived derived_attention() { return derived_of(attention, "k = d = 64", "O[h, q, d]: bf16", "bf16"); }
+
 Result<Plan> planned(const std::string& body, const std::string& lines = "", const std::string& sizes = "k = d = 64",
                      const std::string& outputs = "O[h, q, d]: bf16", const std::string& type = "bf16",
                      const Machine& machine = hopper()) {
-    const Derived derived = derived_from("f(Q[h, q, k]: " + type + ", K[h, x, k]: " + type + ", V[h, x, d]: " + type +
-                                         ") -> " + outputs + "\n    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n" +
-                                         body + "sizes h = 64, q = x = 2048, " + sizes + "\n");
+    const Derived derived = derived_of(body, sizes, outputs, type);
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{
         "by_hand.schedule", "tensor q\nwarps 8\nrole copies 4\ngroup h = 1\ngroup q = 128\nstream x = 64\n" + lines});
@@ -72,11 +78,7 @@ TEST(OnesColumn, IsByHandAloneWhereNoFileSaysWhatItTakes) {
 TEST(OnesColumn, IsReadBackAsPrinted) {
     const auto first = planned(attention);
     const ScheduledKernel& k = kernel_of(first);
-    const Derived derived = derived_from(
-        "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n    S[h, q, x] = sum(k) Q[h, q, "
-        "k] * "
-        "K[h, x, k]\n" +
-        attention + "sizes h = 64, q = x = 2048, k = d = 64\n");
+    const Derived derived = derived_attention();
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"printed.schedule", text_of(k)});
     const auto again = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), hopper(), {}, options);
@@ -117,11 +119,7 @@ TEST(OnesColumn, IsRefusedWithWhatKeepsItFromTheProduct) {
 }
 
 TEST(OnesColumn, IsRefusedWhereNoUnitMultipliesSeveralWarpsRows) {
-    const Derived derived = derived_from(
-        "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n    S[h, q, x] = sum(k) Q[h, q, "
-        "k] * "
-        "K[h, x, k]\n" +
-        attention + "sizes h = 64, q = x = 2048, k = d = 64\n");
+    const Derived derived = derived_attention();
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"by_hand.schedule", "tensor q\nwarps 8\n" + column});
     const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(),
