@@ -152,6 +152,10 @@ TEST(CutGroups, AreRefusedWithTheReason) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.errors().front().code, "broken-schedule");
     EXPECT_THAT(refused.errors().front().message, HasSubstr("no groups are cut: masks say"));
+    const auto in_step = planned(attention(16384, 128), tile_of_192 + "groups cut\ncluster q 2\n");
+    ASSERT_FALSE(in_step);
+    EXPECT_THAT(render(in_step.errors()),
+                HasSubstr("groups of its last rounds are cut, so that its blocks do not keep step"));
     const auto misspelt = planned(attention(2048, 128), "groups cuts\n");
     ASSERT_FALSE(misspelt.ok());
     EXPECT_THAT(render(misspelt.errors()), HasSubstr("groups fixed or groups queue or groups cut"));
