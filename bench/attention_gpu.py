@@ -7,7 +7,8 @@
 In each round every kernel is measured once, in an order of the round's own, with the GPU's caches flushed before each launch; a kernel's ratio is the
 median of the rounds' ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches
 here over what it reached then. `--prototypes` names a folder with the hand-written kernels, whose build/ holds their compiled code; `--schedule` races
-napkin's kernel with these lines of a schedule, too. The core's clock and the board's power are sampled while a kernel runs. Needs torch.
+napkin's kernel with these lines of a schedule, too, where they are not refused. The core's clock and the board's power are sampled while a kernel runs. The
+results of napkin's kernels are compared with double precision in rows of some heads, over the greatest value, on memory that was full of NaN. Needs torch.
 """
 import concurrent.futures
 import math
@@ -53,6 +54,22 @@ def peer(backend, q, k, v, causal):
     return run
 
 
+def error_of(run, q, k, v, out, causal):
+    out.fill_(float("nan"))
+    run()
+    if not bool(torch.isfinite(out).all()):
+        return math.inf
+    worst, positions = 0.0, torch.arange(q.shape[2], device="cuda")
+    for b, h in ((0, 0), (q.shape[0] - 1, q.shape[1] - 1)):
+        rows = torch.cat([torch.randperm(q.shape[2], device="cuda")[:48], positions[-16:]])
+        logits = q[b, h, rows].double() @ k[b, h].double().T * q.shape[3] ** -0.5
+        if causal:
+            logits = logits.masked_fill(positions[None] > rows[:, None], -math.inf)
+        wanted = logits.softmax(-1) @ v[b, h].double()
+        worst = max(worst, float((out[b, h, rows].double() - wanted).abs().max() / wanted.abs().max()))
+    return worst
+
+
 def prototypes(folder):
     """The harness of the hand-written kernels. It stops a process that does not report for a while, which the planning of others may take."""
     os.environ.setdefault("OUT", folder)
@@ -84,7 +101,12 @@ def main():
     def kernel(d, causal, s, line):
         sizes = {"h": TOKENS // s * WIDTH // d, "q": s, "x": s, "k": d, "d": d}
         text = gpu.DIAGRAMS["causal" if causal else "attention"].replace("bf16", options.type)
-        return napkin.kernel(text + (f"schedule\n    {line}\n" if line else ""), sizes).compile()
+        try:
+            return napkin.kernel(text + (f"schedule\n    {line}\n" if line else ""), sizes).compile()
+        except RuntimeError:
+            if not line:
+                raise
+            return None
 
     shapes = [(d, causal, s) for d in options.heads for causal in (False, True) for s in options.lengths
               if ("causal" if causal else "dense") in options.masks]
@@ -98,7 +120,8 @@ def main():
         q, k, v = (torch.randn(TOKENS // s, WIDTH // d, s, d, device="cuda", dtype=TYPES[options.type]) for _ in range(3))
         out = torch.empty_like(q)
         runs = {CUDNN: peer(SDPBackend.CUDNN_ATTENTION, q, k, v, causal), FLASH_2: peer(SDPBackend.FLASH_ATTENTION, q, k, v, causal)}
-        runs |= {name: lambda made=kernels[d, causal, s, line]: made(q, k, v, out) for name, line in lines.items()}
+        own_runs = {name: lambda made=kernels[d, causal, s, line]: made(q, k, v, out) for name, line in lines.items() if kernels[d, causal, s, line]}
+        runs |= own_runs
         if hand_written and options.type == "f16":
             harness, variants = hand_written
             name = next(name for most, name in PROTOTYPES[d, causal] if s <= most)
@@ -107,6 +130,9 @@ def main():
         flops = 4 * TOKENS * WIDTH * s / (2 if causal else 1)
         for figures in found.values():
             figures["rate"] = flops / figures["seconds"] / 1e12
+        for name, run in own_runs.items():
+            found[name]["predicted_seconds"] = kernels[d, causal, s, lines[name]].predicted_seconds
+            found[name]["error"] = error_of(run, q, k, v, out, causal)
         own, cudnn = found[OWN], found[CUDNN]["rate"]
         then, flash_3 = FLASH_3[d, causal][LENGTHS.index(s)]
         over = {CUDNN: 1.0, FLASH_2: found[FLASH_2]["ratio"], FLASH_3_SCALED: flash_3 / then}
@@ -117,11 +143,13 @@ def main():
         if PROTOTYPE in found:
             result["over_prototype"] = own["ratio"] / found[PROTOTYPE]["ratio"]
         results.append(result)
-        others = "".join(f"; {line} ×{found[name]['ratio'] / own['ratio']:.3f} of it" for name, line in lines.items() if line)
+        others = "".join(f"; {' '.join(line.split())} ×{found[name]['ratio'] / own['ratio']:.3f} of it (predicted"
+                         f" ×{predicted / found[name]['predicted_seconds']:.3f}, error {found[name]['error']:.1e})"
+                         for name, line in lines.items() if name in found and line)
         print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {own['rate']:6.0f} TFLOP/s, {predicted / own['seconds']:.2f} of the prediction's time;"
               f" cuDNN {cudnn:4.0f} ×{own['ratio']:.3f}; best {best} ×{result['ratio']:.3f}"
               + (f"; prototype {found[PROTOTYPE]['rate']:4.0f} ×{result['over_prototype']:.3f}" if PROTOTYPE in found else "") + others
-              + "; MHz " + " ".join(f"{f['clock_mhz']:.0f}" for f in found.values()), flush=True)
+              + f"; error {own['error']:.1e}; MHz " + " ".join(f"{f['clock_mhz']:.0f}" for f in found.values()), flush=True)
     mean = lambda key: math.exp(sum(math.log(r[key]) for r in results) / len(results))
     means = {"mean_over_best": mean("ratio"), "mean_over_cudnn": mean("over_cudnn")}
     if hand_written and options.type == "f16":
