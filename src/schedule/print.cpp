@@ -90,6 +90,7 @@ private:
         list("over", a.reduced);
         if (a.cut_axis >= 0) out += fmt::format(", cut {} {}", name(a.cut_axis), a.cut);
         if (a.parts > 1) out += fmt::format(", parts {}", a.parts);
+        if (a.polynomials > 0) out += fmt::format(", polynomials {}, of {}", a.polynomials, a.polynomials_of);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
         // Clauses end with the line; a reason behind them is a comment.
