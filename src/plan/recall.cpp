@@ -52,7 +52,7 @@ public:
                is_axis_or_none(s_.cluster_axis) && s_.cluster.value > 0 && s_.split.value > 0 && s_.threads.value > 0 &&
                s_.grid.value >= 0 && (on_gpu_ ? s_.warps.value > 0 : s_.warps.value == 0) &&
                (on_gpu_ || s_.tensor_axis < 0) && s_.panel_vectors > 0 && s_.rows.value > 0 &&
-               (s_.lazy.value == 0 || s_.lazy.value == 1) && (s_.turns.value == 0 || s_.turns.value == 1) &&
+               is_below(s_.lazy.value, std::ssize(lagging_words)) && (s_.turns.value == 0 || s_.turns.value == 1) &&
                is_below(s_.dealing.value, std::ssize(dealing_words)) &&
                all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) && are_sound_places() &&
                all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&

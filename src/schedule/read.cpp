@@ -90,7 +90,7 @@ private:
         if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});
         if (item.kind == "rows") s.rows = choice;
         if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;
-        if (item.kind == "maximum") s.lazy = {item.word == lazy_word ? 1 : 0, "", true};
+        if (item.kind == "maximum") s.lazy = {lagging_of(item.word), "", true};
         if (item.kind == "matrix") s.turns = {item.word == turns_word ? 1 : 0, "", true};
         if (item.kind == "tensor") {
             const std::string& name = item.axis.empty() ? item.word : item.axis;
