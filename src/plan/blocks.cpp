@@ -46,7 +46,7 @@ struct BlocksByHand {
     std::optional<std::int64_t> warps, threads;
     std::int64_t copying = 0;
     SourceRange copying_range = {};
-    bool in_clusters = false;  ///< which have a role that copies
+    bool needs_copies = false;  ///< in clusters, and where groups are cut, a role copies
 };
 
 /// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many blocks as by hand
@@ -96,8 +96,9 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
             out.threads = std::max(out.threads.value_or(1), *item.value);
         else if (item.kind == "role" && item.value.value_or(0) > out.copying)
             out.copying = *item.value, out.copying_range = item.range;
-        else if (item.kind == "cluster" && item.value.value_or(1) > 1)
-            out.in_clusters = true;
+        else if ((item.kind == "cluster" && item.value.value_or(1) > 1) ||
+                 (item.kind == "groups" && item.word == name(Dealing::cut)))
+            out.needs_copies = true;
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
@@ -163,8 +164,8 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
             if (contains(shapes, shape)) continue;
             shapes.push_back(shape);
             const auto plan = planned(shape, true, "");
-            // Sizes by hand may fit where fewer blocks share an SM.
-            if (!plan) refused = refused ? refused : plan;
+            // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail for another reason with one.
+            if (!plan && (!refused || (wanted->needs_copies && shape.copying_warps > 0))) refused = plan;
             if (!plan) continue;
             copies |= std::any_of(plan->kernels.begin(), plan->kernels.end(), loads_operands_in_a_loop);
             const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
@@ -173,7 +174,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         }
     };
     try_all(ordinary_shapes);
-    if ((copies || wanted->in_clusters) && !wanted->warps && wanted->copying == 0) try_all(shapes_with_copies);
+    if ((copies || wanted->needs_copies) && !wanted->warps && wanted->copying == 0) try_all(shapes_with_copies);
     if (best && !uses_matrix_unit) try_all(more_shapes);
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));
