@@ -21,7 +21,8 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       loops_(std::move(loops)),
       point_level_(point_level),
       names_(names),
-      whole_values_(frame) {}
+      whole_values_(frame),
+      polynomials_(polynomial_part(frame, step)) {}
 
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
     const ValueId id = whole ? as_whole(lower(e)) : as_number(lower(e));
@@ -340,9 +341,18 @@ ValueId BodyWriter::exponential(const Expr& argument, double factor) {
             const ValueId c = lower(scale);
             if (!at(c).is_constant || std::abs(at(c).constant * by) > 1) continue;
             const ValueId a = as_number(lower(value)), b = as_number(lower(difference->b));
-            return call("exp2", {arithmetic(BinaryOp::sub, scaled(a, at(c).constant * by), plus(scaled(b, by), -more))});
+            return power_of_two(arithmetic(BinaryOp::sub, scaled(a, at(c).constant * by), plus(scaled(b, by), -more)));
         }
-    return call("exp2", {plus(scaled(as_number(lower(argument)), by), more)});
+    return power_of_two(plus(scaled(as_number(lower(argument)), by), more));
+}
+
+/// Of those that differ from column to column some may be by a polynomial: which, a thread tells by the number of the value in its row.
+ValueId BodyWriter::power_of_two(ValueId exponent) {
+    constexpr int level_of_columns = 2;  // within the loop over rows
+    if (!polynomials_ || at(exponent).level < level_of_columns) return call("exp2", {exponent});
+    return op(fmt::format("exp2_in_part<{}, {}, {}>(2 * j_ + c_, {{0}})", polynomials_->some, polynomials_->of,
+                          polynomials_->polynomial.degree),
+              {exponent}, 4, {0});
 }
 
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emit/emit_frame.hpp"
+#include "schedule/exponentials.hpp"
 #include "schedule/whole.hpp"
 
 namespace napkin::writers {
@@ -103,6 +104,7 @@ private:
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
     ValueId power(ValueId base, ValueId exponent);
     ValueId exponential(const Expr& argument, double factor);
+    ValueId power_of_two(ValueId exponent);
     [[nodiscard]] bool has_powers_of_two() const;
     ValueId as_number(ValueId id);
     ValueId as_mask(ValueId id);
@@ -145,6 +147,7 @@ private:
     std::map<VariableId, std::function<Element(const Read&)>> in_memory_;
     Names& names_;
     WholeValues whole_values_;
+    std::optional<PolynomialPart> polynomials_;
 };
 
 }  // namespace napkin::writers

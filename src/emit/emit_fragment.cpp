@@ -111,18 +111,6 @@ std::vector<AxisId> loops_of(const Frame& frame, AxisId columns) {
     return loops;
 }
 
-/// The axis of the statement's columns: of its target, of what it reduces, of what it reads.
-AxisId columns_of_statement(const Frame& frame, const Step& step) {
-    const auto& compute = std::get<Compute>(*step.statement);
-    if (const AxisId axis = column_axis(frame, compute.variable); axis >= 0) return axis;
-    const auto is_column = [&](AxisId axis) {
-        return axis >= 0 && axis != frame.schedule.tensor_axis && frame.span(axis, step.scope).tile > 1;
-    };
-    for (const AxisId axis : compute.reduce_axes)
-        if (is_column(axis)) return axis;
-    return -1;
-}
-
 /// An element of an array where it lies, at the thread's own coordinates.
 BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int scope) {
     const ArrayId array = frame.variable(r.array).array;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numbers>
 
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_header.hpp"
@@ -13,6 +14,10 @@
 
 namespace napkin::writers {
 namespace {
+
+/// As a factor, how far beyond its largest a weight may be that is multiplied: what corrects it is a normal number then, and its exponent was a number of few
+/// digits before the point, whose rounding the sums' own exceeds.
+constexpr double largest_rescaled = 0x1p64;
 
 /// The maximum moved little in the turn before: it is worth trying without.
 std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays_"; }
@@ -40,6 +45,7 @@ public:
                          lazy_.sum < 0 ? fmt::format("reaches_two({})", bits()) : fmt::format("!({})", is_small())));
         out_(fmt::format("if ({} || {} == 0) break;", moves, large()));
         out_(fmt::format("{} = true;", moves));
+        if (lazy_.rescales) rescale();
         for (const int s : lazy_.again) run_again(s);
         out_.close();
         add_up();
@@ -56,6 +62,9 @@ public:
 private:
     void move() {
         for (const int s : lazy_.moving) write(s);
+        say_whether_it_stays();
+    }
+    void say_whether_it_stays() {
         // Where it moves far it may do so again, and where a row has none yet it will. What was infinite has no correction.
         const std::string delta = frame_.name(lazy_.correction), maximum = frame_.name(lazy_.maximum);
         std::string moves_again;
@@ -64,6 +73,39 @@ private:
                                        delta, r, literal(1 / lazy_.far, false), maximum,
                                        literal(-std::numeric_limits<double>::infinity(), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
+    }
+    /// Where all weights of the warp's rows are in range: the reference moves by the powers of two of each row's largest, and the loop ends.
+    void rescale() {
+        const std::string maximum = frame_.name(lazy_.maximum), &weights = name_of(lazy_.weights),
+                          &delta = frame_.name(lazy_.correction), most = maximum + "_most_";
+        const Step& step = frame_.step(lazy_.weights);
+        const std::string values = fmt::format(
+            "EACH(j_, {}) EACH(c_, 2) ",
+            columns_of(frame_, columns_of_statement(frame_, step), step.scope) / fragment_columns);
+        out_("// where all weights are in range, they move with the sums by whole powers of two");
+        out_(fmt::format("float {}[2];", most));
+        out_.open("EACH(r_, 2)");
+        out_("float acc = 0.0f;");
+        out_(fmt::format("{}acc = maximum(acc, {}[4 * j_ + 2 * r_ + c_]);", values, weights));
+        out_(fmt::format("{}[r_] = max_of_over_quad(acc){};", most,
+                         lazy_.largest == 1 ? "" : " * " + literal(1 / lazy_.largest, false)));
+        out_.close();
+        const std::string range = literal(largest_rescaled, false);
+        std::string leaves = fmt::format("{0}[0] < {1} && {0}[1] < {1}", most, range);
+        if (lazy_.sum >= 0) leaves += fmt::format(" && {0}[0] < {1} && {0}[1] < {1}", sums(), "infinity<real>");
+        out_.open(fmt::format("if (!any_of_warp(!({})))", leaves));
+        for (const int s : lazy_.moving) {
+            if (variable_of(frame_.step(s)) == lazy_.maximum)
+                out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] + whole_powers({1}[r_]) * {2};", maximum, most,
+                                 literal(std::numbers::ln2, false)));
+            else
+                write(s);
+        }
+        say_whether_it_stays();
+        out_(fmt::format("EACH(r_, 2) {}{}[4 * j_ + 2 * r_ + c_] *= {}[r_];", values, weights, delta));
+        if (lazy_.sum >= 0) out_(fmt::format("EACH(r_, 2) {}[r_] *= {}[r_];", sums(), delta));
+        out_("break;");
+        out_.close();
     }
     /// What says how large the weights are: their sums, which are needed anyway, or their bits, where a column of ones has the sums.
     void declare_guard() {

@@ -156,6 +156,9 @@ struct Machine {
     Figure meeting_s;
     /// By how much longer a loop takes than the model says whose product adds up its left factor by a column of ones; unknown: not known to be worth it.
     Figure ones_pace;
+    /// Of an instruction of a polynomial in place of an exponential, beside a matrix unit: the issue slots of a thread that it takes of the time of a loop. More
+    /// than one, as each waits for the one before it. Unknown: nobody has measured it, and such polynomials are by hand.
+    Figure polynomial_slots;
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core
     std::vector<Unit> units;
     std::vector<CrossTransfer> cross_transfers;

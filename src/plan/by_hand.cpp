@@ -78,7 +78,7 @@ private:
         } else if (item.kind == "tensor") {
             check_tensor(item);
         } else if (item.kind == "maximum") {
-            check_word(item, choices_.maximum, {std::string(lazy_word), std::string(exact_word)});
+            check_word(item, choices_.maximum, {std::begin(lagging_words), std::end(lagging_words)});
         } else if (item.kind == "matrix") {
             check_word(item, choices_.turns, {std::string(turns_word), std::string(free_word)});
         } else if (item.kind == "groups") {

@@ -255,7 +255,7 @@ KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
     if (hand_.turns) s.turns = {hand_.turns->word == turns_word ? 1 : 0, "", true};
     if (hand_.dealing) s.dealing = {dealing_of(hand_.dealing->word), "", true};
-    if (hand_.maximum) s.lazy = {hand_.maximum->word == lazy_word ? 1 : 0, "", true};
+    if (hand_.maximum) s.lazy = {lagging_of(hand_.maximum->word), "", true};
     return s;
 }
 

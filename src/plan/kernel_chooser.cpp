@@ -13,6 +13,7 @@
 #include "plan/cluster.hpp"
 #include "plan/columns.hpp"
 #include "plan/complete.hpp"
+#include "plan/polynomials.hpp"
 #include "plan/ratings.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -425,6 +426,8 @@ private:
                                    options_.completion);
         if (may_cut(candidate_of(plan.scheduled)))
             plan.time = choose_cut_groups(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
+        if (!options_.quick)
+            plan.time = choose_polynomials(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         plan.scheduled.schedule.threads = thread_choice(plan);
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);
         plan.memory_values = static_cast<double>(counter.peak_memory());

@@ -16,7 +16,8 @@ namespace napkin {
 // Every field, by its name. Ids are numbers: the same code gives the same ones to the same diagram.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Choice, value, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Atom, kind, vector_axis, across, shared, vectors, row_axis, rows, vector_inner,
-                                   points, reduced, cut_axis, cut, parts, run, follows, reason, by_hand)
+                                   points, reduced, cut_axis, cut, parts, polynomials, polynomials_of, run, follows,
+                                   reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, holding, innermost, stages, non_temporal, boxes, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
@@ -51,7 +52,7 @@ public:
                is_axis_or_none(s_.cluster_axis) && s_.cluster.value > 0 && s_.split.value > 0 && s_.threads.value > 0 &&
                s_.grid.value >= 0 && (on_gpu_ ? s_.warps.value > 0 : s_.warps.value == 0) &&
                (on_gpu_ || s_.tensor_axis < 0) && s_.panel_vectors > 0 && s_.rows.value > 0 &&
-               (s_.lazy.value == 0 || s_.lazy.value == 1) && (s_.turns.value == 0 || s_.turns.value == 1) &&
+               is_below(s_.lazy.value, std::ssize(lagging_words)) && (s_.turns.value == 0 || s_.turns.value == 1) &&
                is_below(s_.dealing.value, std::ssize(dealing_words)) &&
                all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) && are_sound_places() &&
                all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&
@@ -78,7 +79,8 @@ private:
     [[nodiscard]] bool is_sound(const Atom& a) const {
         return is_below(static_cast<int>(a.kind), std::ssize(atom_kind_names)) && is_axis_or_none(a.vector_axis) &&
                is_axis_or_none(a.row_axis) && is_axis_or_none(a.cut_axis) && are_axes(a.points) &&
-               are_axes(a.reduced) && a.vectors > 0 && a.rows > 0 && a.parts > 0 && (a.cut_axis < 0 || a.cut > 0);
+               are_axes(a.reduced) && a.vectors > 0 && a.rows > 0 && a.parts > 0 && a.polynomials >= 0 &&
+               a.polynomials_of > 0 && (a.cut_axis < 0 || a.cut > 0);
     }
     [[nodiscard]] bool is_sound(const Prefetch& p) const {
         return is_below(p.variable, std::ssize(s_.places)) && is_below(p.atom, std::ssize(s_.atoms)) &&

@@ -308,6 +308,14 @@ AxisId column_axis(const ScheduledKernel& kernel, VariableId id) {
     return -1;
 }
 
+AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    if (const AxisId axis = column_axis(kernel, compute.variable); axis >= 0) return axis;
+    for (const AxisId axis : compute.reduce_axes)
+        if (axis >= 0 && axis != kernel.schedule.tensor_axis && kernel.span(axis, step.scope).tile > 1) return axis;
+    return -1;
+}
+
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e) {
     if (const auto* c = as<Constant>(e)) return c->value;
     if (const auto* size = as<AxisSize>(e)) return static_cast<double>(kernel.extent(size->axis));

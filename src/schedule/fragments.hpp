@@ -157,6 +157,8 @@ std::int64_t barrier_bytes(const ScheduledKernel& kernel);
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope);
 /// Of a variable in registers: the axis of its columns; -1: it has one value a row.
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id);
+/// The axis of a statement's columns: of its target, or of what it reduces; -1: it has one value a row.
+AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step);
 /// Of an expression of numbers and sizes alone; none of any other.
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e);
 

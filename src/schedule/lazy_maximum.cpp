@@ -264,7 +264,7 @@ private:
         }
         found_.limit = std::min(largest_sum * part_,
                                 std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
-        found_.far = found_.limit;
+        found_.far = found_.limit, found_.largest = part_;
         return "";
     }
     /// Where no thread adds up weights, each of them stays below what its bits tell at no cost. The reference lies above the maximum, so that weights begin
@@ -276,6 +276,7 @@ private:
         found_.limit = largest_weight;
         found_.above = powers * std::numbers::ln2;
         found_.far = largest_weight / part_ * std::exp2(powers);
+        found_.largest = part_ * std::exp2(-powers);
     }
 
     /// What is computed after the loop and what is stored does not depend on the reference.
@@ -362,8 +363,10 @@ bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
 std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
     if (kernel.schedule.lazy.value == 0) return std::nullopt;
     auto found = lazy_maximum(kernel);
-    return std::holds_alternative<LazyMaximum>(found) ? std::optional(std::get<LazyMaximum>(std::move(found)))
-                                                      : std::nullopt;
+    auto* lazy = std::get_if<LazyMaximum>(&found);
+    if (!lazy) return std::nullopt;
+    lazy->rescales = kernel.schedule.lazy.value == static_cast<std::int64_t>(Lagging::rescaled);
+    return std::move(*lazy);
 }
 
 bool reads_again(const ScheduledKernel& kernel, int step, VariableId operand) {

@@ -52,21 +52,7 @@ private:
                 return load && load->variable == summed->array;
             }))
             return "";  // as it lies in memory
-        std::vector<VariableId> products;
-        for (const Step& step : k_.steps)
-            if (step.scope == sum_.scope && step.atom >= 0 && k_.atom(step).kind == AtomKind::matrix &&
-                reads(step, summed->array))
-                products.push_back(variable_of(step));
-        for (const Step& step : k_.steps) {
-            const auto* store = std::get_if<Store>(step.statement);
-            const bool is_alone = step.atom >= 0 && &step != &sum_ && reads(step, compute_.variable) &&
-                                  std::none_of(products.begin(), products.end(),
-                                               [&](VariableId v) { return reads(step, v); });
-            if (is_alone || (store && store->variable == compute_.variable))
-                return fmt::format("{} takes it without the product, and would be as coarse as its rounded factors",
-                                   store ? "a store" : name(step));
-        }
-        return "";
+        return why_apart_from_products(k_, sum_);
     }
 
     /// Both are corrected alike: they add to what they hold, times the same.
@@ -118,6 +104,24 @@ private:
 };
 
 }  // namespace
+
+std::string why_apart_from_products(const ScheduledKernel& kernel, const Step& sum) {
+    const auto& compute = std::get<Compute>(*sum.statement);
+    const VariableId summed = as<Read>(compute.body)->array;
+    std::vector<VariableId> products;
+    for (const Step& step : kernel.steps)
+        if (step.scope == sum.scope && step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix && reads(step, summed))
+            products.push_back(variable_of(step));
+    for (const Step& step : kernel.steps) {
+        const auto* store = std::get_if<Store>(step.statement);
+        const bool is_alone = step.atom >= 0 && &step != &sum && reads(step, compute.variable) &&
+                              std::none_of(products.begin(), products.end(), [&](VariableId v) { return reads(step, v); });
+        if (is_alone || (store && store->variable == compute.variable))
+            return fmt::format("{} takes it without the product, and would be as coarse as its rounded factors",
+                               store ? "a store" : kernel.variable(variable_of(step)).name);
+    }
+    return "";
+}
 
 std::variant<int, std::string> product_beside(const ScheduledKernel& kernel, const Step& sum) {
     return ColumnSearch(kernel, sum).run();

@@ -17,6 +17,10 @@ inline constexpr std::int64_t ones_columns = fragment_columns, ones_registers = 
 /// Bytes of the ones that one instruction reads: its depth of rows of 128 bytes.
 inline constexpr std::int64_t ones_tile_bytes = 16 * operand_row_bytes;
 
+/// Who takes a sum of products' left factors without these products, and would have of it no more digits than such factors have; "": nobody. Pre: the sum's body
+/// is a read.
+std::string why_apart_from_products(const ScheduledKernel& kernel, const Step& sum);
+
 /// The product, a step's number, of which the sum may be a column, or why there is none. Pre: the kernel's atoms are applied.
 std::variant<int, std::string> product_beside(const ScheduledKernel& kernel, const Step& sum);
 /// The sum whose atom is a column of the product; null: none is.

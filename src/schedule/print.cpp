@@ -36,7 +36,7 @@ public:
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
         if (s_.tensor_axis >= 0) rows_.push_back({"tensor axis", name(s_.tensor_axis), s_.tensor_axis_reason});
         if (s_.lazy.value > 0 || s_.lazy.by_hand || !s_.lazy.reason.empty())
-            row("maximum", std::string(s_.lazy.value > 0 ? lazy_word : exact_word), s_.lazy);
+            row("maximum", std::string(lagging_words[s_.lazy.value]), s_.lazy);
         if (s_.turns.value > 0 || s_.turns.by_hand)
             row("matrix", std::string(s_.turns.value > 0 ? turns_word : free_word), s_.turns);
         rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});
@@ -90,6 +90,7 @@ private:
         list("over", a.reduced);
         if (a.cut_axis >= 0) out += fmt::format(", cut {} {}", name(a.cut_axis), a.cut);
         if (a.parts > 1) out += fmt::format(", parts {}", a.parts);
+        if (a.polynomials > 0) out += fmt::format(", polynomials {}, of {}", a.polynomials, a.polynomials_of);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
         // Clauses end with the line; a reason behind them is a comment.

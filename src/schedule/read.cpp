@@ -90,7 +90,7 @@ private:
         if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});
         if (item.kind == "rows") s.rows = choice;
         if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;
-        if (item.kind == "maximum") s.lazy = {item.word == lazy_word ? 1 : 0, "", true};
+        if (item.kind == "maximum") s.lazy = {lagging_of(item.word), "", true};
         if (item.kind == "matrix") s.turns = {item.word == turns_word ? 1 : 0, "", true};
         if (item.kind == "tensor") {
             const std::string& name = item.axis.empty() ? item.word : item.axis;
@@ -183,6 +183,12 @@ private:
             } else if (c.word == "parts") {
                 a.parts = small_of(c);
                 check_rest(c, 0, {});
+            } else if (c.word == "polynomials") {
+                a.polynomials = small_of(c);
+                check_rest(c, 0, {});
+            } else if (c.word == "of") {
+                a.polynomials_of = small_of(c);
+                check_rest(c, 0, {});
             } else if (c.word == "run") {
                 a.run = small_of(c, 0);
                 check_rest(c, 0, {});
@@ -195,9 +201,18 @@ private:
                 check_no_number(c);
             } else {
                 fail("bad-schedule", c.range, "an atom cannot be read here",
-                     "scalar, fragment, matrix, column, vectors, rows, points, over, cut, parts, run or follows");
+                     "scalar, fragment, matrix, column, vectors, rows, points, over, cut, parts, polynomials, of, run "
+                     "or follows");
             }
         }
+        const auto has_clause = [&](std::string_view word) {
+            return std::any_of(item.clauses.begin(), item.clauses.end(),
+                               [&](const ScheduleClause& c) { return c.word == word; });
+        };
+        if (has_clause("polynomials") != has_clause("of"))
+            fail("bad-schedule", item.range,
+                 "polynomials take the place of some of so many exponentials, of which the atom gives one number alone",
+                 "such as polynomials 1, of 8");
         s.atoms[index] = std::move(a);
     }
 

@@ -53,6 +53,9 @@ struct Atom {
     /// Of a matrix atom: its columns are computed in so many parts, each with what its turn makes of them (column_parts.hpp), so that registers hold one part
     /// at a time.
     int parts = 1;
+    /// Of a fragment atom: how many of each so many exponentials that a thread computes of a row are by a polynomial, and not by the unit for them
+    /// (exponentials.hpp).
+    int polynomials = 0, polynomials_of = 1;
     int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
     bool follows = false;     ///< a reduction that rides in the loops of the statement before it
     std::string reason = {};  ///< why it is of its kind, where others may do; "": nothing else does, or nobody asked
@@ -135,8 +138,20 @@ constexpr std::int64_t dealing_of(std::string_view word) {
     return value;
 }
 
-/// What a schedule says of a running maximum: `maximum lazy`, `maximum exact`.
-inline constexpr std::string_view lazy_word = "lazy", exact_word = "exact";
+/// How a running maximum to which weights refer moves (lazy_maximum.hpp).
+enum class Lagging : std::uint8_t {
+    exact,     ///< in every chunk
+    lazy,      ///< where weights grow large, which are computed again then
+    rescaled,  ///< the same, but where they are finite still they are multiplied by what corrects the sums, and nothing is computed again
+};
+/// What a schedule says of it: `maximum lazy`.
+inline constexpr std::string_view lagging_words[] = {"exact", "lazy", "rescaled"};
+/// The value of KernelSchedule::lazy that the word stands for; that of `exact` for any other.
+constexpr std::int64_t lagging_of(std::string_view word) {
+    std::int64_t value = std::ssize(lagging_words) - 1;
+    while (value > 0 && lagging_words[value] != word) --value;
+    return value;
+}
 
 /// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its variables.
 struct KernelSchedule {
@@ -161,7 +176,7 @@ struct KernelSchedule {
     AxisId tensor_axis = -1;
     std::string tensor_axis_reason;
     bool panel_by_hand = false;
-    /// Of a kernel on a matrix unit: 1 where its running maximum may lag (lazy_maximum.hpp), 0 where every chunk moves it.
+    /// Of a kernel on a matrix unit: how its running maximum moves, a Lagging.
     Choice lazy{0, "", false};
     /// Of a kernel on a matrix unit that several warps run together: 1 where they take turns at it, so that one group of them computes beside the
     /// products of another.

@@ -165,7 +165,9 @@ struct LazyMaximum {
     std::vector<int> again;
     double limit = 0;  ///< of the sum of weights that a thread has of a row, or of each weight where no thread has such a sum
     double above = 0;  ///< by how much the reference lies above the maximum as it moves, so that weights may grow up to the limit
-    double far = 0;  ///< as a factor of the weights: a maximum that moved farther may do so again
+    double largest = 1;     ///< weight of a row as the reference moves to its maximum
+    bool rescales = false;  ///< finite weights are multiplied by what corrects the sums before any are computed again
+    double far = 0;         ///< as a factor of the weights: a maximum that moved farther may do so again
 
     /// What the step computes is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;

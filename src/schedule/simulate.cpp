@@ -10,6 +10,7 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/cut_groups.hpp"
+#include "schedule/exponentials.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
@@ -130,6 +131,10 @@ Simulator::Pipes Simulator::column_clocks(const ScheduledKernel& k, const Step& 
     return pipes;
 }
 
+double Simulator::slots_of_polynomial(const PowerPolynomial& polynomial) const {
+    return polynomial.instructions * (machine_.polynomial_slots.known() ? machine_.polynomial_slots.value : 1);
+}
+
 /// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
 Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                             const std::vector<std::int64_t>& tile) const {
@@ -149,12 +154,19 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         return std::any_of(work.reduce_axes.begin(), work.reduce_axes.end(),
                            [&](AxisId axis) { return contains(op.axes, axis); });
     };
+    const auto polynomials = polynomial_part(k, step);
+    const AxisId columns_of_polynomials = polynomials ? columns_of_statement(k, step) : -1;
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
             // What a sum is corrected by is 1 where the maximum stays.
-            const double times = is_corrected_rarely && !is_of_terms(op) ? moves : runs;
-            add(op.kind, times * static_cast<double>(op.count) * block.points(op.axes) / lanes *
-                             clocks_a_vector_[at(static_cast<int>(op.kind))]);
+            const double times = is_corrected_rarely && !is_of_terms(op) ? moves : runs,
+                         vectors = times * static_cast<double>(op.count) * block.points(op.axes) / lanes;
+            const bool in_part = polynomials && op.kind == OpKind::exp && contains(op.axes, columns_of_polynomials);
+            const double share = in_part ? polynomials->share() : 0;
+            add(op.kind, (1 - share) * vectors * clocks_a_vector_[at(static_cast<int>(op.kind))]);
+            if (in_part)
+                add(OpKind::simple, share * vectors * slots_of_polynomial(polynomials->polynomial) *
+                                        clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
         }
     const auto& compute = std::get<Compute>(*step.statement);
     if (!product)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "machine/machine.hpp"
+#include "schedule/exponentials.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/turn_clocks.hpp"
 #include "tile/exact.hpp"
@@ -67,6 +68,9 @@ public:
     /// Clocks of that turn of all warpgroups of a core, of which one that has its core for itself takes so many: units are shared as in `run`, which has beside
     /// them what copies take.
     [[nodiscard]] double interval(const ScheduledKernel& kernel, const TurnClocks& turn, double pace) const;
+
+    /// Issue slots of a thread for one exponential by the polynomial.
+    [[nodiscard]] double slots_of_polynomial(const PowerPolynomial& polynomial) const;
 
     /// Everything loaded or stored carries the axis: grouping it saves no transfers.
     [[nodiscard]] bool carried_by_all_memory(AxisId axis) const;

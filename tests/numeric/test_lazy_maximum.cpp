@@ -35,6 +35,13 @@ Planned planned_on_hopper(const std::string& text, const std::string& schedule, 
     return cpu_case::planned(text, schedule, load_machine("h200").value(), prefix);
 }
 
+std::string rescaled(std::string schedule) {
+    const std::string lazy = "maximum lazy";
+    const std::size_t at = schedule.find(lazy);
+    return at == std::string::npos ? schedule + "maximum rescaled\n"
+                                   : schedule.replace(at, lazy.size(), "maximum rescaled");
+}
+
 /// Two shards of all probes: planning and compiling the kernels takes longer than running them on one.
 class LazyMaximum : public testing::TestWithParam<std::size_t> {};
 constexpr std::size_t shards = 2;
@@ -68,6 +75,68 @@ TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, LazyMaximum, testing::Range(std::size_t{0}, shards));
+
+class RescaledMaximum : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(RescaledMaximum, IsRightWhateverItsInputsAre) {
+    const std::vector<Planned> all = {
+        planned_on_hopper(attention("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"), rescaled(in_turn), "a"),
+        planned_on_hopper(attention("S[h, q, x] * 4", "bf16", "h = 2, q = 64, x = 112, d = 16"), rescaled(ahead), "b"),
+        planned_on_hopper(attention("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16"),
+                          rescaled(ahead), "c"),
+        // Beside a column of ones.
+        planned_on_hopper(attention("S[h, q, x] * 2", "bf16", "h = 1, q = 72, x = 104, d = 64"),
+                          rescaled(in_turn) + "atom P_Z_acc column, points h q, over x\n", "d"),
+        // Logits that rise by 2^4, 2^10 and 2^70 or so a chunk.
+        planned_on_hopper(attention("S[h, q, x] * k^-0.5 + x * 0.17", "f16", "h = 1, q = 64, x = 144, d = 16"),
+                          rescaled(in_turn), "e"),
+        planned_on_hopper(attention("S[h, q, x] * k^-0.5 + x * 0.43", "bf16", "h = 1, q = 64, x = 144, d = 16"),
+                          rescaled(ahead), "f"),
+        planned_on_hopper(attention("S[h, q, x] * k^-0.5 + x * 3", "bf16", "h = 1, q = 64, x = 144, d = 16"),
+                          rescaled(in_turn), "g"),
+        // The logarithm of the sums beside it, with all of its digits.
+        planned_on_hopper(
+            "f(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16) -> O[h, q, d]: f16, L[h, q]\n"
+            "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = S[h, q, x] * k^-0.5 + x * 0.3\n"
+            "    P[h, q, x] = softmax(x) A[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+            "    L[h, q] = logsumexp(x) A[h, q, x]\nsizes h = 1, q = 72, x = 136, k = 32, d = 16\n",
+            rescaled(in_turn), "i"),
+    };
+    for (const Planned& p : all)
+        EXPECT_THAT(p.source.text, testing::HasSubstr("_most_[r_]")) << p.source.entries.front().name;
+    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
+    for (std::size_t probe = GetParam(); probe < std::size(all_probes); probe += shards)
+        for (const Planned& p : all) {
+            const cpu_case::Reference reference = cpu_case::reference_of(p, all_probes[probe]);
+            EXPECT_EQ(fault_early_or_late(p, reference, *module), "")
+                << p.source.entries.front().name << ", " << name(all_probes[probe]);
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, RescaledMaximum, testing::Range(std::size_t{0}, shards));
+
+/// The fault of attention whose logits rise by so much from key to key, with this in place of that in its source.
+std::string fault_of_rescaled(const std::string& rise, const std::string& from, const std::string& to) {
+    Planned p = planned_on_hopper(attention("S[h, q, x] / k + x * " + rise, "f16", "h = 1, q = 64, x = 128, d = 16"),
+                                  rescaled(in_turn));
+    const std::size_t at = p.source.text.find(from);
+    if (at == std::string::npos) return "there is no " + from;
+    p.source.text.replace(at, from.size(), to);
+    return fault_of(p, cpu_case::reference_of(p), *cpu_case::compiled_for_cpu(p.source), {});
+}
+
+TEST(RescaledMaximum, IsWrongWhereWeightsOrSumsStayOrNothingIsComputedAgain) {
+    const std::string weights = "weight[4 * j_ + 2 * r_ + c_] *= delta[r_]", sums = "P_M_sums_[r_] *= delta[r_]",
+                      shift = "whole_powers(P_M_most_[r_])";
+    EXPECT_EQ(fault_of_rescaled("0.5", weights, weights), "");
+    EXPECT_NE(fault_of_rescaled("0.5", weights, "weight[0] *= 1.0f"), "");
+    EXPECT_NE(fault_of_rescaled("0.5", sums, "P_M_sums_[r_] *= 1.0f"), "");
+    // The maximum moves and nothing with it.
+    EXPECT_NE(fault_of_rescaled("0.5", shift, "(0 * " + shift + ")"), "");
+    // Weights that leave the range are computed again.
+    EXPECT_EQ(fault_of_rescaled("8", "if (!any_of_warp(!(", "if (!any_of_warp(!("), "");
+    EXPECT_NE(fault_of_rescaled("8", "if (!any_of_warp(!(", "if (true || (("), "");
+}
 
 // Without the limit, the weights of a maximum that stays leave the range of their type.
 TEST(LazyMaximum, IsWrongWithoutItsLimit) {
