@@ -273,12 +273,15 @@ ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
     return op(std::string(text.pattern), {a, b}, text.precedence, {text.operands[0], text.operands[1]}, text.precedence < 1);
 }
 
-/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the prelude does without. By a
-/// power of two it is a multiplication.
+/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the prelude does without, and with fewer where
+/// the statement's result is rounded to a narrow type anyway. By a power of two it is a multiplication.
 ValueId BodyWriter::divided(ValueId a, ValueId b) {
     int exponent = 0;
     const bool is_exact = at(b).is_constant && std::abs(std::frexp(at(b).constant, &exponent)) == 0.5;
-    return frame_.in_blocks() && !is_exact ? call("divide", {a, b}) : arithmetic(BinaryOp::div, a, b);
+    if (!frame_.in_blocks() || is_exact) return arithmetic(BinaryOp::div, a, b);
+    const auto* compute = step_.statement ? std::get_if<Compute>(step_.statement) : nullptr;
+    const bool is_narrow = compute && bytes(frame_.variable(compute->variable).memory_type) <= 2;
+    return call(is_narrow ? "near_quotient" : "divide", {a, b});
 }
 
 ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {

@@ -31,22 +31,33 @@ public:
         const std::string maximum = frame_.name(lazy_.maximum), moves = moves_name(frame_);
         out_(fmt::format("// {} may stay where it is while no weight grows large: nothing depends on it in the end",
                          maximum));
-        out_(fmt::format("{} = !{};", moves, stays_name(frame_)));
         out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(lazy_.correction)));
         declare_guard();
-        out_.open("while (true)");
-        out_.open(fmt::format("if ({})", moves));
+        // Functions, not a loop: of a loop's two rounds the assembler keeps flags and addresses in registers (CUDA 13.0: 60 and 72 bytes of a thread spill for
+        // 32 and 24 of attention at d = 64 in chunks of 128).
+        const std::string move_name = maximum + "_move_", weigh_name = maximum + "_weigh_";
+        out_.open(fmt::format("const auto {} = [&]", move_name));
         move();
-        out_.close();
+        out_.close(";");
+        out_.open(fmt::format("const auto {} = [&]", weigh_name));
         // Beside a column of ones registers are short: made of the maximum wherever it stands, it takes none from one turn to the next.
         if (lazy_.sum < 0) write(lazy_.finite);
         weigh();
-        out_(fmt::format("const unsigned {} = those_of_warp({});", large(),
-                         lazy_.sum < 0 ? fmt::format("reaches_two({})", bits()) : fmt::format("!({})", is_small())));
-        out_(fmt::format("if ({} || {} == 0) break;", moves, large()));
-        out_(fmt::format("{} = true;", moves));
-        if (lazy_.rescales) rescale();
+        out_.close(";");
+        out_(fmt::format("if ({0} = !{1}; {0}) {2}();", moves, stays_name(frame_), move_name));
+        out_(fmt::format("{}();", weigh_name));
+        out_.open(fmt::format("if (const unsigned {0} = those_of_warp({1}); !{2} && {0} != 0)", large(),
+                              lazy_.sum < 0 ? fmt::format("reaches_two({})", bits()) : fmt::format("!({})", is_small()),
+                              moves));
+        const std::string again = fmt::format("{}(), {}();", move_name, weigh_name);
+        if (lazy_.rescales) {
+            out_(fmt::format("{} = true;", moves));
+            rescale();
+            out_.open("else");
+        }
         for (const int s : lazy_.again) run_again(s);
+        out_(lazy_.rescales ? again : fmt::format("{} = true, {}", moves, again));
+        if (lazy_.rescales) out_.close();
         out_.close();
         add_up();
     }
@@ -74,7 +85,7 @@ private:
                                        literal(-std::numeric_limits<double>::infinity(), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
-    /// Where all weights of the warp's rows are in range: the reference moves by the powers of two of each row's largest, and the loop ends.
+    /// Where all weights of the warp's rows are in range: the reference moves by the powers of two of each row's largest.
     void rescale() {
         const std::string maximum = frame_.name(lazy_.maximum), &weights = name_of(lazy_.weights),
                           &delta = frame_.name(lazy_.correction), most = maximum + "_most_";
@@ -104,7 +115,6 @@ private:
         say_whether_it_stays();
         out_(fmt::format("EACH(r_, 2) {}{}[4 * j_ + 2 * r_ + c_] *= {}[r_];", values, weights, delta));
         if (lazy_.sum >= 0) out_(fmt::format("EACH(r_, 2) {}[r_] *= {}[r_];", sums(), delta));
-        out_("break;");
         out_.close();
     }
     /// What says how large the weights are: their sums, which are needed anyway, or their bits, where a column of ones has the sums.

@@ -165,7 +165,9 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
             shapes.push_back(shape);
             const auto plan = planned(shape, true, "");
             // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail for another reason with one.
-            if (!plan && (!refused || (wanted->needs_copies && shape.copying_warps > 0))) refused = plan;
+            if (!plan && (!refused || (wanted->needs_copies && shape.copying_warps > 0 &&
+                                       plan.errors().front().code == refused->errors().front().code)))
+                refused = plan;
             if (!plan) continue;
             copies |= std::any_of(plan->kernels.begin(), plan->kernels.end(), loads_operands_in_a_loop);
             const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
