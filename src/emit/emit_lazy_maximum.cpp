@@ -172,11 +172,8 @@ private:
 std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves_"; }
 
 void declare_lazy_maximum(const Frame& frame, Lines& out) {
-    // Beside a column of ones as numbers: they live through the loop in registers, and of attention at d = 64 in 16 warps the assembler (CUDA 13.0) spills 32
-    // and 20 bytes of a thread then, where it spills 32 and 36 with truth values.
-    if (frame.lazy)
-        out(fmt::format("{} {} = true, {} = false;", frame.lazy->sum < 0 ? "int" : "bool", moves_name(frame),
-                        stays_name(frame)));
+    // As numbers: they live through the loop in registers, and of a kernel that is short of them the assembler (CUDA 13.0) spills a few bytes more for truth values.
+    if (frame.lazy) out(fmt::format("int {} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 
 void write_init_of_lazy_maximum(const Frame& frame, Lines& out) {

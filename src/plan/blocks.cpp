@@ -46,7 +46,7 @@ struct BlocksByHand {
     std::optional<std::int64_t> warps, threads;
     std::int64_t copying = 0;
     SourceRange copying_range = {};
-    bool needs_copies = false;  ///< in clusters, and where groups are cut, a role copies
+    bool needs_copies = false;  ///< clusters, groups that are cut or come from a queue, and turns are of blocks with a role that copies
 };
 
 /// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many blocks as by hand
@@ -97,7 +97,8 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
         else if (item.kind == "role" && item.value.value_or(0) > out.copying)
             out.copying = *item.value, out.copying_range = item.range;
         else if ((item.kind == "cluster" && item.value.value_or(1) > 1) ||
-                 (item.kind == "groups" && item.word == name(Dealing::cut)))
+                 (item.kind == "groups" && item.word != name(Dealing::fixed)) ||
+                 (item.kind == "matrix" && item.word == turns_word))
             out.needs_copies = true;
     std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
     const auto checked = hand_choices(derived, extents, items);
@@ -176,7 +177,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         }
     };
     try_all(ordinary_shapes);
-    if ((copies || wanted->needs_copies) && !wanted->warps && wanted->copying == 0) try_all(shapes_with_copies);
+    if (wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps)) try_all(shapes_with_copies);
     if (best && !uses_matrix_unit) try_all(more_shapes);
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));

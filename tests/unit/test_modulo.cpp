@@ -159,7 +159,8 @@ TEST(ModuloBody, OfPlannedKernelsWaitsAsTheirProductsAreSettledAndHasNoMoreRegis
             if (!proof.refusal.empty()) continue;
             const ModuloBody& body = proof.loop.body;
             EXPECT_TRUE(may_be(body, proof.scheduled.order));
-            EXPECT_TRUE(proof.is_scheduled_best()) << to_string(*proofs);
+            // Groups that are cut need registers for the states of two parts, which not every order leaves.
+            if (!kernel.cuts_groups()) EXPECT_TRUE(proof.is_scheduled_best()) << to_string(*proofs);
             EXPECT_TRUE(proof.search.is_proven() && proof.search.is_exhaustive);
             EXPECT_LE(proof.scheduled.registers, proof.kernel_registers);
             EXPECT_NEAR(clocks_of_nodes(kernel.loops.at(0), proof.loop), clocks_alone(body, proof.scheduled.order), 1e-6);
@@ -176,7 +177,7 @@ TEST(ModuloBody, OfPlannedKernelsWaitsAsTheirProductsAreSettledAndHasNoMoreRegis
 }
 
 TEST(ModuloBody, SlotsByHandStandAndAreComparedWithTheBestOrder) {
-    const auto p = planned(attention(128), "tensor q\nwarps 12\nrole copies 4\nstream x = 64\n");
+    const auto p = planned(attention(128), "tensor q\nwarps 12\nrole copies 4\nstream x = 64\nslot S position 0\n");
     const auto proofs = p.proofs();
     ASSERT_TRUE(proofs.ok()) << render(proofs.errors());
     const LoopProof& proof = proofs->at(0);

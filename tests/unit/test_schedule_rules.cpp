@@ -229,6 +229,12 @@ TEST(ScheduleRulesOfGpus, ALineOfTheTextThatBreaksOneIsRefused) {
         const Derived derived = derived_from(text);
         const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(),
                                       {}, {});
+        // Blocks with a role that copies are tried for it, though nothing says so.
+        if (line == "groups queue") {
+            ASSERT_TRUE(plan.ok()) << render(plan.errors());
+            EXPECT_TRUE(plan->kernels.at(0).scheduled.takes_from_queue());
+            continue;
+        }
         ASSERT_FALSE(plan.ok()) << line;
         EXPECT_EQ(plan.errors().front().code, "broken-schedule");
         const SourceRange& range = plan.errors().front().range;
