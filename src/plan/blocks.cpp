@@ -177,7 +177,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
         }
     };
     try_all(ordinary_shapes);
-    if ((copies || wanted->needs_copies) && !wanted->warps && wanted->copying == 0) try_all(shapes_with_copies);
+    if (wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps)) try_all(shapes_with_copies);
     if (best && !uses_matrix_unit) try_all(more_shapes);
     if (!best) return *refused;
     return planned(*best, false, reason_of(*best, shapes.size()));

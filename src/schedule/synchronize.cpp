@@ -11,6 +11,7 @@
 
 #include "schedule/clocks.hpp"
 #include "schedule/scheduled.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -184,8 +185,12 @@ private:
             settle_products(kernel_);
         }
         take_out_needless_frees(kernel_.body);
-        for (ScheduledLoop& loop : kernel_.loops)
-            for (std::vector<Node>* list : {&loop.prologue, &loop.body, &loop.epilogue}) take_out_needless_frees(*list);
+        for (ScheduledLoop& loop : kernel_.loops) {
+            // Of warps with chunks of their own the last one's tile is not the last that comes into its stage, as the clocks have it of all warps together.
+            const bool is_last_of_all = !have_own_chunks(kernel_, loop);
+            take_out_needless_frees(loop.prologue), take_out_needless_frees(loop.body);
+            if (is_last_of_all) take_out_needless_frees(loop.epilogue);
+        }
         try_without(kernel_.meets_cluster_before), try_without(kernel_.meets_cluster_after);
     }
     /// Of a tile after which no other one comes into its stage.

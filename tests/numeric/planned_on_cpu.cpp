@@ -106,4 +106,27 @@ std::string fault_early_or_late(const Planned& p, const Reference& reference, co
     return "";
 }
 
+Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix) {
+    return planned(text, schedule, load_machine("h200").value(), prefix);
+}
+
+std::string attention_of_logits(const std::string& logits, const std::string& type, const std::string& sizes,
+                                const std::string& inputs) {
+    return fmt::format(
+        "f(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}{3}) -> O[h, q, d]: {0}\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = {1}\n    P[h, q, x] = softmax(x) A[h, q, "
+        "x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes k = 32, {2}\n",
+        type, logits, sizes, inputs);
+}
+
+std::string fault_on_probes(const std::vector<Planned>& all, std::size_t shard, std::size_t shards) {
+    const auto module = compiled_for_cpu(in_one_source(all));
+    for (std::size_t probe = shard; probe < std::size(all_probes); probe += shards)
+        for (const Planned& p : all)
+            if (const std::string fault = fault_early_or_late(p, reference_of(p, all_probes[probe]), *module);
+                !fault.empty())
+                return fmt::format("{}, {}: {}", p.source.entries.front().name, name(all_probes[probe]), fault);
+    return "";
+}
+
 }  // namespace napkin::cpu_case

@@ -15,6 +15,7 @@ namespace napkin::test_exponential_numbers {
 namespace {
 
 using cpu_case::Planned;
+using cpu_case::planned_on_hopper;
 
 /// By hand, `part` being of the exponentials of `statement`.
 std::string by_hand(const std::string& statement, const std::string& part, const std::string& lines = "") {
@@ -24,16 +25,8 @@ std::string by_hand(const std::string& statement, const std::string& part, const
         statement, part, lines);
 }
 std::string attention(const std::string& logits, const std::string& type, const std::string& sizes) {
-    return fmt::format(
-        "f(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}) -> O[h, q, d]: {0}\n"
-        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = {1}\n    P[h, q, x] = softmax(x) A[h, q, "
-        "x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes k = 32, d = 64, {2}\n",
-        type, logits, sizes);
+    return cpu_case::attention_of_logits(logits, type, sizes + ", d = 64");
 }
-Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix = "k") {
-    return cpu_case::planned(text, schedule, load_machine("h200").value(), prefix);
-}
-
 class Polynomials : public testing::TestWithParam<std::size_t> {};
 constexpr std::size_t shards = 2;
 
@@ -66,13 +59,7 @@ TEST_P(Polynomials, AreRightWhateverTheInputsAre) {
         EXPECT_THAT(p.source.text, testing::ContainsRegex(fmt::format("exp2_in_part<., ., {}>", degree)))
             << p.source.entries.front().name;
     }
-    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
-    for (std::size_t probe = GetParam(); probe < std::size(all_probes); probe += shards)
-        for (const Planned& p : all) {
-            const cpu_case::Reference reference = cpu_case::reference_of(p, all_probes[probe]);
-            EXPECT_EQ(fault_early_or_late(p, reference, *module), "")
-                << p.source.entries.front().name << ", " << name(all_probes[probe]);
-        }
+    EXPECT_EQ(cpu_case::fault_on_probes(all, GetParam(), shards), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, Polynomials, testing::Range(std::size_t{0}, shards));

@@ -10,7 +10,9 @@
 namespace napkin::test_lazy_maximum_numbers {
 namespace {
 
+using cpu_case::attention_of_logits;
 using cpu_case::Planned;
+using cpu_case::planned_on_hopper;
 
 constexpr const char* in_turn = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum lazy\n";
 constexpr const char* open_order = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n";
@@ -20,21 +22,6 @@ const std::string ahead =
     "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
     "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
 
-/// Attention of logits S[h, q, x], k being 32 and `logits` what is made of them.
-std::string attention(const std::string& logits, const std::string& type, const std::string& sizes,
-                      const std::string& inputs = "") {
-    return fmt::format(
-        "f(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}{3}) -> O[h, q, d]: {0}\n"
-        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = {1}\n    P[h, q, x] = softmax(x) A[h, q, "
-        "x]\n"
-        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes k = 32, {2}\n",
-        type, logits, sizes, inputs);
-}
-
-Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix = "k") {
-    return cpu_case::planned(text, schedule, load_machine("h200").value(), prefix);
-}
-
 std::string rescaled(std::string schedule) {
     const std::string lazy = "maximum lazy";
     const std::size_t at = schedule.find(lazy);
@@ -42,36 +29,31 @@ std::string rescaled(std::string schedule) {
                                    : schedule.replace(at, lazy.size(), "maximum rescaled");
 }
 
-/// Two shards of all probes: planning and compiling the kernels takes longer than running them on one.
 class LazyMaximum : public testing::TestWithParam<std::size_t> {};
 constexpr std::size_t shards = 2;
 
 TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
     const std::vector<Planned> all = {
-        planned_on_hopper(attention("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"), in_turn, "a"),
-        planned_on_hopper(attention("S[h, q, x] * k^-0.5", "bf16", "h = 2, q = 64, x = 112, d = 16"), ahead, "b"),
-        planned_on_hopper(attention("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16"),
-                          ahead, "c"),
+        planned_on_hopper(attention_of_logits("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"), in_turn, "a"),
+        planned_on_hopper(attention_of_logits("S[h, q, x] * k^-0.5", "bf16", "h = 2, q = 64, x = 112, d = 16"), ahead,
+                          "b"),
         planned_on_hopper(
-            attention("S[h, q, x] * k^-0.5 + B[q, x]", "bf16", "h = 1, q = 72, x = 96, d = 16", ", B[q, x]"), in_turn,
-            "d"),
+            attention_of_logits("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16"), ahead,
+            "c"),
+        planned_on_hopper(
+            attention_of_logits("S[h, q, x] * k^-0.5 + B[q, x]", "bf16", "h = 1, q = 72, x = 96, d = 16", ", B[q, x]"),
+            in_turn, "d"),
         // Documents: integers that are compared exactly, read where they lie.
-        planned_on_hopper(attention("where(D[q] % 3 == E[x] % 3, S[h, q, x] / k, -inf)", "f16",
-                                    "h = 2, q = 72, x = 96, d = 16", ", D[q]: i32, E[x]: i32"),
+        planned_on_hopper(attention_of_logits("where(D[q] % 3 == E[x] % 3, S[h, q, x] / k, -inf)", "f16",
+                                              "h = 2, q = 72, x = 96, d = 16", ", D[q]: i32, E[x]: i32"),
                           open_order, "e"),
-        planned_on_hopper(attention("where(x <= q and D[q] // 7 != E[x] // 7, S[h, q, x] / k, -1000)", "bf16",
-                                    "h = 1, q = 128, x = 128, d = 16", ", D[q]: i64, E[x]: i64"),
+        planned_on_hopper(attention_of_logits("where(x <= q and D[q] // 7 != E[x] // 7, S[h, q, x] / k, -1000)", "bf16",
+                                              "h = 1, q = 128, x = 128, d = 16", ", D[q]: i64, E[x]: i64"),
                           open_order, "f"),
     };
     for (const Planned& p : all)
         EXPECT_THAT(p.source.text, testing::HasSubstr("P_M_stays_")) << p.source.entries.front().name;
-    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
-    for (std::size_t probe = GetParam(); probe < std::size(all_probes); probe += shards)
-        for (const Planned& p : all) {
-            const cpu_case::Reference reference = cpu_case::reference_of(p, all_probes[probe]);
-            EXPECT_EQ(fault_early_or_late(p, reference, *module), "")
-                << p.source.entries.front().name << ", " << name(all_probes[probe]);
-        }
+    EXPECT_EQ(cpu_case::fault_on_probes(all, GetParam(), shards), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, LazyMaximum, testing::Range(std::size_t{0}, shards));
@@ -80,19 +62,23 @@ class RescaledMaximum : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(RescaledMaximum, IsRightWhateverItsInputsAre) {
     const std::vector<Planned> all = {
-        planned_on_hopper(attention("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"), rescaled(in_turn), "a"),
-        planned_on_hopper(attention("S[h, q, x] * 4", "bf16", "h = 2, q = 64, x = 112, d = 16"), rescaled(ahead), "b"),
-        planned_on_hopper(attention("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16"),
-                          rescaled(ahead), "c"),
+        planned_on_hopper(attention_of_logits("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"),
+                          rescaled(in_turn), "a"),
+        planned_on_hopper(attention_of_logits("S[h, q, x] * 4", "bf16", "h = 2, q = 64, x = 112, d = 16"),
+                          rescaled(ahead), "b"),
+        planned_on_hopper(
+            attention_of_logits("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16"),
+            rescaled(ahead), "c"),
         // Beside a column of ones.
-        planned_on_hopper(attention("S[h, q, x] * 2", "bf16", "h = 1, q = 72, x = 104, d = 64"),
+        planned_on_hopper(attention_of_logits("S[h, q, x] * 2", "bf16", "h = 1, q = 72, x = 104, d = 64"),
                           rescaled(in_turn) + "atom P_Z_acc column, points h q, over x\n", "d"),
         // Logits that rise by 2^4, 2^10 and 2^70 or so a chunk.
-        planned_on_hopper(attention("S[h, q, x] * k^-0.5 + x * 0.17", "f16", "h = 1, q = 64, x = 144, d = 16"),
+        planned_on_hopper(attention_of_logits("S[h, q, x] * k^-0.5 + x * 0.17", "f16", "h = 1, q = 64, x = 144, d = 16"),
                           rescaled(in_turn), "e"),
-        planned_on_hopper(attention("S[h, q, x] * k^-0.5 + x * 0.43", "bf16", "h = 1, q = 64, x = 144, d = 16"),
-                          rescaled(ahead), "f"),
-        planned_on_hopper(attention("S[h, q, x] * k^-0.5 + x * 3", "bf16", "h = 1, q = 64, x = 144, d = 16"),
+        planned_on_hopper(
+            attention_of_logits("S[h, q, x] * k^-0.5 + x * 0.43", "bf16", "h = 1, q = 64, x = 144, d = 16"),
+            rescaled(ahead), "f"),
+        planned_on_hopper(attention_of_logits("S[h, q, x] * k^-0.5 + x * 3", "bf16", "h = 1, q = 64, x = 144, d = 16"),
                           rescaled(in_turn), "g"),
         // The logarithm of the sums beside it, with all of its digits.
         planned_on_hopper(
@@ -104,21 +90,15 @@ TEST_P(RescaledMaximum, IsRightWhateverItsInputsAre) {
     };
     for (const Planned& p : all)
         EXPECT_THAT(p.source.text, testing::HasSubstr("_most_[r_]")) << p.source.entries.front().name;
-    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
-    for (std::size_t probe = GetParam(); probe < std::size(all_probes); probe += shards)
-        for (const Planned& p : all) {
-            const cpu_case::Reference reference = cpu_case::reference_of(p, all_probes[probe]);
-            EXPECT_EQ(fault_early_or_late(p, reference, *module), "")
-                << p.source.entries.front().name << ", " << name(all_probes[probe]);
-        }
+    EXPECT_EQ(cpu_case::fault_on_probes(all, GetParam(), shards), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, RescaledMaximum, testing::Range(std::size_t{0}, shards));
 
 /// The fault of attention whose logits rise by so much from key to key, with this in place of that in its source.
 std::string fault_of_rescaled(const std::string& rise, const std::string& from, const std::string& to) {
-    Planned p = planned_on_hopper(attention("S[h, q, x] / k + x * " + rise, "f16", "h = 1, q = 64, x = 128, d = 16"),
-                                  rescaled(in_turn));
+    Planned p = planned_on_hopper(
+        attention_of_logits("S[h, q, x] / k + x * " + rise, "f16", "h = 1, q = 64, x = 128, d = 16"), rescaled(in_turn));
     const std::size_t at = p.source.text.find(from);
     if (at == std::string::npos) return "there is no " + from;
     p.source.text.replace(at, from.size(), to);
@@ -140,7 +120,7 @@ TEST(RescaledMaximum, IsWrongWhereWeightsOrSumsStayOrNothingIsComputedAgain) {
 
 // Without the limit, the weights of a maximum that stays leave the range of their type.
 TEST(LazyMaximum, IsWrongWithoutItsLimit) {
-    Planned p = planned_on_hopper(attention("S[h, q, x] * 8", "f16", "h = 1, q = 64, x = 128, d = 16"), in_turn);
+    Planned p = planned_on_hopper(attention_of_logits("S[h, q, x] * 8", "f16", "h = 1, q = 64, x = 128, d = 16"), in_turn);
     const cpu_case::Reference reference = cpu_case::reference_of(p);
     const auto fault = [&] { return fault_of(p, reference, *cpu_case::compiled_for_cpu(p.source), {}); };
     EXPECT_EQ(fault(), "");
@@ -157,12 +137,14 @@ TEST(LazyMaximum, IsWrongWithoutItsLimit) {
 // (R), and where each reads its own values (B) they do not.
 TEST(OwnChunks, AreOfLoopsInWhichNotAllWarpsWaitForEachOther) {
     const std::string eight = "tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n";
-    const Planned tile_of_all = planned_on_hopper(attention("where(x <= q, S[h, q, x] * k^-0.5 + R[q - x], -inf)",
-                                                            "f16", "h = 1, q = 128, x = 128, d = 16", ", R[q]"),
-                                                  eight, "a");
-    const Planned read_by_each = planned_on_hopper(attention("where(x <= q, S[h, q, x] * k^-0.5 + B[q, x], -inf)",
-                                                             "f16", "h = 1, q = 128, x = 128, d = 16", ", B[q, x]"),
-                                                   eight, "b");
+    const Planned tile_of_all = planned_on_hopper(
+        attention_of_logits("where(x <= q, S[h, q, x] * k^-0.5 + R[q - x], -inf)", "f16",
+                            "h = 1, q = 128, x = 128, d = 16", ", R[q]"),
+        eight, "a");
+    const Planned read_by_each = planned_on_hopper(
+        attention_of_logits("where(x <= q, S[h, q, x] * k^-0.5 + B[q, x], -inf)", "f16",
+                            "h = 1, q = 128, x = 128, d = 16", ", B[q, x]"),
+        eight, "b");
     EXPECT_THAT(tile_of_all.source.text, testing::Not(testing::HasSubstr("_own_last_")));
     EXPECT_THAT(read_by_each.source.text, testing::HasSubstr("_own_last_"));
     const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source({tile_of_all, read_by_each}));
@@ -180,7 +162,7 @@ TEST(OwnChunks, AreNoneWhereNoRowIsLeft) {
           {"where(x <= q, S[h, q, x] / k, -inf)", "h = 3, q = 180, x = 180, d = 16", 8},
           {"where(q <= x, S[h, q, x] / k, -inf)", "h = 2, q = 250, x = 250, d = 16", 12}})
         for (const std::string& order : {std::string(), ahead.substr(ahead.find("slot"))})
-            all.push_back(planned_on_hopper(attention(logits, "bf16", sizes),
+            all.push_back(planned_on_hopper(attention_of_logits(logits, "bf16", sizes),
                                             fmt::format(fmt::runtime(of_warps), warps) + order,
                                             fmt::format("k{}_", all.size())));
     const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
@@ -207,7 +189,8 @@ TEST(Sink, RunsOnTheMatrixUnit) {
 
 // Names that the preludes declare, and those under which statements on the matrix unit keep what they need for themselves.
 TEST(Names, OfArraysClashWithNothingThatKernelsDeclare) {
-    std::string text = attention("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16");
+    std::string text = attention_of_logits("where(x <= q, S[h, q, x] / k, -inf)", "f16",
+                                           "h = 1, q = 128, x = 128, d = 16");
     const std::pair<const char*, const char*> names[] = {
         {"Q[", "fragment_row["}, {"K[", "Q_stage["},   {"V[", "K_at["},      {"O[", "sum_over_quad["},
         {"S[", "P_M_stays["},    {"P[", "wait_turn["}, {"A[", "wgmma_wait["}};

@@ -9,6 +9,7 @@ namespace napkin::test_ones_column_numbers {
 namespace {
 
 using cpu_case::Planned;
+using cpu_case::planned_on_hopper;
 using cpu_case::Timing;
 
 /// By hand, `sum` being the statement that is a column.
@@ -23,13 +24,8 @@ std::string ahead(const std::string& sum) {
            "slot P_Z_acc position 1\nslot O_acc position 1\n";
 }
 
-/// Attention of logits S[h, q, x], k being 32 and `logits` what is made of them.
 std::string attention(const std::string& logits, const std::string& type, const std::string& sizes) {
-    return fmt::format(
-        "f(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}) -> O[h, q, d]: {0}\n"
-        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = {1}\n    P[h, q, x] = softmax(x) A[h, q, "
-        "x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes k = 32, d = 64, {2}\n",
-        type, logits, sizes);
+    return cpu_case::attention_of_logits(logits, type, sizes + ", d = 64");
 }
 /// Means weighted by what `weights` makes of S.
 std::string mean(const std::string& weights, const std::string& sizes) {
@@ -39,10 +35,6 @@ std::string mean(const std::string& weights, const std::string& sizes) {
         "    N[h, q, d] = sum(x) W[h, q, x] * V[h, x, d]\n    O[h, q, d] = N[h, q, d] / Z[h, q]\nsizes k = 32, d = 64, "
         "{}\n",
         weights, sizes);
-}
-
-Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix = "k") {
-    return cpu_case::planned(text, schedule, load_machine("h200").value(), prefix);
 }
 
 class OnesColumn : public testing::TestWithParam<std::size_t> {};
@@ -63,13 +55,7 @@ TEST_P(OnesColumn, IsRightWhateverItsInputsAre) {
     };
     for (const Planned& p : all)
         EXPECT_THAT(p.source.text, testing::HasSubstr("m64n72k16")) << p.source.entries.front().name;
-    const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
-    for (std::size_t probe = GetParam(); probe < std::size(all_probes); probe += shards)
-        for (const Planned& p : all) {
-            const cpu_case::Reference reference = cpu_case::reference_of(p, all_probes[probe]);
-            EXPECT_EQ(fault_early_or_late(p, reference, *module), "")
-                << p.source.entries.front().name << ", " << name(all_probes[probe]);
-        }
+    EXPECT_EQ(cpu_case::fault_on_probes(all, GetParam(), shards), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, OnesColumn, testing::Range(std::size_t{0}, shards));
