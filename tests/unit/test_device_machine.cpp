@@ -37,13 +37,14 @@ TEST(DeviceMachine, IsTheOneThatDescribesTheDevice) {
     const auto machines = built_in_machines();
     EXPECT_EQ(gpu::machine_of(device("NVIDIA H200", 9, 0), machines)->name, "h200");
     EXPECT_EQ(gpu::machine_of(device("NVIDIA H100 PCIe", 9, 0), machines)->name, "h100-pcie");
+    EXPECT_EQ(gpu::machine_of(device("NVIDIA H100 80GB HBM3", 9, 0), machines)->name, "h100-sxm5");
     EXPECT_EQ(gpu::machine_of(device("NVIDIA GeForce RTX 4090", 8, 9), machines)->name, "rtx-4090");
 }
 
 TEST(DeviceMachine, WhereNoneDescribesItThoseOfItsArchitectureAreNamed) {
     const auto machines = built_in_machines();
-    EXPECT_THAT(refusal(device("NVIDIA H100 80GB HBM3", 9, 0), machines),
-                AllOf(HasSubstr("NVIDIA H100 80GB HBM3 (sm_90a)"),
+    EXPECT_THAT(refusal(device("NVIDIA GH200 480GB", 9, 0), machines),
+                AllOf(HasSubstr("NVIDIA GH200 480GB (sm_90a)"),
                       HasSubstr("--machine h100-pcie or --machine h100-sxm5 or --machine h200 or --machine h800"),
                       Not(HasSubstr("b200"))));
     EXPECT_THAT(refusal(device("NVIDIA T4", 7, 5), machines),
@@ -55,10 +56,10 @@ TEST(DeviceMachine, CodeRunsOnEveryDeviceOfItsArchitecture) {
     const auto same = gpu::note_on_device(device("NVIDIA H200", 9, 0), load_machine("h200").value());
     ASSERT_TRUE(same.ok());
     EXPECT_EQ(*same, "");
-    const auto other_name = gpu::note_on_device(device("NVIDIA H100 80GB HBM3", 9, 0), h100);
+    const auto other_name = gpu::note_on_device(device("NVIDIA GH200 480GB", 9, 0), h100);
     ASSERT_TRUE(other_name.ok()) << render(other_name.errors());
     EXPECT_THAT(*other_name,
-                AllOf(HasSubstr("planned for NVIDIA H100 SXM5"), HasSubstr("runs on NVIDIA H100 80GB HBM3")));
+                AllOf(HasSubstr("planned for NVIDIA H100 80GB HBM3"), HasSubstr("runs on NVIDIA GH200 480GB")));
 
     const auto older = gpu::note_on_device(device("NVIDIA A100-SXM4-80GB", 8, 0), h100);
     ASSERT_FALSE(older.ok());
@@ -66,7 +67,7 @@ TEST(DeviceMachine, CodeRunsOnEveryDeviceOfItsArchitecture) {
     EXPECT_EQ(older.errors()[0].exit_code, ExitCode::machine_lacks);
     Machine unsaid = h100;
     unsaid.architecture.clear();
-    EXPECT_FALSE(gpu::note_on_device(device("NVIDIA H100 80GB HBM3", 9, 0), unsaid).ok())
+    EXPECT_FALSE(gpu::note_on_device(device("NVIDIA GH200 480GB", 9, 0), unsaid).ok())
         << "a file that does not say its architecture describes only what it names";
 }
 
