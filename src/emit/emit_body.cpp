@@ -25,7 +25,11 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       polynomials_(polynomial_part(frame, step)) {}
 
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
-    const ValueId id = whole ? as_whole(lower(e)) : as_number(lower(e));
+    const auto* b = as<Binary>(e);
+    const bool is_near = b && b->op == BinaryOp::div && !whole && is_rounded_at_once();
+    const ValueId id = is_near ? divided(as_number(lower(b->a)), as_number(lower(b->b)), "near_quotient")
+                       : whole ? as_whole(lower(e))
+                               : as_number(lower(e));
     roots_[id] = {level, vectors, rows};
     return id;
 }
@@ -273,15 +277,21 @@ ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
     return op(std::string(text.pattern), {a, b}, text.precedence, {text.operands[0], text.operands[1]}, text.precedence < 1);
 }
 
-/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the prelude does without, and with fewer where
-/// the statement's result is rounded to a narrow type anyway. By a power of two it is a multiplication.
-ValueId BodyWriter::divided(ValueId a, ValueId b) {
+/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the prelude does without. By a
+/// power of two it is a multiplication.
+ValueId BodyWriter::divided(ValueId a, ValueId b, const char* function) {
     int exponent = 0;
     const bool is_exact = at(b).is_constant && std::abs(std::frexp(at(b).constant, &exponent)) == 0.5;
-    if (!frame_.in_blocks() || is_exact) return arithmetic(BinaryOp::div, a, b);
+    return frame_.in_blocks() && !is_exact ? call(function, {a, b}) : arithmetic(BinaryOp::div, a, b);
+}
+
+/// What the statement computes is stored in a narrow type, which hides the last digits of f32, and nobody else takes it. A quotient under a floor has to have them.
+bool BodyWriter::is_rounded_at_once() const {
     const auto* compute = step_.statement ? std::get_if<Compute>(step_.statement) : nullptr;
-    const bool is_narrow = compute && bytes(frame_.variable(compute->variable).memory_type) <= 2;
-    return call(is_narrow ? "near_quotient" : "divide", {a, b});
+    return compute && !compute->reduce && !compute->carry && !step_.is_whole &&
+           bytes(frame_.variable(compute->variable).memory_type) <= 2 &&
+           std::none_of(frame_.steps.begin(), frame_.steps.end(),
+                        [&](const Step& other) { return other.atom >= 0 && reads(other, compute->variable); });
 }
 
 ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {

@@ -92,7 +92,8 @@ private:
                bool splats = false);
     ValueId number(double value);
     ValueId arithmetic(BinaryOp o, ValueId a, ValueId b);
-    ValueId divided(ValueId a, ValueId b);
+    ValueId divided(ValueId a, ValueId b, const char* function = "divide");
+    [[nodiscard]] bool is_rounded_at_once() const;
     ValueId call(const std::string& function, std::vector<ValueId> args);
     ValueId compare(BinaryOp o, ValueId a, ValueId b);
     ValueId compare_column(const Binary& b);

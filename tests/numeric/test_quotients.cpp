@@ -28,6 +28,20 @@ TEST(Quotients, AreNearWhereTheResultIsNarrow) {
     EXPECT_EQ(cpu_case::fault_on_probes(all, 0, 1), "");
 }
 
+// One last digit less is a whole one less under a floor, in the same statement or in another one.
+TEST(Quotients, AreExactWhereTheyAreNotTheResultAlone) {
+    for (const std::string rest :
+         {"-> C[m, n]: f16\n    S[m, n] = sum(k) A[m, k] * B[n, k]\n    C[m, n] = floor(S[m, n] / 3)\n",
+          "-> C[m, n]: f16, D[m, n]: f16\n    S[m, n] = sum(k) A[m, k] * B[n, k]\n"
+          "    C[m, n] = S[m, n] / 3\n    D[m, n] = floor(C[m, n])\n"}) {
+        const Planned p = cpu_case::planned_on_hopper(
+            "f(A[m, k]: f16, B[n, k]: f16) " + rest + "sizes m = 64, n = 64, k = 32\n", "tensor m\nwarps 4\n");
+        EXPECT_NE(p.source.text.find("divide("), std::string::npos) << p.source.text;
+        EXPECT_EQ(p.source.text.find("= near_quotient("), std::string::npos) << p.source.text;
+        EXPECT_EQ(cpu_case::fault_on_probes({p}, 0, 1), "");
+    }
+}
+
 TEST(Quotients, AreWrongWhereTheirDivisorIs) {
     Planned p = mean("f16");
     const std::string call = "near_quotient(";
