@@ -76,7 +76,8 @@ public:
 private:
     /// Of every statement with exponentials: a sixteenth of them and so on, or as many as its atom has.
     void account_for_polynomials() {
-        for (const auto& [step, of] : possible_polynomials(kernel_, true)) {
+        for (const PossiblePolynomials& possible : possible_polynomials(kernel_, true)) {
+            const int step = possible.step, of = possible.of;
             if (kernel_.step(step).scope != loop_.scope) continue;
             const Atom& own = kernel_.atom(kernel_.step(step));
             const auto add = [&](int some, int of_so_many) {
