@@ -5,7 +5,7 @@
 
 Products of 8-bit numbers are raced against cuBLAS with one scale for each matrix, or one for each block of 128; epilogues against cuBLAS followed by
 the one kernel that torch.compile makes of the rest, or by torch's own kernels where those are faster. Both run in this process, on random inputs and
-results full of NaN; each round measures both, in an order of its own, by events with the GPU's caches flushed before each launch. The ratio is the median
+results full of NaN; each round measures both in turns of a few launches, by events with the GPU's caches flushed before each launch. The ratio is the median
 of the rounds' ratios, above 1 where napkin is faster; the errors are those of both against double precision in sixteen slices, over the greatest value.
 Needs torch.
 """

@@ -145,19 +145,42 @@ def of_samples(samples):
     return {"clock_mhz": records.median(clocks), "power_watts": records.median(powers)}
 
 
-def race(runs, reference, rounds, seconds, samples):
-    """Of each of the runs by name: the least time, the median over the rounds of the reference's time over its own, and the median clock and power.
+def launch_times(work, count, flush):
+    """Seconds of each of so many launches by events, one after the other, with the GPU's caches flushed before each; one more before them is not timed."""
+    import torch
 
-    Every round measures each once, in an order of its own: after a hotter kernel a card that limits its power runs at a lower clock.
+    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+    work()
+    for begin, end in events:
+        flush.zero_()
+        begin.record()
+        work()
+        end.record()
+    torch.cuda.synchronize()
+    return [begin.elapsed_time(end) / 1e3 for begin, end in events]
+
+
+def race(runs, reference, rounds, seconds, samples, launches=8):
+    """Of each of the runs by name: the least of the rounds' medians, the median over the rounds of the reference's time over its own, and the median clock and power.
+
+    A round is made of turns: in each, every run is launched a few times, in an order of the turn's own, so that all of a round are measured in the same state of
+    a card that limits its power, each as often after a hotter one as after a cooler one.
     """
+    import torch
+
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     times, states = {name: [] for name in runs}, {name: [] for name in runs}
     order = list(runs)
     for _ in range(rounds):
-        random.shuffle(order)
-        for name in order:
-            samples.clear()
-            times[name].append(seconds_of(runs[name], seconds))
-            states[name] += samples.taken()
+        of_round = {name: [] for name in runs}
+        while not all(of_round.values()) or (sum(map(sum, of_round.values())) < seconds * len(runs) and len(of_round[reference]) < 200):
+            random.shuffle(order)
+            for name in order:
+                samples.clear()
+                of_round[name] += launch_times(runs[name], launches, flush)
+                states[name] += samples.taken()
+        for name in runs:
+            times[name].append(records.median(of_round[name]))
 
     def over_reference(name):
         return records.median([theirs / own for theirs, own in zip(times[reference], times[name])])
