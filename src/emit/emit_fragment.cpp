@@ -259,14 +259,15 @@ void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std
     loops.close_rows();
     if (has_parts) out.close();
 }
-/// The same for the turn that begins there, or for the last one where that is past the end: nobody uses it then.
-void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
+/// The same for the turn that begins there, `ahead` turns before it is used, or for the last one where that is past the end: nobody uses it then.
+void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::string& begin, int ahead) {
     const AxisId axis = loop_of(frame, step).loop->axis;
     out.open("");
     out(fmt::format("const Index next_ = min_index({}, {});", begin, frame.extent(axis) - 1));
     out.open("");
     out(fmt::format("const Index {} = next_;", frame.axis(axis).begin));
-    write_rows_into(frame, out, step, ahead_name(frame, std::get<Load>(*step.statement).variable));
+    write_rows_into(frame, out, step,
+                    fmt::format("{}[{}]", ahead_name(frame, std::get<Load>(*step.statement).variable), ahead - 1));
     out.close();
     out.close();
 }
@@ -381,21 +382,29 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    if (!reads_a_turn_ahead(frame, step)) return write_rows_into(frame, out, step, frame.name(id));
+    const int ahead = turns_read_ahead(frame, step);
+    if (ahead == 0) return write_rows_into(frame, out, step, frame.name(id));
     const AxisId axis = loop_of(frame, step).loop->axis;
-    out(fmt::format("EACH(i_, {}) {}[i_] = {}[i_];", row_values(frame, id), frame.name(id), ahead_name(frame, id)));
-    write_rows_at(frame, out, step, fmt::format("{} + {}", frame.axis(axis).begin, frame.span(axis, step.scope).tile));
+    const std::string name = ahead_name(frame, id);
+    out(fmt::format("EACH(i_, {}) {}[i_] = {}[0][i_];", row_values(frame, id), frame.name(id), name));
+    for (int turn = 1; turn < ahead; ++turn)
+        out(fmt::format("EACH(i_, {0}) {1}[{2}][i_] = {1}[{3}][i_];", row_values(frame, id), name, turn - 1, turn));
+    write_rows_at(frame, out, step,
+                  fmt::format("{} + {}", frame.axis(axis).begin, ahead * frame.span(axis, step.scope).tile), ahead);
 }
 
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
-    write_rows_at(frame, out, step, begin);
+    const std::int64_t tile = frame.span(loop_of(frame, step).loop->axis, step.scope).tile;
+    const int ahead = turns_read_ahead(frame, step);
+    for (int turn = 0; turn < ahead; ++turn)
+        write_rows_at(frame, out, step, turn == 0 ? begin : fmt::format("{} + {}", begin, turn * tile), turn + 1);
 }
 
 void declare_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    const auto declare = [&](const std::string& name) { out(fmt::format("float {}[{}];", name, row_values(frame, id))); };
-    declare(frame.name(id));
-    if (reads_a_turn_ahead(frame, step)) declare(ahead_name(frame, id));
+    out(fmt::format("float {}[{}];", frame.name(id), row_values(frame, id)));
+    if (const int ahead = turns_read_ahead(frame, step); ahead > 0)
+        out(fmt::format("float {}[{}][{}];", ahead_name(frame, id), ahead, row_values(frame, id)));
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {

@@ -451,7 +451,9 @@ private:
         const std::string fill = fill_ahead(node, begin, end, true);
         if (!in_copying_role_)
             for (const Step& s : frame_.steps)
-                if (s.scope == node.scope && reads_a_turn_ahead(frame_, s)) write_first_rows(frame_, out_, s, begin);
+                if (s.scope == node.scope && turns_read_ahead(frame_, s) > 0) write_first_rows(frame_, out_, s, begin);
+        if (const int turns = in_copying_role_ ? 1 : unrolled_turns(frame_, node); turns > 1)
+            out_(fmt::format("NAPKIN_UNROLL_BY({})", turns));
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
             out_(fmt::format("{}const Index {} = min_index({}, {} - {});", in_copying_role_ ? "[[maybe_unused]] " : "",
@@ -529,6 +531,9 @@ private:
     void turns_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, turn = axis + "_turn_";
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
+        for (const Node& n : node.skipped)
+            if (const auto* settle = std::get_if<Settle>(&n))
+                write_settle(frame_, out_, *settle, 0, fmt::format("{} >= {} && ", begin, end));
         out_.open(fmt::format("if ({} < {})", begin, end));
         out_(fmt::format("Index {} = {};", turn, begin));
         nodes_of_turn(node, node.prologue, turn, -1);

@@ -111,8 +111,10 @@ TurnNames turn_names(const Frame& frame, int scope, int ahead) {
 
 void declare_turn(const Frame& frame, Lines& out, int scope) {
     const TurnNames turn = turn_names(frame, scope);
-    out(fmt::format("[[maybe_unused]] unsigned {} = 0;", turn.phase));
-    if (turn.stage != "0") out(fmt::format("unsigned {} = 0;", turn.stage));
+    if (turn.stage == "0")
+        out(fmt::format("[[maybe_unused]] unsigned {} = 0;", turn.phase));
+    else
+        out(fmt::format("unsigned {} = 0, {} = 0;", turn.phase, turn.stage));
 }
 
 void count_turn(const Frame& frame, Lines& out, int scope) {

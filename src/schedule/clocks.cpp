@@ -198,6 +198,7 @@ private:
         if (l.synchronizes_before) meet();
         for (int t = 0; t < ahead; ++t) fill_all(turn + t);
         const bool runs_ahead = !copies() && !l.prologue.empty() && turn < last;
+        if (turn == last) walk(l.skipped);
         if (runs_ahead) {
             --turn;
             walk(l.prologue);

@@ -330,9 +330,7 @@ CopyAtoms copy_atoms(const Machine& gpu) {
     for (const CrossTransfer& link : gpu.cross_transfers)
         if (link.level == core)
             for (const auto& [joined, rate] : link.bandwidth_bytes_per_s)
-                out.clusters.push_back(joined),
-                    out.cluster_pace = link.pace.value,
-                    out.cluster_pace_in_step = (link.pace_in_step.known() ? link.pace_in_step : link.pace).value;
+                out.clusters.push_back(joined), out.cluster_pace = link.pace.value;
     for (const CopyInstruction& copy : gpu.copies) {
         const bool comes = copy.to == core, leaves = copy.from == core;
         if (copy.name == "cp.async.bulk.tensor" && comes)
@@ -453,15 +451,30 @@ std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
     return 2 * (has_parts ? parts->parts : 1);
 }
 
-bool reads_a_turn_ahead(const ScheduledKernel& kernel, const Step& load) {
+int turns_read_ahead(const ScheduledKernel& kernel, const Step& load) {
+    // A load that the core's first cache lacks takes 600 clocks and more while all cores copy, and a turn of such a loop 500 to 1000. Block-scaled products
+    // of 4096×7168×16384 on an H200 are 1.08 times as fast with two turns and unrolled loops as with one turn, and wait for loads a third as often
+    // (measured on 2026-11-25).
+    constexpr int turns = 2;
     const auto* statement = std::get_if<Load>(load.statement);
     if (!statement || load.scope == 0 || !kernel.copying_role() || !is_read_by_rows(kernel, statement->variable))
-        return false;
+        return 0;
     const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(),
                                    [&](const ScheduledLoop& l) { return l.scope == load.scope; });
     const std::vector<Index>& dims = kernel.variable(statement->variable).dims;
-    return loop != kernel.loops.end() && !kernel.operand_loads(load.scope).empty() && is_repeated(kernel, *loop) &&
-           std::any_of(dims.begin(), dims.end(), [&](const Index& dim) { return dim.depends_on(loop->loop->axis); });
+    const bool is_ahead = loop != kernel.loops.end() && !kernel.operand_loads(load.scope).empty() &&
+                          is_repeated(kernel, *loop) && std::any_of(dims.begin(), dims.end(), [&](const Index& dim) {
+                              return dim.depends_on(loop->loop->axis);
+                          });
+    return is_ahead ? turns : 0;
+}
+
+int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    int ahead = 0;
+    for (const Step& step : kernel.steps)
+        if (step.scope == loop.scope) ahead = std::max(ahead, turns_read_ahead(kernel, step));
+    // Twice as many turns as there are values under way leave the compiler room to ask early and multiply late.
+    return ahead > 0 ? 2 * ahead : 1;
 }
 
 RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& value, int scope, AxisId columns) {

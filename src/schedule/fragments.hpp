@@ -118,9 +118,12 @@ bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id);
 
 /// Numbers that a thread reads of it: one for each of its two rows, and of each part of columns where it is another one in each.
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id);
-/// The load reads by rows in a loop that asks for operands of its turns ahead: what it brings is asked for a turn before it is used, as it takes longer to come
-/// than the products that are waited for.
-bool reads_a_turn_ahead(const ScheduledKernel& kernel, const Step& load);
+/// The load reads by rows in a loop that asks for operands of its turns ahead: how many turns before it is used what it brings is asked for, as it takes
+/// longer to come than a turn does; 0: it is asked for where it is used.
+int turns_read_ahead(const ScheduledKernel& kernel, const Step& load);
+/// Turns of the loop that are written one after the other, so that registers which turns hand on to each other need no moves: a move waits for the value
+/// that it moves. 1: the loop is written once.
+int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 
 /// An expression with those factors of its products together that threads read alike for all columns, so that their product is one value a row: (P·s)·t as
 /// P·(s·t); and how many multiplications fewer each column takes.

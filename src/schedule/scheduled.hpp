@@ -30,8 +30,8 @@ struct CopyAtoms {
          stores_fragments = false;  ///< a warp's instructions between the core's memory and operands' fragments
     double loaded_bulk_clocks = 0;  ///< from asking for a box while all cores copy as fast as they can; 0: not known
     std::vector<std::int64_t> clusters = {};  ///< of so many blocks one bulk copy fills the memories of all
-    /// By how much longer turns take of blocks that copy for each other: 0 where that is not known; and of loops whose maps follow their products.
-    double cluster_pace = 0, cluster_pace_in_step = 0;
+    /// By how much longer turns take of blocks that copy for each other: 0 where that is not known.
+    double cluster_pace = 0;
     friend bool operator==(const CopyAtoms&, const CopyAtoms&) = default;
 };
 /// By the names that PTX gives them. Pre: a GPU.
@@ -117,6 +117,8 @@ struct ScheduledLoop {
     std::vector<Node> body = {};
     /// Where steps run ahead: what runs before the first turn's body, and in place of the last one's.
     std::vector<Node> prologue = {}, epilogue = {};
+    /// Of such a loop that may have no turns: what runs in place of all of them.
+    std::vector<Node> skipped = {};
 };
 
 /// Positions of execution between which a variable has its values, both included. One that is loaded in two loops has two lives.

@@ -1,6 +1,7 @@
 // Products that run beside their warps: where these wait for them, and where they are done with operands. A product is waited for before
 // its result is touched, or its factors' registers are; one that only adds up tiles of shared memory is under way while the next turn's
-// begins. A stage of an operand is free when what read it last is done.
+// begins. A stage of an operand is free when what read it last is done. Where the statements of a loop's last turn that run after all others do not read a
+// tile that was loaded outside of the loop, it is free before them, so that the next group's can come meanwhile.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "schedule/lazy_maximum.hpp"
 #include "schedule/ones_column.hpp"
 #include "schedule/scheduled.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -32,7 +34,8 @@ public:
             std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<Settle>(node); });
         };
         clean(kernel_.body);
-        for (ScheduledLoop& loop : kernel_.loops) clean(loop.body), clean(loop.prologue), clean(loop.epilogue);
+        for (ScheduledLoop& loop : kernel_.loops)
+            clean(loop.body), clean(loop.prologue), clean(loop.epilogue), clean(loop.skipped);
         Products products = list(kernel_.body, {});
         settle(after(kernel_.body, kernel_.body.size()), products, 0);
         for (auto& [nodes, places] : settles_) insert(*nodes, places);
@@ -90,7 +93,7 @@ private:
             }
             if (const auto* ref = std::get_if<LoopRef>(&nodes[n])) {
                 settle(after(nodes, n), products, 0);
-                products = loop(kernel_.loops[at(ref->loop)]);
+                products = loop(kernel_.loops[at(ref->loop)], nodes[n]);
             }
             if (kernel_.copying_role()) free(nodes, n, products);
         }
@@ -137,12 +140,34 @@ private:
     void free(std::vector<Node>& nodes, std::size_t n, Products& products) {
         for (const Step& step : kernel_.steps) {
             const VariableId operand = kernel_.operand_loaded(step);
-            if (!step.refills || !reads_last(nodes[n], operand)) continue;
-            const Freed freed{operand, ahead_of(nodes[n])};
-            const auto reader = std::find_if(products.rbegin(), products.rend(),
-                                             [&](const UnderWay& p) { return reads(kernel_.step(p.step), operand); });
-            std::vector<Freed>& frees = reader == products.rend() ? after(nodes, n + 1).frees : reader->frees;
-            if (!contains(frees, freed)) frees.push_back(freed);
+            if (!step.refills || !reads_last(nodes[n], operand) || is_free_before_epilogue(nodes[n], operand)) continue;
+            free({operand, ahead_of(nodes[n])}, products, after(nodes, n + 1));
+        }
+    }
+    /// Free when the last of the products that read it is done, or at once.
+    void free(const Freed& freed, Products& products, Settle& at_once) {
+        const auto reader = std::find_if(products.rbegin(), products.rend(),
+                                         [&](const UnderWay& p) { return reads(kernel_.step(p.step), freed.operand); });
+        std::vector<Freed>& frees = reader == products.rend() ? at_once.frees : reader->frees;
+        if (!contains(frees, freed)) frees.push_back(freed);
+    }
+    /// A tile that was loaded outside of the loop, and that what runs in place of its last turn does not read.
+    [[nodiscard]] bool is_free_before_epilogue(const Node& node, VariableId operand) const {
+        const auto* ref = std::get_if<LoopRef>(&node);
+        if (!ref) return false;
+        const ScheduledLoop& l = kernel_.loop(*ref);
+        return !l.epilogue.empty() && is_repeated(kernel_, l) && kernel_.layout(operand).scope != l.scope &&
+               std::none_of(l.epilogue.begin(), l.epilogue.end(), [&](const Node& n) { return is_read_in(n, operand); });
+    }
+    void free_before_epilogue(ScheduledLoop& l, const Node& node, Products& products) {
+        if (!kernel_.copying_role()) return;
+        for (const Step& step : kernel_.steps) {
+            const VariableId operand = kernel_.operand_loaded(step);
+            if (!step.refills || !reads_last(node, operand) || !is_free_before_epilogue(node, operand)) continue;
+            free({operand, 0}, products, after(l.epilogue, 0));
+            // Warps with chunks of their own may have none, whatever the block runs.
+            if (turns_of(kernel_, l).least == 0 || have_own_chunks(kernel_, l))
+                after(l.skipped, 0).frees.push_back({operand, 0});
         }
     }
 
@@ -172,7 +197,7 @@ private:
             if (products[p].ahead < 0 || !may_outlast_a_turn(products[p])) keep = products.size() - 1 - p;
         settle(after(nodes, nodes.size()), products, keep);
     }
-    Products loop(ScheduledLoop& l) {
+    Products loop(ScheduledLoop& l, const Node& node) {
         Products before = l.prologue.empty() ? Products{} : a_turn_later(list(l.prologue, {})), products;
         // What is under way as a turn begins is that of the turn before; this settles within few turns, or all is waited for.
         for (int turn = 0; turn < 4; ++turn) {
@@ -185,6 +210,7 @@ private:
         }
         if (l.epilogue.empty()) return before;
         // After the last turn's body, or after the prologue of the only turn.
+        free_before_epilogue(l, node, before);
         products = list(l.epilogue, before);
         settle(after(l.epilogue, l.epilogue.size()), products, 0);
         return products;

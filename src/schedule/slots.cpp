@@ -58,7 +58,7 @@ private:
             if (std::none_of(body.begin(), body.end(), [&](const Node& node) { return std::get<int>(node) == load; }))
                 body.emplace_back(load);
         loop.body = std::move(body);
-        loop.prologue.clear(), loop.epilogue.clear();
+        loop.prologue.clear(), loop.epilogue.clear(), loop.skipped.clear();
         const bool is_ahead = std::any_of(loop.body.begin(), loop.body.end(),
                                           [&](const Node& node) { return kernel_.step(std::get<int>(node)).ahead > 0; });
         if (!is_ahead) return;

@@ -32,7 +32,8 @@ public:
         for (const ScheduledLoop& loop : kernel_.loops) {
             const Turns turns = turns_of(kernel_, loop);
             add(turns.least), add(turns.most);
-            for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue}) list(*nodes);
+            for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue, &loop.skipped})
+                list(*nodes);
         }
         for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
             const StepTouches& step = touches_.steps[s];
@@ -189,7 +190,7 @@ private:
             // Of warps with chunks of their own the last one's tile is not the last that comes into its stage, as the clocks have it of all warps together.
             const bool is_last_of_all = !have_own_chunks(kernel_, loop);
             take_out_needless_frees(loop.prologue), take_out_needless_frees(loop.body);
-            if (is_last_of_all) take_out_needless_frees(loop.epilogue);
+            if (is_last_of_all) take_out_needless_frees(loop.epilogue), take_out_needless_frees(loop.skipped);
         }
         try_without(kernel_.meets_cluster_before), try_without(kernel_.meets_cluster_after);
     }

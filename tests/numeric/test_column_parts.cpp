@@ -90,7 +90,8 @@ TEST(ColumnParts, TheirFaultsAreSeen) {
     EXPECT_EQ(fault_with("part_ == 1 &&", "part_ == 1 &&", true), "");
     EXPECT_NE(fault_with("+ part_ * 4096", "+ 0 * part_"), "");
     EXPECT_NE(fault_with("C[16 * part_ + ", "C["), "");
-    EXPECT_NE(fault_with("min_index(block0 + 1, 2)", "min_index(block0, 2)"), "");
+    EXPECT_NE(fault_with("min_index(block0 + 2, 2)", "min_index(block0 + 1, 2)"), "");
+    EXPECT_NE(fault_with("sa_ahead_[0][i_] = sa_ahead_[1][i_]", "sa_ahead_[1][i_] = sa_ahead_[1][i_]"), "");
     EXPECT_NE(fault_with("sb[2 * part_ + r_];", "sb[r_];"), "");
 }
 
