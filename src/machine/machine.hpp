@@ -48,7 +48,6 @@ struct CrossTransfer {
     std::string level;  ///< whose instances it joins: "SMEM"; the first level: several devices
     std::map<std::int64_t, Figure> bandwidth_bytes_per_s;  ///< what one instance receives, by how many are joined (from 2 on)
     Figure pace;  ///< by how much longer a turn takes where two copy for each other, and so each waits for both; unknown: not known to be worth it
-    Figure pace_in_step;  ///< the same of loops whose products all come first in a turn, and maps of their results follow; unknown: as all others
     friend bool operator==(const CrossTransfer&, const CrossTransfer&) = default;
 };
 

@@ -167,6 +167,15 @@ double groups_together(const ScheduledKernel& kernel, const Variable& variable, 
     return std::max(workers, together);
 }
 
+double missed_out_of_step(const ScheduledKernel& kernel, double groups) {
+    double again = 0;
+    for (const Variable* v : loaded(kernel)) {
+        const double different = different_tiles(kernel.group_order, *v, groups);
+        if (different < 1) again += bytes_of_group(kernel, *v) * different * groups;
+    }
+    return again > 0 ? 1 - std::min(1.0, static_cast<double>(kernel.unit.reread_bytes) / again) : 0;
+}
+
 double GroupTimes::count() const {
     double n = 0;
     for (const GroupTime& g : of_section) n += g.count;

@@ -30,6 +30,10 @@ double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable);
 /// and go through their streams at one pace, or more where the cache of all cores holds what they read again.
 double groups_together(const ScheduledKernel& kernel, const Variable& variable, double workers);
 
+/// Of the tiles that so many groups in a row read and others of them read, too, the part that the cache of all cores does not hold while blocks stand at
+/// different places of their streams: each reads that part from memory.
+double missed_out_of_step(const ScheduledKernel& kernel, double groups);
+
 /// ScheduledKernel::group_order of the kernel. Pre: its steps, loops and scopes are there.
 std::vector<GroupAxis> group_order(const ScheduledKernel& kernel);
 

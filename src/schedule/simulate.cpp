@@ -118,7 +118,6 @@ Simulator::Pipes Simulator::column_clocks(const ScheduledKernel& k, const Step& 
                  share = instruction.sustained.known() ? instruction.sustained.value : 1;
     pipes.unit = rows * static_cast<double>(ones_columns) * depth /
                  (share * per_clock(machine_, instruction.unit, product->type));
-    pipes.by_kind[at(static_cast<int>(OpKind::fma))] += pipes.unit;
     pipes.shared += clocks_of_shared(k, rows / static_cast<double>(instruction.m.to) *
                                             static_cast<double>(ones_columns * bytes(product->type)) * depth);
     pipes.arithmetic += pipes.unit;
@@ -129,6 +128,14 @@ Simulator::Pipes Simulator::column_clocks(const ScheduledKernel& k, const Step& 
         pipes.arithmetic += clocks;
     }
     return pipes;
+}
+
+/// The unit of the kernel's products, which works beside that on which threads multiply and add.
+std::string Simulator::name_of_matrix_unit(const ScheduledKernel& k) {
+    for (const Step& step : k.steps)
+        if (step.atom >= 0 && k.atom(step).kind == AtomKind::matrix)
+            if (const auto product = matrix_product(k, step)) return product->instruction->unit;
+    return std::string(name(OpKind::fma));
 }
 
 double Simulator::slots_of_polynomial(const PowerPolynomial& polynomial) const {
@@ -184,7 +191,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         const Instruction& instruction = *product->instruction;
         const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
         pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
-        add(OpKind::fma, pipes.unit);
+        pipes.arithmetic += pipes.unit;
         // In parts of columns it reads A again for each; that it begins again is hidden by other warpgroups' parts.
         const double parts = k.runs_in_parts(step) ? static_cast<double>(k.column_parts->parts) : 1;
         pipes.overhead += instruction.overhead_clocks.value;
@@ -470,6 +477,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     const auto seconds = [&](double clocks) { return clocks * of_turns / (workers * share * clock); };
 
     const double special = sum.special();
+    if (on_matrix_unit > 0) out.busy.push_back({name_of_matrix_unit(k), seconds(on_matrix_unit)});
     for (std::size_t i = 0; i < num_op_kinds; ++i)
         if (sum.by_kind[i] > 0)
             out.busy.push_back({std::string(name(static_cast<OpKind>(i))), seconds(sum.by_kind[i])});
@@ -601,7 +609,12 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     }
     if (cut) {
         const auto values = static_cast<double>(cut_values(k, *cut)), bytes = 4 * values;
-        const double parts = seconds_of_parts(k, *cut, workers);
+        // Of the rounds that are cut what comes from memory is beside their part of the time, not of all of it.
+        const double from_memory = bytes_out_of_step(k, *cut, moved),
+                     of_rounds = total * static_cast<double>(cut->groups) / groups;
+        const double parts = seconds_of_parts(k, *cut, workers) +
+                             beside({of_rounds, from_memory / machine_.levels[1].bandwidth_bytes_per_s.value}) - of_rounds;
+        out.traffic.front().loaded_bytes += from_memory;
         out.transfers += 2 * values;
         out.traffic.back().loaded_bytes += bytes, out.traffic.back().stored_bytes += bytes;
         out.busy.push_back({"parts of groups", parts});

@@ -23,7 +23,7 @@ struct CutGroups;
 
 /// What keeps the core or a pipe busy, and for how long.
 struct Busy {
-    std::string what;  ///< "fma", "exp", "loads", "copies", "L3 to L2", …
+    std::string what;  ///< "tensor", "fma", "exp", "loads", "copies", "L3 to L2", …
     double seconds = 0;
 };
 
@@ -70,6 +70,7 @@ public:
     [[nodiscard]] double interval(const ScheduledKernel& kernel, const TurnClocks& turn, double pace) const;
 
     /// Issue slots of a thread for one exponential by the polynomial.
+    [[nodiscard]] static std::string name_of_matrix_unit(const ScheduledKernel& k);
     [[nodiscard]] double slots_of_polynomial(const PowerPolynomial& polynomial) const;
 
     /// Everything loaded or stored carries the axis: grouping it saves no transfers.
@@ -131,7 +132,6 @@ private:
     [[nodiscard]] double clocks_of_spills(const ScheduledKernel& k) const;
     static void leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency);
     [[nodiscard]] double seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& work) const;
-    [[nodiscard]] bool are_in_step(const ScheduledKernel& k) const;
     [[nodiscard]] double together_at_pace(const ScheduledKernel& k, const WarpgroupWork& work, double pace) const;
     [[nodiscard]] double share_of_turn_alone(const ScheduledKernel& k) const;
     [[nodiscard]] double seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
@@ -162,6 +162,8 @@ private:
     [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;
     [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
     [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, int scope) const;
+    [[nodiscard]] double bytes_out_of_step(const ScheduledKernel& k, const CutGroups& cut,
+                                           const std::vector<Moved>& moved) const;
     [[nodiscard]] double line_waste(double run) const;
     [[nodiscard]] double short_runs(const Level& level, double run) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;

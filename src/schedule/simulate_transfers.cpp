@@ -158,6 +158,15 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
     return out;
 }
 
+/// Bytes that come from memory in the rounds that are cut because blocks stand at different chunks then, where whole groups' blocks read the same ones together.
+double Simulator::bytes_out_of_step(const ScheduledKernel& k, const CutGroups& cut, const std::vector<Moved>& moved) const {
+    const auto groups = static_cast<double>(cut.groups), all = static_cast<double>(k.num_groups());
+    double bytes = 0;
+    for (const Moved& m : moved)
+        if (m.is_ahead && !m.is_store) bytes += m.bytes * (1 - m.together);
+    return bytes * groups / all * missed_out_of_step(k, groups);
+}
+
 /// The variable of the kernel whose transfers a tile's load or store makes.
 const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
     const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {

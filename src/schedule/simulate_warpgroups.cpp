@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "machine/block_machine.hpp"
-#include "schedule/column_parts.hpp"
 #include "schedule/cut_groups.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
@@ -125,15 +124,8 @@ double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const Warpgrou
             pace * share_of_turn_alone(k),
             (w.core - hidden_ahead * std::min(w.unit, w.core - w.unit)) / warpgroups + w.latency * latency_left_ahead);
     const double beside = together_at_pace(k, w, std::max(w.stages, pace) / w.own);
-    if (all <= 1 || are_in_step(k)) return std::max(w.stages, beside) / w.own;
+    if (all <= 1) return std::max(w.stages, beside) / w.own;
     return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
-}
-
-/// Where a turn's products all come first and maps of their results follow, warpgroups wait for the same tiles, multiply at the same time and compute at
-/// the same time: of block-scaled products of 8192³, 4096³ and 4096×7168×16384 on one H200 on 2026-11-24, three of 64 × 128 columns take 1.04, 0.14 and
-/// 0.95 ms, two of 64 × 256 in two parts 0.88, 0.11 and 0.76.
-bool Simulator::are_in_step(const ScheduledKernel& k) const {
-    return warpgroups_beside(k) > 1 && std::holds_alternative<ColumnParts>(columns_in_parts(k, 1));
 }
 
 /// Of the units and of warpgroups that each keep a pace.
@@ -143,7 +135,6 @@ double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork
     // leaves it, which does not bind where the unit stands still as long.
     if (warpgroups_beside(k) <= 1)
         return w.unit * sustained_share(machine_, "tensor") + beside({w.special, rest}) + w.latency;
-    if (are_in_step(k)) return w.core + w.latency;
     return together({w.unit, w.special, rest, pace}, w.latency > 0 ? units_exponent : products_exponent);
 }
 
@@ -228,7 +219,7 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
 /// By how much longer the blocks of a cluster take over their turns, as each waits for the copies of all and for the stages of all; as measured of two.
 double Simulator::pace_of_cluster(const ScheduledKernel& k) const {
     if (!k.in_cluster() || !(k.unit.copies.cluster_pace > 0)) return 1;
-    return are_in_step(k) ? k.unit.copies.cluster_pace_in_step : k.unit.copies.cluster_pace;
+    return k.unit.copies.cluster_pace;
 }
 
 /// What a block leaves of one group that is cut, and reads of another: it all goes through the pipe above the core's memory, and stays in the cache of all

@@ -133,7 +133,7 @@ TEST(Machine, GpusSayHowValuesMove) {
         ampere{0, 0, 0, 16, 16, 0, 0, 24, true, false}, none;
     for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"}) {
         CopyAtoms atoms = copy_atoms(built_in(name));
-        atoms.clusters = {}, atoms.cluster_pace = atoms.cluster_pace_in_step = 0;
+        atoms.clusters = {}, atoms.cluster_pace = 0;
         EXPECT_EQ(atoms, hopper) << name;
     }
     EXPECT_EQ(copy_atoms(built_in("h200")).clusters, (std::vector<std::int64_t>{2, 4, 8}));

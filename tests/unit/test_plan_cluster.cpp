@@ -27,13 +27,11 @@ const std::string scaled =
     "sizes m = n = 4096, w = 32, block = 32, k = 128\n";
 
 Machine h200() { return load_machine("h200").value(); }
-/// The H200 as if blocks that copy for each other took so long over their turns, 0 where that is not known.
-Machine with_paces(double pace, double in_step) {
+/// The H200 as if blocks that copy for each other took so long over their turns.
+Machine with_pace(double pace) {
     Machine out = h200();
     for (CrossTransfer& cross : out.cross_transfers)
-        if (cross.level == "SMEM")
-            cross.pace = pace > 0 ? Figure{pace, "a test's"} : Figure{},
-            cross.pace_in_step = in_step > 0 ? Figure{in_step, "a test's"} : Figure{};
+        if (cross.level == "SMEM") cross.pace = Figure{pace, "a test's"};
     return out;
 }
 
@@ -96,15 +94,12 @@ TEST(PlanCluster, IsChosenWhereTheSimulatorFindsItFaster) {
     const std::string sizes = "sizes m = n = k = 4096\n";
     EXPECT_FALSE(planned(product + sizes, h200()).scheduled.in_cluster());
     EXPECT_FALSE(planned(product + sizes, load_machine("h100-sxm5").value()).scheduled.in_cluster());
-    EXPECT_FALSE(planned(product + sizes, with_paces(0, 0.9)).scheduled.in_cluster());
-    const KernelPlan faster = planned(product + sizes, with_paces(0.95, 0));
+    EXPECT_FALSE(planned(product + sizes, with_pace(1.013)).scheduled.in_cluster());
+    const KernelPlan faster = planned(product + sizes, with_pace(0.95));
     EXPECT_EQ(faster.scheduled.cluster_blocks(), 2);
     EXPECT_THAT(faster.schedule().cluster.reason, HasSubstr("once for 2 blocks; each by itself is"));
-    EXPECT_FALSE(planned(product + sizes, with_paces(0.95, 0), "cluster m 1").scheduled.in_cluster());
-    // Loops whose maps follow their products have a pace of their own.
+    EXPECT_FALSE(planned(product + sizes, with_pace(0.95), "cluster m 1").scheduled.in_cluster());
     EXPECT_FALSE(planned(scaled, h200()).scheduled.in_cluster());
-    EXPECT_TRUE(planned(scaled, with_paces(1.013, 0.95)).scheduled.in_cluster());
-    EXPECT_FALSE(planned(product + sizes, with_paces(1.013, 0.95)).scheduled.in_cluster());
 }
 
 // What merges the parts of a stream loads no operands.

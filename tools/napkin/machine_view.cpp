@@ -144,13 +144,8 @@ private:
 
     /// By how much longer turns take of two that copy for each other.
     std::string paces(const CrossTransfer& cross) {
-        std::string out;
-        if (cross.pace.known())
-            out = fmt::format("{:.4g} times as long a turn{}", cross.pace.value, mark(cross.pace.source));
-        if (cross.pace_in_step.known())
-            out += fmt::format("{}{:.4g} in step{}", out.empty() ? "" : ", ", cross.pace_in_step.value,
-                               mark(cross.pace_in_step.source));
-        return out;
+        if (!cross.pace.known()) return "";
+        return fmt::format("{:.4g} times as long a turn{}", cross.pace.value, mark(cross.pace.source));
     }
     Rows cross_transfers() {
         Rows rows;
@@ -334,9 +329,8 @@ Json machine_json(const Machine& m) {
                                               {"bandwidth_bytes_per_s", rate.value},
                                               {"source", rate.source}});
     for (const CrossTransfer& cross : m.cross_transfers)
-        for (const auto& [key, pace] : {std::pair{"pace", &cross.pace}, {"pace_in_step", &cross.pace_in_step}})
-            if (pace->known())
-                out["cross_transfer_paces"][cross.name][key] = {{"value", pace->value}, {"source", pace->source}};
+        if (cross.pace.known())
+            out["cross_transfer_paces"][cross.name]["pace"] = {{"value", cross.pace.value}, {"source", cross.pace.source}};
     out["instructions"] = Json::array();
     for (const Instruction& i : m.instructions) {
         Json k = Json::object();
