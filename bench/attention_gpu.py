@@ -4,7 +4,7 @@
     python3 bench/attention_gpu.py [--rounds 7] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16] [--prototypes FOLDER]
                                    [--schedule 'groups fixed' …] [--output bench/results/NAME.json]
 
-In each round every kernel is measured once, in an order of the round's own, with the GPU's caches flushed before each launch; a kernel's ratio is the
+In each round the kernels are measured in turns of a few launches, with the GPU's caches flushed before each launch; a kernel's ratio is the
 median of the rounds' ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches
 here over what it reached then. `--prototypes` names a folder with the hand-written kernels, whose build/ holds their compiled code; `--schedule` races
 napkin's kernel with these lines of a schedule, too, where they are not refused. The core's clock and the board's power are sampled while a kernel runs. The
@@ -139,14 +139,14 @@ def main():
         best = max(over, key=over.get)
         predicted = kernels[d, causal, s, ""].predicted_seconds
         result = {"d": d, "causal": causal, "s": s, "type": options.type, "predicted_seconds": predicted, "kernels": found,
-                  "over_cudnn": own["ratio"], "best_peer": best, "ratio": own["ratio"] / over[best]}
+                  "off_in_clocks": gpu.off_in_clocks(predicted, own["clocks"]), "over_cudnn": own["ratio"], "best_peer": best, "ratio": own["ratio"] / over[best]}
         if PROTOTYPE in found:
             result["over_prototype"] = own["ratio"] / found[PROTOTYPE]["ratio"]
         results.append(result)
         others = "".join(f"; {' '.join(line.split())} ×{found[name]['ratio'] / own['ratio']:.3f} of it (predicted"
                          f" ×{predicted / found[name]['predicted_seconds']:.3f}, error {found[name]['error']:.1e})"
                          for name, line in lines.items() if name in found and line)
-        print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {own['rate']:6.0f} TFLOP/s, {predicted / own['seconds']:.2f} of the prediction's time;"
+        print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {own['rate']:6.0f} TFLOP/s, {100 * result['off_in_clocks']:+.0f}% of the predicted clocks;"
               f" cuDNN {cudnn:4.0f} ×{own['ratio']:.3f}; best {best} ×{result['ratio']:.3f}"
               + (f"; prototype {found[PROTOTYPE]['rate']:4.0f} ×{result['over_prototype']:.3f}" if PROTOTYPE in found else "") + others
               + f"; error {own['error']:.1e}; MHz " + " ".join(f"{f['clock_mhz']:.0f}" for f in found.values()), flush=True)
@@ -154,7 +154,11 @@ def main():
     means = {"mean_over_best": mean("ratio"), "mean_over_cudnn": mean("over_cudnn")}
     if hand_written and options.type == "f16":
         means["mean_over_prototype"] = mean("over_prototype")
-    print("geometric mean:", ", ".join(f"{value:.3f} {name}" for name, value in means.items()))
+    means["mean_off_in_clocks"], worst = gpu.mean_off(results)
+    if worst:
+        print(f"predictions in clocks: {100 * means['mean_off_in_clocks']:.1f}% off in the mean, {100 * worst['off_in_clocks']:+.0f}% at worst: d {worst['d']}, "
+              f"{'causal' if worst['causal'] else 'dense'}, {worst['s']}")
+    print("geometric mean:", ", ".join(f"{value:.3f} {name}" for name, value in means.items() if name.startswith("mean_over")))
     gpu.write(options, "napkin.attention-gpu/2", torch.cuda.get_device_name(), torch=torch.__version__, cudnn=torch.backends.cudnn.version(),
               **means, results=results)
 

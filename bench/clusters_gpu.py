@@ -3,7 +3,7 @@
 
     python3 bench/clusters_gpu.py [--rounds 5] [--seconds 0.05] [--output bench/results/NAME.json]
 
-All run in this process, on random inputs and results full of NaN; each round measures all of them, in an order of its own, by events with the GPU's caches
+All run in this process, on random inputs and results full of NaN; each round measures all of them in turns of a few launches, by events with the GPU's caches
 flushed before each launch. `chosen` is what napkin plans where nothing is said of clusters. Ratios are medians of the rounds' ratios to cuBLAS, above 1
 where napkin is faster; errors are against double precision in sixteen slices, over the greatest value. The last sizes end inside of tiles: they are
 checked, and hardly worth timing. Needs torch.

@@ -156,15 +156,19 @@ def main():
         theirs = case["run"]()
         entry = {"diagram": case["diagram"], "sizes": case["sizes"], "predicted_seconds": kernel.predicted_seconds, "seconds": found["napkin"]["seconds"],
                  "peer": case["peer"], "peer_seconds": found[case["peer"]]["seconds"], "unit": case["unit"], "ratio": found["napkin"]["ratio"],
+                 "off_in_clocks": gpu.off_in_clocks(kernel.predicted_seconds, found["napkin"]["clocks"]),
                  "clock_mhz": found["napkin"]["clock_mhz"], "peer_clock_mhz": found[case["peer"]]["clock_mhz"], "error": error(outputs, references, at)}
         if case["peer"] != "copy":
             entry["peer_error"] = error(theirs if isinstance(theirs, tuple) else [theirs], references, at)
         for name in ("", "peer_"):
             entry[f"{name}rate"] = case["work"] / entry[f"{name}seconds"] / case["scale"]
         results.append(entry)
-        print(f"{gpu.title(entry['diagram'], case['sizes'])} {entry['seconds'] * 1e6:10.1f} µs (predicted {entry['predicted_seconds'] * 1e6:.1f})"
+        print(f"{gpu.title(entry['diagram'], case['sizes'])} {entry['seconds'] * 1e6:10.1f} µs (predicted {entry['predicted_seconds'] * 1e6:.1f}, {100 * entry['off_in_clocks']:+.0f}% of its clocks)"
               f" {entry['rate']:8.0f} {case['unit']}  {case['peer']:>7} {entry['peer_rate']:8.0f}  ratio {entry['ratio']:.2f}; error {entry['error']:.1e}, peer's "
               f"{entry.get('peer_error', float('nan')):.1e}; MHz {entry['clock_mhz']:.0f} {entry['peer_clock_mhz']:.0f}", flush=True)
+    mean, worst = gpu.mean_off(results)
+    if worst:
+        print(f"predictions in clocks: {100 * mean:.1f}% off in the mean, {100 * worst['off_in_clocks']:+.0f}% at worst: {gpu.title(worst['diagram'], worst['sizes'])}")
     gpu.write(options, "napkin.compare-gpu/2", torch.cuda.get_device_name(), torch=torch.__version__, results=results)
 
 

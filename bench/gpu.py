@@ -6,6 +6,7 @@ import pathlib
 import random
 import threading
 import time
+import tomllib
 
 import records
 
@@ -113,6 +114,22 @@ def seconds_of(work, wanted):
     return records.median(times)
 
 
+def off_in_clocks(predicted_seconds, clocks):
+    """By what part a prediction of the H200's model is off, both in clocks of the core: what it predicts at the model's clock, and what was measured at the clocks sampled.
+
+    Above 0 where the kernel takes longer than predicted."""
+    hz = float(tomllib.loads((records.ROOT / "machines/h200.toml").read_text())["clock"]["value"].removesuffix(" GHz")) * 1e9
+    return clocks / (predicted_seconds * hz) - 1
+
+
+def mean_off(results):
+    """The mean of how far predictions are off, either way, and the worst one's result."""
+    known = [r for r in results if r["off_in_clocks"] == r["off_in_clocks"]]
+    if not known:
+        return math.nan, None
+    return sum(abs(r["off_in_clocks"]) for r in known) / len(known), max(known, key=lambda r: abs(r["off_in_clocks"]))
+
+
 class Samples:
     """The core's clock and the board's power, sampled every few milliseconds by NVML, where that is there."""
 
@@ -161,7 +178,8 @@ def launch_times(work, count, flush):
 
 
 def race(runs, reference, rounds, seconds, samples, launches=8):
-    """Of each of the runs by name: the least of the rounds' medians, the median over the rounds of the reference's time over its own, and the median clock and power.
+    """Of each of the runs by name: the least of the rounds' medians, the median over the rounds of the reference's time over its own, the median of what the rounds'
+    medians are in the clocks sampled in them, and the median clock and power.
 
     A round is made of turns: in each, every run is launched a few times, in an order of the turn's own, so that all of a round are measured in the same state of
     a card that limits its power, each as often after a hotter one as after a cooler one.
@@ -169,19 +187,22 @@ def race(runs, reference, rounds, seconds, samples, launches=8):
     import torch
 
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    times, states = {name: [] for name in runs}, {name: [] for name in runs}
+    times, clocks, states = ({name: [] for name in runs} for _ in range(3))
     order = list(runs)
     for _ in range(rounds):
-        of_round = {name: [] for name in runs}
+        of_round, states_of_round = ({name: [] for name in runs} for _ in range(2))
         while not all(of_round.values()) or (sum(map(sum, of_round.values())) < seconds * len(runs) and len(of_round[reference]) < 200):
             random.shuffle(order)
             for name in order:
                 samples.clear()
                 of_round[name] += launch_times(runs[name], launches, flush)
-                states[name] += samples.taken()
+                states_of_round[name] += samples.taken()
         for name in runs:
             times[name].append(records.median(of_round[name]))
+            clocks[name].append(times[name][-1] * of_samples(states_of_round[name])["clock_mhz"] * 1e6)
+            states[name] += states_of_round[name]
 
     def over_reference(name):
         return records.median([theirs / own for theirs, own in zip(times[reference], times[name])])
-    return {name: {"seconds": min(times[name]), "ratio": over_reference(name), **of_samples(states[name])} for name in runs}
+    return {name: {"seconds": min(times[name]), "ratio": over_reference(name), "clocks": records.median([c for c in clocks[name] if c == c] or [math.nan]),
+                   **of_samples(states[name])} for name in runs}

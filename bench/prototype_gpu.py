@@ -4,7 +4,7 @@
     python3 bench/prototype_gpu.py FOLDER [--rounds 5] [--seconds 0.05] [--output bench/results/NAME.json]
 
 FOLDER holds harness.py and build/g_c1.cubin and g_c2_gm8.cubin: the kernel by single blocks and by clusters of two. All run in this process, on random
-inputs; each round measures all of them, in an order of its own, by events with the GPU's caches flushed before each launch. Ratios are medians of the rounds'
+inputs; each round measures all of them in turns of a few launches, by events with the GPU's caches flushed before each launch. Ratios are medians of the rounds'
 ratios to g_c1, above 1 where the other is faster. Needs torch.
 """
 import sys

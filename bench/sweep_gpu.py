@@ -4,7 +4,7 @@
     python3 bench/sweep_gpu.py [--only products attention] [--rounds 15] [--seconds 0.02] [--output bench/results/NAME.json]
 
 All combinations below are planned as by hand. Those that the rules admit and whose predicted time is under twice the least bound of all run once each, then
-the five fastest and the chosen one in rounds, each round in an order of its own. The sweep judges the model; napkin itself chooses without it. All results of a
+the five fastest and the chosen one in rounds, in turns of a few launches each. The sweep judges the model; napkin itself chooses without it. All results of a
 shape are compared with those of the chosen plan. Needs torch.
 """
 import collections

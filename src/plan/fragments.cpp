@@ -112,18 +112,21 @@ void choose_queue(ScheduledKernel& kernel) {
     dealing = {static_cast<std::int64_t>(Dealing::fixed), "", false};
     const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
                                      [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
+    const bool has_shorter = std::any_of(kernel.loops.begin(), kernel.loops.end(),
+                                         [&](const ScheduledLoop& loop) { return have_own_chunks(kernel, loop); });
     const std::int64_t groups = kernel.num_groups(), blocks = kernel.schedule.threads.value,
                        grid = kernel.schedule.grid.value;
-    if (!kernel.copying_role() || !(by_data || kernel.has_uneven_groups()) || blocks <= 1 || groups <= blocks ||
-        groups > most_queued || grid >= groups)
-        return;
+    const char* why = by_data                      ? "data say how many chunks a group runs"
+                      : kernel.has_uneven_groups() ? "masks say how many chunks a group runs"
+                      : threads_read_ahead(kernel) ? "turns wait for what threads read, and blocks keep different paces"
+                      : has_shorter                ? "groups that end before their tiles do run fewer products"
+                                                   : nullptr;
+    if (!kernel.copying_role() || !why || blocks <= 1 || groups <= blocks || groups > most_queued || grid >= groups) return;
     // A role that cannot go on to the next group's tiles has nothing to ask for meanwhile.
     for (const Step* load : kernel.operand_loads(0))
         if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;
     dealing = {static_cast<std::int64_t>(Dealing::queue),
-               fmt::format("{} say how many chunks a group runs: a block takes the next one as it ends one",
-                           by_data ? "data" : "masks"),
-               false};
+               fmt::format("{}: a block takes the next one as it ends one", why), false};
 }
 
 void choose_turns(ScheduledKernel& kernel) {

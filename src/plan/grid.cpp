@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/reasons.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/cut_groups.hpp"
+#include "schedule/fragments.hpp"
 
 namespace napkin {
 namespace {
@@ -52,13 +54,13 @@ Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int
 Simulation choose_cut_groups(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
                              std::int64_t walk_limit) {
     Choice& dealing = kernel.schedule.dealing;
-    if (!model.machine().meeting_s.known() || dealing.by_hand || dealing.value != dealing_of(name(Dealing::fixed)) ||
-        threads <= 1)
-        return whole;
+    // A block that is late cuts no groups of others. Measured on one H200 on 2026-11-25: block-scaled products of 8192³, which the model finds 1.6% faster
+    // with groups cut than whole, are 4% slower than from a queue.
+    if (!model.machine().meeting_s.known() || dealing.by_hand || threads_read_ahead(kernel) || threads <= 1) return whole;
     const auto found = cut_groups(kernel);
     const auto* cut = std::get_if<CutGroups>(&found);
     if (!cut || cut->blocks != threads) return whole;
-    dealing.value = dealing_of(name(Dealing::cut));
+    const Choice before = std::exchange(dealing, {dealing_of(name(Dealing::cut)), "", false});
     Simulation time = model.run(kernel, threads, walk_limit);
     if (time.seconds < worth_cutting * whole.seconds) {
         dealing.reason = fmt::format("{} groups of {} chunks, {:.1f} for each of {} blocks; whole ones are {}", time.groups,
@@ -66,7 +68,7 @@ Simulation choose_cut_groups(ScheduledKernel& kernel, const Simulator& model, st
                                      cut->blocks, time_change(whole.seconds / time.seconds));
         return time;
     }
-    dealing.value = dealing_of(name(Dealing::fixed));
+    dealing = before;
     return whole;
 }
 

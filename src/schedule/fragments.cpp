@@ -469,6 +469,11 @@ int turns_read_ahead(const ScheduledKernel& kernel, const Step& load) {
     return is_ahead ? turns : 0;
 }
 
+bool threads_read_ahead(const ScheduledKernel& kernel) {
+    return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                       [&](const Step& step) { return turns_read_ahead(kernel, step) > 0; });
+}
+
 int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     int ahead = 0;
     for (const Step& step : kernel.steps)

@@ -121,6 +121,8 @@ std::int64_t row_values(const ScheduledKernel& kernel, VariableId id);
 /// The load reads by rows in a loop that asks for operands of its turns ahead: how many turns before it is used what it brings is asked for, as it takes
 /// longer to come than a turn does; 0: it is asked for where it is used.
 int turns_read_ahead(const ScheduledKernel& kernel, const Step& load);
+/// Some load of the kernel is asked for so.
+bool threads_read_ahead(const ScheduledKernel& kernel);
 /// Turns of the loop that are written one after the other, so that registers which turns hand on to each other need no moves: a move waits for the value
 /// that it moves. 1: the loop is written once.
 int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop);
