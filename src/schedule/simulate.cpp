@@ -512,11 +512,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                     (l == core_level_ ? m.of_a_cluster : 1);
             // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
-            const double runs = m.is_store ? 1 : short_runs(level, m.run);
             // Equal requests of neighbouring cores go through the pipe once: of a product of 8192³ that addresses 12.6 GB in tiles of
             // 128 × 256 Nsight Compute counted 8.2 GB from L2 on one H200, and two of three bytes are those of a pair's common tile.
             const double merged = l == core_level_ && m.is_ahead ? std::min(1.0, m.of_a_pair / m.of_a_cluster) : 1;
-            const double time = crossing * seconds_a_byte(l, workers, m) * uneven * runs * merged;
+            const double time = crossing * seconds_a_byte(l, workers, m) * uneven * merged;
             (m.is_store ? traffic[l].stored_bytes : traffic[l].loaded_bytes) += crossing;
             into[l] += time;
             if (keeps) later = level.latency_s.value;

@@ -163,7 +163,6 @@ private:
     [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
     [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, int scope) const;
     [[nodiscard]] double line_waste(double run) const;
-    [[nodiscard]] double short_runs(const Level& level, double run) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
     /// The norm with this exponent.
     [[nodiscard]] static double together(std::initializer_list<double> clocks, double exponent);
