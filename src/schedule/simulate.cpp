@@ -15,6 +15,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/ones_column.hpp"
+#include "schedule/quotients.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/warpgroups.hpp"
@@ -242,12 +243,17 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     for (const AxisId axis : compute.reduce_axes) block.steps *= axis == v ? block.panels : block.count(axis);
 
     Pipes pipes;
-    for (const OpCount& op : work.ops) {
-        const double more = k.in_blocks() ? instruction_clocks(op.kind) : 0;
-        const double clocks = static_cast<double>(op.count) * block.points(op.axes) *
-                              (clocks_a_vector_[at(static_cast<int>(op.kind))] + more);
-        pipes.by_kind[at(static_cast<int>(op.kind))] += clocks;
+    const auto add = [&](OpKind kind, double times) {
+        const double more = k.in_blocks() ? instruction_clocks(kind) : 0;
+        const double clocks = times * (clocks_a_vector_[at(static_cast<int>(kind))] + more);
+        pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
+    };
+    for (const OpCount& op : work.ops) add(op.kind, static_cast<double>(op.count) * block.points(op.axes));
+    if (const auto common = common_divisor(k, step)) {
+        // In place of a division two products, and for each divisor a division, a product and the choice of a scale.
+        const double quotients = block.points(free_axes(compute.body)), divisors = block.points(free_axes(common->divisor));
+        add(OpKind::div, divisors - quotients), add(OpKind::simple, 2 * quotients + 4 * divisors);
     }
     const double targets = block.points(work.target_axes);
     // A prefetch takes the place of a load: one for each line, or for each block that is shorter.
