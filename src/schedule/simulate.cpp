@@ -252,7 +252,8 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     for (const OpCount& op : work.ops) add(op.kind, static_cast<double>(op.count) * block.points(op.axes));
     if (const auto common = common_divisor(k, step)) {
         // In place of a division two products, and for each divisor a division, a product and the choice of a scale.
-        const double quotients = block.points(free_axes(compute.body)), divisors = block.points(free_axes(common->divisor));
+        const double quotients = block.points(free_axes(compute.body)),
+                     divisors = block.points(free_axes(common->divisor));
         add(OpKind::div, divisors - quotients), add(OpKind::simple, 2 * quotients + 4 * divisors);
     }
     const double targets = block.points(work.target_axes);

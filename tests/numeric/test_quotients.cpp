@@ -55,12 +55,16 @@ TEST(Quotients, OnACpuTakeOneReciprocalARow) {
     const std::string call = "* reciprocal_at";
     const auto has_one = [&](const std::string& text) { return source(text).find(call) != std::string::npos; };
     EXPECT_TRUE(has_one("f(X[r, c], z[r]) -> Y[r, c]\n    Y[r, c] = X[r, c] / z[r]\nsizes r = 64, c = 4096\n"));
-    EXPECT_TRUE(has_one("f(X[r, c], z[r]) -> Y[r, c]: f16\n    Y[r, c] = X[r, c] / (z[r] + 1)\nsizes r = 64, c = 4096\n"));
-    EXPECT_FALSE(has_one("f(X[r, c], z[c]) -> Y[r, c]\n    Y[r, c] = X[r, c] / z[c]\nsizes r = 64, c = 4096\n")) << "no row has one";
+    EXPECT_TRUE(
+        has_one("f(X[r, c], z[r]) -> Y[r, c]: f16\n    Y[r, c] = X[r, c] / (z[r] + 1)\nsizes r = 64, c = 4096\n"));
+    EXPECT_FALSE(has_one("f(X[r, c], z[c]) -> Y[r, c]\n    Y[r, c] = X[r, c] / z[c]\nsizes r = 64, c = 4096\n"))
+        << "no row has one";
     EXPECT_FALSE(has_one("f(X[r, c]) -> Y[r, c]\n    Y[r, c] = X[r, c] / 3\nsizes r = 64, c = 4096\n")) << "a number";
-    EXPECT_FALSE(has_one("f(X[r, c], z[r]) -> Y[r, c]\n    Y[r, c] = floor(X[r, c] / z[r])\nsizes r = 64, c = 4096\n")) << "a floor";
-    EXPECT_FALSE(has_one("f(X[r, c], z[r]) -> Y[r, c], Z[r, c]\n    Y[r, c] = X[r, c] / z[r]\n    Z[r, c] = floor(Y[r, c])\n"
-                         "sizes r = 64, c = 4096\n"))
+    EXPECT_FALSE(has_one("f(X[r, c], z[r]) -> Y[r, c]\n    Y[r, c] = floor(X[r, c] / z[r])\nsizes r = 64, c = 4096\n"))
+        << "a floor";
+    EXPECT_FALSE(
+        has_one("f(X[r, c], z[r]) -> Y[r, c], Z[r, c]\n    Y[r, c] = X[r, c] / z[r]\n    Z[r, c] = floor(Y[r, c])\n"
+                "sizes r = 64, c = 4096\n"))
         << "a floor, in another statement";
 }
 

@@ -422,7 +422,8 @@ void expect_quotients(void (*run)(const T*, const T*, T*, long)) {
     std::vector<T> x = samples<T>(4000), z(x.size());
     x.resize(x.size() / 16 * 16), z.resize(x.size());
     std::vector<T> divisors = samples<T>(200);
-    for (const T edge : {1 / L::min(), std::nextafter(1 / L::min(), L::infinity()), L::min(), std::nextafter(L::min(), T(0))})
+    for (const T edge :
+         {1 / L::min(), std::nextafter(1 / L::min(), L::infinity()), L::min(), std::nextafter(L::min(), T(0))})
         divisors.insert(divisors.end(), {edge, -edge});
     for (const T y : divisors) {
         run(x.data(), &y, z.data(), static_cast<long>(x.size()));
@@ -430,8 +431,9 @@ void expect_quotients(void (*run)(const T*, const T*, T*, long)) {
             const T wanted = x[i] / y;
             const bool is_finite = std::isfinite(wanted) && std::fabs(wanted) < L::max() * (1 - 2 * L::epsilon());
             // Two roundings, and one more where the result is subnormal.
-            const bool agrees = is_finite ? std::fabs(z[i] - wanted) <= std::fabs(wanted) * L::epsilon() + 2 * L::denorm_min()
-                                          : std::isnan(wanted) == std::isnan(z[i]) && std::signbit(wanted) == std::signbit(z[i]);
+            const bool agrees = is_finite
+                                    ? std::fabs(z[i] - wanted) <= std::fabs(wanted) * L::epsilon() + 2 * L::denorm_min()
+                                    : std::isnan(wanted) == std::isnan(z[i]) && std::signbit(wanted) == std::signbit(z[i]);
             const bool is_infinite = std::isinf(wanted) && x[i] != 0 && !std::isnan(z[i]);
             ASSERT_TRUE(agrees || std::isnan(wanted)) << x[i] << " / " << y << " is " << wanted << ", not " << z[i];
             ASSERT_EQ(std::isnan(z[i]), std::isnan(wanted)) << x[i] << " / " << y << ": " << z[i];
