@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <new>
 #include <numeric>
 
@@ -330,11 +331,11 @@ private:
         add(0);
         for (const int lines : all_lines) add(lines);
         timings.run(seconds);
-        double share = 0;
-        for (const int lines : all_lines) {
-            // Longer runs take no longer; where they seem to, something else had the core.
-            share = std::max(share, std::min(1.0, timings["0"] / timings[std::to_string(lines)]));
-            level.runs[lines] = measured(
+        double share = 1;
+        for (std::size_t i = std::size(all_lines); i-- > 0;) {
+            // Shorter runs are no faster; where they seem to be, prefetchers run past the ends of longer ones.
+            share = std::min(share, timings["0"] / timings[std::to_string(all_lines[i])]);
+            level.runs[all_lines[i]] = measured(
                 share, "one core reads so many lines of each of 64 rows, then the next, beside whole rows");
         }
     }
