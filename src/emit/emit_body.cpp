@@ -9,6 +9,7 @@
 
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
+#include "schedule/quotients.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -27,9 +28,12 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
     const auto* b = as<Binary>(e);
     const bool is_near = b && b->op == BinaryOp::div && !whole && is_rounded_at_once();
-    const ValueId id = is_near ? divided(as_number(lower(b->a)), as_number(lower(b->b)), "near_quotient")
-                       : whole ? as_whole(lower(e))
-                               : as_number(lower(e));
+    const auto common = whole ? std::nullopt : common_divisor(frame_, step_);
+    const ValueId id = common && b && common->divisor == b->b && common->dividend == b->a
+                           ? times_reciprocal(as_number(lower(b->a)), as_number(lower(b->b)))
+                       : is_near ? divided(as_number(lower(b->a)), as_number(lower(b->b)), "near_quotient")
+                       : whole   ? as_whole(lower(e))
+                                 : as_number(lower(e));
     roots_[id] = {level, vectors, rows};
     return id;
 }
@@ -285,13 +289,16 @@ ValueId BodyWriter::divided(ValueId a, ValueId b, const char* function) {
     return frame_.in_blocks() && !is_exact ? call(function, {a, b}) : arithmetic(BinaryOp::div, a, b);
 }
 
+/// By a divisor that loops have in common: what depends on it alone is hoisted out of them.
+ValueId BodyWriter::times_reciprocal(ValueId a, ValueId b) {
+    const ValueId scale = call("scale_of_divisor", {b}), reciprocal = call("scaled_reciprocal", {b});
+    at(scale).hint = "scale", at(reciprocal).hint = "reciprocal";
+    return arithmetic(BinaryOp::mul, arithmetic(BinaryOp::mul, a, scale), reciprocal);
+}
+
 /// What the statement computes is stored in a narrow type, which hides the last digits of f32, and nobody else takes it. A quotient under a floor has to have them.
 bool BodyWriter::is_rounded_at_once() const {
-    const auto* compute = step_.statement ? std::get_if<Compute>(step_.statement) : nullptr;
-    return compute && !compute->reduce && !compute->carry && !step_.is_whole &&
-           bytes(frame_.variable(compute->variable).memory_type) <= 2 &&
-           std::none_of(frame_.steps.begin(), frame_.steps.end(),
-                        [&](const Step& other) { return other.atom >= 0 && reads(other, compute->variable); });
+    return is_result_alone(frame_, step_) && bytes(frame_.variable(variable_of(step_)).memory_type) <= 2;
 }
 
 ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {

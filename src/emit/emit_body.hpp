@@ -93,6 +93,7 @@ private:
     ValueId number(double value);
     ValueId arithmetic(BinaryOp o, ValueId a, ValueId b);
     ValueId divided(ValueId a, ValueId b, const char* function = "divide");
+    ValueId times_reciprocal(ValueId a, ValueId b);
     [[nodiscard]] bool is_rounded_at_once() const;
     ValueId call(const std::string& function, std::vector<ValueId> args);
     ValueId compare(BinaryOp o, ValueId a, ValueId b);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "support/ids.hpp"
@@ -66,6 +67,13 @@ std::size_t first_foreign(const std::string& text) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> integer_key(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
 
 toml::table FigureReader::parse() {
     if (const std::size_t at = first_foreign(source_->text); at != std::string::npos) {

@@ -103,6 +103,9 @@ private:
     std::set<const toml::table*> unsourced_;  ///< tables that were told once that a source is missing
 };
 
+/// A key that is a whole number; nothing where it is none.
+std::optional<std::int64_t> integer_key(std::string_view text);
+
 /// What check_keys is to know: the other keys and those of a table.
 template <class Owner>
 std::vector<std::string> with_keys(std::vector<std::string> others, std::span<const FigureKey<Owner>> keys) {

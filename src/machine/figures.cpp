@@ -54,7 +54,6 @@ std::span<const FigureKey<Level>> level_figures() {
          Need::never},
         {"latency", "latency_s", &Level::latency_s, seconds},
         {"sustained", "sustained_share", &Level::sustained, number, Need::never},
-        {"one_line", "one_line_share", &Level::one_line, number, Need::never},
         {"reread", "reread_bytes", &Level::reread_bytes, bytes, Need::never},
     };
     return table;

@@ -22,7 +22,7 @@ struct FigureKey {
 };
 
 std::span<const FigureKey<Machine>> machine_figures();
-/// Without the bandwidth from the level above, which a file gives of one instance or of all.
+/// Without the bandwidth from the level above, which a file gives of one instance or of all, and without the shares of runs, a table.
 std::span<const FigureKey<Level>> level_figures();
 std::span<const FigureKey<ThreadLimits>> thread_figures();
 

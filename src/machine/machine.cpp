@@ -1,6 +1,8 @@
 #include "machine/machine.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 
 #include "machine/builtin.hpp"
@@ -71,6 +73,17 @@ std::vector<std::string> machine_names() {
     std::vector<std::string> names{"host"};
     for (const EmbeddedText& text : builtin_machine_texts()) names.emplace_back(text.name);
     return names;
+}
+
+double share_of_runs(const Level& level, double lines) {
+    if (level.runs.empty()) return 1;
+    const auto longer = level.runs.lower_bound(static_cast<std::int64_t>(std::ceil(lines)));
+    if (longer == level.runs.begin()) return longer->second.value;
+    const auto& [shorter_lines, shorter] = *std::prev(longer);
+    const double from = static_cast<double>(shorter_lines), over = lines / from;
+    if (longer == level.runs.end()) return 1 - (1 - shorter.value) / over;
+    const double along = std::log(over) / std::log(static_cast<double>(longer->first) / from);
+    return shorter.value + (longer->second.value - shorter.value) * along;
 }
 
 }  // namespace napkin

@@ -31,7 +31,8 @@ struct Level {
     Figure bandwidth_bytes_per_s;  ///< from the level above into one instance; 0 for the first level
     Figure latency_s;              ///< of a load that this level serves
     Figure sustained;              ///< of a GPU: the share of this bandwidth that programs reach; unknown: all
-    Figure one_line;  ///< the part of its rate that is left where what is read lies in single lines; unknown: all
+    /// The part of its rate that is left where what is read lies in runs of so many lines (share_of_runs).
+    std::map<std::int64_t, Figure> runs;
     Figure reread_bytes;  ///< of a GPU's cache: of tiles that later blocks read again, which it holds while others pass through
     // Of a CPU: the same pipe while one core alone uses it, and of copies within the level above, read and written bytes together.
     Figure core_bandwidth_bytes_per_s;
@@ -187,6 +188,10 @@ std::size_t core_memory_level(const Machine& machine);
 /// What one core may use of a level: its capacity, shared evenly where several cores share an instance, and taken together where a
 /// core has several.
 double bytes_a_core(const Machine& machine, std::size_t level);
+
+/// The part of its rate that is left to the pipe into the level where what is read lies in runs of so many lines: between the level's
+/// figures along the logarithm of the lines, and behind the last one the loss halves with each doubling. All of it where it has none.
+double share_of_runs(const Level& level, double lines);
 
 /// The machine at hand, from hwloc and the processor's own description, for code with vectors of so many bytes (0: the widest).
 /// Deterministic: nothing is timed; what a timing would tell is estimated, and its source says so.

@@ -90,10 +90,21 @@ private:
         if (given(path("latency")) && given(above_path("latency")) && above.latency_s.value > 0 &&
             level.latency_s.value > above.latency_s.value)
             impossible(path("latency"), fmt::format("'{}' answers later than '{}' above it", level.name, above.name));
-        for (const auto& [key, share] : {std::pair{"sustained", &level.sustained}, {"one_line", &level.one_line}})
-            if (given(path(key)) && share->value > 1)
-                impossible(path(key), fmt::format("{} is a share of the rate of '{}', and no more than all of it",
-                                                  share->value, level.name));
+        const auto share_of_rate = [&](const std::string& at, double share) {
+            if (given(at) && share > 1)
+                impossible(
+                    at, fmt::format("{} is a share of the rate of '{}', and no more than all of it", share, level.name));
+        };
+        share_of_rate(path("sustained"), level.sustained.value);
+        double before = 0;  // of shorter runs
+        for (const auto& [lines, share] : level.runs) {
+            const std::string at = path("runs.") + std::to_string(lines);
+            share_of_rate(at, share.value);
+            if (given(at) && before <= 1 && share.value < before)
+                impossible(at, fmt::format("runs of {} lines leave less of the rate of '{}' than shorter ones", lines,
+                                           level.name));
+            before = share.value;
+        }
         if (given(path("reread")) && given(path("capacity")) && level.reread_bytes.value > level.capacity_bytes.value)
             impossible(path("reread"),
                        fmt::format("{:.0f} bytes are more than '{}' holds", level.reread_bytes.value, level.name));

@@ -2,20 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "machine/figure_reader.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
 namespace {
-
-std::optional<std::int64_t> integer_key(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
 
 /// `bandwidth` of one instance or `total_bandwidth` of all, each a table by how many are joined.
 void read_rates(FigureReader& reader, const toml::table& table, const TableName& where, const Machine& machine,

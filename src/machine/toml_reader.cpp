@@ -60,16 +60,42 @@ void check_distinct(FigureReader& reader, const toml::table& table, std::set<std
                      fmt::format("there are two {}s '{}'", what, name), "distinct names", "");
 }
 
+/// `runs`: shares of the rate by the lines of a run.
+void read_runs(FigureReader& reader, const toml::table& table, const TableName& where, Level& out) {
+    const toml::node* node = table.get("runs");
+    if (!node) return;
+    constexpr std::int64_t most = 1 << 20;
+    const std::string expected = "shares of the rate by the lines of a run, such as { 1 = 0.5, 8 = 0.9 }";
+    const toml::table* shares = node->as_table();
+    if (!shares || shares->empty())
+        return reader.error("bad-value", reader.range_of(node->source()),
+                            fmt::format("'runs' of {} is not a table", where.shown), expected, "");
+    for (const auto& [key, share] : *shares) {
+        const std::string text(key.str());
+        const auto lines = integer_key(text);
+        if (!lines || *lines < 1 || *lines > most) {
+            reader.error("unknown-key", reader.range_of(key.source()),
+                         fmt::format("unknown key '{}' in 'runs' of {}", text, where.shown), expected,
+                         fmt::format("whole numbers of lines from 1 to {}", most));
+            continue;
+        }
+        const TableName runs{"'runs' of " + where.shown, where.path + "runs."};
+        if (auto figure = reader.figure_of(share, table, text, runs, Dimension::number)) out.runs[*lines] = *figure;
+    }
+}
+
 void read_levels(FigureReader& reader, const toml::table& root, Machine& machine) {
     std::set<std::string> names;
     for (const toml::table* table : reader.tables(root, "level", true)) {
-        reader.check_keys(
-            *table, with_keys({"name", "bandwidth", "total_bandwidth", "cache", "source"}, level_figures()), "a level");
+        reader.check_keys(*table,
+                          with_keys({"name", "bandwidth", "total_bandwidth", "runs", "cache", "source"}, level_figures()),
+                          "a level");
         Level level;
         level.name = reader.text(*table, "name", "a level");
         check_distinct(reader, *table, names, level.name, "level");
         const TableName where{"level '" + level.name + "'", fmt::format("level.{}.", machine.levels.size())};
         reader.figures(*table, where, level_figures(), level, machine.kind);
+        read_runs(reader, *table, where, level);
         level.caches = read_flag(reader, *table, "cache", where.shown);
         if (!machine.levels.empty()) {
             level.bandwidth_bytes_per_s = read_bandwidth(reader, *table, where, level.instances.value);

@@ -105,8 +105,13 @@ std::string level_toml(const Level& level, bool first) {
     TableWriter table;
     table.figures(level_figures(), level);
     if (!first) write_bandwidth(table, level);
-    return fmt::format("\n[[level]]\nname = {}\n{}{}", quoted(level.name), level.caches ? "cache = true\n" : "",
-                       table.str());
+    std::vector<std::string> shares;
+    for (const auto& [lines, share] : level.runs)
+        shares.push_back(fmt::format("{} = {{ value = {}, source = {} }}", lines,
+                                     value_text(share.value, Dimension::number), quoted(share.source)));
+    const std::string runs = shares.empty() ? "" : fmt::format("runs = {{ {} }}\n", join(shares, ", "));
+    return fmt::format("\n[[level]]\nname = {}\n{}{}{}", quoted(level.name), level.caches ? "cache = true\n" : "",
+                       table.str(), runs);
 }
 
 std::string cross_transfer_toml(const CrossTransfer& cross, const Machine& machine) {

@@ -69,7 +69,8 @@ void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine) {
 
 void fetch_rows_ahead(ScheduledKernel& kernel) {
     std::vector<Prefetch>& chosen = kernel.schedule.prefetches;
-    for (const Step& step : kernel.steps)
+    for (const Step& step : kernel.steps) {
+        if (step.atom < 0) continue;
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
             const auto id = static_cast<VariableId>(v);
             const bool is_given = std::any_of(chosen.begin(), chosen.end(),
@@ -79,6 +80,7 @@ void fetch_rows_ahead(ScheduledKernel& kernel) {
             if (atom.rows < kernel.extent(atom.row_axis))
                 chosen.push_back({id, step.atom, {1, "", false}, Fetched::blocks});
         }
+    }
 }
 
 int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <new>
 #include <numeric>
 
@@ -220,7 +221,7 @@ private:
 
     void levels() {
         const std::size_t num = machine_.levels.size();
-        const double share = seconds_ * 0.4 / static_cast<double>(2 * num - 1);
+        const double share = seconds_ * 0.4 / static_cast<double>(2 * num);
         for (std::size_t l = 0; l < num; ++l) {
             ShortestTimes timings;
             const double bytes = footprint(l) * (l == 0 ? cores() : 1);
@@ -237,6 +238,7 @@ private:
         }
         fill<float>();
         for (std::size_t l = 1; l < num; ++l) pipe(l, share);
+        if (num > 1) runs(machine_.levels[1], share);
         past_caches(share);
     }
 
@@ -317,6 +319,27 @@ private:
             level.core_copy_bandwidth_bytes_per_s);
     }
 
+    /// Runs of few lines of many rows from memory, beside whole rows: with one core, whose prefetchers run ahead of whole rows only.
+    void runs(Level& level, double seconds) {
+        constexpr int all_lines[] = {1, 2, 4, 8, 16};
+        ShortestTimes timings;
+        const auto add = [&](int lines) {
+            timings.add(std::to_string(lines), 200e-6,
+                        [f = kernel(fmt::format("runs_{}", lines)), m = memory_.get(),
+                         count = values_](std::int64_t n) { f(n, m, count); });
+        };
+        add(0);
+        for (const int lines : all_lines) add(lines);
+        timings.run(seconds);
+        double share = 1;
+        for (std::size_t i = std::size(all_lines); i-- > 0;) {
+            // Shorter runs are no faster; where they seem to be, prefetchers run past the ends of longer ones.
+            share = std::min(share, timings["0"] / timings[std::to_string(all_lines[i])]);
+            level.runs[all_lines[i]] = measured(
+                share, "one core reads so many lines of each of 64 rows, then the next, beside whole rows");
+        }
+    }
+
     // ---- threads
     void threading() {
         using Group = void (*)(const void* const*, void* const*, const std::int64_t*, std::int64_t, std::int64_t, void*);
@@ -363,10 +386,12 @@ Result<MeasuredMachine> measure_machine(const MeasureOptions& options) {
     JitOptions jit = options.jit;
     jit.optimization = "-O2";
     for (const std::string& flag : flags_for_vectors(vector_bytes)) jit.flags.push_back(flag);
-    const auto module = jit_compile(
-        fmt::format("#define NAPKIN_VECTOR_BYTES {}\n{}{}", vector_bytes, cpu::prelude_text(), kernels_text), jit);
+    Machine host = host_machine(options.vector_bytes);
+    const auto module = jit_compile(fmt::format("#define NAPKIN_VECTOR_BYTES {}\n#define NAPKIN_LINE_BYTES {}\n{}{}",
+                                                vector_bytes, host.line_bytes.value, cpu::prelude_text(), kernels_text),
+                                    jit);
     if (!module) return module.errors();
-    return MachineMeasurement(host_machine(options.vector_bytes), **module, options.seconds).run();
+    return MachineMeasurement(std::move(host), **module, options.seconds).run();
 }
 
 }  // namespace napkin

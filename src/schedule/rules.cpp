@@ -235,7 +235,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
     return "";
 }
 
-std::string why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in) {
     if (kernel.in_blocks()) return of_a_cpu;
     const Variable& variable = kernel.variable(id);
     if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
@@ -628,7 +628,7 @@ private:
             const std::string &name = k_.variable(p.variable).name,
                               &where = k_.variable(std::get<Compute>(*in->statement).variable).name;
             const bool is_blocks = p.fetched == Fetched::blocks;
-            if (const std::string why = is_blocks ? why_no_rows_ahead(k_, p.variable, *in)
+            if (const std::string why = is_blocks ? std::string(why_no_rows_ahead(k_, p.variable, *in))
                                                   : why_not_prefetched(k_, p.variable, *in);
                 !why.empty())
                 report({"prefetch", name}, "{} cannot be fetched ahead in {}: {}", name, where, why);

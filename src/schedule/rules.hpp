@@ -1,6 +1,7 @@
 #pragma once
 // The rules that a schedule keeps, each one function: the plan asks them before it chooses, the verifier after.
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedule/scheduled.hpp"
@@ -34,7 +35,7 @@ std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id);
 std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, const Step& in);
 /// The same of the rows of a block to come. The statement reduces along several of the tile's rows at once, innermost, and has the tile in
 /// place.
-std::string why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in);
+std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in);
 /// They may be fetched ahead, and several of a block lie in one page, where a processor's prefetchers see no stream in what is read in turn.
 bool rows_share_pages(const ScheduledKernel& kernel, VariableId id, const Step& in);
 /// Whether every statement that reads the loaded tile takes whole panels of it, several of them, at the panel's own place.

@@ -15,6 +15,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/ones_column.hpp"
+#include "schedule/quotients.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/warpgroups.hpp"
@@ -249,12 +250,18 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     for (const AxisId axis : compute.reduce_axes) block.steps *= axis == v ? block.panels : block.count(axis);
 
     Pipes pipes;
-    for (const OpCount& op : work.ops) {
-        const double more = k.in_blocks() ? instruction_clocks(op.kind) : 0;
-        const double clocks = static_cast<double>(op.count) * block.points(op.axes) *
-                              (clocks_a_vector_[at(static_cast<int>(op.kind))] + more);
-        pipes.by_kind[at(static_cast<int>(op.kind))] += clocks;
+    const auto add = [&](OpKind kind, double times) {
+        const double more = k.in_blocks() ? instruction_clocks(kind) : 0;
+        const double clocks = times * (clocks_a_vector_[at(static_cast<int>(kind))] + more);
+        pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
+    };
+    for (const OpCount& op : work.ops) add(op.kind, static_cast<double>(op.count) * block.points(op.axes));
+    if (const auto common = common_divisor(k, step)) {
+        // In place of a division two products, and for each divisor a division, a product and the choice of a scale.
+        const double quotients = block.points(free_axes(compute.body)),
+                     divisors = block.points(free_axes(common->divisor));
+        add(OpKind::div, divisors - quotients), add(OpKind::simple, 2 * quotients + 4 * divisors);
     }
     const double targets = block.points(work.target_axes);
     // A prefetch takes the place of a load: one for each line, or for each block that is shorter.
@@ -520,11 +527,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                     (l == core_level_ ? m.of_a_cluster : 1);
             // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
-            const double runs = m.is_store ? 1 : short_runs(level, m.run);
             // Equal requests of neighbouring cores go through the pipe once: of a product of 8192³ that addresses 12.6 GB in tiles of
             // 128 × 256 Nsight Compute counted 8.2 GB from L2 on one H200, and two of three bytes are those of a pair's common tile.
             const double merged = l == core_level_ && m.is_ahead ? std::min(1.0, m.of_a_pair / m.of_a_cluster) : 1;
-            const double time = crossing * seconds_a_byte(l, workers, m) * uneven * runs * merged;
+            const double time = crossing * seconds_a_byte(l, workers, m) * uneven * merged;
             (m.is_store ? traffic[l].stored_bytes : traffic[l].loaded_bytes) += crossing;
             into[l] += time;
             if (keeps) later = level.latency_s.value;

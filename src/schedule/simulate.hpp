@@ -165,7 +165,6 @@ private:
     [[nodiscard]] double bytes_out_of_step(const ScheduledKernel& k, const CutGroups& cut,
                                            const std::vector<Moved>& moved) const;
     [[nodiscard]] double line_waste(double run) const;
-    [[nodiscard]] double short_runs(const Level& level, double run) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
     /// The norm with this exponent.
     [[nodiscard]] static double together(std::initializer_list<double> clocks, double exponent);

@@ -57,13 +57,6 @@ double Simulator::line_waste(double run) const {
     return std::ceil(run / line) * line / run;
 }
 
-/// By how much longer than long runs those of few lines take from memory: as the machine's file says of single lines, an eighth of that of two.
-double Simulator::short_runs(const Level& level, double run) const {
-    if (!level.one_line.known()) return 1;
-    const double lines = std::max(1.0, run / machine_.line_bytes.value);
-    return 1 + (1 / level.one_line.value - 1) / (lines * lines * lines);
-}
-
 /// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a page, prefetchers
 /// see no stream in it, and the lines of the block's rows, which are asked for together, are waited for in each turn. Not where they are
 /// fetched ahead.
@@ -177,7 +170,8 @@ const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
 }
 
 /// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes, so that writing
-/// takes what reading leaves of its time. What is written past the caches goes by none of them.
+/// takes what reading leaves of its time. What is written past the caches goes by none of them. Short runs are read at a share of the
+/// rate, of one core as of all.
 double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& moved) const {
     if (moved.is_non_temporal && l > 1) return 0;
     const Level& level = machine_.levels[l];
@@ -187,10 +181,11 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
         return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
     };
     const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
+    if (!moved.is_store) return read / share_of_runs(level, moved.run / machine_.line_bytes.value);
     const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
                  &of_one = moved.is_non_temporal ? machine_.core_nontemporal_copy_bytes_per_s
                                                  : level.core_copy_bandwidth_bytes_per_s;
-    if (!moved.is_store || !(all.value > 0)) return read;
+    if (!(all.value > 0)) return read;
     return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) - read);
 }
 

@@ -88,6 +88,8 @@ bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t
     const Index& dim = variable.dims[dimension];
     if (!dim.affine()) return true;
     const Extents& extents = kernel.extents;
+    if (const AxisId axis = dim.single_axis(); axis >= 0)
+        return kernel.extent(axis) > kernel.extent(variable.limits[dimension]);
     const Interval range = range_of(dim, std::vector<std::int64_t>(extents.size(), 0), extents);
     return range.low < 0 || range.high >= kernel.extent(variable.limits[dimension]);
 }

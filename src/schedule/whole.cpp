@@ -1,6 +1,7 @@
 #include "schedule/whole.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "algebra/expr_walk.hpp"
 #include "support/ids.hpp"
@@ -81,8 +82,38 @@ WholeValues::Bounds WholeValues::bounds_of_statement(const Compute& compute) {
     return std::nullopt;
 }
 
+namespace {
+/// Whether the expression is a real number, or else a small whole one, constants and truths, where its first nodes show that no integers of another kind are
+/// in it and none is made of two whole numbers; nothing where they do not. Most statements are so, and all are asked for every schedule that is tried.
+std::optional<bool> is_plainly_real(const ScheduledKernel& kernel, const Expr& e, int& nodes) {
+    constexpr int most_nodes = 64;
+    constexpr double held = 1 << 24;
+    if (++nodes > most_nodes) return std::nullopt;
+    if (const auto* r = as<Read>(e))
+        return is_float(kernel.variable(r->array).memory_type) ? std::optional(true) : std::nullopt;
+    if (const auto* c = as<Constant>(e)) return std::abs(c->value) < held ? std::optional(false) : std::nullopt;
+    if (const auto* u = as<Unary>(e)) {
+        const auto of = is_plainly_real(kernel, u->a, nodes);
+        return u->op == UnaryOp::floor || !of || !*of ? std::nullopt : of;
+    }
+    if (const auto* s = as<Select>(e)) {
+        const auto condition = is_plainly_real(kernel, s->condition, nodes), a = is_plainly_real(kernel, s->a, nodes),
+                   b = is_plainly_real(kernel, s->b, nodes);
+        return condition && a && b ? std::optional(*a || *b) : std::nullopt;
+    }
+    const auto* binary = as<Binary>(e);
+    if (!binary || binary->op == BinaryOp::floor_div || binary->op == BinaryOp::mod) return std::nullopt;
+    const auto a = is_plainly_real(kernel, binary->a, nodes), b = is_plainly_real(kernel, binary->b, nodes);
+    if (!a || !b || (!*a && !*b)) return std::nullopt;
+    return !is_comparison(binary->op) && binary->op != BinaryOp::logical_and && binary->op != BinaryOp::logical_or;
+}
+}  // namespace
+
 bool WholeValues::needs_integers(const Compute& compute) {
     if (whole_[at(compute.variable)]) return true;
+    int nodes = 0;
+    if (is_plainly_real(kernel_, compute.body, nodes) && (!compute.carry || is_plainly_real(kernel_, compute.carry, nodes)))
+        return false;
     bool needed = false;
     const auto look = [&](const Expr& e) {
         if (!e) return;

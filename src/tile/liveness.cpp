@@ -129,10 +129,17 @@ Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* e
 }
 
 std::vector<AxisId> axes_of(const std::vector<Index>& dims) {
-    std::set<AxisId> axes;
-    for (const Index& d : dims)
-        for (const AxisId axis : d.axes()) axes.insert(axis);
-    return {axes.begin(), axes.end()};
+    std::vector<AxisId> axes;
+    axes.reserve(2 * dims.size());
+    for (const Index& d : dims) {
+        if (d.affine())
+            for (const auto& [axis, factor] : d.affine()->terms) axes.push_back(axis);
+        else
+            for (const AxisId axis : d.axes()) axes.push_back(axis);
+    }
+    std::sort(axes.begin(), axes.end());
+    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+    return axes;
 }
 
 }  // namespace napkin

@@ -49,6 +49,12 @@ TEST(MeasureMachine, FindsFiguresThatAProcessorCanHave) {
         between(m.levels[l].core_bandwidth_bytes_per_s, 1e8, 1e12);
         between(m.levels[l].core_copy_bandwidth_bytes_per_s, 1e8, 1e12);
     }
+    ASSERT_EQ(m.levels[1].runs.size(), 5U);
+    double share = 0;
+    for (const auto& [lines, figure] : m.levels[1].runs) {
+        between(figure, std::max(0.01, share), 1);
+        share = figure.value;
+    }
     between(m.core_nontemporal_copy_bytes_per_s, 1e8, 1e12);
     EXPECT_GE(m.nontemporal_copy_bytes_per_s.value, m.core_nontemporal_copy_bytes_per_s.value);
     between(m.nontemporal_from_bytes, 1, m.levels[0].capacity_bytes.value);

@@ -1,7 +1,10 @@
 // Quotients of tiles by their rows' sums on a matrix unit: of results that are rounded to 16 bits by a reciprocal, of others to their last digits.
 #include <gtest/gtest.h>
 
+#include "emit/cpu/emit.hpp"
 #include "numeric/planned_on_cpu.hpp"
+#include "plan/choose.hpp"
+#include "support/parsed.hpp"
 
 namespace napkin::test_quotients {
 namespace {
@@ -40,6 +43,29 @@ TEST(Quotients, AreExactWhereTheyAreNotTheResultAlone) {
         EXPECT_EQ(p.source.text.find("= near_quotient("), std::string::npos) << p.source.text;
         EXPECT_EQ(cpu_case::fault_on_probes({p}, 0, 1), "");
     }
+}
+
+// On a CPU, of a divisor that all vectors of a row have in common.
+TEST(Quotients, OnACpuTakeOneReciprocalARow) {
+    const auto source = [](const std::string& text) {
+        const Derived derived = derived_from(text);
+        const Machine machine = load_machine("generic-cpu").value();
+        return cpu::emit(choose_plan(derived, bind_sizes(derived.diagram).value(), machine).value().program()).text;
+    };
+    const std::string call = "* reciprocal_at";
+    const auto has_one = [&](const std::string& text) { return source(text).find(call) != std::string::npos; };
+    EXPECT_TRUE(has_one("f(X[r, c], z[r]) -> Y[r, c]\n    Y[r, c] = X[r, c] / z[r]\nsizes r = 64, c = 4096\n"));
+    EXPECT_TRUE(
+        has_one("f(X[r, c], z[r]) -> Y[r, c]: f16\n    Y[r, c] = X[r, c] / (z[r] + 1)\nsizes r = 64, c = 4096\n"));
+    EXPECT_FALSE(has_one("f(X[r, c], z[c]) -> Y[r, c]\n    Y[r, c] = X[r, c] / z[c]\nsizes r = 64, c = 4096\n"))
+        << "no row has one";
+    EXPECT_FALSE(has_one("f(X[r, c]) -> Y[r, c]\n    Y[r, c] = X[r, c] / 3\nsizes r = 64, c = 4096\n")) << "a number";
+    EXPECT_FALSE(has_one("f(X[r, c], z[r]) -> Y[r, c]\n    Y[r, c] = floor(X[r, c] / z[r])\nsizes r = 64, c = 4096\n"))
+        << "a floor";
+    EXPECT_FALSE(
+        has_one("f(X[r, c], z[r]) -> Y[r, c], Z[r, c]\n    Y[r, c] = X[r, c] / z[r]\n    Z[r, c] = floor(Y[r, c])\n"
+                "sizes r = 64, c = 4096\n"))
+        << "a floor, in another statement";
 }
 
 TEST(Quotients, AreWrongWhereTheirDivisorIs) {

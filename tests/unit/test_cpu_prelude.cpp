@@ -53,6 +53,9 @@ extern "C" void products_while_flushing(const float* x, float* y, long n) {
     { const FlushToZero flush_to_zero; for (long i = 0; i < n; i += lanes<float>) store(y + i, load(x + i) * splat(0.5f)); }
     asm volatile("" ::: "memory");
     for (long i = 0; i < n; i += lanes<float>) store(y + n + i, load(x + i) * splat(0.5f)); }
+#define QUOTIENTS(T) extern "C" void quotients_##T(const T* x, const T* y, T* z, long n) { \
+    for (long i = 0; i < n; i += lanes<T>) store(z + i, load(x + i) * scale_of_divisor(y[0]) * scaled_reciprocal(y[0])); }
+QUOTIENTS(float) QUOTIENTS(double)
 extern "C" long floor_div_(long a, long b) { return floor_div(a, b); }
 }
 )";
@@ -411,6 +414,37 @@ TEST_P(Prelude, SubnormalResultsAreFlushedWhileAKernelRunsAndNotAfterwards) {
 #endif
         EXPECT_EQ(out[16 + i], half) << in[i];
     }
+}
+
+template <class T>
+void expect_quotients(void (*run)(const T*, const T*, T*, long)) {
+    using L = std::numeric_limits<T>;
+    std::vector<T> x = samples<T>(4000), z(x.size());
+    x.resize(x.size() / 16 * 16), z.resize(x.size());
+    std::vector<T> divisors = samples<T>(200);
+    for (const T edge :
+         {1 / L::min(), std::nextafter(1 / L::min(), L::infinity()), L::min(), std::nextafter(L::min(), T(0))})
+        divisors.insert(divisors.end(), {edge, -edge});
+    for (const T y : divisors) {
+        run(x.data(), &y, z.data(), static_cast<long>(x.size()));
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const T wanted = x[i] / y;
+            const bool is_finite = std::isfinite(wanted) && std::fabs(wanted) < L::max() * (1 - 2 * L::epsilon());
+            // Two roundings, and one more where the result is subnormal.
+            const bool agrees = is_finite
+                                    ? std::fabs(z[i] - wanted) <= std::fabs(wanted) * L::epsilon() + 2 * L::denorm_min()
+                                    : std::isnan(wanted) == std::isnan(z[i]) && std::signbit(wanted) == std::signbit(z[i]);
+            const bool is_infinite = std::isinf(wanted) && x[i] != 0 && !std::isnan(z[i]);
+            ASSERT_TRUE(agrees || std::isnan(wanted)) << x[i] << " / " << y << " is " << wanted << ", not " << z[i];
+            ASSERT_EQ(std::isnan(z[i]), std::isnan(wanted)) << x[i] << " / " << y << ": " << z[i];
+            ASSERT_TRUE(!is_infinite || std::isinf(z[i])) << x[i] << " / " << y << ": " << z[i];
+        }
+    }
+}
+
+TEST_P(Prelude, QuotientsByAReciprocalAreThoseOfADivision) {
+    expect_quotients(function<void(const float*, const float*, float*, long)>("quotients_float"));
+    expect_quotients(function<void(const double*, const double*, double*, long)>("quotients_double"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Prelude, testing::Range(0, 3));

@@ -220,6 +220,7 @@ std::vector<Figure> figures(const Machine& m) {
     for (std::size_t l = 0; l < m.levels.size(); ++l) {
         add_figures(out, level_figures(), m.levels[l], cpu);
         if (l > 0) out.push_back(m.levels[l].bandwidth_bytes_per_s);
+        for (const auto& [lines, share] : m.levels[l].runs) out.push_back(share);
         if (l > 0 && cpu) out.push_back(m.levels[l].core_copy_bandwidth_bytes_per_s);
     }
     if (cpu)
@@ -234,6 +235,23 @@ std::vector<Figure> figures(const Machine& m) {
         out.insert(out.end(), {{1, c.source}, c.latency_clocks.known() ? c.latency_clocks : Figure{1, c.source}});
     if (m.threads) add_figures(out, thread_figures(), *m.threads, cpu);
     return out;
+}
+
+TEST(Machine, RunsOfLinesHaveSharesOfTheRate) {
+    EXPECT_EQ(gpu_error("runs = { 1 = {", "runs = { 0 = {").code, "unknown-key");
+    EXPECT_EQ(gpu_error("runs = { 1 = {", "runs = { one = {").code, "unknown-key");
+    EXPECT_EQ(gpu_error("runs = { 1 = { value = 0.67", "runs = { 1 = { value = \"0.67 GB/s\"").code, "bad-value");
+    EXPECT_EQ(gpu_error("cache = true", "cache = true\nruns = 0.67").code, "bad-toml") << "two tables of them";
+    Level level;
+    EXPECT_EQ(share_of_runs(level, 1), 1) << "nothing is known";
+    level.runs = {{2, {0.5, "test"}}, {8, {0.7, "test"}}};
+    for (const double lines : {0.25, 1.0, 2.0}) EXPECT_EQ(share_of_runs(level, lines), 0.5) << lines;
+    EXPECT_NEAR(share_of_runs(level, 4), 0.6, 1e-12) << "halfway from 2 to 8 along the logarithm";
+    EXPECT_NEAR(share_of_runs(level, 8), 0.7, 1e-12);
+    EXPECT_NEAR(share_of_runs(level, 16), 0.85, 1e-12) << "half of the loss";
+    EXPECT_NEAR(share_of_runs(level, 32), 0.925, 1e-12);
+    for (double lines = 0.5; lines < 100; lines *= 1.1)
+        EXPECT_LE(share_of_runs(level, lines), share_of_runs(level, 1.1 * lines)) << lines;
 }
 
 TEST(Machine, EveryFigureSaysWhereItIsFrom) {
@@ -448,7 +466,10 @@ TEST(MachineErrors, ImpossibleGpus) {
     EXPECT_THAT(why("\"2.69 USD/h\"", "\"-1 USD/h\""), HasSubstr("negative"));
     EXPECT_THAT(why("sector = \"32 B\"", "sector = \"256 B\""), HasSubstr("part of a line"));
     EXPECT_THAT(why("sustained = { value = 0.965", "sustained = { value = 1.01"), HasSubstr("no more than all of it"));
-    EXPECT_THAT(why("one_line = { value = 0.67", "one_line = { value = 67"), HasSubstr("no more than all of it"));
+    EXPECT_THAT(why("runs = { 1 = { value = 0.67", "runs = { 1 = { value = 67"), HasSubstr("no more than all of it"));
+    EXPECT_THAT(why("runs = { 1 = { value = 0.67", "runs = { 1 = { value = 0.99"),
+                HasSubstr("runs of 2 lines leave less"));
+    EXPECT_THAT(why("runs = { 1 = { value = 0.67", "runs = { 1 = { value = 0"), HasSubstr("zero"));
     EXPECT_THAT(why("cache = true", "cache = true\nreread = \"64 MiB\""), HasSubstr("more than 'L2' holds"));
 }
 

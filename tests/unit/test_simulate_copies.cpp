@@ -68,5 +68,30 @@ TEST(SimulatedCopies, LeadThePlanToTilesThatStay) {
         }
 }
 
+TEST(SimulatedTransfers, TakeLongerInShortRuns) {
+    const auto from_memory = [](const Machine& m, const std::string& schedule) {
+        const Simulation time = plan_of(sums("f16"), m, schedule).time;
+        for (const Busy& busy : time.busy)
+            if (busy.what == "DRAM to L3") return busy.seconds;
+        return 0.0;
+    };
+    Machine short_runs = machine();
+    short_runs.levels[1].runs = {{1, {0.25, "test"}}, {4, {0.75, "test"}}};
+    // Half a row of V has two lines, halfway between one and four; a row and all that follow it in a chunk of 16 have 64. P comes in single
+    // lines and has a 64th of the bytes.
+    for (const auto& [group, share] : {std::pair{"64", 0.5}, {"128", 1 - 0.25 / 16}}) {
+        const std::string schedule = "group h = 2\ngroup d = " + std::string(group) + "\nstream x = 16\n";
+        EXPECT_NEAR(from_memory(machine(), schedule) / from_memory(short_runs, schedule), share, 0.05) << group;
+    }
+    // Left to the plan, whole rows.
+    const auto columns = [](const KernelPlan& plan) {
+        const ScheduledKernel& k = plan.scheduled;
+        for (std::size_t v = 0; v < k.kernel->variables.size(); ++v)
+            if (k.kernel->variables[v].name == "V") return k.layouts[v].count;
+        return std::int64_t{0};
+    };
+    EXPECT_GE(columns(plan_of(sums("f16"), short_runs, "stream x = 16\n")), 16 * 128);
+}
+
 }  // namespace
 }  // namespace napkin::test_simulate_copies

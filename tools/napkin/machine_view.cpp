@@ -35,7 +35,7 @@ public:
     std::string run() {
         std::string out = fmt::format("{}  {}\n", bold(m_.name, color_), m_.description);
         out += table(core(), {}, "  ");
-        out += section("Levels", levels(), {1, 2, 3, 4, 5, 6, 7, 8});
+        out += section("Levels", levels(), {1, 2, 3, 4, 5, 6, 7, 8, 9});
         out += section("Units, operations a clock of one core and peak of all", units(), {2, 3});
         out += section("Ridge points, FLOP/byte: below, the pipe binds; above, the unit", ridge_points(), ridge_columns());
         out += section("Links among the instances of a level: cross transfer", cross_transfers(), {2, 3, 4});
@@ -68,6 +68,13 @@ private:
         return figure.known() ? fmt::format("{:.3g}{}", figure.value, mark(figure.source)) : "";
     }
 
+    /// Shares of the rate by the lines of a run.
+    std::string runs(const Level& level) {
+        std::vector<std::string> out;
+        for (const auto& [lines, figure] : level.runs) out.push_back(fmt::format("{}: {}", lines, share(figure)));
+        return join(out, ", ");
+    }
+
     Rows core() {
         Rows rows;
         rows.push_back({"kind", m_.kind == MachineKind::gpu ? "gpu" : "cpu"});
@@ -87,9 +94,10 @@ private:
         const bool cpu = m_.kind == MachineKind::cpu;
         Rows rows{{"", "capacity", "instances", "rate into one", "into all", "latency"}};
         if (cpu)
-            rows[0].insert(rows[0].end(), {"into one core alone", "copies", "copies of one core"});
+            rows[0].insert(rows[0].end(),
+                           {"into one core alone", "copies", "copies of one core", "of runs by their lines"});
         else
-            rows[0].insert(rows[0].end(), {"sustained share", "of single lines", "reread from it"});
+            rows[0].insert(rows[0].end(), {"sustained share", "of runs by their lines", "reread from it"});
         for (std::size_t l = 0; l < m_.levels.size(); ++l) {
             const Level& level = m_.levels[l];
             const Figure& rate = level.bandwidth_bytes_per_s;
@@ -99,12 +107,13 @@ private:
                  l == 0 ? "" : per_s_text(total_bandwidth(level), "B"), shown(level.latency_s, Dimension::seconds)});
             if (!cpu)
                 rows.back().insert(rows.back().end(),
-                                   {share(level.sustained), share(level.one_line),
+                                   {share(level.sustained), runs(level),
                                     level.reread_bytes.known() ? shown(level.reread_bytes, Dimension::bytes) : ""});
             if (!cpu || l == 0) continue;
             for (const Figure* f : {&level.core_bandwidth_bytes_per_s, &level.copy_bandwidth_bytes_per_s,
                                     &level.core_copy_bandwidth_bytes_per_s})
                 rows.back().push_back(per_s_text(f->value, "B") + mark(f->source));
+            rows.back().push_back(runs(level));
         }
         return rows;
     }
@@ -273,6 +282,8 @@ Json level_json(const Level& level, bool first) {
         put(out, "bandwidth_bytes_per_s", level.bandwidth_bytes_per_s);
         out["total_bandwidth_bytes_per_s"] = total_bandwidth(level);
     }
+    if (!level.runs.empty()) out["share_of_runs"] = Json::object();
+    for (const auto& [lines, share] : level.runs) put(out["share_of_runs"], std::to_string(lines), share);
     return out;
 }
 
