@@ -121,7 +121,8 @@ void choose_queue(ScheduledKernel& kernel) {
                       : threads_read_ahead(kernel) ? "turns wait for what threads read, and blocks keep different paces"
                       : has_shorter                ? "groups that end before their tiles do run fewer products"
                                                    : nullptr;
-    if (!kernel.copying_role() || !why || blocks <= 1 || groups <= blocks || groups > most_queued || grid >= groups) return;
+    if (!kernel.copying_role() || !why || blocks <= 1 || groups <= blocks || groups > most_queued || grid >= groups)
+        return;
     // A role that cannot go on to the next group's tiles has nothing to ask for meanwhile.
     for (const Step* load : kernel.operand_loads(0))
         if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;
