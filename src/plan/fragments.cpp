@@ -116,8 +116,10 @@ void choose_queue(ScheduledKernel& kernel) {
                                          [&](const ScheduledLoop& loop) { return have_own_chunks(kernel, loop); });
     const std::int64_t groups = kernel.num_groups(), blocks = kernel.schedule.threads.value,
                        grid = kernel.schedule.grid.value;
+    // Blocks of a cluster keep step, and so none takes the next group as it is done.
     const char* why = by_data                      ? "data say how many chunks a group runs"
                       : kernel.has_uneven_groups() ? "masks say how many chunks a group runs"
+                      : kernel.in_cluster()        ? nullptr
                       : threads_read_ahead(kernel) ? "turns wait for what threads read, and blocks keep different paces"
                       : has_shorter                ? "groups that end before their tiles do run fewer products"
                                                    : nullptr;
