@@ -32,7 +32,8 @@ void choose_boxes(ScheduledKernel& kernel);
 /// Place::stages of operands that are loaded once a group: a second one, where a role copies and there is room left, or made by a box and stages that
 /// the copies do not need, so that it goes on to the next group's tiles while this one's are still read. Pre: boxes are chosen.
 void choose_group_stages(ScheduledKernel& kernel);
-/// KernelSchedule::dealing: from a queue where a role copies ahead of the group at hand, and groups whose numbers of chunks differ are more than the blocks that run at once.
+/// KernelSchedule::dealing: from a queue where a role copies ahead of the group at hand, there are more groups than blocks that run at once, and groups differ in their chunks or
+/// in the rows that they have, or blocks in their pace.
 /// Pre: stages are chosen.
 void choose_queue(ScheduledKernel& kernel);
 /// Atom::parts of products, where registers would spill and hold in parts what they do not hold at once: the fewest. Pre: places and stages are chosen.

@@ -91,6 +91,8 @@ TEST(ColumnParts, TheirFaultsAreSeen) {
     EXPECT_NE(fault_with("+ part_ * 4096", "+ 0 * part_"), "");
     EXPECT_NE(fault_with("C[16 * part_ + ", "C["), "");
     EXPECT_NE(fault_with("min_index(block0 + 2, 2)", "min_index(block0 + 1, 2)"), "");
+    // Four turns one after the other: the two sets of values that are under way need no moves.
+    EXPECT_EQ(fault_with("NAPKIN_UNROLL_BY(4)", "NAPKIN_UNROLL_BY(4)"), "");
     EXPECT_NE(fault_with("sa_ahead_[0][i_] = sa_ahead_[1][i_]", "sa_ahead_[1][i_] = sa_ahead_[1][i_]"), "");
     EXPECT_NE(fault_with("sb[2 * part_ + r_];", "sb[r_];"), "");
 }

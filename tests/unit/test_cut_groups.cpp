@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "derive/derive.hpp"
@@ -159,6 +160,93 @@ TEST(CutGroups, AreRefusedWithTheReason) {
     const auto misspelt = planned(attention(2048, 128), "groups cuts\n");
     ASSERT_FALSE(misspelt.ok());
     EXPECT_THAT(render(misspelt.errors()), HasSubstr("groups fixed or groups queue or groups cut"));
+}
+
+std::string scaled_product(std::int64_t m, std::int64_t n, std::int64_t k) {
+    return fmt::format(
+        "f(A[m, block, k]: e4m3, B[n, block, k]: e4m3, sa[m, block], sb[w, block]) -> C[m, n]: bf16\n"
+        "    P[m, n, block] = sum(k) A[m, block, k] * B[n, block, k]\n"
+        "    C[m, n] = sum(block) P[m, n, block] * sb[n // 128, block] * sa[m, block]\n"
+        "sizes m = {}, n = {}, w = {}, block = {}, k = 128\n",
+        m, n, n / 128, k / 128);
+}
+double loaded_from_memory(const Plan& plan) { return plan.kernels.at(0).time.traffic.front().loaded_bytes; }
+double busy(const Plan& plan, const std::string& what) {
+    for (const Busy& b : plan.kernels.at(0).time.busy)
+        if (b.what == what) return b.seconds;
+    return 0;
+}
+
+// 236 groups of 4096×7168×16384 read 97 MB in the rounds that are cut, three times what the cache holds for them; those of 4096³ fit.
+TEST(CutGroups, ReadFromMemoryWhatBlocksNoLongerShare) {
+    const auto ratio = [](const std::string& text) {
+        return loaded_from_memory(planned(text, "groups cut\n").value()) /
+               loaded_from_memory(planned(text, "groups fixed\n").value());
+    };
+    EXPECT_GT(ratio(scaled_product(4096, 7168, 16384)), 2);
+    EXPECT_EQ(ratio(scaled_product(4096, 4096, 4096)), 1);
+}
+
+TEST(Queue, IsWhereBlocksKeepDifferentPaces) {
+    const std::string text = scaled_product(8192, 8192, 8192);
+    const Plan plan = planned(text).value();
+    EXPECT_TRUE(plan.kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_THAT(plan.kernels.at(0).schedule().dealing.reason, HasSubstr("blocks keep different paces"));
+    // The model alone would have them.
+    EXPECT_LT(planned(text, "groups cut\n").value().seconds(), 0.985 * plan.seconds());
+    const ScheduledKernel in_cluster = planned(text, "cluster m 2\n").value().kernels.at(0).scheduled;
+    EXPECT_TRUE(in_cluster.in_cluster());
+    EXPECT_FALSE(in_cluster.takes_from_queue()) << "its blocks keep step";
+}
+
+// Of three tiles of 192 rows the last one has 128 of 512: its third group of warps has nothing to do.
+TEST(Queue, EvensOutTilesThatEndEarly) {
+    const Plan brief = planned(attention(512, 128), tile_of_192).value(), even = planned(attention(512, 64)).value();
+    EXPECT_THAT(brief.kernels.at(0).schedule().dealing.reason, HasSubstr("end before their tiles do"));
+    EXPECT_TRUE(brief.kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_FALSE(even.kernels.at(0).scheduled.takes_from_queue());
+}
+
+// What threads multiply and add is beside what the matrix unit does, and neither bounds the other.
+TEST(Busy, TellsTheMatrixUnitFromThreads) {
+    const Plan plan = planned(scaled_product(4096, 4096, 4096)).value();
+    const double sms = 132, hz = 1.83e9, sustained_unit = 0.92;
+    EXPECT_NEAR(busy(plan, "tensor"), 4096.0 * 4096 * 4096 / (sms * hz * 4096 * sustained_unit),
+                0.1 * busy(plan, "tensor"));
+    EXPECT_GT(busy(plan, "fma"), 0);
+    EXPECT_LT(busy(plan, "fma"), busy(plan, "tensor") / 2);
+}
+
+/// How often a list says that the operand is free.
+std::int64_t frees(const std::vector<Node>& nodes, VariableId operand) {
+    std::int64_t n = 0;
+    for (const Node& node : nodes)
+        if (const auto* settle = std::get_if<Settle>(&node))
+            n += std::count_if(settle->frees.begin(), settle->frees.end(),
+                               [&](const Freed& freed) { return freed.operand == operand; });
+    return n;
+}
+
+// The last turn's product reads no Q: the next group's comes while it runs. Where warps have no chunks, they say so in place of all turns.
+TEST(Settles, FreeATileOfTheGroupBeforeTheLastProducts) {
+    struct Case {
+        std::string text, schedule;
+        bool may_have_none;
+    };
+    for (const Case& c : {Case{attention(2048, 256), "", false},
+                          {attention(512, 128), tile_of_192, true},
+                          {attention(2048, 256, "where(x <= q, S[h, q, x] * k^-0.5, -inf)"), "", true}}) {
+        SCOPED_TRACE(c.text + c.schedule);
+        const Plan plan = planned(c.text, c.schedule).value();
+        const ScheduledKernel& k = plan.kernels.at(0).scheduled;
+        ASSERT_EQ(k.loops.size(), 1);
+        ASSERT_FALSE(k.loops[0].epilogue.empty());
+        const VariableId q = k.operand_loaded(*k.operand_loads(0).front());
+        EXPECT_EQ(frees(k.loops[0].epilogue, q), 1);
+        EXPECT_TRUE(std::holds_alternative<Settle>(k.loops[0].epilogue.front()));
+        EXPECT_EQ(frees(k.loops[0].skipped, q), c.may_have_none ? 1 : 0);
+        EXPECT_EQ(frees(k.loops[0].body, q) + frees(k.body, q), 0);
+    }
 }
 
 std::string name_of(const TileKernel& tiles, VariableId id) {
