@@ -250,9 +250,9 @@ TEST(WarpProducts, AreForTilesThatSeveralWarpsDoNotTakeTogether) {
     EXPECT_EQ(of(without(h200, "cp.async"), "warps 4\n"), "wgmma");
     const std::string narrow = product("m, k", "n, k", "bf16", "m = 512, n = 512, k = 512", "bf16");
     const auto boxes_of = [&](const Machine& machine) {
+        const Planned p = planned(narrow, "tensor m\nwarps 4\ngroup n = 64\n", machine);
         int boxes = 0;
-        for (const Place& place : only(planned(narrow, "tensor m\nwarps 4\ngroup n = 64\n", machine)).schedule.places)
-            boxes += place.boxes;
+        for (const Place& place : only(p).schedule.places) boxes += place.boxes;
         return boxes;
     };
     EXPECT_GT(boxes_of(h200), 0);
