@@ -24,7 +24,9 @@ Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, cons
     auto as_it_is = choose_blocks(derived, extents, gpu, by_hand, options);
     const auto aligned = with_copied_rows(derived, extents, gpu);
     if (!aligned) return as_it_is;
-    auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_hand, options);
+    PlanOptions of_aligned = options;
+    of_aligned.tiles = nullptr;
+    auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_hand, of_aligned);
     if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
     // What by hand was refused of one kernel is not said of a program of several.
     const bool on_matrix_unit = std::any_of(copied->kernels.begin(), copied->kernels.end(),

@@ -115,7 +115,9 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
                           const HandChoices& hand, const std::vector<ScheduleItem>& items, const PlanOptions& options) {
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
-    const auto program = std::make_shared<const TileProgram>(tiles_of(derived, extents, items));
+    const auto tiles = options.tiles ? options.tiles
+                                     : std::make_shared<const TilesToPlan>(TilesToPlan{tiles_of(derived, extents, items)});
+    const std::shared_ptr<const TileProgram> program(tiles, &tiles->program);
     const auto given = schedules_by_hand(items, *program);
     if (!given) return given.errors();
     // Sizes alone break no rule: the search takes none that do.
@@ -238,8 +240,8 @@ double quick_seconds_by_cost(const Derived& derived, const Extents& extents, con
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
         if (seconds >= enough) return seconds;
-        const auto [found, is_new] = known.try_emplace(text_of(tiles, k, derived.kernels[k], extents),
-                                                       std::numeric_limits<double>::infinity());
+        const auto [found, is_new] = known.seconds.try_emplace(text_of(tiles, k, derived.kernels[k], extents),
+                                                               std::numeric_limits<double>::infinity());
         if (is_new) {
             MachineCostOptions quick;
             quick.quick = true;
@@ -260,6 +262,7 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
     PlanOptions quick;
     quick.quick = true;
     quick.completion = Completion::for_rating;
+    quick.ratings = known.ratings;
     const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();
@@ -268,11 +271,12 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
     const TileProgram tiles = tiles_of(derived, extents, items);
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size() && seconds < enough; ++k) {
-        const auto [found, is_new] = known.try_emplace(text_of(tiles, k, derived.kernels[k], extents),
-                                                       std::numeric_limits<double>::infinity());
+        const std::string text = text_of(tiles, k, derived.kernels[k], extents);
+        const auto [found, is_new] = known.seconds.try_emplace(text, std::numeric_limits<double>::infinity());
         if (is_new) {
             Derived alone = derived;
             alone.kernels = {derived.kernels[k]};
+            quick.tiles = std::make_shared<const TilesToPlan>(TilesToPlan{{tiles.diagram, {tiles.kernels[k]}}, {text}});
             if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick))
                 found->second = seconds_with_starts(*plan, machine);
         }

@@ -16,8 +16,6 @@
 
 namespace napkin {
 
-/// Seconds of kernels by all that they follow from.
-using KernelTimes = std::map<std::string, double>;
 
 /// What tells the candidates of one kernel apart; all else of a schedule follows from it, or is by hand.
 struct KernelCandidate {
@@ -37,6 +35,18 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel);
 
 class Ratings;
 
+/// The kernels of a form as they are planned.
+struct TilesToPlan {
+    TileProgram program;
+    std::vector<std::string> texts = {};  ///< text_of each kernel; of what asks no ratings, none
+};
+
+/// What alternative forms have in common, so that it is found out once: kernels, and the candidates of these.
+struct KernelTimes {
+    std::map<std::string, double> seconds = {};  ///< by all that a kernel's time follows from
+    std::shared_ptr<Ratings> ratings = {};       ///< PlanOptions::ratings
+};
+
 struct PlanOptions {
     Choice warps = {};      ///< of a block of threads, where the machine is block_machine's
     int copying_warps = 0;  ///< beside them, which ask for the copies of operands
@@ -44,6 +54,8 @@ struct PlanOptions {
     std::shared_ptr<const Source> file;  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     Completion completion = Completion::whole;
+    /// Those of the form, where the caller has them.
+    std::shared_ptr<const TilesToPlan> tiles = {};
     /// What is found out of candidates, kept between calls that have the derived form, the machine and all that is by hand in common.
     std::shared_ptr<Ratings> ratings = {};
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.

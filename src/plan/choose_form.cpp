@@ -41,8 +41,9 @@ bool rounds_a_factor(const TileProgram& program) {
 }  // namespace
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                    const std::vector<ScheduleItem>& by_hand) {
+                    const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
     KernelTimes known;
+    if (by_hand.empty()) known.ratings = ratings;
     return with_least_cost(derived, [&](const Derived& alone, double enough) {
         if (!has_what_is_named(alone, extents, by_hand)) return std::numeric_limits<double>::infinity();
         return quick_seconds(alone, extents, machine, known, enough);
@@ -50,8 +51,8 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
-                             const std::vector<ScheduleItem>& by_hand) {
-    Derived least = choose_form(derived, extents, machine, by_hand);
+                             const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
+    Derived least = choose_form(derived, extents, machine, by_hand, ratings);
     // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
     if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels) ||
         !rounds_a_factor(expand(derived)))

@@ -141,7 +141,9 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         std::vector<std::int64_t> numbers;
         for (const auto& part : parts) numbers.push_back(part ? part->value : 1);
         const Cut cut = cut_streams(derived, extents, numbers);
-        auto plan = planner(cut.form, cut.extents, options);
+        PlanOptions of_cut = options;
+        if (cut.form.kernels.size() > numbers.size()) of_cut.tiles = nullptr;
+        auto plan = planner(cut.form, cut.extents, of_cut);
         if (!plan) return plan;
         plan->change.parts = std::move(numbers);
         for (std::size_t k = 0; k < plan->kernels.size(); ++k) {
@@ -157,6 +159,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
     PlanOptions quick = options;
     quick.quick = true;
     quick.completion = Completion::for_rating;
+    quick.tiles = nullptr;
     bool any = false;
     const std::vector<KernelPlan> kernels = best->kernels;
     for (const KernelPlan& kernel : kernels) {

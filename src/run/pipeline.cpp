@@ -69,13 +69,14 @@ std::string kernel_names(const Derived& derived) {
 
 /// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice. Sizes by hand may make
 /// another form the fastest than all sizes would that may be chosen, which is said.
-Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, bool is_for_plan) {
+Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, bool is_for_plan,
+               const std::shared_ptr<Ratings>& ratings) {
     const auto extents = bind_sizes(c.diagram);
     if (!extents) return c.derived;
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_by_hand(c.derived, {}, schedule_file);
     Derived chosen = (is_for_plan ? choose_form_by_plans : choose_form)(c.derived, *extents, c.machine,
-                                                                        items ? *items : std::vector<ScheduleItem>{});
+                                                                        items ? *items : std::vector<ScheduleItem>{}, ratings);
     std::string by_hand;
     for (const ScheduleItem& item : c.derived.source.schedule)
         if (item.value && (item.kind == "group" || item.kind == "stream"))
@@ -123,10 +124,13 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
 }
 
 /// On a GPU, of kernels that the assembler's report lets pass.
-Result<Plan> plan_for(Compilation& c, const PipelineOptions& options) {
+Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std::shared_ptr<Ratings>& ratings) {
     PlanOptions plan;
     plan.file = options.schedule_file;
-    if (c.machine.kind != MachineKind::gpu) return choose_plan(c.derived, c.extents, c.machine, {}, plan);
+    if (c.machine.kind != MachineKind::gpu) {
+        plan.ratings = ratings;
+        return choose_plan(c.derived, c.extents, c.machine, {}, plan);
+    }
     auto accepted = gpu::assembled_plan(c.derived, c.extents, c.machine, plan);
     if (!accepted) return accepted.errors();
     c.notes.insert(c.notes.end(), accepted->notes.begin(), accepted->notes.end());
@@ -188,14 +192,14 @@ public:
     }
 
     Derived form() {
-        if (!kept_) return choose(c_, options_.schedule_file, options_.until >= Pass::plan);
+        if (!kept_) return choose(c_, options_.schedule_file, options_.until >= Pass::plan, ratings_);
         c_.notes.insert(c_.notes.end(), kept_->notes.begin(), kept_->notes.end());
         c_.plan_from_cache = true;
         return std::move(kept_->derived);
     }
     Result<Plan> plan() {
         if (kept_) return std::move(kept_->plan);
-        auto made = plan_for(c_, options_);
+        auto made = plan_for(c_, options_, ratings_);
         if (made && !key_.empty())
             keep_plan(key_, to_text({c_.derived, *made, c_.notes}),
                       fmt::format("plan of {} on {}", c_.diagram.name, c_.machine.name));
@@ -205,6 +209,7 @@ public:
 private:
     Compilation& c_;
     const PipelineOptions& options_;
+    const std::shared_ptr<Ratings> ratings_ = std::make_shared<Ratings>();
     std::string key_;  ///< empty: nothing is kept
     std::optional<Chosen> kept_;
 };

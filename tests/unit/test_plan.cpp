@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "bench/examples.hpp"
 #include "derive/derive.hpp"
 #include "hand_derived.hpp"
 #include "plan/choose.hpp"
@@ -11,6 +12,7 @@
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/schedules.hpp"
+#include "support/text.hpp"
 #include "syntax/print.hpp"
 #include "tile/exact.hpp"
 #include "tile/verify.hpp"
@@ -70,18 +72,44 @@ TEST(QuickSeconds, KernelsThatFormsShareTakeTheSameTimeWhicheverFormIsAskedFirst
             ASSERT_TRUE(derived.ok());
             const auto bound = bind_sizes(*diagram);
             KernelTimes known;
+            known.ratings = std::make_shared<Ratings>();
             static_cast<void>(with_least_cost(*derived, [&](const Derived& form, double) {
                 KernelTimes none;
-                const std::size_t before = known.size();
+                const std::size_t before = known.seconds.size();
                 const double alone = quick_seconds(form, *bound, machine, none, all),
                              beside = quick_seconds(form, *bound, machine, known, all);
                 EXPECT_EQ(alone, beside) << text;
-                ++compared, shared += known.size() - before < form.kernels.size() ? 1 : 0;
+                ++compared, shared += known.seconds.size() - before < form.kernels.size() ? 1 : 0;
                 return beside;
             }));
         }
     EXPECT_GE(compared, 16);
     EXPECT_GE(shared, 8) << "forms that share a kernel with one before them";
+}
+
+// What a search keeps of candidates changes neither the form nor the plan.
+TEST(ChoosePlan, IsTheSameWithWhatTheChoiceOfTheFormFoundOut) {
+    int num_alternatives = 0;
+    for_each_example([&](const std::string& name, const std::string& text) {
+        SCOPED_TRACE(name);
+        const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
+        ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+        const auto derived = derive(*diagram);
+        const auto bound = bind_sizes(*diagram);
+        if (!bound.ok()) return;
+        for (const Region& region : derived->regions)
+            num_alternatives += static_cast<int>(region.alternatives.size()) - 1;
+        const Machine machine = avx512_machine();
+        const auto ratings = std::make_shared<Ratings>();
+        const Derived form = choose_form(*derived, *bound, machine), again = choose_form(*derived, *bound, machine, {}, ratings);
+        EXPECT_EQ(names_of(form.kernels), names_of(again.kernels));
+        PlanOptions with_ratings;
+        with_ratings.ratings = ratings;
+        const auto plan = choose_plan(form, *bound, machine), other = choose_plan(again, *bound, machine, {}, with_ratings);
+        ASSERT_TRUE(plan.ok() && other.ok());
+        EXPECT_EQ(to_string(*plan), to_string(*other));
+    });
+    EXPECT_GT(num_alternatives, 20);
 }
 
 TEST(QuickSeconds, OneQueryOverManyKeysStaysOneKernelWhoseStreamIsSplitOverCores) {
