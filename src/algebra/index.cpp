@@ -285,7 +285,12 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
     if (b == -1) return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a));
     return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0);
 }
-std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return b == 0 || b == -1 ? 0 : a - b * floor_div(a, b); }
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+    if (b == 0 || b == -1) return 0;
+    // A product of the divisor and the quotient may be past what 64 bits hold; the remainder is not.
+    const std::int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
 
 std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point,
                       const std::function<std::int64_t(const Read&)>& element) {

@@ -6,6 +6,7 @@
 #include "cost/report.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -77,7 +78,7 @@ private:
                     {"loaded_values", f_.counts->loaded},
                     {"stored_values", f_.counts->stored},
                     {"transfers_values", f_.counts->transfers()},
-                    {"transfers_bytes", f_.counts->loaded_bytes + f_.counts->stored_bytes},
+                    {"transfers_bytes", saturating_add(f_.counts->loaded_bytes, f_.counts->stored_bytes)},
                     {"memory_values", f_.counts->peak_memory},
                     {"chunks_run", f_.counts->chunks_run},
                     {"chunks_skipped", f_.counts->chunks_skipped},

@@ -83,9 +83,14 @@ void estimate(Figure& figure, double value, const std::string& formula) {
     if (!figure.known()) figure = {value, "estimated: " + formula};
 }
 
+/// Lines that a core of a CPU waits for at a time: with its prefetchers, and by its own loads alone, which fill the 10 to 16 buffers of its first
+/// cache (Intel's and AMD's optimization manuals).
+constexpr double lines_in_flight = 32, lines_of_loads = 12;
+/// So many lines of a row pass before prefetchers run ahead of its loads.
+constexpr std::int64_t lines_until_prefetched = 4;
+
 /// The pipe into level l of a CPU, as one core sees it and as copies see it.
 void complete_pipe(Machine& machine, std::size_t l) {
-    constexpr double lines_in_flight = 32;
     Level& level = machine.levels[l];
     const double all = level.bandwidth_bytes_per_s.value, sharing = machine.cores.value / level.instances.value;
     const double latency = machine.levels[l - 1].latency_s.value;
@@ -98,6 +103,18 @@ void complete_pipe(Machine& machine, std::size_t l) {
                              machine.levels[l - 1].name));
     estimate(level.copy_bandwidth_bytes_per_s, all, "as loads alone");
     estimate(level.core_copy_bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s.value, "as loads alone");
+}
+
+/// What the loads of all cores get of the memory's rate where no prefetcher helps them, if that is less than all of it.
+void complete_runs(const Machine& machine, Level& outermost) {
+    const double latency = machine.levels[0].latency_s.value, all = outermost.bandwidth_bytes_per_s.value,
+                 cores = machine.cores.value / outermost.instances.value;
+    if (!outermost.runs.empty() || !(latency > 0) || !(all > 0)) return;
+    const double share = cores * lines_of_loads * machine.line_bytes.value / latency / all;
+    if (share < 1)
+        outermost.runs[lines_until_prefetched] = {
+            share, fmt::format("estimated: {} lines in flight a core without prefetchers, over the latency of {}",
+                               lines_of_loads, machine.levels[0].name)};
 }
 
 }  // namespace
@@ -121,7 +138,8 @@ void complete_figures(Machine& machine) {
     estimate(machine.far_transpose_clocks, 2, "lanes that lie pages apart miss the address translation");
     for (std::size_t l = 1; l < machine.levels.size(); ++l) complete_pipe(machine, l);
     if (machine.levels.size() < 2) return;
-    const Level& outermost = machine.levels[1];
+    Level& outermost = machine.levels[1];
+    complete_runs(machine, outermost);
     estimate(machine.nontemporal_copy_bytes_per_s, outermost.copy_bandwidth_bytes_per_s.value, "as other copies");
     estimate(machine.core_nontemporal_copy_bytes_per_s,
              std::round(outermost.core_copy_bandwidth_bytes_per_s.value / 1e7) * 1e7, "as other copies, in 10 MB/s");

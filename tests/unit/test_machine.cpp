@@ -254,6 +254,17 @@ TEST(Machine, RunsOfLinesHaveSharesOfTheRate) {
         EXPECT_LE(share_of_runs(level, lines), share_of_runs(level, 1.1 * lines)) << lines;
 }
 
+// Loads that no prefetcher helps: 12 lines of 64 bytes a core in 90 ns.
+TEST(MachineFile, RunsOfACpuAreEstimatedWhereItsCoresOwnLoadsDoNotFillTheMemory) {
+    EXPECT_TRUE(built_in("generic-cpu").levels[1].runs.empty()) << "eight cores fill 40 GB/s";
+    const auto two = read(replaced(file_text("generic-cpu"), "cores = 8", "cores = 2"));
+    ASSERT_TRUE(two.ok()) << render(two.errors());
+    ASSERT_EQ(two->levels[1].runs.count(4), 1U);
+    EXPECT_NEAR(two->levels[1].runs.at(4).value, 2 * 12 * 64 / 90e-9 / 40e9, 1e-9);
+    EXPECT_THAT(two->levels[1].runs.at(4).source, HasSubstr("estimated"));
+    for (std::size_t l = 2; l < two->levels.size(); ++l) EXPECT_TRUE(two->levels[l].runs.empty());
+}
+
 TEST(Machine, EveryFigureSaysWhereItIsFrom) {
     for (const std::string& name : machine_names())
         for (const Figure& figure : figures(built_in(name)))

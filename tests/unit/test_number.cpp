@@ -36,6 +36,15 @@ TEST(Number, QuotientsAndRemaindersRoundTowardMinusInfinity) {
     }
 }
 
+TEST(Number, RemaindersByTheLeastIntegerAreExact) {
+    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, 5, least64), least64 + 5);
+    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, largest64, least64), -1);
+    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, -1, least64), -1);
+    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, least64, least64), 0);
+    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, least64, largest64), largest64 - 1);
+    EXPECT_EQ(apply_whole(BinaryOp::floor_div, Kind::i64, largest64, least64), -1);
+}
+
 TEST(Number, RealNumbersBecomeIntegersTowardZeroAndSaturate) {
     EXPECT_EQ(whole_of(Kind::i32, -2.7), -2);
     EXPECT_EQ(whole_of(Kind::i32, 3e9), largest32);
