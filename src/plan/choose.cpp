@@ -115,8 +115,9 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
                           const HandChoices& hand, const std::vector<ScheduleItem>& items, const PlanOptions& options) {
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
-    const auto tiles = options.tiles ? options.tiles
-                                     : std::make_shared<const TilesToPlan>(TilesToPlan{tiles_of(derived, extents, items)});
+    const auto tiles = options.tiles
+                           ? options.tiles
+                           : std::make_shared<const TilesToPlan>(TilesToPlan{tiles_of(derived, extents, items)});
     const std::shared_ptr<const TileProgram> program(tiles, &tiles->program);
     const auto given = schedules_by_hand(items, *program);
     if (!given) return given.errors();

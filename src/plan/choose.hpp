@@ -16,7 +16,6 @@
 
 namespace napkin {
 
-
 /// What tells the candidates of one kernel apart; all else of a schedule follows from it, or is by hand.
 struct KernelCandidate {
     std::string kernel;

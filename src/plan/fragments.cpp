@@ -50,6 +50,12 @@ Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind
 /// Of shared memory that tiles leave: for what alignment and barriers take of it.
 constexpr std::int64_t margin_bytes = operand_alignment;
 
+/// Of one stage of an operand's tile; none where it lies as no copy brings it, which the rules refuse.
+std::int64_t operand_bytes(const ScheduledKernel& kernel, VariableId id) {
+    const auto tile = operand_tile(kernel, id);
+    return tile ? tile->bytes : 0;
+}
+
 /// Bytes of shared memory: of a stage of all operands that are loaded in loops, and how many of them the places have; of boxes; of all else.
 /// Pre: places are chosen.
 struct SharedBytes {
@@ -65,7 +71,7 @@ SharedBytes shared_bytes(ScheduledKernel& kernel) {
         out.boxes += place.boxes * kernel.schedule.warps.value * box_bytes;
         if (kernel.is_operand(id)) {
             const bool is_staged = kernel.layouts[v].scope > 0;
-            (is_staged ? out.staged : out.others) += operand_tile(kernel, id)->bytes;
+            (is_staged ? out.staged : out.others) += operand_bytes(kernel, id);
             if (is_staged) out.stages = std::max<std::int64_t>(out.stages, place.stages);
         } else if (!kernel.is_in_registers(id)) {
             shape(kernel, id);
@@ -210,7 +216,7 @@ void choose_group_stages(ScheduledKernel& kernel) {
         const auto id = static_cast<VariableId>(v);
         Place& place = kernel.schedule.places[v];
         if (kernel.is_operand(id)) (kernel.layouts[v].scope == 0 ? once : repeated).push_back(&place);
-        if (kernel.is_operand(id) && kernel.layouts[v].scope == 0) needed += operand_tile(kernel, id)->bytes;
+        if (kernel.is_operand(id) && kernel.layouts[v].scope == 0) needed += operand_bytes(kernel, id);
         if (place.boxes > 0) stored.push_back(&place);
     }
     const auto is_open = [](const Place* place) { return !place->by_hand; };

@@ -482,12 +482,11 @@ Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& progr
         return KernelChooser(schedules, model, hand, options, own).run();
     }
     const VectorUnit& unit = schedules.unit();
-    const std::string question = fmt::format("{} + {} warps, {} blocks of {} B, products {}\n{}", options.warps.value,
-                                             options.copying_warps, unit.blocks_a_core, unit.share_bytes,
-                                             static_cast<int>(options.products),
-                                             options.tiles && !options.tiles->texts.empty()
-                                                 ? options.tiles->texts[kernel]
-                                                 : text_of(*program, kernel, model.kernel(), model.extents()));
+    const std::string question = fmt::format(
+        "{} + {} warps, {} blocks of {} B, products {}\n{}", options.warps.value, options.copying_warps,
+        unit.blocks_a_core, unit.share_bytes, static_cast<int>(options.products),
+        options.tiles && !options.tiles->texts.empty() ? options.tiles->texts[kernel]
+                                                       : text_of(*program, kernel, model.kernel(), model.extents()));
     return KernelChooser(schedules, model, hand, options, options.ratings->of(question)).run();
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "plan/complete.hpp"
-#include "schedule/rules.hpp"
+#include "schedule/legality.hpp"
 
 namespace napkin {
 namespace {

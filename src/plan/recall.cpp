@@ -1,6 +1,8 @@
 #include "plan/recall.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -108,6 +110,20 @@ bool is_sound(const VectorUnit& unit, bool on_gpu) {
            (on_gpu ? unit.warp_threads > 0 : unit.warp_threads == 0);
 }
 
+/// No whole number in it is past `most` or below -most: what is made of a plan multiplies them.
+bool are_within(const json& value, std::int64_t most) {
+    if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+    if (value.is_number_integer()) return value.get<std::int64_t>() >= -most && value.get<std::int64_t>() <= most;
+    return !value.is_structured() ||
+           std::all_of(value.begin(), value.end(), [&](const json& part) { return are_within(part, most); });
+}
+
+/// Of tiles none is longer than its axis, and of anything else there are fewer than this.
+std::int64_t most_of_anything(const Extents& extents) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    return extents.empty() ? most : std::max(most, *std::max_element(extents.begin(), extents.end()));
+}
+
 std::optional<Plan> plan_in(const json& text, const Derived& derived, const Extents& extents, const Machine& machine,
                             const std::shared_ptr<const Source>& file) {
     Plan plan;
@@ -120,6 +136,8 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
     const bool on_gpu = machine.kind == MachineKind::gpu;
     const auto program = std::make_shared<const TileProgram>(tiles_of(cut->form, cut->extents, *items));
     for (std::size_t k = 0; k < kernels.size(); ++k) {
+        for (const char* part : {"schedule", "unit"})
+            if (!are_within(kernels[k].at(part), most_of_anything(cut->extents))) return std::nullopt;
         const auto schedule = kernels[k].at("schedule").get<KernelSchedule>();
         auto unit = kernels[k].at("unit").get<VectorUnit>();
         if (!Sound(*program, program->kernels[k], schedule, on_gpu).run() || !is_sound(unit, on_gpu))

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "plan/complete.hpp"
-#include "schedule/rules.hpp"
+#include "schedule/legality.hpp"
 
 namespace napkin {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "plan/complete.hpp"
-#include "schedule/rules.hpp"
+#include "schedule/legality.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 

@@ -75,8 +75,8 @@ Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_fil
     if (!extents) return c.derived;
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_by_hand(c.derived, {}, schedule_file);
-    Derived chosen = (is_for_plan ? choose_form_by_plans : choose_form)(c.derived, *extents, c.machine,
-                                                                        items ? *items : std::vector<ScheduleItem>{}, ratings);
+    Derived chosen = (is_for_plan ? choose_form_by_plans : choose_form)(
+        c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings);
     std::string by_hand;
     for (const ScheduleItem& item : c.derived.source.schedule)
         if (item.value && (item.kind == "group" || item.kind == "stream"))

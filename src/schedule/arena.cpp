@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "schedule/fragments.hpp"
+#include "schedule/legality.hpp"
 #include "schedule/ones_column.hpp"
-#include "schedule/rules.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"

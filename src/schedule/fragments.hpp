@@ -109,6 +109,9 @@ bool outlasts_turns(const ScheduledKernel& kernel, int scope, int stages);
 /// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope);
 
+/// Some statement loads it.
+bool is_loaded(const ScheduledKernel& kernel, VariableId id);
+
 /// The axes on which indices depend inside of a tile of the scope, ascending: of n // 128 none where it is_one_quotient.
 std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope);
 

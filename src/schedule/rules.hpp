@@ -1,47 +1,11 @@
 #pragma once
-// The rules that a schedule keeps, each one function: the plan asks them before it chooses, the verifier after.
+// The rules that a schedule keeps: the verifier of what was planned, or said by hand. What single choices may do is in legality.hpp.
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "schedule/scheduled.hpp"
 
 namespace napkin {
-
-/// What one entry of the address translation covers, and within which prefetchers follow streams (Intel 64 and IA-32 optimization manual,
-/// "Data Prefetching").
-constexpr std::int64_t page_bytes = 4096;
-
-/// Whether the compute statement may go panel by panel together with the members of a run: each reads what another computes in the panel
-/// in which it is computed.
-bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining);
-/// Whether the statement may stand before a run with these members though it stands between them.
-bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other);
-/// Whether `after` can be computed in the loops of `leader`, with the axis that it reduces innermost of those over points.
-bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
-
-/// Whether a tile may be read where it lies: numbers of the compute type, at the core as in memory, not written here. Or written where it
-/// goes: why_not_in_place says nothing against it. A tile of which data decide where it
-/// lies, if that is one block. Or a tile that is only looked up, of any type.
-bool may_be_view(const ScheduledKernel& kernel, VariableId id);
-/// Why a result cannot be written where it goes in memory; empty when it can. One statement makes it in one piece, in numbers of the
-/// array's type and along its rows, and nothing but its store looks at it: no one reads what is in memory only, and no sum grows there.
-/// Pre: the atoms are applied.
-std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id);
-/// Why a result cannot be written past the caches; empty when it can: it is written in place, as vectors.
-std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id);
-/// Why the tile cannot be fetched ahead in the statement's loops; empty when it can. It is read in place, another one in every group, and
-/// the statement's vectors go over just its points.
-std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, const Step& in);
-/// The same of the rows of a block to come. The statement reduces along several of the tile's rows at once, innermost, and has the tile in
-/// place.
-std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in);
-/// They may be fetched ahead, and several of a block lie in one page, where a processor's prefetchers see no stream in what is read in turn.
-bool rows_share_pages(const ScheduledKernel& kernel, VariableId id, const Step& in);
-/// Whether every statement that reads the loaded tile takes whole panels of it, several of them, at the panel's own place.
-bool may_be_packed(const ScheduledKernel& kernel, VariableId id);
-/// The variables that live within one run, which defines each of their panels before it reads it. Pre: the atoms are applied.
-std::vector<bool> in_one_run(const ScheduledKernel& kernel);
 
 /// A field of a schedule as a file names it: "place" and "S", "role" and "copies"; "tensor" has no name.
 struct ScheduleField {
@@ -62,8 +26,5 @@ struct BrokenRule {
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel);
 /// Their messages.
 std::vector<std::string> verify(const ScheduledKernel& kernel);
-
-/// Registers that an atom's block takes: its accumulators, a row of operands, a broadcast.
-int registers_of(const Atom& atom);
 
 }  // namespace napkin

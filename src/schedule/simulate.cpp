@@ -16,7 +16,6 @@
 #include "schedule/group_order.hpp"
 #include "schedule/ones_column.hpp"
 #include "schedule/quotients.hpp"
-#include "schedule/rules.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"

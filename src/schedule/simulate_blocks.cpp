@@ -5,7 +5,6 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/rules.hpp"
 #include "schedule/simulate.hpp"
 #include "support/ids.hpp"
 

@@ -5,7 +5,7 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
-#include "schedule/rules.hpp"
+#include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
 

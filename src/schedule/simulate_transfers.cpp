@@ -6,7 +6,7 @@
 #include "schedule/cluster.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
-#include "schedule/rules.hpp"
+#include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
 

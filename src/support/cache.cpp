@@ -312,12 +312,10 @@ Result<std::string> Cache::commit(const CacheDraft& draft, const std::string& ke
         const std::string path = fmt::format("{}/{}", draft.directory, name);
         const std::optional<std::string> content = read_file(path);
         if (!content) return failed(EIO);
-        if (const int why = sync_path(path); why != 0) return failed(why);
         manifest.files.push_back({name, static_cast<std::int64_t>(content->size()), sha256(*content)});
     }
     Lock sealing;
     if (const int why = put_manifest(draft.directory, print_manifest(manifest), sealing); why != 0) return failed(why);
-    if (const int why = sync_path(draft.directory); why != 0) return failed(why);
 
     const std::string entry = directory_ + "/" + key;
     // Another process may have put its entry there first. It is as good as ours, unless it is broken: find() removes it then.
@@ -329,9 +327,8 @@ Result<std::string> Cache::commit(const CacheDraft& draft, const std::string& ke
             return *present;
         }
     }
-    sync_path(directory_);
-    // Looking at thousands of entries takes longer than making a small one, of which a sixteenth does so: keys end in a random digit.
-    if (tree_bytes(entry) >= cap_bytes_ / 4096 || key.ends_with('0')) trim(key);
+    // Looking at thousands of entries takes longer than making a small one, of which one in 256 does so: keys end in random digits.
+    if (tree_bytes(entry) >= cap_bytes_ / 4096 || key.ends_with("00")) trim(key);
     return entry;
 }
 

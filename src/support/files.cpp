@@ -62,8 +62,7 @@ std::optional<std::string> read_file(const std::string& path, std::size_t max_by
 int write_new_file(const std::string& path, std::string_view content, unsigned mode) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (file.fd < 0) return errno;
-    if (const int why = write_all(file.fd, content); why != 0) return why;
-    return ::fsync(file.fd) == 0 ? 0 : errno;
+    return write_all(file.fd, content);
 }
 
 int write_special_file(const std::string& path, std::string_view content) {
@@ -195,12 +194,14 @@ Status replace_file(const std::string& path, std::string_view content) {
     // A link stays one: the file behind it is replaced.
     const std::string temporary = to.path + "." + std::to_string(::getpid()) + ".tmp";
     ::unlink(temporary.c_str());
-    if (const int why = write_new_file(temporary, content, 0666); why != 0) {
+    int why = write_new_file(temporary, content, 0666);
+    if (why == 0) why = sync_path(temporary);
+    if (why != 0) {
         ::unlink(temporary.c_str());
         return failed(why);
     }
     if (::rename(temporary.c_str(), to.path.c_str()) != 0) {
-        const int why = errno;
+        why = errno;
         ::unlink(temporary.c_str());
         return failed(why);
     }

@@ -14,7 +14,7 @@ namespace napkin {
 std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30,
                                      std::string_view prefix = {});
 
-/// Writes and syncs a file that must not exist yet. 0 or errno.
+/// Writes a file that must not exist yet. 0 or errno.
 int write_new_file(const std::string& path, std::string_view content, unsigned mode = 0600);
 /// Writes what exists already and is no regular file, e.g. /dev/null. 0 or errno.
 int write_special_file(const std::string& path, std::string_view content);

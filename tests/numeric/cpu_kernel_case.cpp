@@ -19,6 +19,7 @@
 #include "run/kernel.hpp"
 #include "run/tensor.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/legality.hpp"
 #include "schedule/reduction_trees.hpp"
 #include "schedule/rules.hpp"
 #include "support/random_diagram.hpp"

@@ -16,7 +16,6 @@
 #include "plan/choose.hpp"
 #include "run/gpu/compiler.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 

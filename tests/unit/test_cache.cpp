@@ -192,7 +192,7 @@ TEST(Cache, LooksAtAllEntriesAfterOneOfManySmallOnes) {
     dead.value().lock.reset();
     put(cache, "small-1", "text");
     EXPECT_TRUE(fs::exists(dead.value().directory));
-    put(cache, "small-0", "text");
+    put(cache, "small-00", "text");
     EXPECT_FALSE(fs::exists(dead.value().directory));
     dead = cache.begin();
     dead.value().lock.reset();

@@ -9,7 +9,6 @@
 #include "diagram/guards.hpp"
 #include "plan/blocks.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 

@@ -101,7 +101,8 @@ TEST(ChoosePlan, IsTheSameWithWhatTheChoiceOfTheFormFoundOut) {
             num_alternatives += static_cast<int>(region.alternatives.size()) - 1;
         const Machine machine = avx512_machine();
         const auto ratings = std::make_shared<Ratings>();
-        const Derived form = choose_form(*derived, *bound, machine), again = choose_form(*derived, *bound, machine, {}, ratings);
+        const Derived form = choose_form(*derived, *bound, machine),
+                      again = choose_form(*derived, *bound, machine, {}, ratings);
         EXPECT_EQ(names_of(form.kernels), names_of(again.kernels));
         PlanOptions with_ratings;
         with_ratings.ratings = ratings;

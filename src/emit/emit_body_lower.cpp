@@ -1,0 +1,392 @@
+// The part of BodyWriter that lowers expressions to values: each operation once, with what it takes in brackets and how often it is made.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "emit/emit_body.hpp"
+#include "emit/emit_index.hpp"
+#include "emit/operator_text.hpp"
+#include "support/result.hpp"
+
+namespace napkin::writers {
+
+ValueId BodyWriter::intern(Value value) {
+    std::string key = value.is_constant ? "constant " : value.pattern + (value.is_whole ? " whole" : "");
+    if (value.is_constant) key += fmt::format("{:a}", value.constant);
+    for (const ValueId a : value.args) key += fmt::format(",{}", a);
+    const auto [it, added] = known_.try_emplace(std::move(key), static_cast<ValueId>(values_.size()));
+    if (added) {
+        if (value.hint.empty()) value.hint = "t";
+        values_.push_back(std::move(value));
+    }
+    return it->second;
+}
+
+ValueId BodyWriter::number(double value) {
+    Value v;
+    v.is_constant = true;
+    v.constant = value;
+    v.pattern = literal(value, frame_.is_double);
+    v.precedence = v.pattern[0] == '-' ? 3 : 4;
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::op(std::string pattern, std::vector<ValueId> args, int precedence,
+                       std::vector<int> argument_precedence, bool splats) {
+    Value v;
+    v.pattern = std::move(pattern);
+    v.precedence = precedence;
+    v.argument_precedence = std::move(argument_precedence);
+    for (const ValueId a : args) v.vec |= at(a).vec;
+    for (const ValueId a : args) {
+        v.row |= at(a).row;
+        v.level = std::max(v.level, at(a).level);
+        v.argument_use.push_back(splats && v.vec && !at(a).vec ? (at(a).is_mask ? Use::splat_mask : Use::splat)
+                                                               : Use::plain);
+    }
+    v.args = std::move(args);
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::as_number(ValueId id) {
+    if (at(id).is_whole) return op("real({0})", {id}, 4, {0});
+    if (!at(id).is_mask) return id;
+    return op("number<real>({0})", {id}, 4, {0});
+}
+
+ValueId BodyWriter::as_mask(ValueId id) {
+    if (at(id).is_mask) return id;
+    const ValueId v = at(id).is_whole ? op("{0} != 0", {id}, 0, {1}) : op("truth({0})", {id}, 4, {0});
+    at(v).is_mask = true;
+    return v;
+}
+
+ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
+    const OperatorText text = operator_text(o);
+    return op(std::string(text.pattern), {a, b}, text.precedence, {text.operands[0], text.operands[1]}, text.precedence < 1);
+}
+
+/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the prelude does without. By a
+/// power of two it is a multiplication.
+ValueId BodyWriter::divided(ValueId a, ValueId b, const char* function) {
+    int exponent = 0;
+    const bool is_exact = at(b).is_constant && std::abs(std::frexp(at(b).constant, &exponent)) == 0.5;
+    return frame_.in_blocks() && !is_exact ? call(function, {a, b}) : arithmetic(BinaryOp::div, a, b);
+}
+
+/// By a divisor that loops have in common: what depends on it alone is hoisted out of them.
+ValueId BodyWriter::times_reciprocal(ValueId a, ValueId b) {
+    const ValueId scale = call("scale_of_divisor", {b}), reciprocal = call("scaled_reciprocal", {b});
+    at(scale).hint = "scale", at(reciprocal).hint = "reciprocal";
+    return arithmetic(BinaryOp::mul, arithmetic(BinaryOp::mul, a, scale), reciprocal);
+}
+
+/// What the statement computes is stored in a narrow type, which hides the last digits of f32, and nobody else takes it. A quotient under a floor has to have them.
+bool BodyWriter::is_rounded_at_once() const {
+    return is_result_alone(frame_, step_) && bytes(frame_.variable(variable_of(step_)).memory_type) <= 2;
+}
+
+ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {
+    std::string pattern = function + "({0}";
+    for (std::size_t k = 1; k < args.size(); ++k) pattern += fmt::format(", {{{}}}", k);
+    std::vector<int> precedence(args.size(), 0);
+    return op(pattern + ")", std::move(args), 4, std::move(precedence), true);
+}
+
+ValueId BodyWriter::compare(BinaryOp o, ValueId a, ValueId b) {
+    const ValueId v = arithmetic(o, a, b);
+    at(v).is_mask = true;
+    return v;
+}
+
+ValueId BodyWriter::logical(BinaryOp o, ValueId a, ValueId b) {
+    a = as_mask(a), b = as_mask(b);
+    const bool vec = at(a).vec || at(b).vec, is_and = o == BinaryOp::logical_and;
+    const ValueId v = op(vec ? (is_and ? "{0} & {1}" : "{0} | {1}") : (is_and ? "{0} && {1}" : "{0} || {1}"), {a, b},
+                         -1, {1, 1}, true);
+    at(v).is_mask = true;
+    return v;
+}
+
+ValueId BodyWriter::power(ValueId base, ValueId exponent) {
+    if (at(base).is_constant && at(base).constant == 2 && !at(exponent).is_constant && has_powers_of_two())
+        return call("exp2", {exponent});
+    if (!at(exponent).is_constant) return call("pow", {base, exponent});
+    const double e = at(exponent).constant;
+    const auto whole = [&](int n) {  // by repeated squaring
+        ValueId result = -1, square = base;
+        for (; n > 0; n /= 2) {
+            if (n % 2 == 1) result = result < 0 ? square : arithmetic(BinaryOp::mul, result, square);
+            if (n > 1) square = arithmetic(BinaryOp::mul, square, square);
+        }
+        return result;
+    };
+    if (e == 0.5) return call("sqrt", {base});
+    if (e == -0.5) return call("rsqrt", {base});
+    if (e == 1.5) return arithmetic(BinaryOp::mul, base, call("sqrt", {base}));
+    if (e == 0) return number(1);
+    if (e >= 1 && e <= 8 && e == static_cast<int>(e)) return whole(static_cast<int>(e));
+    if (e <= -1 && e >= -8 && e == static_cast<int>(e)) return divided(number(1), whole(static_cast<int>(-e)));
+    return call("pow", {base, exponent});
+}
+
+/// factor · e^x as 2^(x·log2 e + log2 factor), for which a GPU has an instruction. Where x is a·c - b, c is scaled beforehand, so that one fused
+/// operation is left of a value that differs from point to point. This overflows only where e^x would: with |c·log2 e| <= 1 the scaled product is
+/// no larger than a is, and what nearly cancels it is no larger either. check/bounded.cpp counts on the argument's being scaled.
+ValueId BodyWriter::exponential(const Expr& argument, double factor) {
+    const double by = std::numbers::log2e, more = std::log2(factor);
+    const auto plus = [&](ValueId x, double constant) {
+        return constant == 0 ? x : arithmetic(BinaryOp::add, x, number(constant));
+    };
+    const auto scaled = [&](ValueId x, double scale) { return arithmetic(BinaryOp::mul, x, number(scale)); };
+    const auto* difference = as<Binary>(argument);
+    const auto* product = difference && difference->op == BinaryOp::sub ? as<Binary>(difference->a) : nullptr;
+    if (product && product->op == BinaryOp::mul)
+        for (const auto& [value, scale] : {std::pair{product->a, product->b}, std::pair{product->b, product->a}}) {
+            const ValueId c = lower(scale);
+            if (!at(c).is_constant || std::abs(at(c).constant * by) > 1) continue;
+            const ValueId a = as_number(lower(value)), b = as_number(lower(difference->b));
+            return power_of_two(arithmetic(BinaryOp::sub, scaled(a, at(c).constant * by), plus(scaled(b, by), -more)));
+        }
+    return power_of_two(plus(scaled(as_number(lower(argument)), by), more));
+}
+
+/// Of those that differ from column to column some may be by a polynomial: which, a thread tells by the number of the value in its row.
+ValueId BodyWriter::power_of_two(ValueId exponent) {
+    constexpr int level_of_columns = 2;  // within the loop over rows
+    if (!polynomials_ || at(exponent).level < level_of_columns) return call("exp2", {exponent});
+    return op(fmt::format("exp2_in_part<{}, {}, {}>(2 * j_ + c_, {{0}})", polynomials_->some, polynomials_->of,
+                          polynomials_->polynomial.degree),
+              {exponent}, 4, {0});
+}
+
+ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
+    const Span& span = frame_.span(axis, scope_);
+    const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis;
+    const std::string sum = coordinate_sum(axis, "");
+    Value v;
+    v.level = span.tile > 1 ? level_of(axis) : 0;
+    v.row = is_row && span.tile > 1;
+    v.vec = is_vector;
+    v.is_whole = whole;
+    v.pattern = whole       ? fmt::format("int64_t({})", sum)
+                : is_vector ? fmt::format("iota<real>() + real({})", sum)
+                            : fmt::format("real({})", sum);
+    v.precedence = is_vector ? 1 : 4;
+    v.hint = frame_.axis(axis).local;
+    return intern(std::move(v));
+}
+
+/// A pointer to what the loops over points fix of the address: the rows of a block are then at constant distances. -1: nothing is fixed.
+ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
+    const std::string offset = position(variable, address, true, Part::fixed);
+    if (offset.empty()) return -1;
+    Value v;
+    for (const auto& [axis, c] : address.local)
+        if (const int level = level_of(axis); level <= point_level_) v.level = std::max(v.level, level);
+    v.is_pointer = true;
+    v.is_whole = frame_.is_whole(variable);
+    v.hint = frame_.name(variable) + "_row";
+    v.pattern = fmt::format("{} + {}", frame_.name(variable), offset);
+    return intern(std::move(v));
+}
+
+/// The axis' own coordinate at the atom's point; `lane` is that of a vector along the axis.
+std::string BodyWriter::coordinate_sum(AxisId axis, const std::string& lane) const {
+    const Span& span = frame_.span(axis, scope_);
+    const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis;
+    std::string sum;
+    const auto add = [&](const std::string& part) { sum += part.empty() ? "" : sum.empty() ? part : " + " + part; };
+    if (span.begins) add(frame_.axis(axis).begin);
+    if (span.tile > 1) {
+        add(loop_name(axis));
+        if (is_vector && atom_.vectors > 1) add(fmt::format("{} * j", frame_.lanes));
+        if (is_row && atom_.rows > 1) add("i");
+        if (is_vector) add(lane);
+    }
+    return sum.empty() ? "0" : sum;
+}
+
+/// The same, in brackets where it is a sum.
+std::string BodyWriter::coordinate(AxisId axis, const std::string& lane) const {
+    const std::string sum = coordinate_sum(axis, lane);
+    return sum.find(' ') == std::string::npos ? sum : "(" + sum + ")";
+}
+
+/// An element whose place is no affine form: every lane finds its own.
+ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
+    Value v;
+    std::set<AxisId> axes;
+    std::int64_t along = 0;
+    for (const auto& [axis, c] : address.local) {
+        axes.insert(axis);
+        if (axis == atom_.vector_axis) along = c;
+    }
+    for (const Address::Other& other : address.others)
+        for (const AxisId axis : other.index.axes()) axes.insert(axis);
+    for (const AxisId axis : axes) {
+        if (frame_.span(axis, scope_).tile == 1) continue;
+        v.level = std::max(v.level, level_of(axis));
+        v.row |= axis == atom_.row_axis;
+        v.vec |= axis == atom_.vector_axis;
+    }
+    std::string place = position(r.array, address);
+    if (along != 0) place += fmt::format(" + {} * lane", along);
+    for (const Address::Other& other : address.others) {
+        const std::string index = index_text(other.index, [&](AxisId axis) { return coordinate(axis, "lane"); });
+        place += fmt::format(" + ({} - {}) * {}", index, other.first, other.stride);
+    }
+    const std::string element = fmt::format("{}[{}]", frame_.name(r.array), place);
+    v.is_whole = frame_.is_whole(r.array) && !v.vec;
+    v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
+    v.hint = frame_.name(r.array);
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::read_value(const Read& r) {
+    if (const auto found = in_memory_.find(r.array); found != in_memory_.end()) {
+        Value v;
+        const Element element = found->second(r);
+        for (const AxisId axis : element.axes) v.level = std::max(v.level, level_of(axis));
+        v.pattern = element.text;
+        v.is_whole = element.is_whole;
+        v.hint = frame_.name(r.array);
+        return intern(std::move(v));
+    }
+    const Address address = frame_.address(r.array, r.indices, scope_);
+    if (!address.others.empty()) return read_by_lane(r, address);
+    Value v;
+    std::int64_t along = 0;
+    for (const auto& [axis, c] : address.local) {
+        v.level = std::max(v.level, level_of(axis));
+        v.row |= axis == atom_.row_axis;
+        if (axis == atom_.vector_axis) along = c;
+    }
+    v.vec = along != 0;
+    if (const auto given = given_.find(r.array); given != given_.end()) {
+        v.is_given = true;
+        v.pattern = given->second;
+        return intern(std::move(v));
+    }
+    const ValueId pointer = v.level > point_level_ ? row_pointer(r.array, address) : -1;
+    std::string element = fmt::format("{}[{}]", frame_.name(r.array), position(r.array, address));
+    if (pointer >= 0) {
+        element = fmt::format("{{0}}[{}]", position(r.array, address, true, Part::rest));
+        v.args = {pointer};
+        v.argument_precedence = {4};
+        v.argument_use = {Use::plain};
+    }
+    if (frame_.is_whole(r.array)) {
+        // Scalar code takes the integer; vectors have use only for what it is as a real number.
+        v.is_whole = along == 0;
+        v.pattern = along == 0   ? element
+                    : along == 1 ? fmt::format("load_real<real>(&{})", element)
+                                 : fmt::format("load_strided_real<real>(&{}, {})", element, along);
+    } else {
+        v.pattern = along == 0   ? element
+                    : along == 1 ? fmt::format("load(&{})", element)
+                                 : fmt::format("load_strided(&{}, {})", element, along);
+    }
+    v.hint = frame_.name(r.array);
+    return intern(std::move(v));
+}
+
+ValueId BodyWriter::lower_unary(const Unary& u) {
+    if (u.op == UnaryOp::exp && has_powers_of_two() && !at(lower(u.a)).is_constant) return exponential(u.a, 1);
+    const ValueId a = lower(u.a);
+    if (at(a).is_constant) return number(apply(u.op, at(a).constant));
+    if (u.op == UnaryOp::logical_not) {
+        const ValueId m = as_mask(a);
+        const ValueId v = op(at(m).vec && !frame_.in_blocks() ? "~{0}" : "!{0}", {m}, 3, {3});
+        at(v).is_mask = true;
+        return v;
+    }
+    const ValueId x = as_number(a);
+    const OperatorText text = operator_text(u.op);
+    return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
+}
+
+/// Of single numbers a GPU computes powers of two, of which all exponentials are made.
+bool BodyWriter::has_powers_of_two() const { return frame_.in_blocks() && !frame_.is_double; }
+
+ValueId BodyWriter::lower_binary(const Binary& b) {
+    if (const ValueId of_column = compare_column(b); of_column >= 0) return of_column;
+    const ValueId a = lower(b.a), c = lower(b.b);
+    if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
+    const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
+    if (step_.is_whole && compares && whole_values_.kind(b.a) != Kind::real && whole_values_.kind(b.b) != Kind::real)
+        return compare(b.op, as_whole(a), as_whole(c));
+    switch (b.op) {
+        case BinaryOp::mul:
+            for (const auto& [e, factor] : {std::pair{b.a, c}, std::pair{b.b, a}}) {
+                const auto* exp = as<Unary>(e);
+                // A factor that is neither tiny nor huge: its logarithm beside the argument costs no digits.
+                const bool is_moderate = at(factor).is_constant && at(factor).constant >= 0x1p-32 &&
+                                         at(factor).constant <= 0x1p32;
+                if (exp && exp->op == UnaryOp::exp && has_powers_of_two() && is_moderate)
+                    return exponential(exp->a, at(factor).constant);
+            }
+            [[fallthrough]];
+        case BinaryOp::add:
+        case BinaryOp::sub: return arithmetic(b.op, as_number(a), as_number(c));
+        case BinaryOp::div: return divided(as_number(a), as_number(c));
+        case BinaryOp::floor_div: return call("floor", {arithmetic(BinaryOp::div, as_number(a), as_number(c))});
+        case BinaryOp::mod: return call("fmod", {as_number(a), as_number(c)});
+        case BinaryOp::pow: return power(as_number(a), as_number(c));
+        case BinaryOp::min: return call("minimum", {as_number(a), as_number(c)});
+        case BinaryOp::max: return call("maximum", {as_number(a), as_number(c)});
+        case BinaryOp::logical_and:
+        case BinaryOp::logical_or: return logical(b.op, a, c);
+        default: return compare(b.op, as_number(a), as_number(c));
+    }
+}
+
+ValueId BodyWriter::lower(const Expr& e) {
+    if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
+    const Kind kind = step_.is_whole ? whole_values_.kind(e) : Kind::real;
+    const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
+    // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing.
+    if (is_integer(kind) && !is_number && (as<Select>(e) || !whole_values_.is_small(e)))
+        return lowered_[e.get()] = lower_whole(e, kind);
+    if (!step_.is_whole)
+        if (const ValueId of_column = sum_with_column(e); of_column >= 0) return lowered_[e.get()] = of_column;
+    const auto visitor = [&](const auto& node) -> ValueId {
+        using T = std::decay_t<decltype(node)>;
+        if constexpr (std::is_same_v<T, Constant>)
+            return number(node.value);
+        else if constexpr (std::is_same_v<T, AxisSize>)
+            return number(static_cast<double>(frame_.extent(node.axis)));
+        else if constexpr (std::is_same_v<T, AxisIndex>)
+            return axis_index(node.axis);
+        else if constexpr (std::is_same_v<T, Read>)
+            return read_value(node);
+        else if constexpr (std::is_same_v<T, Unary>)
+            return lower_unary(node);
+        else if constexpr (std::is_same_v<T, Binary>)
+            return lower_binary(node);
+        else if constexpr (std::is_same_v<T, Cast>) {
+            const ValueId a = as_number(lower(node.a));
+            if (!is_float(node.type) && is_integer(whole_values_.kind(node.a))) return a;  // small: nothing wraps
+            if (at(a).is_constant) return number(round_to(node.type, at(a).constant));
+            if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
+            return call(rounding_function(node.type), {a});
+        } else {
+            const ValueId c = lower(node.condition);
+            if (at(c).is_constant) return lower(at(c).constant != 0 ? node.a : node.b);
+            const ValueId condition = as_mask(c), a = as_number(lower(node.a)), b = as_number(lower(node.b));
+            if (at(condition).vec || !(at(a).vec || at(b).vec)) return call("where", {condition, a, b});
+            // One condition for all lanes.
+            const ValueId v = op("({0} ? {1} : {2})", {condition, a, b}, 4, {1, 0, 0}, true);
+            at(v).argument_use[0] = Use::plain;
+            return v;
+        }
+    };
+    const ValueId id = std::visit(visitor, e->v);
+    lowered_[e.get()] = id;
+    return id;
+}
+
+}  // namespace napkin::writers

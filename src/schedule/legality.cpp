@@ -1,0 +1,289 @@
+#include "schedule/legality.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "schedule/gathered.hpp"
+#include "schedule/views.hpp"
+#include "support/ids.hpp"
+
+namespace napkin {
+namespace {
+
+const Compute& compute_of(const ScheduledKernel& kernel, int step) {
+    return std::get<Compute>(*kernel.step(step).statement);
+}
+
+/// Reads each element in the panel in which it is computed.
+bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
+    const Variable& v = kernel.variable(r.array);
+    const AxisId axis = kernel.schedule.vector_axis;
+    for (std::size_t d = 0; d < r.indices.size(); ++d)
+        if (v.dims[d].depends_on(axis) ? !(r.indices[d].is_axis(axis) && v.dims[d] == r.indices[d])
+                                       : r.indices[d].depends_on(axis))
+            return false;
+    return true;
+}
+
+/// Collects for every variable the runs that touch it; -1 stands for everything outside of runs.
+class RunUses {
+public:
+    explicit RunUses(const ScheduledKernel& kernel)
+        : kernel_(kernel), runs_(kernel.layouts.size()), early_(kernel.layouts.size(), false) {
+        walk(kernel.body);
+        for (const ScheduledLoop& loop : kernel.loops) walk(loop.body);
+    }
+    /// It lives within one run, which defines each of its panels before it reads it.
+    [[nodiscard]] bool in_one_run(std::size_t v) const {
+        return runs_[v].size() == 1 && *runs_[v].begin() >= 0 && !early_[v];
+    }
+
+private:
+    void walk(const std::vector<Node>& nodes) {
+        for (const Node& node : nodes) {
+            if (const int* step = std::get_if<int>(&node)) touch(*step, -1);
+            if (const auto* run = std::get_if<Run>(&node)) {
+                std::set<VariableId> defined;
+                for (const int s : run->steps) {
+                    const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
+                    for (const Read* r : kernel_.step(s).reads)
+                        if (!defined.contains(r->array)) early_[static_cast<std::size_t>(r->array)] = true;
+                    defined.insert(compute.variable);
+                    touch(s, next_run_);
+                }
+                ++next_run_;
+            }
+        }
+    }
+
+    void touch(int step, int run) {
+        const auto use = [&](VariableId v) { runs_[static_cast<std::size_t>(v)].insert(run); };
+        use(variable_of(kernel_.step(step)));
+        for (const Read* r : kernel_.step(step).reads) use(r->array);
+    }
+
+    const ScheduledKernel& kernel_;
+    std::vector<std::set<int>> runs_;
+    std::vector<bool> early_;  ///< read before the run defines it
+    int next_run_ = 0;
+};
+
+bool reads_variable(const Expr& e, VariableId variable) { return e && reads_array(e, variable); }
+
+}  // namespace
+
+bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining) {
+    for (const int m : members) {
+        for (const Read* r : joining.reads)
+            if (compute_of(kernel, m).variable == r->array && !reads_in_panel(kernel, *r)) return false;
+        for (const Read* r : kernel.step(m).reads)
+            if (r->array == std::get<Compute>(*joining.statement).variable && !reads_in_panel(kernel, *r)) return false;
+    }
+    return true;
+}
+
+bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other) {
+    const VariableId target = std::get<Compute>(*other.statement).variable;
+    for (const int m : members) {
+        const Compute& member = compute_of(kernel, m);
+        if (member.variable == target) return false;
+        for (const Read* r : kernel.step(m).reads)
+            if (r->array == target) return false;
+        for (const Read* r : other.reads)
+            if (r->array == member.variable) return false;
+    }
+    return true;
+}
+
+bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after) {
+    const auto& l = std::get<Compute>(*leader.statement);
+    const auto& f = std::get<Compute>(*after.statement);
+    const Atom &leading = kernel.atom(leader), &following = kernel.atom(after);
+    if (leading.run < 0 || leading.run != following.run || leading.follows || leading.cut_axis >= 0) return false;
+    if (!f.reduce || f.reduce_axes.size() != 1 || l.variable == f.variable || leader.scope != after.scope) return false;
+    if (leader.is_whole || after.is_whole || following.cut_axis >= 0) return false;
+    const AxisId axis = f.reduce_axes.front();
+    const std::int64_t tile = kernel.span(axis, leader.scope).tile;
+    if (tile < 2 || (leading.row_axis >= 0 && leading.row_axis != axis)) return false;
+
+    std::vector<AxisId> points = target_axes(kernel.variable(f.variable)),
+                        wanted = target_axes(kernel.variable(l.variable));
+    points.push_back(axis);
+    std::sort(points.begin(), points.end());
+    std::sort(wanted.begin(), wanted.end());
+    if (points != wanted) return false;
+
+    if (reads_variable(l.body, f.variable) || reads_variable(l.carry, f.variable) ||
+        reads_variable(f.body, f.variable) || reads_variable(f.carry, l.variable) || !reads_variable(f.body, l.variable))
+        return false;
+    bool at_the_point = true;
+    visit(f.body, [&](const Expr& e) {
+        const Read* r = as<Read>(e);
+        if (r && r->array == l.variable) at_the_point &= r->indices == kernel.variable(l.variable).dims;
+    });
+    return at_the_point;
+}
+
+std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const Step *made = nullptr, *stored = nullptr;
+    for (const Step& step : kernel.steps) {
+        if (const auto* init = std::get_if<Init>(step.statement); init && init->variable == id)
+            return "it grows from chunk to chunk";
+        if (const auto* store = std::get_if<Store>(step.statement); store && store->variable == id) stored = &step;
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        for (const Read* r : step.reads)
+            if (r->array == id) return "a statement reads it";
+        if (compute->variable != id) continue;
+        if (made) return "several statements make it";
+        made = &step;
+    }
+    if (!made || !stored) return "it is not stored";
+    if (made->scope != stored->scope) return "it is stored elsewhere than it is computed";
+    if (contains(kernel.inputs, variable.array)) return "its array is loaded, too";
+    if (variable.dims.empty()) return "it is a single value";
+    if (variable.memory_type != (kernel.is_double ? DType::f64 : DType::f32) || kernel.is_whole(id) || made->is_whole)
+        return "memory has it in another type";
+    if (kernel.place(id).innermost + 1 != static_cast<int>(variable.dims.size()))
+        return "its neighbours in memory do not lie beside each other at the core";
+    const Atom& atom = kernel.atom(*made);
+    if (atom.cut_axis >= 0) return "its sum is cut into parts";
+    return atom.follows ? "it rides in another statement's loops" : "";
+}
+
+bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const int last = static_cast<int>(variable.dims.size()) - 1;
+    const bool written = std::find(kernel.outputs.begin(), kernel.outputs.end(), variable.array) != kernel.outputs.end();
+    const bool loaded = std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& s) {
+        const auto* load = std::get_if<Load>(s.statement);
+        return load && load->variable == id;
+    });
+    if (!loaded) return why_not_in_place(kernel, id).empty();
+    if (is_only_looked_up(kernel, id)) return true;
+    if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
+    if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;
+    if (is_cut(kernel, variable) || written || last < 0) return false;
+    if (std::any_of(variable.dims.begin(), variable.dims.end(), starts_late)) return false;
+    return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
+}
+
+/// A GPU's warps hide from each other what one of them waits for.
+constexpr const char* of_a_cpu = "it is a CPU's cores whose caches are managed so";
+
+std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id) {
+    if (kernel.in_blocks()) return of_a_cpu;
+    if (!kernel.is_view(id)) return "it is not written in place";
+    if (auto why = why_not_in_place(kernel, id); !why.empty()) return why;
+    for (const Step& step : kernel.steps)
+        if (step.atom >= 0 && std::get<Compute>(*step.statement).variable == id)
+            if (const Atom& atom = kernel.atom(step); atom.vector_axis < 0 || atom.across)
+                return "it is written value by value";
+    return "";
+}
+
+std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    if (kernel.in_blocks()) return of_a_cpu;
+    const Variable& variable = kernel.variable(id);
+    const std::vector<const Step*> loads = [&] {
+        std::vector<const Step*> found;
+        for (const Step& step : kernel.steps)
+            if (const auto* load = std::get_if<Load>(step.statement); load && load->variable == id)
+                found.push_back(&step);
+        return found;
+    }();
+    if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
+    if (is_only_looked_up(kernel, id)) return "no statement computes with it";
+    if (!variable.gathers.empty()) return "data decide where it lies";
+    if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
+    std::set<AxisId> points, wanted;
+    bool moves = false;
+    for (const Index& dim : variable.dims) {
+        const AxisId axis = dim.single_axis();
+        if (axis < 0) return "its indices are not plain axes";
+        const Span& in_group = kernel.span(axis, 0);
+        moves |= in_group.begins;
+        if (in_group.tile > 1) wanted.insert(axis);
+        const auto cut = [&](const Step& step) { return kernel.span(axis, step.scope).tile != in_group.tile; };
+        if (cut(in) || std::any_of(loads.begin(), loads.end(), [&](const Step* s) { return cut(*s); }))
+            return "a loop cuts it";
+    }
+    if (!moves) return "every group reads the same tile";
+    const Atom& atom = kernel.atom(in);
+    const auto take = [&](AxisId axis) {
+        if (axis >= 0 && kernel.span(axis, in.scope).tile > 1) points.insert(axis);
+    };
+    for (const AxisId axis : atom.points) take(axis);
+    for (const AxisId axis : atom.reduced) take(axis);
+    take(atom.vector_axis), take(atom.row_axis);
+    if (points != wanted || atom.vector_axis < 0 || variable.dims.back().single_axis() != atom.vector_axis)
+        return "the statement's vectors do not go over its points";
+    return "";
+}
+
+std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    if (kernel.in_blocks()) return of_a_cpu;
+    const Variable& variable = kernel.variable(id);
+    if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
+        return "it is not read where it lies in memory";
+    if (!variable.gathers.empty()) return "data decide where it lies";
+    if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
+    const Atom& atom = kernel.atom(in);
+    if (atom.rows == 1 || atom.reduced.empty() || atom.across)
+        return "the statement does not reduce several rows at once";
+    const AxisId inner = atom.reduced.back();
+    if (kernel.span(inner, in.scope).tile == 1) return "its rows are single values";
+    const bool reads = std::any_of(in.reads.begin(), in.reads.end(),
+                                   [&](const Read* r) { return r->array == id && r->indices == variable.dims; });
+    const bool has_rows = std::any_of(variable.dims.begin(), variable.dims.end(),
+                                      [&](const Index& dim) { return dim.is_axis(atom.row_axis); });
+    if (!reads || !has_rows || !variable.dims.back().is_axis(inner) || carries(variable, atom.vector_axis))
+        return "the statement's rows are not the tile's";
+    return "";
+}
+
+bool rows_share_pages(const ScheduledKernel& kernel, VariableId id, const Step& in) {
+    if (!why_no_rows_ahead(kernel, id, in).empty()) return false;
+    const Variable& variable = kernel.variable(id);
+    for (std::size_t d = 0; d < variable.dims.size(); ++d)
+        if (variable.dims[d].is_axis(kernel.atom(in).row_axis))
+            return kernel.layout(id).strides[d] * kernel.value_bytes() < page_bytes;
+    return false;
+}
+
+bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const AxisId axis = kernel.schedule.vector_axis;
+    const int inner = kernel.place(id).innermost;
+    if (axis < 0 || inner < 0 || !variable.gathers.empty() || is_cut(kernel, variable) || kernel.is_whole(id))
+        return false;
+    if (!variable.dims[static_cast<std::size_t>(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
+    if (kernel.span(axis, kernel.layout(id).scope).tile <= kernel.panel()) return false;
+    bool fits = false;
+    for (const Step& step : kernel.steps) {
+        if (const auto* store = std::get_if<Store>(step.statement); store && store->variable == id) return false;
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute) continue;
+        if (compute->variable == id) return false;
+        for (const Read* r : step.reads) {
+            if (r->array != id) continue;
+            const bool whole = kernel.span(axis, step.scope).tile == kernel.span(axis, kernel.layout(id).scope).tile;
+            fits = kernel.atom(step).run >= 0 && r->indices == variable.dims && whole;
+            if (!fits) return false;
+        }
+    }
+    return fits;
+}
+
+std::vector<bool> in_one_run(const ScheduledKernel& kernel) {
+    const RunUses uses(kernel);
+    std::vector<bool> out;
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) out.push_back(uses.in_one_run(v));
+    return out;
+}
+
+int registers_of(const Atom& atom) { return atom.rows * atom.vectors + atom.vectors + 1; }
+
+}  // namespace napkin
