@@ -62,7 +62,7 @@ TEST_F(Output, names_that_are_no_utf8_do_not_break_json) {
 }
 
 TEST_F(Output, what_is_no_array_is_not_read_to_its_end) {
-    if (has_address_sanitizer) GTEST_SKIP() << "it takes more addresses than the limit leaves";
+    if (napkin::has_address_sanitizer) GTEST_SKIP() << "it takes more addresses than the limit leaves";
     const Outcome zero = napkin("run a.nk --input A=/dev/zero", ">out.txt", "ulimit -v 4000000;");
     EXPECT_EQ(zero.code, 1);
     EXPECT_THAT(zero.err, HasSubstr("it is a device"));

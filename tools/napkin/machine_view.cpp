@@ -211,19 +211,19 @@ private:
 
     Rows copies() {
         Rows rows;
-        for (const CopyInstruction& c : m_.copies)
+        for (const CopyInstruction& c : m_.copies) {
+            // In the order in which they are read: the parts of a sum may be made in any.
+            const std::string bytes = (c.box > 0 ? fmt::format("boxes of up to {} dimensions of {}", c.dimensions, c.box)
+                                                 : fmt::format("{} bytes each", c.bytes)) +
+                                      mark(c.source);
+            std::string latency;
+            if (const Figure& f = c.latency_clocks; f.known())
+                latency += fmt::format("{} clocks{}", f.value, mark(f.source));
+            if (const Figure& f = c.cached_latency_clocks; f.known())
+                latency += fmt::format(", of what a cache has {}{}", f.value, mark(f.source));
             rows.push_back({c.name, c.from == c.to ? "among " + c.from : c.from + " to " + c.to,
-                            fmt::format("{} thread{}", c.threads, c.threads == 1 ? "" : "s"),
-                            (c.box > 0 ? fmt::format("boxes of up to {} dimensions of {}", c.dimensions, c.box)
-                                       : fmt::format("{} bytes each", c.bytes)) +
-                                mark(c.source),
-                            (c.latency_clocks.known()
-                                 ? fmt::format("{} clocks{}", c.latency_clocks.value, mark(c.latency_clocks.source))
-                                 : "") +
-                                (c.cached_latency_clocks.known()
-                                     ? fmt::format(", of what a cache has {}{}", c.cached_latency_clocks.value,
-                                                   mark(c.cached_latency_clocks.source))
-                                     : "")});
+                            fmt::format("{} thread{}", c.threads, c.threads == 1 ? "" : "s"), bytes, latency});
+        }
         return rows;
     }
 
