@@ -4,6 +4,7 @@
 
 #include "algebra/polynomial.hpp"
 #include "derive/law.hpp"
+#include "derive/separate.hpp"
 
 namespace napkin {
 namespace {
@@ -66,6 +67,7 @@ private:
     std::optional<Peeled> sum(ReduceOp op, const Expr& e) {
         const FactorFailure before = splitter_.failure;
         if (const auto pair = splitter_.separate(e)) {
+            if (const Expr early = part_met_early(e, stream_)) return fail(std::string(met_early), early);
             splitter_.note(law(op, Action::add).condition);
             return Peeled{op, or_zero(pair->a), {}, [b = pair->b](const Expr& acc) { return plus(acc, b); }, true};
         }

@@ -1,5 +1,6 @@
 #include "derive/separate.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/result.hpp"
@@ -96,6 +97,47 @@ std::optional<Shifted> Separator::separate_log(const Expr& e) {
         return Shifted{scale(inner->a), scale(inner->b)};
     }
     return fail("the logarithm is not of a product of positive factors", logarithm);
+}
+
+namespace {
+
+bool is_sum(const Binary& b) { return b.op == BinaryOp::add || b.op == BinaryOp::sub; }
+
+/// No operation rounds it: what is read from memory, by way of choices, signs and extrema.
+bool is_exact(const Expr& e, const Stream& stream) {
+    if (const auto* r = as<Read>(e)) {
+        const Equation* defined = stream.definition(r->array);
+        return !defined ||
+               (defined->reduce != ReduceOp::sum && defined->reduce != ReduceOp::prod && is_exact(defined->body, stream));
+    }
+    if (const auto* s = as<Select>(e)) return is_exact(s->a, stream) && is_exact(s->b, stream);
+    if (const auto* u = as<Unary>(e); u && u->op != UnaryOp::neg && u->op != UnaryOp::abs && u->op != UnaryOp::floor)
+        return false;
+    if (const auto* b = as<Binary>(e); b && b->op != BinaryOp::max && b->op != BinaryOp::min) return false;
+    const std::vector<Expr> parts = children(e);
+    return std::all_of(parts.begin(), parts.end(), [&](const Expr& part) { return is_exact(part, stream); });
+}
+
+/// A sum in e of an exact part of the stream and what runs; null: there is none.
+Expr exact_and_running(const Expr& e, const Stream& stream) {
+    if (!stream.mixed(e)) return nullptr;
+    if (const auto* b = as<Binary>(e); b && is_sum(*b))
+        for (const auto& [part, rest] : {std::pair(b->a, b->b), std::pair(b->b, b->a)})
+            if (!stream.runs(part) && !stream.streams(rest) && is_exact(part, stream)) return e;
+    for (const Expr& child : children(e))
+        if (Expr early = exact_and_running(child, stream)) return early;
+    return nullptr;
+}
+
+}  // namespace
+
+Expr part_met_early(const Expr& e, const Stream& stream) {
+    if (!stream.mixed(e)) return nullptr;
+    const auto* b = as<Binary>(e);
+    const bool joins = b && is_sum(*b) && stream.streams(b->a) && stream.streams(b->b);
+    for (const Expr& child : children(e))
+        if (Expr early = joins ? exact_and_running(child, stream) : part_met_early(child, stream)) return early;
+    return nullptr;
 }
 
 }  // namespace napkin

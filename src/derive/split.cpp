@@ -302,6 +302,7 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
     auto sum = separate(exponent);
     if (!sum) return fail("the exponent is not a sum of a part of the stream and a part of the running results", whole);
     if (!sum->a || !sum->b) return compute(exponential(base, sum->a ? sum->a : or_zero(sum->b)), masks);
+    if (const Expr early = part_met_early(exponent, stream_)) return fail(std::string(met_early), early);
     note(law(ReduceOp::sum, Action::exponential).condition);
 
     // Exponentials that were joined may cancel in part: what is left may be dominated where the whole is not.

@@ -180,5 +180,21 @@ TEST(Stability, a_count_of_what_is_minus_infinity) {
     for (const std::int64_t chunk : {1, 32, 128}) check(text, normal(), 2e-4, streamed("t", chunk));
 }
 
+// A − M is exact and small where A and M are large; A + V would be rounded as what is as large as A.
+TEST(Stability, ARunningMaximumMeetsWhatItIsOfBeforeAnotherPart) {
+    const Fill far = [](const std::string& array, std::int64_t row, std::int64_t column) {
+        return array == "A" ? 4e6F + static_cast<float>((row * 7 + column * 3) % 11)
+                            : 0.01F * static_cast<float>((row * 5 + column * 13) % 97);
+    };
+    for (const char* sum : {"A[q, x] - M[q] + V[x, d]", "V[x, d] + (A[q, x] - M[q])", "V[x, d] - (M[q] - A[q, x]) - 1",
+                            "max(A[q, x], 0) - M[q] + V[x, d]", "(A[q, x] - M[q]) * 0.5 + V[x, d]"})
+        for (const char* extremum : {"max", "min"}) {
+            SCOPED_TRACE(sum);
+            check("f(A[q, x], V[x, d]) -> R[q, d]\n    M[q] = max(x) A[q, x]\n    R[q, d] = " + std::string(extremum) +
+                      "(x) (" + sum + ")\nsizes q = 5, x = 37, d = 6\n",
+                  far, 1e-6, streamed("x", 8));
+        }
+}
+
 }  // namespace
 }  // namespace napkin

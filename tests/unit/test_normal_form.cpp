@@ -90,6 +90,26 @@ TEST(Siblings, ThoseThatStreamDifferentAxesStayApartAndSaySo) {
     EXPECT_NE(d.refusals.front().reason.find("one streams t, the other a"), std::string::npos);
 }
 
+int num_traversals(const std::string& scores) {
+    const Derived d = derived("f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n" + scores +
+                              "    M[q] = max(x) S[q, x]\n    O[q, d] = max(x) (S[q, x] - M[q] + V[x, d])\n"
+                              "sizes q = 3, x = 5, k = 4, d = 2\n");
+    EXPECT_LE(error_of_steps(d), 1e-12);
+    int loops = 0;
+    for (const Kernel& kernel : d.kernels)
+        loops += static_cast<int>(std::count_if(kernel.stages.begin(), kernel.stages.end(),
+                                                [](const Stage& stage) { return std::holds_alternative<Loop>(stage); }));
+    return loops;
+}
+
+// What was computed is rounded as what is as large as it is, whatever is added first; what is read is exact.
+TEST(Extrema, PartsOfTheStreamAreAddedFirstWhereTheRunningResultIsOfAComputedOne) {
+    EXPECT_EQ(num_traversals("    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"), 1);
+    EXPECT_EQ(num_traversals("    S[q, x] = Q[q, 0] * K[x, 0]\n"), 1);
+    EXPECT_EQ(num_traversals("    S[q, x] = max(Q[q, 0], K[x, 0])\n"), 2);
+    EXPECT_EQ(num_traversals("    S[q, x] = max(k) where(k < 2, Q[q, k], -K[x, k])\n"), 2);
+}
+
 TEST(UnifyAxes, ASecondNameOfADimensionIsTheFirst) {
     const std::string text =
         "f(A[a, k], B[t, k], V[t, d]) -> O[a, d]\n    S[a, t] = sum(k) A[a, k] * B[t, k]\n    M[a] = max(j) S[a, j]\n"
