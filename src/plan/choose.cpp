@@ -170,16 +170,19 @@ Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const s
     return with_named_subloops(expand(derived), *items).kernels;
 }
 
-std::string text_of(const TileProgram& program, std::size_t k, const Kernel& kernel, const Extents& extents) {
-    SizedProgram alone;
-    alone.diagram = program.diagram;
-    alone.kernels = {program.kernels[k]};
-    alone.extents = extents;
+SizedProgram with_whole_axes(TileProgram program, const Extents& extents) {
     const std::vector<std::int64_t> whole(extents.size());
-    alone.sizes = {{whole, whole, whole}};
-    std::string text = to_string(alone);
-    for (std::size_t a = 0; a < extents.size(); ++a)
-        text += fmt::format("{} = {}\n", program.diagram.axes[a].name, extents[a]);
+    SizedProgram out;
+    static_cast<TileProgram&>(out) = std::move(program);
+    out.extents = extents;
+    out.sizes.assign(out.kernels.size(), {whole, whole, whole});
+    return out;
+}
+
+std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& kernel) {
+    std::string text = to_string(program, k);
+    for (std::size_t a = 0; a < program.extents.size(); ++a)
+        text += fmt::format("{} = {}\n", program.diagram.axes[a].name, program.extents[a]);
     for (const AxisId axis : kernel.recompute_axes) text += program.diagram.axis(axis).name + " repeats\n";
     return text;
 }
@@ -237,11 +240,11 @@ namespace {
 /// On a GPU, by what the closed form says of each kernel.
 double quick_seconds_by_cost(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                              double enough) {
-    const TileProgram tiles = tiles_of(derived, extents, {});
+    const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, {}), extents);
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
         if (seconds >= enough) return seconds;
-        const auto [found, is_new] = known.seconds.try_emplace(text_of(tiles, k, derived.kernels[k], extents),
+        const auto [found, is_new] = known.seconds.try_emplace(text_of(tiles, k, derived.kernels[k]),
                                                                std::numeric_limits<double>::infinity());
         if (is_new) {
             MachineCostOptions quick;
@@ -269,10 +272,10 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
     if (!hand) return std::numeric_limits<double>::infinity();
     const auto parts = parts_by_hand(derived, extents, items, quick);
     if (!parts) return std::numeric_limits<double>::infinity();
-    const TileProgram tiles = tiles_of(derived, extents, items);
+    const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, items), extents);
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size() && seconds < enough; ++k) {
-        const std::string text = text_of(tiles, k, derived.kernels[k], extents);
+        const std::string text = text_of(tiles, k, derived.kernels[k]);
         const auto [found, is_new] = known.seconds.try_emplace(text, std::numeric_limits<double>::infinity());
         if (is_new) {
             Derived alone = derived;

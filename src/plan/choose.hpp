@@ -13,6 +13,7 @@
 #include "plan/complete.hpp"
 #include "plan/plan.hpp"
 #include "support/result.hpp"
+#include "tile/sizes.hpp"
 
 namespace napkin {
 
@@ -74,9 +75,11 @@ Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const s
 /// The tile program that is planned, with the subloops that the items name: statements have their names when these are there.
 TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
 
+/// With no axis cut, for text_of.
+SizedProgram with_whole_axes(TileProgram program, const Extents& extents);
 /// All that a kernel's plan follows from beside the machine and what is by hand: its tile program as text, the extents, and which of its axes
-/// repeat work where they are grouped.
-std::string text_of(const TileProgram& program, std::size_t k, const Kernel& kernel, const Extents& extents);
+/// repeat work where they are grouped. Pre: no axis is cut.
+std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& kernel);
 
 /// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule. Not less than
 /// `enough` once the kernels' times come to that. Alternatives share many kernels, of which `known` remembers the times.

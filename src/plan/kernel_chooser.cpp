@@ -485,8 +485,9 @@ Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& progr
     const std::string question = fmt::format(
         "{} + {} warps, {} blocks of {} B, products {}\n{}", options.warps.value, options.copying_warps,
         unit.blocks_a_core, unit.share_bytes, static_cast<int>(options.products),
-        options.tiles && !options.tiles->texts.empty() ? options.tiles->texts[kernel]
-                                                       : text_of(*program, kernel, model.kernel(), model.extents()));
+        options.tiles && !options.tiles->texts.empty()
+            ? options.tiles->texts[kernel]
+            : text_of(with_whole_axes(*program, model.extents()), kernel, model.kernel()));
     return KernelChooser(schedules, model, hand, options, options.ratings->of(question)).run();
 }
 

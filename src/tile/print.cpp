@@ -183,8 +183,10 @@ std::string to_string(const SizedProgram& program) {
     for (std::size_t a = 0; a < program.extents.size(); ++a)
         sizes.push_back(fmt::format("{} = {}", program.diagram.axes[a].name, program.extents[a]));
     std::string out = fmt::format("tiles of {}\nsizes {}\n", program.diagram.name, join(sizes, ", "));
-    for (std::size_t k = 0; k < program.kernels.size(); ++k) out += "\n" + KernelPrinter(program, k).run();
+    for (std::size_t k = 0; k < program.kernels.size(); ++k) out += "\n" + to_string(program, k);
     return out;
 }
+
+std::string to_string(const SizedProgram& program, std::size_t kernel) { return KernelPrinter(program, kernel).run(); }
 
 }  // namespace napkin
