@@ -296,8 +296,9 @@ KernelSchedule CandidateSchedules::at_sizes(const Shape& shape, const std::vecto
 }
 
 ScheduledKernel CandidateSchedules::completed(KernelSchedule schedule, Completion completion) const {
+    if (!whole_) whole_ = whole_parts(flattened(program_, index_, model_.extents(), schedule, unit_));
     ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_, completion,
-                                 options_.products, &model_);
+                                 options_.products, &model_, &*whole_);
     choose_non_temporal(k, model_.machine());
     fetch_rows_ahead(k);
     return k;

@@ -91,6 +91,7 @@ private:
     KernelSchedule given_;
     VectorUnit unit_;
     std::int64_t threads_ = 1;
+    mutable std::optional<WholeParts> whole_;  ///< found with the first schedule
 };
 
 }  // namespace napkin

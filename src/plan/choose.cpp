@@ -273,19 +273,26 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
     const auto parts = parts_by_hand(derived, extents, items, quick);
     if (!parts) return std::numeric_limits<double>::infinity();
     const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, items), extents);
-    double seconds = 0;
-    for (std::size_t k = 0; k < derived.kernels.size() && seconds < enough; ++k) {
-        const std::string text = text_of(tiles, k, derived.kernels[k]);
-        const auto [found, is_new] = known.seconds.try_emplace(text, std::numeric_limits<double>::infinity());
-        if (is_new) {
-            Derived alone = derived;
-            alone.kernels = {derived.kernels[k]};
-            quick.tiles = std::make_shared<const TilesToPlan>(TilesToPlan{{tiles.diagram, {tiles.kernels[k]}}, {text}});
-            if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick))
-                found->second = seconds_with_starts(*plan, machine);
-        }
-        seconds += found->second;
+    std::vector<std::string> texts;
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) texts.push_back(text_of(tiles, k, derived.kernels[k]));
+    // What is known of the form may be enough against it.
+    double so_far = 0;
+    for (const std::string& text : texts)
+        if (const auto found = known.seconds.find(text); found != known.seconds.end()) so_far += found->second;
+    for (std::size_t k = 0; k < texts.size() && so_far < enough; ++k) {
+        const auto [found, is_new] = known.seconds.try_emplace(texts[k], std::numeric_limits<double>::infinity());
+        if (!is_new) continue;
+        Derived alone = derived;
+        alone.kernels = {derived.kernels[k]};
+        quick.tiles = std::make_shared<const TilesToPlan>(TilesToPlan{{tiles.diagram, {tiles.kernels[k]}}, {texts[k]}});
+        if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick))
+            found->second = seconds_with_starts(*plan, machine);
+        so_far += found->second;
     }
+    if (so_far >= enough) return so_far;
+    // In one order, whatever was known.
+    double seconds = 0;
+    for (const std::string& text : texts) seconds += known.seconds.at(text);
     return seconds;
 }
 

@@ -246,8 +246,14 @@ std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t cou
     return most;
 }
 
+WholeParts whole_parts(const ScheduledKernel& kernel) {
+    WholeParts out{kernel.whole, {}};
+    for (const Step& step : kernel.steps) out.steps.push_back(step.is_whole);
+    return out;
+}
+
 ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                          KernelSchedule schedule, const VectorUnit& unit) {
+                          KernelSchedule schedule, const VectorUnit& unit, const WholeParts* whole) {
     ScheduledKernel out;
     out.program = program;
     out.kernel = &program->kernels[kernel];
@@ -278,6 +284,12 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     for (Layout& l : out.layouts) l.scope = std::max(l.scope, 0);
     // A vector axis of one value fills no vector: the statements then choose for themselves.
     if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;
+    if (whole) {
+        internal_check(whole->steps.size() == out.steps.size(), "schedule: what is whole is of another kernel");
+        out.whole = whole->variables;
+        for (std::size_t i = 0; i < out.steps.size(); ++i) out.steps[i].is_whole = whole->steps[i];
+        return out;
+    }
     WholeValues values(out);
     out.whole = values.variables();
     for (Step& step : out.steps)

@@ -375,10 +375,17 @@ std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int 
 enum class LaneStep : std::uint8_t { same, near, far };
 LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis);
 
-/// Steps, scopes and what is whole: what the sizes alone decide. Atoms and places are those of a schedule that has none yet.
-/// Pre: the program's index expressions hold numbers in place of sizes.
+/// What of a kernel is whole (whole.hpp), its variables and its steps: no schedule changes it.
+struct WholeParts {
+    std::vector<bool> variables, steps;
+};
+/// Pre: the kernel is as flattened() gives it.
+WholeParts whole_parts(const ScheduledKernel& kernel);
+
+/// Steps, scopes and what is whole: what the sizes alone decide. Atoms and places are those of a schedule that has none yet. `whole`: the kernel's, where
+/// the caller has it. Pre: the program's index expressions hold numbers in place of sizes.
 ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                          KernelSchedule schedule, const VectorUnit& unit);
+                          KernelSchedule schedule, const VectorUnit& unit, const WholeParts* whole = nullptr);
 /// From the schedule's atoms: what axes are padded to, runs, followers. Pre: it has an atom for each compute statement.
 void apply_atoms(ScheduledKernel& kernel);
 /// Sizes, strides and count of a variable's layout, from its place. Pre: the atoms are applied.
