@@ -56,7 +56,8 @@ struct PlanOptions {
     Completion completion = Completion::whole;
     /// Those of the form, where the caller has them.
     std::shared_ptr<const TilesToPlan> tiles = {};
-    /// What is found out of candidates, kept between calls that have the derived form, the machine and all that is by hand in common.
+    /// What is found out of candidates, kept between calls that have the machine and all that is by hand in common; kernels of several forms are told
+    /// apart by text_of.
     std::shared_ptr<Ratings> ratings = {};
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.
     std::vector<KernelCandidate> refused = {};

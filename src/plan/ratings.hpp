@@ -56,7 +56,7 @@ struct KernelRatings {
     std::optional<std::vector<Shape>> on_matrix_unit;  ///< CandidateSchedules::on_matrix_unit
 };
 
-/// Those of all kernels of one derived form on one machine with one set of choices by hand.
+/// Those of all kernels of the forms of one diagram on one machine with one set of choices by hand.
 class Ratings {
 public:
     /// Of the kernel that `question` tells from all others, and its blocks from those of other shapes. Two threads ask no question at a time.
