@@ -35,6 +35,8 @@ constexpr double worth_crossing = 0.9;
 /// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less: of 8192³ the axis that is 12% slower
 /// there is predicted 9% faster in the end.
 constexpr double little_in_rows = 0.8;
+/// By how many times the best one's time tiles of ordinary size of the second-best axis may differ and still be the faster ones at other sizes.
+constexpr double worth_searching = 2;
 
 /// Of the core's memory, with one stage of everything.
 double bytes_of_one_stage(const ScheduledKernel& kernel) {
@@ -68,11 +70,18 @@ public:
             return a.seconds * (a.shape.axis.vertical ? worth_crossing : 1) <
                    b.seconds * (b.shape.axis.vertical ? worth_crossing : 1);
         });
+        // Small tiles may turn the order of the best two, as where a row is read in runs that are too short for the memory: a plan that is more
+        // than an estimate searches both.
+        const auto is_runner_up = [&](std::size_t s) {
+            return s == 1 && s < shapes.size() && !options_.quick && tensors.empty() &&
+                   shapes[s].seconds < worth_searching * shapes.front().seconds;
+        };
         std::optional<Found> best;
         std::optional<Diagnostic> refused;
         // Tiles of ordinary size say little of a GPU, where a block takes whole rows if it can: every axis is searched.
         const bool searches_all = options_.warps.value > 0 && tensors.empty();
-        for (const auto& [shape, seconds, loads] : shapes) {
+        for (std::size_t s = 0; s < shapes.size(); ++s) {
+            const auto& [shape, seconds, loads] = shapes[s];
             // What fits no core's memory gives place to anything that does.
             const bool fits = best && best->fits && !std::isinf(best->rated.at(best->point).seconds);
             // Which of a product's axes has the rows makes little difference there, and more where tiles are large.
@@ -80,8 +89,10 @@ public:
                                  little_in_rows * seconds < shapes.front().seconds;
             if (searches_all || is_even)
                 most_ = simulated_ + budget_;
-            else if (fits && (seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2))
+            else if (fits && (seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2) && !is_runner_up(s))
                 break;
+            else if (is_runner_up(1))
+                most_ = s == 0 ? budget_ - budget_ / 4 : budget_;
             Found found;
             // Sizes by hand that do not fit beside one vector axis may fit beside another.
             if (auto error = search_shape(shape.tensor < 0 ? best_panel(shape.axis) : shape, found)) {

@@ -238,6 +238,23 @@ TEST_F(Cli, plan_says_how_many_bytes_cross_each_level) {
     }
 }
 
+// On tiles of ordinary size the shape without a vector axis is rated as the slower one there; the small tiles that serve short runs make it the faster.
+TEST_F(Cli, plan_searches_the_two_best_shapes) {
+    const std::string decode = "plan '" NAPKIN_SOURCE_DIR "/examples/decode.nk' --json --machine '" NAPKIN_SOURCE_DIR
+                               "/tests/text/machines/short_runs.toml'";
+    const auto seconds_of_o = [](const nlohmann::json& plan) -> double {
+        for (const nlohmann::json& kernel : plan["kernels"])
+            if (kernel["name"] == "O") return kernel["predicted"]["seconds"];
+        return 0;
+    };
+    const double chosen = seconds_of_o(parsed(napkin(decode)));
+    EXPECT_GT(chosen, 0);
+    for (const std::string axis : {"-", "d", "h"}) {
+        write("by_hand", "kernel O\n  vector axis " + axis + "\n");
+        EXPECT_LT(chosen, 1.01 * seconds_of_o(parsed(napkin(decode + " --schedule by_hand")))) << axis;
+    }
+}
+
 TEST_F(Cli, plan_refuses_what_breaks_a_rule) {
     write("a.nk", attention);
     const Outcome outcome = napkin("plan a.nk --group k=4");
