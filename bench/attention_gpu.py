@@ -2,12 +2,12 @@
 """Attention forward on the GPU at hand, beside its peers in one process: 36 shapes of 16384 tokens, heads of 64, 128 and 256, dense and causal.
 
     python3 bench/attention_gpu.py [--rounds 7] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16] [--prototypes FOLDER]
-                                   [--schedule 'groups fixed' …] [--output bench/results/NAME.json]
+                                   [--schedule 'groups fixed' …] [--deviation 8] [--output bench/results/NAME.json]
 
 In each round the kernels are measured in turns of a few launches, with the GPU's caches flushed before each launch; a kernel's ratio is the
 median of the rounds' ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches
 here over what it reached then. `--prototypes` names a folder with the hand-written kernels, whose build/ holds their compiled code; `--schedule` races
-napkin's kernel with these lines of a schedule, too, where they are not refused. The core's clock and the board's power are sampled while a kernel runs. The
+napkin's kernel with these lines of a schedule, too, where they are not refused; `--deviation` multiplies Q, so that logits deviate by so much. The core's clock and the board's power are sampled while a kernel runs. The
 results of napkin's kernels are compared with double precision in rows of some heads, over the greatest value, on memory that was full of NaN. Needs torch.
 """
 import concurrent.futures
@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--type", choices=TYPES, default="f16")
     parser.add_argument("--prototypes", help="a folder with the hand-written kernels, compiled")
     parser.add_argument("--schedule", nargs="+", default=[], help="lines of a schedule, with which napkin's kernel is raced, too")
+    parser.add_argument("--deviation", type=float, default=1, help="of the logits")
     options = parser.parse_args()
     napkin, hand_written = Napkin(), prototypes(options.prototypes) if options.prototypes else None
     lines = {OWN: "", **{f"{OWN}, {line}": line for line in options.schedule}}
@@ -118,6 +119,7 @@ def main():
     results, samples = [], gpu.Samples()
     for d, causal, s in shapes:
         q, k, v = (torch.randn(TOKENS // s, WIDTH // d, s, d, device="cuda", dtype=TYPES[options.type]) for _ in range(3))
+        q *= options.deviation
         out = torch.empty_like(q)
         runs = {CUDNN: peer(SDPBackend.CUDNN_ATTENTION, q, k, v, causal), FLASH_2: peer(SDPBackend.FLASH_ATTENTION, q, k, v, causal)}
         own_runs = {name: lambda made=kernels[d, causal, s, line]: made(q, k, v, out) for name, line in lines.items() if kernels[d, causal, s, line]}
@@ -138,7 +140,7 @@ def main():
         over = {CUDNN: 1.0, FLASH_2: found[FLASH_2]["ratio"], FLASH_3_SCALED: flash_3 / then}
         best = max(over, key=over.get)
         predicted = kernels[d, causal, s, ""].predicted_seconds
-        result = {"d": d, "causal": causal, "s": s, "type": options.type, "predicted_seconds": predicted, "kernels": found,
+        result = {"d": d, "causal": causal, "s": s, "type": options.type, "deviation": options.deviation, "predicted_seconds": predicted, "kernels": found,
                   "off_in_clocks": gpu.off_in_clocks(predicted, own["clocks"]), "over_cudnn": own["ratio"], "best_peer": best, "ratio": own["ratio"] / over[best]}
         if PROTOTYPE in found:
             result["over_prototype"] = own["ratio"] / found[PROTOTYPE]["ratio"]

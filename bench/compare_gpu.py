@@ -134,7 +134,8 @@ def sets():
             (512, 4096, 4096), (128, 8192, 8192), (64, 7168, 16384), (4095, 4097, 4103))), batched(64, 512, 512, 512)],
         "fp8": lambda: (fp8(*sizes) for sizes in shapes),
         "block": lambda: (block_fp8(*sizes) for sizes in shapes),
-        "epilogues": lambda: (epilogue(name, 4096, 4096, 4096) for name in ("bias_gelu", "residual", "gated")),
+        "epilogues": lambda: (epilogue(name, *sizes) for sizes in ((4096, 4096, 4096), (8192, 8192, 2048), (8192, 4096, 1024))
+                              for name in ("bias_gelu", "residual", "gated")),
         "attention": lambda: [*(attention("attention", 16, 16384, d) for d in (64, 128)), attention("causal", 16, 16384, 128)],
         "rows": lambda: [rows("softmax", 4096, 4096), rows("softmax", 32768, 1024), rows("layernorm", 8192, 4096)],
     }

@@ -9,6 +9,7 @@
 
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
+#include "schedule/error_function.hpp"
 #include "schedule/quotients.hpp"
 #include "support/result.hpp"
 
@@ -23,7 +24,8 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       point_level_(point_level),
       names_(names),
       whole_values_(frame),
-      polynomials_(polynomial_part(frame, step)) {}
+      polynomials_(polynomial_part(frame, step)),
+      near_erf_(near_erf(frame, step)) {}
 
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
     const auto* b = as<Binary>(e);

@@ -150,6 +150,7 @@ private:
     Names& names_;
     WholeValues whole_values_;
     std::optional<PolynomialPart> polynomials_;
+    const Unary* near_erf_;
 };
 
 }  // namespace napkin::writers

@@ -305,6 +305,7 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
         return v;
     }
     const ValueId x = as_number(a);
+    if (&u == near_erf_) return call("near_erf", {x});
     const OperatorText text = operator_text(u.op);
     return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
 }

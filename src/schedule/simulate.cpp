@@ -10,6 +10,7 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/cut_groups.hpp"
+#include "schedule/error_function.hpp"
 #include "schedule/exponentials.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
@@ -36,6 +37,10 @@ double share_of_moves(const ScheduledKernel& k, int scope) {
             return 2 / std::max(2.0, static_cast<double>(turns.least + turns.most));
         }
     return 1;
+}
+
+bool counts(const StatementWork& work, OpKind kind) {
+    return std::any_of(work.ops.begin(), work.ops.end(), [&](const OpCount& op) { return op.kind == kind; });
 }
 
 }  // namespace
@@ -162,6 +167,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                            [&](AxisId axis) { return contains(op.axes, axis); });
     };
     const auto polynomials = polynomial_part(k, step);
+    const bool has_near_erf = counts(work, OpKind::erf) && near_erf(k, step);
     const AxisId columns_of_polynomials = polynomials ? columns_of_statement(k, step) : -1;
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
@@ -170,6 +176,12 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                          vectors = times * static_cast<double>(op.count) * block.points(op.axes) / lanes;
             const bool in_part = polynomials && op.kind == OpKind::exp && contains(op.axes, columns_of_polynomials);
             const double share = in_part ? polynomials->share() : 0;
+            if (op.kind == OpKind::erf && has_near_erf) {
+                add(OpKind::exp, vectors * clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
+                add(OpKind::simple,
+                    vectors * near_erf_instructions * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
+                continue;
+            }
             add(op.kind, (1 - share) * vectors * clocks_a_vector_[at(static_cast<int>(op.kind))]);
             if (in_part)
                 add(OpKind::simple, share * vectors * slots_of_polynomial(polynomials->polynomial) *
@@ -255,7 +267,13 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
     };
-    for (const OpCount& op : work.ops) add(op.kind, static_cast<double>(op.count) * block.points(op.axes));
+    const bool has_near_erf = counts(work, OpKind::erf) && near_erf(k, step);
+    for (const OpCount& op : work.ops) {
+        const double times = static_cast<double>(op.count) * block.points(op.axes);
+        const bool is_near = has_near_erf && op.kind == OpKind::erf;
+        add(is_near ? OpKind::exp : op.kind, times);
+        if (is_near) add(OpKind::simple, times * near_erf_instructions);
+    }
     if (const auto common = common_divisor(k, step)) {
         // In place of a division two products, and for each divisor a division, a product and the choice of a scale.
         const double quotients = block.points(free_axes(compute.body)),
