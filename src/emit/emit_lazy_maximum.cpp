@@ -95,12 +95,8 @@ private:
             columns_of(frame_, columns_of_statement(frame_, step), step.scope) / fragment_columns);
         out_("// where all weights are in range, they move with the sums by whole powers of two");
         out_(fmt::format("float {}[2];", most));
-        out_.open("EACH(r_, 2)");
-        out_("float acc = 0.0f;");
-        out_(fmt::format("{}acc = maximum(acc, {}[4 * j_ + 2 * r_ + c_]);", values, weights));
-        out_(fmt::format("{}[r_] = max_of_over_quad(acc){};", most,
+        out_(fmt::format("EACH(r_, 2) {}[r_] = most_of_row({}, r_){};", most, weights,
                          lazy_.largest == 1 ? "" : " * " + literal(1 / lazy_.largest, false)));
-        out_.close();
         const std::string range = literal(largest_rescaled, false);
         std::string leaves = fmt::format("{0}[0] < {1} && {0}[1] < {1}", most, range);
         if (lazy_.sum >= 0) leaves += fmt::format(" && {0}[0] < {1} && {0}[1] < {1}", sums(), "infinity<real>");
@@ -159,7 +155,13 @@ private:
         const Step& s = frame_.step(step);
         if (frame_.atom(s).kind != AtomKind::matrix) return write(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
+        // Two products would declare the same names.
+        const bool is_alone = std::count_if(lazy_.again.begin(), lazy_.again.end(), [&](int other) {
+                                  return frame_.atom(frame_.step(other)).kind == AtomKind::matrix;
+                              }) == 1;
+        if (!is_alone) out_.open("");
         write_product_again(frame_, out_, s, large());
+        if (!is_alone) out_.close();
     }
 
     const Frame& frame_;

@@ -130,10 +130,8 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, 
     const Variable& v = frame.variable(variable);
     const OperandTile tile = *operand_tile(frame, variable);
     const int number = operand_number(frame, variable);
-    out.open("");
-    out(fmt::format("const int stage = int({});", stage));
-    out(fmt::format("const unsigned full = barriers + 8 * ({} + stage);", first_barrier(frame, variable)));
-    out(fmt::format("expect_bytes(full, {});", tile.bytes));
+    const std::string full = fmt::format("barriers + 8 * ({} + {})", first_barrier(frame, variable), stage);
+    out(fmt::format("expect_bytes({}, {});", full, tile.bytes));
     const auto part = cluster_part(frame, variable);
     const std::int64_t panels = part ? part->panels : tile.panels;
     // Where a block's part begins, by its number in the cluster.
@@ -149,17 +147,17 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, 
         if (static_cast<int>(d) == tile.inner && panels > 1) at += fmt::format(" + {} * panel", tile.width);
         coordinates += fmt::format(", int({})", at);
     }
-    std::string to = fmt::format("shared_address({}) + {} * stage", frame.name(variable), tile.bytes);
+    std::string to = fmt::format("shared_address({})", frame.name(variable));
+    if (stage != "0") to += fmt::format(" + {} * {}", tile.bytes, stage);
     if (part)
         to += fmt::format(" + {} * {}", part->by_rows ? part->rows * operand_row_bytes : part->panels * tile.panel_bytes(),
                           cluster_rank_name);
     const std::string copy = part ? fmt::format("bulk_copy_to_all<{}>", frame.cluster_blocks()) : "bulk_copy";
     if (panels > 1)
-        out(fmt::format("EACH(panel, {}) {}({} + {} * panel, &maps.of[{}], full{});", panels, copy, to,
-                        tile.panel_bytes(), number, coordinates));
+        out(fmt::format("EACH(panel, {}) {}({} + {} * panel, &maps.of[{}], {}{});", panels, copy, to,
+                        tile.panel_bytes(), number, full, coordinates));
     else
-        out(fmt::format("{}({}, &maps.of[{}], full{});", copy, to, number, coordinates));
-    out.close();
+        out(fmt::format("{}({}, &maps.of[{}], {}{});", copy, to, number, full, coordinates));
 }
 
 void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead) {

@@ -230,10 +230,8 @@ void write_product(const Frame& frame, Lines& out, const Step& step, std::set<st
 
 void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those) {
     const Product p(frame, step, *product_by_warp(frame, step));
-    out.open("");
     out(fmt::format("const int lane_ = lane_after({});", those));
     write_by_warp(frame, out, p, step.scope, ", lane_");
-    out.close();
 }
 
 /// The product of which the variable is the first factor.

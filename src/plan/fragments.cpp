@@ -143,6 +143,8 @@ void choose_turns(ScheduledKernel& kernel) {
     if (!turns.by_hand) turns = {turns_at_products(kernel).has_value(), "", false};
 }
 
+// Weights that grew large are multiplied where they are finite, a part of what computing the chunk again takes, without its product and its exponentials;
+// where none did, both ways issue the same.
 void choose_lazy_maximum(ScheduledKernel& kernel) {
     Choice& lazy = kernel.schedule.lazy;
     if (!lazy.by_hand) {
@@ -151,7 +153,7 @@ void choose_lazy_maximum(ScheduledKernel& kernel) {
             if (const auto found = lazy_maximum(kernel); const auto* maximum = std::get_if<LazyMaximum>(&found))
                 lazy = moves_by_position(kernel, *maximum)
                            ? Choice{0, "what it is taken of grows with the position: it moves in every chunk", false}
-                           : Choice{1, "", false};
+                           : Choice{static_cast<std::int64_t>(Lagging::rescaled), "", false};
     }
     kernel.lazy = chosen_lazy_maximum(kernel);
 }
