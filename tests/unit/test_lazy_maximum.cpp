@@ -104,17 +104,21 @@ TEST(LazyMaximum, IsNotChosenWhereLogitsGrowWithThePosition) {
 }
 
 TEST(LazyMaximum, IsPrintedAndReadBack) {
-    const auto lazy = planned(attention), exact = planned(attention, "maximum exact\n");
-    ASSERT_TRUE(lazy && exact);
+    const auto rescaled = planned(attention), lazy = planned(attention, "maximum lazy\n"),
+               exact = planned(attention, "maximum exact\n");
+    ASSERT_TRUE(rescaled && lazy && exact);
     const auto text = [](const Plan& plan) {
         const ScheduledKernel& k = plan.kernels.at(0).scheduled;
         return to_string(*k.program, *k.kernel, k.schedule);
     };
-    EXPECT_THAT(text(*lazy), testing::ContainsRegex("maximum +lazy"));
+    EXPECT_THAT(text(*rescaled), testing::ContainsRegex("maximum +rescaled"));
+    EXPECT_THAT(text(*rescaled), testing::Not(testing::ContainsRegex("maximum +rescaled +.by hand.")));
+    EXPECT_THAT(text(*lazy), testing::ContainsRegex("maximum +lazy +.by hand."));
     EXPECT_THAT(text(*exact), testing::ContainsRegex("maximum +exact +.by hand."));
-    EXPECT_TRUE(lazy->kernels.at(0).scheduled.lazy);
+    EXPECT_TRUE(rescaled->kernels.at(0).scheduled.lazy && rescaled->kernels.at(0).scheduled.lazy->rescales);
+    EXPECT_TRUE(lazy->kernels.at(0).scheduled.lazy && !lazy->kernels.at(0).scheduled.lazy->rescales);
     EXPECT_FALSE(exact->kernels.at(0).scheduled.lazy);
-    EXPECT_LT(lazy->kernels.at(0).time.seconds, exact->kernels.at(0).time.seconds);
+    EXPECT_LT(rescaled->kernels.at(0).time.seconds, exact->kernels.at(0).time.seconds);
 }
 
 TEST(LazyMaximum, IsRefusedByTheRuleThatItBreaks) {
