@@ -10,10 +10,10 @@
 
 #include "cost/footprint.hpp"
 #include "cost/on_machine.hpp"
-#include "plan/aligned.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/kernel_chooser.hpp"
 #include "plan/parts.hpp"
+#include "plan/tiled.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
@@ -211,7 +211,7 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel) {
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     if (machine.kind == MachineKind::gpu && options.warps.value == 0)
-        return choose_aligned(derived, extents, machine, by_hand, options);
+        return choose_tiled(derived, extents, machine, by_hand, options);
     internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
     auto said = all_by_hand(derived, by_hand, options.file);
     if (!said) return said.errors();

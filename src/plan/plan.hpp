@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "derive/tiled_reduction.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/simulate.hpp"
 
@@ -20,8 +21,9 @@ struct KernelPlan {
 
 /// How the form whose kernels are planned was made of the derived one.
 struct FormChange {
-    bool has_aligned_rows = false;    ///< plan/aligned.hpp
-    std::vector<std::int64_t> parts;  ///< then: of every kernel's stream (plan/parts.hpp)
+    std::vector<TiledReduction> tiled;  ///< plan/tiled.hpp
+    bool has_aligned_rows = false;      ///< then: plan/aligned.hpp
+    std::vector<std::int64_t> parts;    ///< then: of every kernel's stream (plan/parts.hpp)
     friend bool operator==(const FormChange&, const FormChange&) = default;
 };
 

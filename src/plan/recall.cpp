@@ -10,6 +10,7 @@
 #include "plan/aligned.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/parts.hpp"
+#include "plan/tiled.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 
@@ -31,7 +32,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloo
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, busy, traffic)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, has_aligned_rows, parts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TiledReduction, producer, consumer, axis, tile)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_aligned_rows, parts)
 // Without what the machine says of instructions.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VectorUnit, bytes, registers, line_bytes, warp_threads, block_bytes, share_bytes,
                                    block_registers, blocks_a_core, reread_bytes)
@@ -158,11 +160,14 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
 
 std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, const Machine& machine,
                                 const FormChange& change) {
+    const auto tiled = with_tiled_reductions(derived, extents, change.tiled);
+    if (!tiled) return std::nullopt;
     std::optional<WithAlignedRows> aligned;
-    if (change.has_aligned_rows && !(aligned = with_copied_rows(derived, extents, machine))) return std::nullopt;
-    const Derived& form = aligned ? aligned->form : derived;
+    if (change.has_aligned_rows && !(aligned = with_copied_rows(tiled->form, tiled->extents, machine)))
+        return std::nullopt;
+    const Derived& form = aligned ? aligned->form : tiled->form;
     if (change.parts.size() != form.kernels.size()) return std::nullopt;
-    Cut cut = cut_streams(form, aligned ? aligned->extents : extents, change.parts);
+    Cut cut = cut_streams(form, aligned ? aligned->extents : tiled->extents, change.parts);
     for (std::size_t& whole : cut.whole)
         if (aligned) whole = aligned->whole[whole];
     return cut;

@@ -52,17 +52,6 @@ TEST(LazyMaximum, IsThatOfQuotientsOfSums) {
               "");
 }
 
-// What the model knows says nothing of how often weights grow large.
-TEST(LazyMaximum, IsRescaledByHand) {
-    const auto by_hand = planned(attention, "maximum rescaled\n"), by_rule = planned(attention);
-    ASSERT_TRUE(by_hand && by_rule);
-    const ScheduledKernel &k = by_hand->kernels.at(0).scheduled, &own = by_rule->kernels.at(0).scheduled;
-    EXPECT_TRUE(k.lazy.value().rescales);
-    EXPECT_THAT(to_string(*k.program, *k.kernel, k.schedule), testing::ContainsRegex("maximum +rescaled +.by hand."));
-    EXPECT_FALSE(own.lazy.value().rescales);
-    EXPECT_THAT(to_string(*own.program, *own.kernel, own.schedule), testing::ContainsRegex("maximum +lazy\n"));
-}
-
 TEST(LazyMaximum, IsThatOfALogarithmBesideIt) {
     EXPECT_EQ(refusal(attention + "    L[h, q] = logsumexp(x) S[h, q, x] * k^-0.5\n", "O[h, q, d]: bf16, L[h, q]"), "");
 }

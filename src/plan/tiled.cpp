@@ -1,0 +1,61 @@
+#include "plan/tiled.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/aligned.hpp"
+#include "plan/by_hand.hpp"
+#include "plan/parts.hpp"
+
+namespace napkin {
+namespace {
+
+/// So much of the time must be saved: there is a kernel more in the one that is merged.
+constexpr double worth_tiling = 0.98;
+
+/// Columns of the axis that a group of the kernel's product has; 0 where it runs on no matrix unit, or as more than one kernel.
+std::int64_t columns_of_group(const Plan& plan, std::size_t kernel, AxisId axis) {
+    std::int64_t columns = 0;
+    for (const KernelPlan& k : plan.kernels) {
+        if (k.whole != kernel || !k.scheduled.on_matrix_unit()) continue;
+        const auto found = k.schedule().group.find(axis);
+        if (columns != 0 || found == k.schedule().group.end()) return 0;
+        columns = found->second.value;
+    }
+    return columns;
+}
+
+}  // namespace
+
+std::optional<WithTiledReduction> with_tiled_reductions(const Derived& derived, const Extents& extents,
+                                                        const std::vector<TiledReduction>& all) {
+    WithTiledReduction out{derived, extents};
+    for (const TiledReduction& one : all) {
+        auto next = with_tiled_reduction(out.form, out.extents, one);
+        if (!next) return std::nullopt;
+        out = std::move(*next);
+    }
+    return out;
+}
+
+Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const Machine& gpu,
+                          const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    auto best = choose_aligned(derived, extents, gpu, by_hand, options);
+    if (!best || !by_hand.empty() || !own_schedule(derived).empty() || options.file || options.quick) return best;
+    WithTiledReduction form{derived, extents};
+    std::vector<TiledReduction> taken;
+    for (TiledReduction next : tiled_reductions(derived)) {
+        next.tile = columns_of_group(*best, next.producer, next.axis);
+        auto tiled = next.tile == 0 ? std::nullopt : with_tiled_reduction(form.form, form.extents, next);
+        if (!tiled) continue;
+        PlanOptions of_tiled = options;
+        of_tiled.tiles = nullptr;
+        auto plan = choose_aligned(tiled->form, tiled->extents, gpu, {}, of_tiled);
+        if (!plan || seconds_with_starts(*plan, gpu) >= worth_tiling * seconds_with_starts(*best, gpu)) continue;
+        taken.push_back(next), form = std::move(*tiled), best = std::move(plan);
+        best->change.tiled = taken;
+    }
+    return best;
+}
+
+}  // namespace napkin
