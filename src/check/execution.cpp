@@ -137,7 +137,13 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
         // An axis may run under the name of another one of its size.
         for (const AxisId axis : axes)
             terms[diagram.axis(axis).name] = {.chain = extents[at(axis)], .chunks = chunks[extents[at(axis)]]};
-        e.depth.push_back(equation.reduce ? depth_over(terms, reductions) : 0);
+        std::int64_t depth = equation.reduce ? depth_over(terms, reductions) : 0;
+        // Of an axis that the program has in tiles, one result of each tile is merged with the others.
+        for (const AxisId axis : equation.reduce_axes)
+            if (const auto tiled = program.diagram.find_axis(diagram.axis(axis).name);
+                tiled && program.extents[at(*tiled)] < extents[at(axis)])
+                depth = saturating_add(depth, extents[at(axis)] / program.extents[at(*tiled)]);
+        e.depth.push_back(depth);
         e.factor_unit.push_back(equation.reduce == ReduceOp::sum
                                     ? factor_unit_over(terms, reductions, multiplies(*equation.reduce, equation.body))
                                     : 0);
