@@ -141,7 +141,7 @@ def main():
         best = max(over, key=over.get)
         predicted = kernels[d, causal, s, ""].predicted_seconds
         result = {"d": d, "causal": causal, "s": s, "type": options.type, "deviation": options.deviation, "predicted_seconds": predicted, "kernels": found,
-                  "off_in_clocks": gpu.off_in_clocks(predicted, own["clocks"]), "over_cudnn": own["ratio"], "best_peer": best, "ratio": own["ratio"] / over[best]}
+                  "off_in_clocks": gpu.off_in_clocks(kernels[d, causal, s, ""], own), "over_cudnn": own["ratio"], "best_peer": best, "ratio": own["ratio"] / over[best]}
         if PROTOTYPE in found:
             result["over_prototype"] = own["ratio"] / found[PROTOTYPE]["ratio"]
         results.append(result)

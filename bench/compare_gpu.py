@@ -157,7 +157,7 @@ def main():
         theirs = case["run"]()
         entry = {"diagram": case["diagram"], "sizes": case["sizes"], "predicted_seconds": kernel.predicted_seconds, "seconds": found["napkin"]["seconds"],
                  "peer": case["peer"], "peer_seconds": found[case["peer"]]["seconds"], "unit": case["unit"], "ratio": found["napkin"]["ratio"],
-                 "off_in_clocks": gpu.off_in_clocks(kernel.predicted_seconds, found["napkin"]["clocks"]),
+                 "off_in_clocks": gpu.off_in_clocks(kernel, found["napkin"]),
                  "clock_mhz": found["napkin"]["clock_mhz"], "peer_clock_mhz": found[case["peer"]]["clock_mhz"], "error": error(outputs, references, at)}
         if case["peer"] != "copy":
             entry["peer_error"] = error(theirs if isinstance(theirs, tuple) else [theirs], references, at)

@@ -6,7 +6,6 @@ import pathlib
 import random
 import threading
 import time
-import tomllib
 
 import records
 
@@ -96,15 +95,30 @@ def title(diagram, sizes):
     return f"{diagram:10} {'×'.join(map(str, sizes.values())):>22}"
 
 
-def seconds_of(work, wanted):
+def flush_of_caches(writes=False):
+    """What flushes the GPU's caches: it reads more than they hold.
+
+    Written lines stay in the L2 until others need the room, and the kernel that is measured behind a flush that writes has them go to memory beside its own
+    transfers: 6 to 7 µs on an H200, a seventh of what a product of 128×8192×8192 takes. Lines that are only read are given up at once.
+
+    `writes`: beside what `napkin run` measures, which flushes by writing."""
+    import torch
+
+    # What is summed up is written once here, so that every page has memory of its own.
+    buffer = torch.zeros(64 << 20, dtype=torch.float32, device="cuda")
+    out = torch.empty((), dtype=torch.float32, device="cuda")
+    return buffer.zero_ if writes else lambda: torch.sum(buffer, 0, out=out)
+
+
+def seconds_of(work, wanted, flush_writes=False):
     """The median by events over about as many seconds as are wanted, with the GPU's caches flushed before each launch."""
     import torch
 
-    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    flush = flush_of_caches(flush_writes)
     work()
     times = []
     while len(times) < 5 or (sum(times) < wanted and len(times) < 200):
-        flush.zero_()
+        flush()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         work()
@@ -114,12 +128,11 @@ def seconds_of(work, wanted):
     return records.median(times)
 
 
-def off_in_clocks(predicted_seconds, clocks):
-    """By what part a prediction of the H200's model is off, both in clocks of the core: what it predicts at the model's clock, and what was measured at the clocks sampled.
-
-    Above 0 where the kernel takes longer than predicted."""
-    hz = float(tomllib.loads((records.ROOT / "machines/h200.toml").read_text())["clock"]["value"].removesuffix(" GHz")) * 1e9
-    return clocks / (predicted_seconds * hz) - 1
+def off_in_clocks(kernel, measured):
+    """By what part the prediction of a kernel is off where its core runs at the clock that was sampled: 0.1 where it takes 1.1 times as long as the model has it
+    at that clock. Of a kernel that memory bounds the prediction hardly moves with the clock. `measured`: of a race."""
+    hz = measured["clock_mhz"] * 1e6
+    return measured["clocks"] / hz / kernel.predicted_seconds_at(hz) - 1 if hz > 0 else math.nan
 
 
 def mean_off(results):
@@ -169,7 +182,7 @@ def launch_times(work, count, flush):
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
     work()
     for begin, end in events:
-        flush.zero_()
+        flush()
         begin.record()
         work()
         end.record()
@@ -184,9 +197,7 @@ def race(runs, reference, rounds, seconds, samples, launches=8):
     A round is made of turns: in each, every run is launched a few times, in an order of the turn's own, so that all of a round are measured in the same state of
     a card that limits its power, each as often after a hotter one as after a cooler one.
     """
-    import torch
-
-    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    flush = flush_of_caches()
     times, clocks, states = ({name: [] for name in runs} for _ in range(3))
     order = list(runs)
     for _ in range(rounds):

@@ -112,7 +112,7 @@ def main():
             given += ["--input", f"{array}={folder / array}.npy"]
         for _ in range(options.rounds):
             document = records.run_kernel(["-", "--machine", "gpu", "--seconds", str(options.seconds), *given, *gpu.sizes_of(case["sizes"])], text=case["text"])
-            rounds.append((document["seconds"], gpu.seconds_of(run, options.seconds) if run else None))
+            rounds.append((document["seconds"], gpu.seconds_of(run, options.seconds, flush_writes=True) if run else None))
         device = document["device"]
         seconds = min(r[0] for r in rounds)
         entry = {"variant": name, "sizes": case["sizes"], "predicted_seconds": document["predicted_seconds"], "seconds": seconds, "peer": peer}

@@ -130,6 +130,9 @@ const char* napkin_plan_text(const napkin_plan* plan);
 const char* napkin_plan_source(const napkin_plan* plan);
 /* The predicted duration of a run. */
 double napkin_plan_seconds(const napkin_plan* plan);
+/* The same with the machine's cores at another clock than its file has, in Hz. Rates and latencies that the file has by the second stay, as those of memory;
+   what it has by the clock follows. 0 where there is no plan or the clock is not above 0. */
+double napkin_plan_seconds_at(const napkin_plan* plan, double clock_hz);
 /* How long the busiest part of the machine works in each kernel, all kernels together: below that, this plan does not come. */
 double napkin_plan_busy_seconds(const napkin_plan* plan);
 /* That part, in the kernel that takes longest: "tensor", "fma", "L2 to SMEM". */

@@ -2,6 +2,7 @@
 #include <napkin/napkin.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <initializer_list>
 #include <new>
@@ -12,6 +13,7 @@
 #include "api/kernels_by_shape.hpp"
 #include "api/loaded_kernel.hpp"
 #include "api/public_errors.hpp"
+#include "run/at_clock.hpp"
 #include "run/pipeline.hpp"
 #include "support/files.hpp"
 #include "support/ids.hpp"
@@ -252,6 +254,15 @@ const char* napkin_plan_machine(const napkin_plan* plan) {
 const char* napkin_plan_text(const napkin_plan* plan) { return plan != nullptr ? plan->text.c_str() : nullptr; }
 const char* napkin_plan_source(const napkin_plan* plan) { return plan != nullptr ? plan->source.c_str() : nullptr; }
 double napkin_plan_seconds(const napkin_plan* plan) { return plan != nullptr ? plan->seconds : 0; }
+double napkin_plan_seconds_at(const napkin_plan* plan, double clock_hz) {
+    if (plan == nullptr || !(clock_hz > 0) || !std::isfinite(clock_hz)) return 0;
+    try {
+        const napkin::Compilation& made = plan->compilation;
+        return napkin::seconds_at_clock(made.derived, made.extents, made.machine, made.plan, clock_hz);
+    } catch (...) {
+        return 0;
+    }
+}
 double napkin_plan_busy_seconds(const napkin_plan* plan) { return plan != nullptr ? plan->busy_seconds : 0; }
 const char* napkin_plan_bound_by(const napkin_plan* plan) { return plan != nullptr ? plan->bound_by.c_str() : nullptr; }
 int64_t napkin_plan_size(const napkin_plan* plan, const char* axis) {

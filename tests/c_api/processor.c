@@ -1,5 +1,6 @@
 /* The C API on the processor: texts, plans, kernels, calls by shape, and everything that a caller may get wrong. C99, with nothing of napkin's
  * but its header. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -107,6 +108,28 @@ static void errors_of_texts(void) {
     napkin_kernel_free(NULL);
 }
 
+/* Of a product that the matrix unit bounds a faster clock takes almost all of its part off the time, of rows that memory bounds almost nothing. */
+static void at_clocks(void) {
+    static const char* const texts[] = {
+        "p(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n",
+        "r(A[m, k]) -> B[m, k]\n    B[m, k] = softmax(k) A[m, k]\n",
+        "s(A[m, k]: bf16) -> B[m]\n    B[m] = sum(k) A[m, k]\n"};
+    const napkin_size sizes[] = {{"m", 8192}, {"k", 8192}, {"n", 8192}};
+    for (int i = 0; i < 3; ++i) {
+        napkin_program* program = parsed(texts[i]);
+        napkin_plan* plan = NULL;
+        CHECK_OK(napkin_plan_for(program, "h200", sizes, i == 0 ? 3 : 2, &plan, &error));
+        const double own = napkin_plan_seconds(plan), fast = napkin_plan_seconds_at(plan, 1.98e9);
+        CHECK(fabs(napkin_plan_seconds_at(plan, 1.83e9) / own - 1) < 1e-12);
+        CHECK(i == 0 ? fast < 0.93 * own && fast > 0.92 * own : fast < own && fast > 0.96 * own);
+        CHECK(napkin_plan_seconds(plan) == own);
+        CHECK(napkin_plan_seconds_at(plan, 0) == 0 && napkin_plan_seconds_at(plan, -1) == 0);
+        napkin_plan_free(plan);
+        napkin_program_free(program);
+    }
+    CHECK(napkin_plan_seconds_at(NULL, 1e9) == 0);
+}
+
 static void plans(void) {
     napkin_program* program = parsed(text);
     napkin_plan* plan = NULL;
@@ -119,6 +142,7 @@ static void plans(void) {
     CHECK(napkin_plan_busy_seconds(plan) > 0 && napkin_plan_seconds(plan) >= napkin_plan_busy_seconds(plan));
     CHECK(napkin_plan_bound_by(plan)[0] != '\0');
     napkin_plan_free(plan);
+    at_clocks();
 
     const napkin_size unknown = {"z", 3}, none = {"i", 0}, nameless = {NULL, 3};
     CHECK_FAILS(napkin_plan_for(program, NULL, &unknown, 1, &plan, &error), NAPKIN_BAD_INPUT, "unknown-axis");
