@@ -1,12 +1,12 @@
 #include "algebra/index.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
 #include "algebra/expr.hpp"
 #include "algebra/expr_walk.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -224,7 +224,7 @@ bool operator==(const Index& a, const Index& b) {
 }
 
 bool depends_on(const std::vector<Index>& indices, AxisId axis) {
-    return std::any_of(indices.begin(), indices.end(), [&](const Index& i) { return i.depends_on(axis); });
+    return any_of(indices, [&](const Index& i) { return i.depends_on(axis); });
 }
 
 Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents) {
@@ -243,8 +243,7 @@ Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents) {
 Expr with_sizes(const Expr& e, const std::vector<std::int64_t>& extents) {
     return transform(e, [&](const Expr& node) -> Expr {
         const auto* r = as<Read>(node);
-        if (!r || std::all_of(r->indices.begin(), r->indices.end(), [](const Index& i) { return i.affine(); }))
-            return node;
+        if (!r || all_of(r->indices, [](const Index& i) { return i.affine(); })) return node;
         std::vector<Index> indices;
         for (const Index& index : r->indices) indices.push_back(with_sizes(index, extents));
         return read(r->array, std::move(indices));

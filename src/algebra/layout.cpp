@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
-
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin::layouts {
@@ -46,7 +44,7 @@ std::int64_t take(const Layout& layout, std::int64_t& index) {
 std::vector<Leaf> by_stride(const Layout& layout) {
     std::vector<Leaf> out = layout.leaves();
     std::erase_if(out, [](const Leaf& l) { return l.size == 1; });
-    std::stable_sort(out.begin(), out.end(), [](const Leaf& a, const Leaf& b) { return a.stride < b.stride; });
+    stable_sort(out, [](const Leaf& a, const Leaf& b) { return a.stride < b.stride; });
     return out;
 }
 
@@ -202,7 +200,7 @@ Layout right_inverse(const Layout& layout) {
         if (l.size > 1) digits.push_back({l.size, l.stride, place});
         place = saturating_mul(place, l.size);
     }
-    std::stable_sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
+    stable_sort(digits, [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
     std::vector<Leaf> out;
     std::int64_t reached = 1;
     for (const Digit& d : digits) {

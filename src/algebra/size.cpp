@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <string_view>
 #include <tuple>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -293,7 +292,7 @@ std::string print_factors(const NamedFactors& named, bool ascii) {
     const auto rank = [](const auto& factor) {
         return std::pair(factor.second < Rational(0), factor.first == "d" || factor.first.ends_with("_d"));
     };
-    std::stable_sort(factors.begin(), factors.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    stable_sort(factors, [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     std::string out;
     for (const auto& [symbol, exponent] : factors) {
         if (!out.empty()) out += ascii ? "*" : "·";

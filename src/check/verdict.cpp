@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +10,7 @@
 #include "diagram/array_sizes.hpp"
 #include "diagram/evaluate.hpp"
 #include "schedule/reduction_trees.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -70,7 +70,7 @@ std::string_view name(Judgement judgement) {
 }
 
 bool Verdict::good() const {
-    return std::none_of(arrays.begin(), arrays.end(), [](const ArrayVerdict& a) { return a.judgement == Judgement::bad; });
+    return none_of(arrays, [](const ArrayVerdict& a) { return a.judgement == Judgement::bad; });
 }
 
 std::string describe(const ArrayVerdict& v) {

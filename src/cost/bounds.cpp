@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "cost/compulsory.hpp"
 #include "diagram/symbol_names.hpp"
 #include "machine/peaks.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -145,7 +145,7 @@ public:
                                batch * m * n * k / std::sqrt(memory)});
             }
         }
-        std::stable_sort(out.begin(), out.end(), [](const IoBound& a, const IoBound& b) { return a.values > b.values; });
+        stable_sort(out, [](const IoBound& a, const IoBound& b) { return a.values > b.values; });
     }
 
 private:
@@ -194,7 +194,7 @@ private:
         return text;
     }
     [[nodiscard]] bool operands_in_memory(const StatementWork& s) const {
-        return std::all_of(s.operands.begin(), s.operands.end(), [&](const OperandRead& o) {
+        return all_of(s.operands, [&](const OperandRead& o) {
             return is_among(kernel_.inputs, o.array) || !is_among(o.axes, s.stream);
         });
     }

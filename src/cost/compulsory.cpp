@@ -1,9 +1,9 @@
 #include "cost/compulsory.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "diagram/box.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -17,7 +17,7 @@ double distinct(const Affine& index, const Extents& extents) {
     std::vector<std::pair<double, double>> terms;
     for (const auto& [axis, c] : index.terms)
         terms.emplace_back(std::abs(static_cast<double>(c)), extent(extents, axis));
-    std::sort(terms.begin(), terms.end());
+    sort(terms);
     double run = 1, count = 1;
     bool gaps = false;
     for (const auto& [stride, size] : terms) {

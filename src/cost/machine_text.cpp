@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "cost/machine_report.hpp"
 #include "cost/optimum_text.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -104,7 +104,7 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
                            bound.level);
     }
     for (const TermBound& bound : limits.terms) {
-        const bool asks_for_most = std::none_of(limits.terms.begin(), limits.terms.end(), [&](const TermBound& other) {
+        const bool asks_for_most = none_of(limits.terms, [&](const TermBound& other) {
             return other.level == bound.level && other.symbol == bound.symbol && other.at_least > bound.at_least;
         });
         if (asks_for_most)

@@ -1,9 +1,9 @@
 #include "cost/search.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -32,7 +32,7 @@ std::vector<std::int64_t> candidates(std::int64_t extent, std::int64_t divisor, 
         for (std::int64_t next = (extent - 1) / divisor * divisor; next >= 1; next = sizes.back() - divisor)
             sizes.push_back(std::min(next, tightened(next, extent, divisor)));
     }
-    std::reverse(sizes.begin(), sizes.end());
+    reverse(sizes);
     return sizes;
 }
 
@@ -63,8 +63,7 @@ public:
         }
         // The axis with the most choices comes last: its size is found by bisection.
         for (std::size_t i = 0; i < num_groups_; ++i) order_.push_back(i);
-        std::stable_sort(order_.begin(), order_.end(),
-                         [&](std::size_t a, std::size_t b) { return choices_[a].size() < choices_[b].size(); });
+        stable_sort(order_, [&](std::size_t a, std::size_t b) { return choices_[a].size() < choices_[b].size(); });
         for (const auto& choice : choices_) best_.sizes.push_back(choice.front());
         best_.objective = std::numeric_limits<double>::infinity();
     }
@@ -250,7 +249,7 @@ SizedCost::SizedCost(const KernelCost& cost, const Extents& extents)
     for (const auto* axes : {&grouped_, &streamed_})
         for (const AxisId axis : *axes) extents_.push_back(extents[static_cast<std::size_t>(axis)]);
     values_.resize(extents_.size());
-    values_.insert(values_.end(), extents.begin(), extents.end());
+    append(values_, extents);
     transfers_ = CompiledSize(cost.transfers, symbols);
     for (const auto& [monomial, coefficient] : cost.transfers.terms())
         for (const auto& [symbol, exponent] : monomial)

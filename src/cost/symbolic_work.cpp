@@ -1,7 +1,6 @@
 #include "cost/symbolic_work.hpp"
 
-#include <algorithm>
-
+#include "support/ranges.hpp"
 #include "tile/expand.hpp"
 
 namespace napkin {
@@ -20,8 +19,8 @@ std::vector<UnitWork> unit_work(const Diagram& diagram, const TileKernel& kernel
         std::vector<AxisId> product;
         if (s.contraction)
             for (const auto* part : {&s.contraction->m, &s.contraction->n, &s.contraction->k, &s.contraction->batch})
-                product.insert(product.end(), part->begin(), part->end());
-        std::sort(product.begin(), product.end());
+                append(product, *part);
+        sort(product);
         for (const OpCount& op : s.ops) {
             UnitWork work;
             work.statement = diagram.array(s.target).name;

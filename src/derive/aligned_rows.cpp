@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -98,9 +98,8 @@ WithAlignedRows with_aligned_rows(const Derived& derived, const Extents& extents
         Kernel kernel = derived.kernels[k];
         for (const auto& [from, to] : copies) {
             if (!contains(kernel.inputs, from)) continue;
-            const bool is_there = std::any_of(kernels.begin(), kernels.end(), [&, copy = to](const Kernel& before) {
-                return contains(before.outputs, copy);
-            });
+            const bool is_there = any_of(
+                kernels, [&, copy = to](const Kernel& before) { return contains(before.outputs, copy); });
             if (!is_there) kernels.push_back(copying_kernel(out.form.diagram, from, to)), out.whole.push_back(k);
             read_instead(kernel, from, to);
         }

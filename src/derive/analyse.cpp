@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "algebra/number.hpp"
 #include "derive/replay.hpp"
 #include "derive/term.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -241,11 +241,11 @@ private:
         options.make_state = [&](const StateSpec& spec) { return read_self(d_, define_state(i, eq, spec, traversal)); };
         options.lowered = [&](const Expr& reference) {
             const auto reads = read_arrays(reference);
-            return std::any_of(reads.begin(), reads.end(), [&](ArrayId id) { return lowered_.contains(id); });
+            return any_of(reads, [&](ArrayId id) { return lowered_.contains(id); });
         };
         options.wide = [&](const Expr& e) {
             const auto reads = read_arrays(e);
-            return std::any_of(reads.begin(), reads.end(), [&](ArrayId id) {
+            return any_of(reads, [&](ArrayId id) {
                 const DType type = d_.array(id).type;
                 return type == DType::f64 || type == DType::f32 || type == DType::bf16;
             });
@@ -356,7 +356,7 @@ private:
     Kind kind_of(const Expr& e) { return kinds_(e); }
     Kinds kinds_ = kinds_of(d_);
     [[nodiscard]] bool wide() const {
-        return std::any_of(d_.arrays.begin(), d_.arrays.end(), [](const Array& a) { return a.type == DType::f64; });
+        return any_of(d_.arrays, [](const Array& a) { return a.type == DType::f64; });
     }
 
     /// Equation i becomes a state itself, or a map of the states before it.

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "derive/array_types.hpp"
 #include "derive/gather.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -55,7 +55,7 @@ std::vector<Gathering> chosen_gatherings(const std::vector<Region>& regions) {
     std::vector<Gathering> out;
     for (const Region& r : regions) {
         const auto& kernels = r.alternatives[r.chosen].kernels;
-        out.insert(out.end(), kernels.begin(), kernels.end());
+        append(out, kernels);
     }
     return out;
 }
@@ -101,8 +101,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
                                      "an axis to stream", did_you_mean(axis_name, names_of(diagram.axes))));
             return;
         }
-        const bool reduced = std::any_of(diagram.equations.begin(), diagram.equations.end(),
-                                         [&](const Equation& e) { return contains(e.reduce_axes, *axis); });
+        const bool reduced = any_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, *axis); });
         if (!reduced) {
             std::vector<std::string> reducible;
             for (const auto& e : diagram.equations)

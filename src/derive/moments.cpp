@@ -1,9 +1,8 @@
 #include "derive/moments.hpp"
 
-#include <algorithm>
-
 #include "derive/carry.hpp"
 #include "derive/centre.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -60,7 +59,7 @@ private:
             const auto& shifts = groups_[i].shifts;
             const int n = static_cast<int>(shifts.size()), p = powers[i];
             const auto differs = [&](const Expr& s) { return !s != !shifts[0] || (s && !equal(s, shifts[0])); };
-            if (std::none_of(shifts.begin(), shifts.end(), differs)) {
+            if (none_of(shifts, differs)) {
                 if (p < n && !shifts[0]) return constant(0);
                 Expr power;
                 for (int k = p; k < n; ++k) power = times(power, shifts[0]);
@@ -100,7 +99,7 @@ private:
 
     /// The moment at the end of the stream; null where it is 0.
     Expr value_of(const Powers& powers) {
-        const bool counts = std::all_of(powers.begin(), powers.end(), [](int p) { return p == 0; });
+        const bool counts = all_of(powers, [](int p) { return p == 0; });
         if (counts && !term_.body && term_.masks.empty()) return number_of_points(stream_);
         return moment(powers);
     }
@@ -115,7 +114,7 @@ private:
         correction.references = term_.references;
         correction.selections = term_.selections;
         const auto moves = [](const Group& g) { return g.origin || g.mean; };
-        if (degree > 0 && std::any_of(groups_.begin(), groups_.end(), moves)) {
+        if (degree > 0 && any_of(groups_, moves)) {
             CentredMoment follows;
             follows.powers = powers;
             follows.is_masked = !term_.masks.empty();

@@ -2,7 +2,6 @@
 // its two halves. What an operand alone has is summed before it meets another.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <limits>
 #include <set>
@@ -11,6 +10,7 @@
 #include "derive/replay.hpp"
 #include "derive/weigh.hpp"
 #include "diagram/product.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -195,8 +195,7 @@ private:
         // One factor of double makes all of the product one; its parts lose none of that on their way through memory.
         const std::vector<ArrayId> factors = read_arrays(e_.body);
         const bool is_double = target.type == DType::f64 ||
-                               std::any_of(factors.begin(), factors.end(),
-                                           [&](ArrayId factor) { return d_.array(factor).type == DType::f64; });
+                               any_of(factors, [&](ArrayId factor) { return d_.array(factor).type == DType::f64; });
         const DType type = is_double ? DType::f64 : DType::f32;
         part.target = add_array(d_, target.name + "_part", axes, type, ArrayRole::temporary);
         out_.push_back(part);
@@ -210,7 +209,7 @@ bool is_contraction(const Diagram& d, const Equation& e, const std::vector<Expr>
         return false;
     for (const ArrayId r : read_arrays(e.body))
         if (!is_float(d.array(r).type)) return false;
-    return std::all_of(e.reduce_axes.begin(), e.reduce_axes.end(), [&](AxisId a) { return depends_on_axis(e.body, a); });
+    return all_of(e.reduce_axes, [&](AxisId a) { return depends_on_axis(e.body, a); });
 }
 
 }  // namespace
@@ -245,7 +244,7 @@ void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps) {
         }
         edit.equations.push_back({e, ordered});
         steps.back().change = std::move(edit);
-        out.insert(out.end(), ordered.begin(), ordered.end());
+        append(out, ordered);
     }
     diagram.equations = std::move(out);
 }

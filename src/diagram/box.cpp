@@ -1,6 +1,5 @@
 #include "diagram/box.hpp"
-
-#include <algorithm>
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -18,7 +17,7 @@ public:
             else
                 source.push_back(Affine::axis(add(r.indices[d], axes[d])));
         }
-        const bool decided = std::any_of(source.begin(), source.end(), [](const Index& i) { return i.is_gathered(); });
+        const bool decided = any_of(source, [](const Index& i) { return i.is_gathered(); });
         if (decided) out_.source = std::move(source);
         return std::move(out_);
     }

@@ -1,10 +1,10 @@
 #include "diagram/guards.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "algebra/expr_walk.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -131,9 +131,8 @@ bool is_inside_everywhere(const Index& index, std::int64_t extent, const std::ve
         }
         const std::int64_t value = value_at(index, point, {});
         if (value >= 0 && value < extent) continue;
-        const bool taken = std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
-            return (value_of(guard.condition, point) != 0) == guard.holds;
-        });
+        const bool taken = all_of(
+            guards, [&](const Guard& guard) { return (value_of(guard.condition, point) != 0) == guard.holds; });
         if (taken) return false;
     }
     return true;
@@ -221,7 +220,7 @@ bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<G
         // What is at least a form that is not negative is not negative.
         const auto is_not_negative = [&](const Affine& f) {
             const auto at_least = [&](const Affine& g) { return range_of(f - g, zero, extents).low >= 0; };
-            return at_least(Affine{}) || std::any_of(forms.begin(), forms.end(), at_least);
+            return at_least(Affine{}) || any_of(forms, at_least);
         };
         if (is_not_negative(*form) && is_not_negative(Affine{{}, extent - 1} - *form)) return true;
         if (known.empty()) return false;  // the range of an affine form is exact

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -15,10 +15,9 @@ bool is_identifier(const std::string& name) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
     };
     const auto digit = [](unsigned char c) { return c >= '0' && c <= '9'; };
-    return !name.empty() && letter(static_cast<unsigned char>(name[0])) &&
-           std::all_of(name.begin(), name.end(), [&](char c) {
-               return letter(static_cast<unsigned char>(c)) || digit(static_cast<unsigned char>(c));
-           });
+    return !name.empty() && letter(static_cast<unsigned char>(name[0])) && all_of(name, [&](char c) {
+        return letter(static_cast<unsigned char>(c)) || digit(static_cast<unsigned char>(c));
+    });
 }
 
 /// Terms in ascending order and none of them zero; what is not affine is made of the operators of indices and, at its leaves, of axes,

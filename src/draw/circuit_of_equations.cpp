@@ -1,5 +1,4 @@
 // Circuits of equations: a diagram's functions, and a derived form on two levels.
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -7,6 +6,7 @@
 #include "draw/readings.hpp"
 #include "draw/seen.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/expand.hpp"
 #include "tile/uses.hpp"
 
@@ -81,8 +81,7 @@ Needed needed_for(const std::vector<SeenOperation>& operations, const std::vecto
     while (!open.empty()) {
         const ArrayId array = open.back();
         open.pop_back();
-        const auto found = std::find_if(operations.begin(), operations.end(),
-                                        [&](const SeenOperation& op) { return op.output == array; });
+        const auto found = find_if(operations, [&](const SeenOperation& op) { return op.output == array; });
         if (found == operations.end()) {
             out.is_known = false;
             continue;
@@ -162,8 +161,7 @@ std::optional<Circuit> two_levels(const Diagram& diagram, const std::vector<Seen
         // What a stream maintains is in memory from its first chunk on.
         if (!streams.empty())
             for (const ArrayId id : wanted)
-                if (std::none_of(diagram.array(id).axes.begin(), diagram.array(id).axes.end(),
-                                 [&](AxisId axis) { return letter(axis) == 's'; })) {
+                if (none_of(diagram.array(id).axes, [&](AxisId axis) { return letter(axis) == 's'; })) {
                     const ValueId stub = b.add_value(id, lowest, lowest_letter);
                     b.out.values[at(stub)].is_stub = b.out.values[at(stub)].maintained = true;
                     b.out.operations.push_back(

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "derive/derive.hpp"
@@ -10,6 +9,7 @@
 #include "plan/by_hand.hpp"
 #include "plan/choose_form.hpp"
 #include "steps/report.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 
@@ -101,8 +101,7 @@ double Figures::bound_s() const {
 }
 
 std::string Figures::bound_by() const {
-    const auto longest = std::max_element(kernels.begin(), kernels.end(),
-                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    const auto longest = max_element(kernels, [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
     return longest == kernels.end() ? "" : longest->bound_by;
 }
 

@@ -1,11 +1,11 @@
 // A picture in characters: wires as box drawing, labels on them. Heights become line_signs in order, x becomes columns by scale.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "draw/diagram_picture.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -160,8 +160,7 @@ std::string to_terminal(const Picture& picture, bool color) {
     for (const PlacedSample& s : picture.samples)
         canvas.horizontal(canvas.row(s.y), Canvas::column(s.x), Canvas::column(s.x + s.width), s.level);
     const auto is_in_box = [&](const PlacedText& t) {
-        return t.role == TextRole::operation &&
-               std::any_of(picture.boxes.begin(), picture.boxes.end(), [&](const PlacedBox& b) {
+        return t.role == TextRole::operation && any_of(picture.boxes, [&](const PlacedBox& b) {
                    return b.is_outlined && b.x <= t.x && t.x <= b.x + b.width && b.y <= t.y && t.y <= b.y + b.height;
                });
     };

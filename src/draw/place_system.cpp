@@ -1,11 +1,11 @@
 #include "draw/place_system.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "draw/heights.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::draw {
@@ -55,10 +55,9 @@ Zones zones_of(const Ordered& o, const Column& column) {
     Zones out;
     for (const Placed& p : column.placed) {
         const Operation& op = o.circuit.operations[p.operation];
-        const bool comes_from_elsewhere = !p.joining.empty() ||
-                                          std::any_of(p.rows.begin(), p.rows.end(), [](const Row& row) {
-                                              return row.from >= 0 && (!row.straight || row.use == Row::Use::merge);
-                                          });
+        const bool comes_from_elsewhere = !p.joining.empty() || any_of(p.rows, [](const Row& row) {
+            return row.from >= 0 && (!row.straight || row.use == Row::Use::merge);
+        });
         if (comes_from_elsewhere) out.before = 34;
         double label = svg::text_width(op.label, svg::small_text_size);
         const double least = op.shape == Shape::transfer || op.shape == Shape::copy ? 22
@@ -336,13 +335,11 @@ private:
             return left < x1 && right > x0 && top < y1 && bottom > y0;
         };
         return x0 >= left_ && y0 > top_ &&
-               std::none_of(
-                   picture_.wires.begin(), picture_.wires.end(),
-                   [&](const PlacedWire& w) { return meets(w.x0, std::min(w.y0, w.y1), w.x1, std::max(w.y0, w.y1)); }) &&
-               std::none_of(
-                   picture_.boxes.begin(), picture_.boxes.end(),
-                   [&](const PlacedBox& b) { return meets(b.x - 4, b.y - 3, b.x + b.width + 4, b.y + b.height + 3); }) &&
-               std::none_of(picture_.texts.begin(), picture_.texts.end(), [&](const PlacedText& t) {
+               none_of(picture_.wires,
+                       [&](const PlacedWire& w) { return meets(w.x0, std::min(w.y0, w.y1), w.x1, std::max(w.y0, w.y1)); }) &&
+               none_of(picture_.boxes,
+                       [&](const PlacedBox& b) { return meets(b.x - 4, b.y - 3, b.x + b.width + 4, b.y + b.height + 3); }) &&
+               none_of(picture_.texts, [&](const PlacedText& t) {
                    const double width = t.width(), left = t.is_centred ? t.x - width / 2 : t.x;
                    return meets(left, t.y - t.size(), left + width, t.y + 3);
                });

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <sstream>
 
 #include "cost/optimum_text.hpp"
@@ -13,6 +12,7 @@
 #include "run/derivation.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/print.hpp"
 
@@ -113,7 +113,7 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
 
 /// A word as a shell takes it.
 std::string shell_word(const std::string& word) {
-    const bool is_plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    const bool is_plain = all_of(word, [](unsigned char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                std::string_view("_-./=,:+").find(static_cast<char>(c)) != std::string_view::npos;
     });
@@ -243,7 +243,7 @@ Element source_section(const ReportInput& input) {
     // Where each name stands first, so that one can go there from it.
     Element links = element("p", "Names, each at the line where it stands first: ");
     std::vector<std::string> all = names.arrays;
-    all.insert(all.end(), names.axes.begin(), names.axes.end());
+    append(all, names.axes);
     const auto word_at = [&](const std::string& word) -> int {
         int line = 1;
         std::size_t searched = 0;

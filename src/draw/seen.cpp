@@ -1,11 +1,11 @@
 #include "draw/seen.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "algebra/expr_walk.hpp"
 #include "diagram/product.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
@@ -126,8 +126,7 @@ SeenOperation together(const Diagram& diagram, std::size_t from, std::size_t to,
             if (!contains(out.targets, r.array) && !contains(out.readings, r)) out.readings.push_back(r);
     // Along an axis that is in the result; whatever else is reduced ends in it.
     const Array& result = diagram.array(out.output);
-    const bool keeps = std::any_of(out.consumed.begin(), out.consumed.end(),
-                                   [&](AxisId a) { return contains(result.axes, a); });
+    const bool keeps = any_of(out.consumed, [&](AxisId a) { return contains(result.axes, a); });
     if (keeps) std::erase_if(out.consumed, [&](AxisId axis) { return !contains(result.axes, axis); });
     out.shape = keeps ? Shape::along : out.consumed.empty() ? Shape::box : Shape::reduction;
     out.label = {{call}};

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -10,6 +9,7 @@
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
 #include "schedule/quotients.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -79,7 +79,7 @@ std::string BodyWriter::loop_name(AxisId axis) const {
 }
 
 int BodyWriter::level_of(AxisId axis) const {
-    const auto it = std::find(loops_.begin(), loops_.end(), axis);
+    const auto it = find(loops_, axis);
     return it == loops_.end() ? 0 : static_cast<int>(it - loops_.begin()) + 1;
 }
 
@@ -87,8 +87,7 @@ std::string BodyWriter::position(VariableId variable, const Address& address, bo
     // Panels of a packed tile lie one after the other: from panel to panel the vector axis has a stride of its own.
     const std::int64_t panel_step = frame_.is_packed(variable) ? frame_.layout(variable).panel_stride / frame_.panel() : 1;
     std::vector<std::pair<AxisId, std::int64_t>> terms(address.local.begin(), address.local.end());
-    std::stable_sort(terms.begin(), terms.end(),
-                     [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
+    stable_sort(terms, [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
     std::string out;
     const auto add = [&](const std::string& what, bool is_sum, std::int64_t factor) {
         if (what.empty()) return;
@@ -197,7 +196,7 @@ void BodyWriter::statement(Lines& out, ValueId root, const std::function<std::st
         }
     };
     const auto any = [&](int wanted) {
-        return std::any_of(values_.begin(), values_.end(), [&](const Value& v) {
+        return any_of(values_, [&](const Value& v) {
             return !v.name.empty() && v.in_statement && v.roots.contains(root) && place(v) == wanted;
         });
     };

@@ -2,12 +2,12 @@
 // compared with the array's size, once each. What the array holds beside each other of such a row is copied as one run or block.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/gathered.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -77,7 +77,7 @@ private:
         }
         const BoundsText bounds = bounds_text(frame_, v_.dims[p], scope_, false);
         const std::vector<AxisId> axes = v_.dims[p].axes();
-        if (std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return frame_.span(a, scope_).begins; })) {
+        if (none_of(axes, [&](AxisId a) { return frame_.span(a, scope_).begins; })) {
             std::vector<std::int64_t> tile;
             for (const Span& span : frame_.scope(scope_)) tile.push_back(span.tile);
             const Interval all = range_of(v_.dims[p], std::vector<std::int64_t>(tile.size(), 0), tile),
@@ -117,7 +117,7 @@ private:
     }
     /// All threads take one run.
     [[nodiscard]] bool has_one_run() const {
-        return std::none_of(how_.loops.begin(), how_.loops.end(), [&](std::size_t p) { return layout_.sizes[p] > 1; });
+        return none_of(how_.loops, [&](std::size_t p) { return layout_.sizes[p] > 1; });
     }
 
     /// The indices that are known once so many loops are open, and no earlier.

@@ -1,20 +1,19 @@
 // Operands in shared memory: the copies that fill their stages, and the waits until they are full.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
 
 int operand_number(const Frame& frame, VariableId id) {
     const std::vector<VariableId> all = operands_of(frame);
-    return static_cast<int>(std::find(all.begin(), all.end(), id) - all.begin());
+    return static_cast<int>(find(all, id) - all.begin());
 }
 
 /// Of the operand's first stage, counted in the arena's barriers.

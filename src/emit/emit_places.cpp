@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 
 #include "emit/emit_chunk_ranges.hpp"
@@ -10,6 +9,7 @@
 #include "emit/emit_text.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 
@@ -69,8 +69,7 @@ std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, c
         if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles);
         if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
         below *= tiles;
-        const auto band = std::find_if(begins.begin(), begins.end(),
-                                       [&, a = axis](const auto& b) { return b.first == a; });
+        const auto band = find_if(begins, [&, a = axis](const auto& b) { return b.first == a; });
         if (band != begins.end())
             band->second = fmt::format("({} + {} * {})", band->second, text, stride);
         else

@@ -1,11 +1,11 @@
 #include "machine/machine.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
 
 #include "machine/builtin.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -30,7 +30,7 @@ StandIn stand_in(const std::string& unit) {
 
 bool adds_in(const Instruction& instruction, DType operands, DType sum) {
     const std::vector<Accumulator>& types = instruction.accumulators.at(operands);
-    return std::any_of(types.begin(), types.end(), [&](const Accumulator& a) { return a.type == sum; });
+    return any_of(types, [&](const Accumulator& a) { return a.type == sum; });
 }
 
 double per_clock(const Machine& machine, const std::string& unit, DType type) {

@@ -1,9 +1,8 @@
 // machines/*.toml → Machine, the parts that GPUs have: links among the instances of a level, matrix instructions, limits of threads.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "machine/figure_reader.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -169,8 +168,7 @@ std::map<DType, std::vector<Accumulator>> read_accumulators(FigureReader& reader
                                                       {where.shown, fmt::format("{}{}.", where.path, key)});
             if (!accumulator) continue;
             std::vector<Accumulator>& of_type = out[type];
-            if (std::any_of(of_type.begin(), of_type.end(),
-                            [&](const Accumulator& a) { return a.type == accumulator->type; }))
+            if (any_of(of_type, [&](const Accumulator& a) { return a.type == accumulator->type; }))
                 error(element, fmt::format("'{}' in 'accumulators' of {} has {} twice", key, where.shown,
                                            name(accumulator->type)));
             else

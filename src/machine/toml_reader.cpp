@@ -2,11 +2,11 @@
 // errors of a file are collected.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "machine/figure_reader.hpp"
 #include "machine/possible.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -162,8 +162,7 @@ Result<Machine> read_machine(std::shared_ptr<const Source> text) {
     for (const Impossible& fault : impossible_figures(machine, reader.places()))
         reader.error("impossible-figure", fault.range, "impossible: " + fault.why, "", "");
     if (reader.errors().empty()) return machine;
-    std::stable_sort(reader.errors().begin(), reader.errors().end(),
-                     [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
+    stable_sort(reader.errors(), [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
     return std::move(reader.errors());
 }
 

@@ -1,9 +1,9 @@
 #include "plan/axes.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -43,11 +43,9 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
         // A state without any grouped axis, such as a count, is one value for all lanes.
         const auto state_fits = [&](ArrayId state) {
             const std::vector<AxisId>& axes = diagram.array(state).axes;
-            return contains(axes, axis) ||
-                   std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return contains(kernel.group_axes, a); });
+            return contains(axes, axis) || none_of(axes, [&](AxisId a) { return contains(kernel.group_axes, a); });
         };
-        return std::all_of(states.begin(), states.end(), state_fits) &&
-               std::all_of(heavy.begin(), heavy.end(), [&](const auto* s) { return contains(s->target_axes, axis); });
+        return all_of(states, state_fits) && all_of(heavy, [&](const auto* s) { return contains(s->target_axes, axis); });
     };
 
     std::vector<VectorAxis> axes;
@@ -66,7 +64,7 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
     for (std::int64_t least = lanes; axes.size() == before && least >= std::max<std::int64_t>(2, lanes / 2);
          least -= lanes / 2)
         for (const AxisId axis : ends) {
-            const bool known = std::any_of(axes.begin(), axes.end(), [&](const VectorAxis& a) { return a.axis == axis; });
+            const bool known = any_of(axes, [&](const VectorAxis& a) { return a.axis == axis; });
             if (extent(axis) >= least && !known)
                 axes.push_back({axis, "the last axis of what is computed or loaded", false});
         }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "plan/complete.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -77,7 +77,7 @@ std::int64_t CandidateSchedules::rows_of_warps() const { return options_.warps.v
 bool CandidateSchedules::is_cut_whole(AxisId axis) const {
     const auto& loops = model_.live().loops;
     return axis == model_.kernel().parts.part ||
-           std::any_of(loops.begin(), loops.end(), [&](const CoreLoop& l) { return l.is_sub && l.axis == axis; });
+           any_of(loops, [&](const CoreLoop& l) { return l.is_sub && l.axis == axis; });
 }
 
 // ---- shapes

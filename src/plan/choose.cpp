@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "plan/parts.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
@@ -122,7 +122,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     const auto given = schedules_by_hand(items, *program);
     if (!given) return given.errors();
     // Sizes alone break no rule: the search takes none that do.
-    const bool sets_statements = options.file || std::any_of(items.begin(), items.end(), [](const ScheduleItem& item) {
+    const bool sets_statements = options.file || any_of(items, [](const ScheduleItem& item) {
                                      return !item.clauses.empty() || contains(kinds_of_statements, item.kind);
                                  });
     // The rules judge waits, too.
@@ -136,7 +136,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
         const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
         auto chosen = choose_kernel(program, k, model, *of_kernel, for_kernels, (*given)[k]);
         if (!chosen) {
-            errors.insert(errors.end(), chosen.errors().begin(), chosen.errors().end());
+            append(errors, chosen.errors());
             continue;
         }
         if (sets_statements)

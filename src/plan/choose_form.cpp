@@ -1,9 +1,9 @@
 #include "plan/choose_form.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "plan/choose.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
 
@@ -14,15 +14,15 @@ namespace {
 bool has_what_is_named(const Derived& alone, const Extents& extents, const std::vector<ScheduleItem>& by_hand) {
     std::vector<ScheduleItem> named;
     for (const ScheduleItem& item : by_hand)
-        if (!item.clauses.empty() && std::any_of(alone.kernels.begin(), alone.kernels.end(),
-                                                 [&](const Kernel& kernel) { return kernel.name == item.kernel; }))
+        if (!item.clauses.empty() &&
+            any_of(alone.kernels, [&](const Kernel& kernel) { return kernel.name == item.kernel; }))
             named.push_back(item);
     return named.empty() || schedules_by_hand(named, tiles_of(alone, extents, {})).ok();
 }
 
 /// A product of computed values with loaded ones of fewer bytes.
 bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>& statements) {
-    return std::any_of(statements.begin(), statements.end(), [&](const TileStatement& s) {
+    return any_of(statements, [&](const TileStatement& s) {
         if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
             return rounds_a_factor(kernel, (*loop)->body);
         const auto* compute = std::get_if<Compute>(&s);
@@ -34,8 +34,7 @@ bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>&
     });
 }
 bool rounds_a_factor(const TileProgram& program) {
-    return std::any_of(program.kernels.begin(), program.kernels.end(),
-                       [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
+    return any_of(program.kernels, [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
 }
 
 }  // namespace

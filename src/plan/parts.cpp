@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include "derive/parts.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -33,7 +32,7 @@ AxisId streamed_axis(const Kernel& kernel) {
 }
 
 bool names_kernel(const std::vector<ScheduleItem>& items, const std::string& kernel) {
-    return std::any_of(items.begin(), items.end(), [&](const ScheduleItem& item) { return item.kernel == kernel; });
+    return any_of(items, [&](const ScheduleItem& item) { return item.kernel == kernel; });
 }
 
 Diagnostic refused(std::string code, SourceRange range, std::string message, std::string expected, std::string hint) {

@@ -1,8 +1,8 @@
 // Chooses how every variable is held: where it lies in memory, as a tile, as one panel of a tile, as panels one after the other.
-#include <algorithm>
 
 #include "plan/complete.hpp"
 #include "schedule/legality.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -16,7 +16,7 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
         for (const Read* r : step.reads) {
             if (r->array != v) continue;
             std::vector<AxisId> axes = target_axes(kernel.variable(compute->variable));
-            axes.insert(axes.end(), compute->reduce_axes.begin(), compute->reduce_axes.end());
+            append(axes, compute->reduce_axes);
             std::int64_t here = 1;
             for (const AxisId a : axes)
                 if (!carries(kernel.variable(v), a))

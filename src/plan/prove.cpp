@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "machine/block_machine.hpp"
 #include "plan/polynomials.hpp"
 #include "plan/recall.hpp"
 #include "schedule/exponentials.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -33,7 +32,7 @@ UnitBound unit_bound(const LoopBody& loop, const TurnClocks& clocks, const std::
         out.clocks += taken;
         if (taken >= 0.5) parts.emplace_back(taken, fmt::format("{} {:.0f}", loop.body.operations[o].name, taken));
     }
-    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
     for (auto& [taken, text] : parts) out.of.push_back(std::move(text));
     return out;
 }
@@ -59,8 +58,7 @@ public:
         out_.units = {unit_bound(out_.loop, clocks_, "the matrix unit", &StatementClocks::unit),
                       unit_bound(out_.loop, clocks_, "special functions", &StatementClocks::special),
                       unit_bound(out_.loop, rest_of_own(), "all else that threads issue", &StatementClocks::own)};
-        std::stable_sort(out_.units.begin(), out_.units.end(),
-                         [](const UnitBound& a, const UnitBound& b) { return a.clocks > b.clocks; });
+        stable_sort(out_.units, [](const UnitBound& a, const UnitBound& b) { return a.clocks > b.clocks; });
         out_.search = search_order(body, modulo_limit, true);
         out_.least_interval = model_.interval(kernel_, clocks_, out_.search.bounds.pace());
         const ModuloOrder scheduled = order_of(kernel_, loop_, out_.loop);
@@ -163,7 +161,7 @@ Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extent
         }
         if (s.loops.empty()) why.push_back(fmt::format("kernel {} has no loop", s.schedule.kernel));
     }
-    if (std::all_of(out.begin(), out.end(), [](const LoopProof& p) { return !p.refusal.empty(); }))
+    if (all_of(out, [](const LoopProof& p) { return !p.refusal.empty(); }))
         return no_orders("no loop has statements whose order is open: " + join(why, "; "),
                          "a loop on the matrix unit for which a role of its own copies",
                          "a schedule with 'role copies 4', or larger sizes", ExitCode::bad_input);

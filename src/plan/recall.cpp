@@ -1,6 +1,5 @@
 #include "plan/recall.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "plan/parts.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -67,7 +67,7 @@ public:
 private:
     template <class List, class F>
     static bool all(const List& list, const F& f) {
-        return std::all_of(list.begin(), list.end(), f);
+        return all_of(list, f);
     }
     static bool is_below(std::int64_t id, std::int64_t count) { return id >= 0 && id < count; }
     [[nodiscard]] bool is_axis(AxisId axis) const { return is_below(axis, num_axes_); }
@@ -114,14 +114,13 @@ bool is_sound(const VectorUnit& unit, bool on_gpu) {
 bool are_within(const json& value, std::int64_t most) {
     if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
     if (value.is_number_integer()) return value.get<std::int64_t>() >= -most && value.get<std::int64_t>() <= most;
-    return !value.is_structured() ||
-           std::all_of(value.begin(), value.end(), [&](const json& part) { return are_within(part, most); });
+    return !value.is_structured() || all_of(value, [&](const json& part) { return are_within(part, most); });
 }
 
 /// Of tiles none is longer than its axis, and of anything else there are fewer than this.
 std::int64_t most_of_anything(const Extents& extents) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    return extents.empty() ? most : std::max(most, *std::max_element(extents.begin(), extents.end()));
+    return extents.empty() ? most : std::max(most, *max_element(extents));
 }
 
 std::optional<Plan> plan_in(const json& text, const Derived& derived, const Extents& extents, const Machine& machine,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "run/jit.hpp"
 #include "run/memory.hpp"
 #include "run/workers.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -90,7 +90,7 @@ Placement place(const Diagram& diagram, const Extents& extents) {
 }
 
 bool needs_double(const Diagram& diagram) {
-    return std::any_of(diagram.arrays.begin(), diagram.arrays.end(), [](const Array& a) { return a.type == DType::f64; });
+    return any_of(diagram.arrays, [](const Array& a) { return a.type == DType::f64; });
 }
 
 std::int64_t value_bytes(const Diagram& diagram) { return needs_double(diagram) ? 8 : 4; }

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "emit/cpu/prelude.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
 #include "run/contraction.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -288,7 +288,7 @@ Order order_of(const Diagram& diagram, const Equation& equation, const Extents& 
     }
     if (order.inner) {
         auto& list = order.inner_in_target ? order.outer : order.reduced;
-        list.erase(std::find(list.begin(), list.end(), *order.inner));
+        list.erase(find(list, *order.inner));
     }
     return order;
 }

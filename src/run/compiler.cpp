@@ -71,7 +71,7 @@ Result<Compiler> find_compiler(const JitOptions& options) {
 
 std::string compiler_version(const Compiler& compiler) {
     std::vector<std::string> command{compiler.path};
-    command.insert(command.end(), compiler.arguments.begin(), compiler.arguments.end());
+    append(command, compiler.arguments);
     command.emplace_back("--version");
     const ProcessResult answer = run_process(command);
     return answer.ok() ? answer.output.substr(0, answer.output.find('\n')) : "";

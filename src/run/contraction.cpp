@@ -1,9 +1,9 @@
 #include "run/contraction.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "diagram/product.hpp"
+#include "support/ranges.hpp"
 #include "tile/liveness.hpp"
 
 namespace napkin {
@@ -41,9 +41,8 @@ struct StridedDim {
 
 /// Joins neighbours that are one dimension in every array: [h, q] with stride(h) = q·stride(q).
 void merge(std::vector<StridedDim>& dims) {
-    std::sort(dims.begin(), dims.end(), [](const StridedDim& l, const StridedDim& r) {
-        return std::max({l.a, l.b, l.c}) > std::max({r.a, r.b, r.c});
-    });
+    sort(dims,
+         [](const StridedDim& l, const StridedDim& r) { return std::max({l.a, l.b, l.c}) > std::max({r.a, r.b, r.c}); });
     for (std::size_t i = 1; i < dims.size();) {
         StridedDim& outer = dims[i - 1];
         const StridedDim& inner = dims[i];

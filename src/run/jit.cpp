@@ -34,11 +34,11 @@ std::vector<std::string> usual_flags() {
 std::vector<std::string> compile_command(const Compiler& compiler, const JitOptions& options, const std::string& source,
                                          const std::string& object) {
     std::vector<std::string> command{compiler.path};
-    command.insert(command.end(), compiler.arguments.begin(), compiler.arguments.end());
+    append(command, compiler.arguments);
     const std::vector<std::string> usual = usual_flags();
-    command.insert(command.end(), usual.begin(), usual.end());
+    append(command, usual);
     command.push_back(options.optimization);
-    command.insert(command.end(), options.flags.begin(), options.flags.end());
+    append(command, options.flags);
     for (const std::string& word : {std::string("-o"), object, source, std::string("-lm")}) command.push_back(word);
     return command;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -15,6 +14,7 @@
 #include "run/memory.hpp"
 #include "run/overlap.hpp"
 #include "run/workers.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -180,7 +180,7 @@ struct CpuKernel::Impl {
                 place = {memory.get(), row_major_strides(sizes(a))};
                 copies[a] = std::move(memory);
             }
-            strides.insert(strides.end(), place.strides.begin(), place.strides.end());
+            append(strides, place.strides);
             return place.data;
         };
         std::map<ArrayId, Memory> packed, to_spread;

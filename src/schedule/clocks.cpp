@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -453,7 +453,7 @@ private:
     /// A bulk copy's barrier speaks of all of the tile; of threads' copies each warp knows its own.
     bool await(std::size_t w, const Event& e, Stage& s) {
         const auto each = [&](auto&& of_part) {
-            if (kernel_.has_bulk_copies()) return std::all_of(s.parts.begin(), s.parts.end(), of_part);
+            if (kernel_.has_bulk_copies()) return all_of(s.parts, of_part);
             return of_part(s.parts[w]);
         };
         each([&](const Part& part) {

@@ -1,6 +1,5 @@
 #include "schedule/gathered.hpp"
-
-#include <algorithm>
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -23,7 +22,7 @@ bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id) {
     const std::vector<Index> source = source_of(kernel, id);
     for (std::size_t p = 0; p < variable.dims.size(); ++p) {
         const auto is_it = [&](const Index& i) { return i.is_axis(static_cast<AxisId>(p)); };
-        if (std::any_of(source.begin(), source.end(), is_it)) continue;
+        if (any_of(source, is_it)) continue;
         const AxisId axis = variable.dims[p].single_axis();
         if (axis < 0 || kernel.span(axis, kernel.layout(id).scope).padded > 1) return false;
     }

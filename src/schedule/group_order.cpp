@@ -1,12 +1,12 @@
 #include "schedule/group_order.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 #include <utility>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -70,7 +70,7 @@ bool stay_for_next(const ScheduledKernel& kernel, const std::vector<GroupAxis>& 
 /// The order with uneven axes inside of sections: bands of the other axes, as long as what the groups of a section read again stays in the
 /// cache of all cores, or else as short as can be.
 std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
-    const auto first_even = std::find_if(order.begin(), order.end(), [](const GroupAxis& a) { return !a.is_uneven; });
+    const auto first_even = find_if(order, [](const GroupAxis& a) { return !a.is_uneven; });
     std::vector<GroupAxis> found = order;
     const auto all_stay = [&] {
         for (std::size_t d = 0; d < found.size(); ++d)
@@ -132,8 +132,7 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
     if (!kernel.in_blocks()) return out;
-    const auto joined = std::find_if(out.begin(), out.end(),
-                                     [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster_axis; });
+    const auto joined = find_if(out, [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster_axis; });
     const bool is_clustered = kernel.in_cluster() && joined != out.end() && joined->tiles % kernel.cluster_blocks() == 0;
     if (is_clustered) joined->tiles /= kernel.cluster_blocks();
     out = with_bands(kernel, in_sections(kernel, out));
@@ -197,7 +196,7 @@ double time_in_turn(const GroupTimes& groups, double workers) {
         for (const GroupTime& g : groups.of_section)
             for (double i = 0; i < g.count; ++i, ++group)
                 times[(begin + (group / w % 2 == 0 ? group % w : w - 1 - group % w)) % w] += g.time;
-    return *std::max_element(times.begin(), times.end());
+    return *max_element(times);
 }
 
 double time_as_workers_end(const GroupTimes& groups, double workers) {

@@ -1,11 +1,10 @@
 #include "schedule/scheduled.hpp"
 
-#include <algorithm>
-
 #include "schedule/column_parts.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/lazy_maximum.hpp"
 #include "schedule/whole.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -62,7 +61,7 @@ private:
             if (layout.scope < 0) layout.scope = scope;
         };
         const auto use = [](std::vector<ArrayId>& list, ArrayId a) {
-            if (std::find(list.begin(), list.end(), a) == list.end()) list.push_back(a);
+            if (!contains(list, a)) list.push_back(a);
         };
         if (const auto* load = std::get_if<Load>(&s))
             at(load->variable), use(kernel_.inputs, kernel_.variable(load->variable).array);
@@ -143,7 +142,7 @@ std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& no
             if (kernel.atom(kernel.step(run.steps[k])).follows)
                 kernel.steps[static_cast<std::size_t>(run.steps[k - 1])].follower = run.steps[k];
         out.emplace_back(std::move(run));
-        out.insert(out.end(), after.begin(), after.end());
+        append(out, after);
     }
     return out;
 }
@@ -160,7 +159,7 @@ std::vector<AxisId> target_axes(const Variable& variable) {
 }
 
 bool carries(const Variable& variable, AxisId axis) {
-    return std::any_of(variable.dims.begin(), variable.dims.end(), [&](const Index& d) { return d.depends_on(axis); });
+    return any_of(variable.dims, [&](const Index& d) { return d.depends_on(axis); });
 }
 
 VariableId variable_of(const Step& step) {
@@ -172,7 +171,7 @@ VariableId variable_of(const Step& step) {
 }
 
 bool reads(const Step& step, VariableId variable) {
-    return std::any_of(step.reads.begin(), step.reads.end(), [&](const Read* r) { return r->array == variable; });
+    return any_of(step.reads, [&](const Read* r) { return r->array == variable; });
 }
 
 bool is_only_looked_up(const ScheduledKernel& kernel, VariableId id) {

@@ -2,7 +2,6 @@
 // The scheduled program: a kernel's tile program under its schedule, with all that follows from the two: how every axis runs in every
 // loop, in which order statements run, where every variable lies. What is planned, costed, counted, printed and emitted is this; it is
 // made once, and after it everything only reads.
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "machine/machine.hpp"
 #include "schedule/schedule.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -173,7 +173,7 @@ struct LazyMaximum {
 
     /// What the step computes is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;
-    [[nodiscard]] bool moves(int step) const { return std::find(moving.begin(), moving.end(), step) != moving.end(); }
+    [[nodiscard]] bool moves(int step) const { return contains(moving, step); }
 };
 
 /// Products whose columns a loop's turn computes in parts, one after the other, each with all that the turn makes of it (column_parts.hpp).
@@ -184,10 +184,8 @@ struct ColumnParts {
     std::vector<int> steps;               ///< that run for each part, in order
     std::vector<VariableId> passing;      ///< what no other steps touch: registers hold one part of it
 
-    [[nodiscard]] bool has(int step) const { return std::find(steps.begin(), steps.end(), step) != steps.end(); }
-    [[nodiscard]] bool is_passing(VariableId id) const {
-        return std::find(passing.begin(), passing.end(), id) != passing.end();
-    }
+    [[nodiscard]] bool has(int step) const { return contains(steps, step); }
+    [[nodiscard]] bool is_passing(VariableId id) const { return contains(passing, id); }
 };
 
 struct ScheduledKernel {
@@ -313,7 +311,7 @@ struct ScheduledKernel {
     [[nodiscard]] std::int64_t num_groups() const;
     /// Some groups run more chunks than others, as group_order says.
     [[nodiscard]] bool has_uneven_groups() const {
-        return std::any_of(group_order.begin(), group_order.end(), [](const GroupAxis& a) { return a.is_uneven; });
+        return any_of(group_order, [](const GroupAxis& a) { return a.is_uneven; });
     }
     /// The groups run one section after the other: all values of the uneven axes, at the same values of the axes outside of them.
     [[nodiscard]] std::int64_t num_sections() const;

@@ -1,13 +1,13 @@
 // A chart as text, a line for every unit and a column for some clocks, and as JSON.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "steps/report.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -60,11 +60,9 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
     out += fmt::format("     a column is {} clocks; two intervals of the steady state\n", clocks_text(column));
     std::vector<std::vector<std::string>> lines;
     for (const UnitShare& unit : chart.units) {
-        const bool is_shared = std::all_of(
-            program.operations.begin(), program.operations.end(), [&](const ChartOperation& o) {
-                return o.is_shared ||
-                       std::none_of(o.uses.begin(), o.uses.end(), [&](const ChartUse& u) { return u.unit == unit.unit; });
-            });
+        const bool is_shared = all_of(program.operations, [&](const ChartOperation& o) {
+            return o.is_shared || none_of(o.uses, [&](const ChartUse& u) { return u.unit == unit.unit; });
+        });
         for (int w = 0; w < (is_shared ? 1 : program.num_warpgroups); ++w) {
             std::string line(columns, '.');
             for (const ChartRow* r : shown.rows) {

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "check/sample.hpp"
 #include "diagram/evaluate.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
 
@@ -42,15 +42,15 @@ Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
         out.sizes.push_back(inner);
         inner.sub.clear();
     }
-    std::reverse(out.names.begin(), out.names.end());
-    std::reverse(out.sizes.begin(), out.sizes.end());
+    reverse(out.names);
+    reverse(out.sizes);
     return out;
 }
 
 }  // namespace
 
 bool LevelCount::equal() const {
-    return std::all_of(levels.begin(), levels.end(), [](const CountedLevel& l) { return l.predicted == l.counted; });
+    return all_of(levels, [](const CountedLevel& l) { return l.predicted == l.counted; });
 }
 
 Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "study/sweep.hpp"
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -85,8 +85,7 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
             if (comma == std::string_view::npos) break;
             rest.remove_prefix(comma + 1);
         }
-        std::sort(out.sizes.begin(), out.sizes.end());
-        out.sizes.erase(std::unique(out.sizes.begin(), out.sizes.end()), out.sizes.end());
+        sort_unique(out.sizes);
         if (out.sizes.size() > max_sweep_points)
             return bad_sweep(text, fmt::format("more than {} sizes", max_sweep_points));
         return out;

@@ -31,8 +31,8 @@ public:
             if (!used_.contains(name))
                 toml_.error("unused-query", query.range, fmt::format("no row uses the query '{}'", name), "", "");
         if (toml_.errors().empty()) return std::move(reproduction_);
-        std::stable_sort(toml_.errors().begin(), toml_.errors().end(),
-                         [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
+        stable_sort(toml_.errors(),
+                    [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
         return std::move(toml_.errors());
     }
 

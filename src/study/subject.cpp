@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "study/flips.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/share_out.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
@@ -95,8 +95,7 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
     }
     for (const auto& [axis, size] : sizes) {
         if (contains(axes, axis)) continue;
-        std::sort(axes.begin(), axes.end());
-        axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+        sort_unique(axes);
         Diagnostic d;
         d.code = "unknown-axis";
         d.message = fmt::format("a size is given for {}, but {} has no such axis", axis, subjects.front().diagram.name);
@@ -167,13 +166,12 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
         for (const AxisId id : used_axes(subject.diagram)) {
             const Axis& axis = subject.diagram.axis(id);
             const bool formula = axis.size && !axis.size->as_constant() && !same_size_as(axis);
-            const bool seen = std::any_of(groups.begin(), groups.end(),
-                                          [&](const TiedAxes& g) { return g.axes[0] == axis.name; });
+            const bool seen = any_of(groups, [&](const TiedAxes& g) { return g.axes[0] == axis.name; });
             if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[static_cast<std::size_t>(id)]});
         }
     }
     const auto group_of = [&](const std::string& axis) {
-        return std::find_if(groups.begin(), groups.end(), [&](const TiedAxes& g) { return contains(g.axes, axis); });
+        return find_if(groups, [&](const TiedAxes& g) { return contains(g.axes, axis); });
     };
     for (const Subject& subject : subjects) {
         for (const auto& tie : declared_ties(subject)) {
@@ -182,7 +180,7 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
             for (const std::string& axis : tie) {
                 const auto from = group_of(axis);
                 if (from == groups.end() || from == to || from->size != to->size) continue;
-                to->axes.insert(to->axes.end(), from->axes.begin(), from->axes.end());
+                append(to->axes, from->axes);
                 groups.erase(from);
             }
         }

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -79,7 +79,7 @@ Status bound_along(CostTable& table, const std::vector<SweepAxis>& axes, std::si
         const auto outcomes = table.at(sizes_at(axes, sizes));
         if (!outcomes) return outcomes.errors();
         const std::string found = binds((*outcomes)[0]);
-        const auto known = std::find(kinds.begin(), kinds.end(), found);
+        const auto known = find(kinds, found);
         const auto position = known - kinds.begin();
         if (known == kinds.end()) kinds.push_back(found);
         return static_cast<int>(position);
@@ -113,8 +113,7 @@ Result<Sweep> sweep(std::vector<Subject> subjects, const std::vector<SweepAxis>&
         auto outcomes = table.at(sizes_at(axes, point.sizes));
         if (!outcomes) return outcomes.errors();
         point.outcomes = std::move(outcomes).value();
-        runs = runs || std::any_of(point.outcomes.begin(), point.outcomes.end(),
-                                   [](const Outcome& o) { return o.figures.has_value(); });
+        runs = runs || any_of(point.outcomes, [](const Outcome& o) { return o.figures.has_value(); });
         out.points.push_back(std::move(point));
         more = false;
         for (std::size_t i = axes.size(); i-- > 0 && !more;) {

@@ -1,4 +1,5 @@
 #include "support/files.hpp"
+#include "support/ranges.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -151,7 +151,7 @@ std::vector<std::string> directory_names(const std::string& path) {
         if (name != "." && name != "..") names.push_back(name);
     }
     ::closedir(directory);
-    std::sort(names.begin(), names.end());
+    sort(names);
     return names;
 }
 

@@ -1,8 +1,8 @@
 #include "support/source.hpp"
+#include "support/ranges.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 namespace napkin {
@@ -207,8 +207,7 @@ std::string printable_in_color(std::string_view text) {
         out += printable(text.substr(0, escape));
         if (escape == std::string_view::npos) break;
         text.remove_prefix(escape);
-        const auto color = std::find_if(colors.begin(), colors.end(),
-                                        [&](std::string_view c) { return text.starts_with(c); });
+        const auto color = find_if(colors, [&](std::string_view c) { return text.starts_with(c); });
         out += color == colors.end() ? "\xEF\xBF\xBD" : std::string(*color);
         text.remove_prefix(color == colors.end() ? 1 : color->size());
     }

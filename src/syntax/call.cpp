@@ -4,9 +4,8 @@
 // each of the callee's arrays that depends on the argument, and to no other, so an argument without it is shared.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/elaborator.hpp"
 #include "syntax/not_in_language.hpp"
@@ -91,8 +90,7 @@ std::string Elaborator::call_text(const Binding& b) const { return signature_tex
 
 bool Elaborator::result_stays(const Binding& b, AxisId callee_axis) const {
     const Diagram& c = b.callee->diagram;
-    return std::any_of(c.outputs.begin(), c.outputs.end(),
-                       [&](ArrayId id) { return contains(c.array(id).axes, callee_axis); });
+    return any_of(c.outputs, [&](ArrayId id) { return contains(c.array(id).axes, callee_axis); });
 }
 
 // ---- arguments -------------------------------------------------------------------------------------------------------------
@@ -232,7 +230,7 @@ Elaborator::Parameter Elaborator::stored_argument(const Binding& b, std::size_t 
     for (const AxisId a : frame.bound) {
         if (!contains(own, a) && depends_on_axis(e, a)) axes.push_back(a);
     }
-    axes.insert(axes.end(), own.begin(), own.end());
+    append(axes, own);
     const bool typed = b.callee->typed[static_cast<std::size_t>(id)];
     const ArrayId stored = add(unique_name(frame.base + "_" + wanted.name), axes,
                                typed ? std::optional(wanted.type) : std::nullopt, ArrayRole::temporary, frame.equation);
@@ -372,7 +370,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
         }
         operands[p] = std::move(operand);
     }
-    if (errors() > before || std::any_of(operands.begin(), operands.end(), [&](const auto& o) {
+    if (errors() > before || any_of(operands, [&](const auto& o) {
             return !o && !c.array(c.inputs[static_cast<std::size_t>(&o - operands.data())]).axes.empty();
         })) {
         return false;

@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "syntax/elaborator.hpp"
 
@@ -446,13 +445,12 @@ void Elaborator::finish() {
     // The type of a number that may be left out says how precise it is, not what the result is.
     const auto untyped = [&](const Array& a) {
         const auto id = static_cast<std::size_t>(&a - d_.arrays.data());
-        const auto input = std::find(d_.inputs.begin(), d_.inputs.end(), static_cast<ArrayId>(id));
+        const auto input = find(d_.inputs, static_cast<ArrayId>(id));
         return !out_.typed[id] ||
                (input != d_.inputs.end() && out_.defaults[static_cast<std::size_t>(input - d_.inputs.begin())]);
     };
-    out_.elementwise = d_.outputs.size() == 1 && std::all_of(d_.arrays.begin(), d_.arrays.end(), scalar) &&
-                       std::all_of(d_.equations.begin(), d_.equations.end(), map) && d_.axes.empty() &&
-                       std::all_of(d_.arrays.begin(), d_.arrays.end(), untyped);
+    out_.elementwise = d_.outputs.size() == 1 && all_of(d_.arrays, scalar) && all_of(d_.equations, map) &&
+                       d_.axes.empty() && all_of(d_.arrays, untyped);
     if (over_limit_) out_.ok = false;
 }
 

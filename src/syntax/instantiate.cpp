@@ -1,11 +1,11 @@
 // What a bound call becomes: the callee's equations over the caller's axes and arrays, or, where all is scalar, an expression.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -59,7 +59,7 @@ Expr Elaborator::map_parameter(Binding&, const Parameter& p, const std::vector<I
     const auto* r = as<Read>(p.expr);
     if (!r || p.own.empty()) return p.expr;
     const auto there = [&](AxisId axis) -> std::optional<Index> {
-        const auto at = std::find(p.own.begin(), p.own.end(), axis);
+        const auto at = find(p.own, axis);
         if (at == p.own.end()) return std::nullopt;
         return indices[static_cast<std::size_t>(at - p.own.begin())];
     };
@@ -172,7 +172,7 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
             for (const AxisId a : free) {
                 if (b.woven.contains(a) && !contains(axes, a)) axes.push_back(a);
             }
-            axes.insert(axes.end(), own_axes.begin(), own_axes.end());
+            append(axes, own_axes);
             // What the callee named after its result is named after the caller's.
             std::string suffix = result >= 0 && c.outputs.size() == 1 ? b.name.text : own.name;
             for (const ArrayId id : c.outputs) {
@@ -193,12 +193,12 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
             }
         }
         for (const AxisId a : array.axes) {
-            const auto at = std::find(own_axes.begin(), own_axes.end(), a);
+            const auto at = find(own_axes, a);
             image.dimensions.push_back(at == own_axes.end() ? -1 : static_cast<int>(at - own_axes.begin()));
         }
         images[static_cast<std::size_t>(e.target)] = image;
         Equation equation{image.id, e.reduce, std::move(reduce_axes), std::move(body), frame.equation, {b.name.text}};
-        equation.inlined.insert(equation.inlined.end(), e.inlined.begin(), e.inlined.end());
+        append(equation.inlined, e.inlined);
         add_equation(std::move(equation));
     }
     if (over_limit_) return {};

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -129,7 +129,7 @@ private:
         // What is open now decides about the next line.
         for (const Token& t : tokens)
             open_ = is_opening(t) ? open_ + 1 : is_closing(t) ? std::max(0, open_ - 1) : open_;
-        current_.tokens.insert(current_.tokens.end(), tokens.begin(), tokens.end());
+        append(current_.tokens, tokens);
     }
 
     std::uint32_t indentation() {
@@ -163,8 +163,7 @@ private:
                 const std::string_view wanted = t.text == ")" ? "(" : "[";
                 if (open.empty() || kept[open.back()].text != wanted) {
                     // With the matching one further out, the inner ones were forgotten; else this one is too many.
-                    const bool further = std::any_of(open.begin(), open.end(),
-                                                     [&](std::size_t i) { return kept[i].text == wanted; });
+                    const bool further = any_of(open, [&](std::size_t i) { return kept[i].text == wanted; });
                     if (!further) {
                         diagnostics_.error(Code::unmatched_bracket, range(t), fmt::format("'{}' closes nothing", t.text));
                         continue;
@@ -421,8 +420,7 @@ private:
 }  // namespace
 
 bool is_name(std::string_view text) {
-    return !text.empty() && is_letter(text[0]) &&
-           std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+    return !text.empty() && is_letter(text[0]) && all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
 }
 
 std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {

@@ -1,10 +1,10 @@
 // Expressions: names find their meaning, inner reductions and calls become temporaries.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -255,7 +255,7 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
         return body ? store(*body, frame, name) : constant(0);
     }
     const auto reduction = find_place_of_extremum(name) ? find_place_of_extremum(name) : find_reduction(name);
-    const bool bare = !n.arguments.empty() && std::all_of(n.arguments.begin(), n.arguments.end(), [&](const AstNode& a) {
+    const bool bare = !n.arguments.empty() && all_of(n.arguments, [&](const AstNode& a) {
         const auto* word = std::get_if<AstName>(&a.v);
         return word && axis_names_.contains(word->name) && !arrays_.contains(word->name);
     });

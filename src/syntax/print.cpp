@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "diagram/symbol_names.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -141,7 +140,7 @@ Diagram canonical(const Diagram& d) {
     for (Equation e : d.equations) {
         e.target = arrays(e.target);
         for (AxisId& a : e.reduce_axes) a = axes(a);
-        std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
+        sort(e.reduce_axes);
         e.body = transform(e.body, [&](const Expr& node) -> Expr {
             if (const auto* n = as<AxisIndex>(node)) return axis_index(axes(n->axis));
             if (const auto* n = as<AxisSize>(node)) return axis_size(axes(n->axis));

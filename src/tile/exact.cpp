@@ -1,10 +1,10 @@
 #include "tile/exact.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "diagram/box.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
 
@@ -160,8 +160,7 @@ TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
     ChunkRuns runs;
     for (const AxisId axis : grouped_) {
         const bool in_support = (live_.parts.cut(loop.axis) && axis == live_.parts.part) ||
-                                std::any_of(loop.support.begin(), loop.support.end(),
-                                            [&](const Affine& f) { return f.coefficient(axis) != 0; });
+                                any_of(loop.support, [&](const Affine& f) { return f.coefficient(axis) != 0; });
         if (in_support)
             runs.axes.push_back(axis);
         else
@@ -279,7 +278,7 @@ void TileCounter::for_each_group(const std::function<void(const std::vector<std:
     std::vector<AxisId> walked;
     std::int64_t repeats = 1;
     for (const AxisId axis : grouped_) {
-        if (std::any_of(runs_.begin(), runs_.end(), [&](const ChunkRuns& r) { return contains(r.axes, axis); }))
+        if (any_of(runs_, [&](const ChunkRuns& r) { return contains(r.axes, axis); }))
             walked.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));

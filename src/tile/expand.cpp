@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "algebra/expr_walk.hpp"
 #include "derive/parts.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "tile/uses.hpp"
 
@@ -29,7 +29,7 @@ std::vector<TileStatement> with_frees(const TileKernel& kernel, std::vector<Tile
         if (const auto* compute = std::get_if<Compute>(&*s)) {
             const auto reads = reads_in_order(compute->body, compute->carry);
             const auto is_own = [&](const Read* r) { return r->array == compute->variable; };
-            if (std::none_of(reads.begin(), reads.end(), is_own)) defined = compute->variable;
+            if (none_of(reads, is_own)) defined = compute->variable;
         }
         if (defined >= 0 && !outer.contains(defined)) needed.erase(defined);
         reversed.push_back(std::move(*s));
@@ -138,7 +138,7 @@ private:
     /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two tiles at once.
     VariableId loaded_variable(const Read& r, AxisId loop_axis) {
         const bool streamed = loop_axis >= 0 && depends_on(r.indices, loop_axis);
-        const auto known = std::find_if(loaded_variables_.begin(), loaded_variables_.end(), [&](const LoadedVariable& v) {
+        const auto known = find_if(loaded_variables_, [&](const LoadedVariable& v) {
             return v.array == r.array && v.streamed == streamed && v.indices == r.indices;
         });
         if (known != loaded_variables_.end()) return known->variable;

@@ -1,10 +1,10 @@
 #include "tile/interpret.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "diagram/box.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "tile/buffer.hpp"
 #include "tile/compute.hpp"
@@ -247,9 +247,8 @@ private:
         internal_check(size >= 1, "interpret: a stream size below 1");
         for (; from < end; from += size) {
             tile_.cut(loop.axis, from, size, end);
-            const bool skipped = std::any_of(loop.support.begin(), loop.support.end(), [&](const Affine& s) {
-                return range_of(s, tile_.begin, tile_.count).high < 0;
-            });
+            const bool skipped = any_of(
+                loop.support, [&](const Affine& s) { return range_of(s, tile_.begin, tile_.count).high < 0; });
             if (skipped) {
                 skip_chunks(loop, from, tile_.end(loop.axis));
                 continue;

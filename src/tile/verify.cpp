@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "diagram/guards.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "tile/uses.hpp"
 
@@ -98,11 +98,11 @@ private:
         return kernel_.variables[static_cast<std::size_t>(v)];
     }
     [[nodiscard]] bool is_grouped(AxisId axis) const {
-        return std::any_of(groups_.begin(), groups_.end(), [&](const auto& g) { return g.first == axis; });
+        return any_of(groups_, [&](const auto& g) { return g.first == axis; });
     }
 
     [[nodiscard]] bool is_cut_by_subloop(AxisId axis) const {
-        return std::any_of(loops_.begin(), loops_.end(), [&](const TileLoop* l) { return l->is_sub && l->axis == axis; });
+        return any_of(loops_, [&](const TileLoop* l) { return l->is_sub && l->axis == axis; });
     }
 
     /// The most values of an axis that a tile has.
@@ -249,13 +249,13 @@ private:
         for (const auto& [axis, size] : groups_) {
             const auto& axes = diagram_.array(v.array).axes;
             const auto runs_part = [&](const TileLoop* loop) { return kernel_.parts.cut(loop->axis); };
-            if (axis == kernel_.parts.part && std::any_of(loops_.begin(), loops_.end(), runs_part)) continue;
+            if (axis == kernel_.parts.part && any_of(loops_, runs_part)) continue;
             if (!contains(axes, axis))
                 report("{} is stored at the same points by every group of {}", v.name, axis_name(axis));
         }
         for (const TileLoop* loop : loops_) {
             const auto carries = [&](const Index& dim) { return dim.depends_on(loop->axis); };
-            if (std::none_of(v.dims.begin(), v.dims.end(), carries))
+            if (none_of(v.dims, carries))
                 report("{} is stored at the same points in every iteration of the loop over {}", v.name,
                        axis_name(loop->axis));
             if (!loop->support.empty())
@@ -355,7 +355,7 @@ private:
                 report("{} reduces over the grouped axis {}: no group holds all of it", name, axis_name(axis));
             if (contains(own, axis)) report("{} reduces over its own axis {}", name, axis_name(axis));
             const auto streams = [&](const TileLoop* loop) { return loop->axis == axis; };
-            if (variable(compute.variable).is_state && !compute.carry && std::any_of(loops_.begin(), loops_.end(), streams))
+            if (variable(compute.variable).is_state && !compute.carry && any_of(loops_, streams))
                 report("state {} is reduced over the streamed axis {} without a carry: earlier chunks are lost", name,
                        axis_name(axis));
         }

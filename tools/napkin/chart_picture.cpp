@@ -62,7 +62,7 @@ Result<std::vector<draw::MeasuredPoint>> read_measured(const std::vector<std::st
         if (!text) return text.errors();
         const auto points = draw::measured_points(file, (*text)->text);
         if (!points) return points.errors();
-        out.insert(out.end(), points->begin(), points->end());
+        append(out, *points);
     }
     return out;
 }

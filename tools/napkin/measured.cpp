@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "run/npy.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 
@@ -34,7 +34,7 @@ Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const 
         if (tensor) {
             tensors.emplace(name, std::move(tensor).value());
         } else {
-            errors.insert(errors.end(), tensor.errors().begin(), tensor.errors().end());
+            append(errors, tensor.errors());
         }
     }
     if (!errors.empty()) return errors;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "emit/cuda/prelude.hpp"
 #include "emit/emit_chunk_ranges.hpp"
 #include "emit/emit_fragment.hpp"
@@ -12,6 +10,7 @@
 #include "schedule/cluster.hpp"
 #include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cuda {
@@ -28,9 +27,8 @@ bool needs_wide_index(const ScheduledKernel& kernel) {
         }
         return false;
     };
-    return kernel.num_groups() > most / 2 || kernel.arena_values > most ||
-           std::any_of(kernel.inputs.begin(), kernel.inputs.end(), is_long) ||
-           std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_long);
+    return kernel.num_groups() > most / 2 || kernel.arena_values > most || any_of(kernel.inputs, is_long) ||
+           any_of(kernel.outputs, is_long);
 }
 
 std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {

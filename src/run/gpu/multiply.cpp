@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "run/gpu/cuda_library.hpp"
 #include "run/library.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::gpu {
 namespace {
@@ -135,8 +134,7 @@ ColumnMultiply in_columns(const Gemm& g) {
     // The longest loop is the library's batch; the others are calls.
     std::vector<GemmLoop> loops = g.batch;
     if (!loops.empty()) {
-        const auto longest = std::max_element(loops.begin(), loops.end(),
-                                              [](const GemmLoop& a, const GemmLoop& b) { return a.size < b.size; });
+        const auto longest = max_element(loops, [](const GemmLoop& a, const GemmLoop& b) { return a.size < b.size; });
         out.batch = longest->size;
         out.left.batch_stride = longest->b, out.right.batch_stride = longest->a, out.target.batch_stride = longest->c;
         loops.erase(longest);
