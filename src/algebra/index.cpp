@@ -295,12 +295,11 @@ std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point
                       const std::function<std::int64_t(const Read&)>& element) {
     if (const Affine* form = index.affine()) {
         Wide sum = form->constant;
-        for (const auto& [axis, factor] : form->terms)
-            sum += static_cast<Wide>(factor) * point[static_cast<std::size_t>(axis)];
+        for (const auto& [axis, factor] : form->terms) sum += static_cast<Wide>(factor) * point[at(axis)];
         return clamped(sum);
     }
     const auto leaf = [&](const Expr& e) {
-        if (const auto* i = as<AxisIndex>(e)) return point[static_cast<std::size_t>(i->axis)];
+        if (const auto* i = as<AxisIndex>(e)) return point[at(i->axis)];
         if (const auto* r = as<Read>(e)) return element(*r);
         const auto number = whole(e);
         internal_check(number.has_value(), "an index holds what is no whole number");
@@ -312,7 +311,7 @@ std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point
 Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
     Wide low = index.constant, high = index.constant;
     for (const auto& [axis, factor] : index.terms) {
-        const Wide first = begin[static_cast<std::size_t>(axis)], last = first + count[static_cast<std::size_t>(axis)] - 1;
+        const Wide first = begin[at(axis)], last = first + count[at(axis)] - 1;
         low += factor * (factor > 0 ? first : last);
         high += factor * (factor > 0 ? last : first);
     }

@@ -35,9 +35,7 @@ std::int64_t take(const Layout& layout, std::int64_t& index) {
         index /= size;
         return digit * stride;
     }
-    std::int64_t value = 0;
-    for (const Layout& mode : layout.modes()) value += take(mode, index);
-    return value;
+    return sum<std::int64_t>(layout.modes(), [&](const Layout& mode) { return take(mode, index); });
 }
 
 /// The leaves that move, by ascending stride.
@@ -125,11 +123,7 @@ Layout from_leaves(const std::vector<Leaf>& leaves) {
 }
 
 Diagnostic layout_error(std::string code, std::string message, std::string expected) {
-    Diagnostic error;
-    error.code = std::move(code);
-    error.message = std::move(message);
-    error.expected = std::move(expected);
-    return error;
+    return Diagnostic{.code = std::move(code), .message = std::move(message), .expected = std::move(expected)};
 }
 
 Layout coalesce(const Layout& layout) {

@@ -271,8 +271,7 @@ namespace {
 std::string superscript(std::int64_t number) {
     static constexpr std::array<std::string_view, 10> digits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     std::string out;
-    for (char c : std::to_string(number))
-        out += c == '-' ? std::string_view("⁻") : digits[static_cast<std::size_t>(c - '0')];
+    for (char c : std::to_string(number)) out += c == '-' ? std::string_view("⁻") : digits[at(c - '0')];
     return out;
 }
 

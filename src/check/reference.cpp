@@ -14,9 +14,7 @@ namespace {
 constexpr double points_per_thread = 1 << 20;  ///< less work than this is done before a thread is started
 
 std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
-    std::int64_t n = 1;
-    for (const AxisId axis : axes) n *= extents[at(axis)];
-    return n;
+    return napkin::product<std::int64_t>(axes, [&](AxisId axis) { return extents[at(axis)]; });
 }
 
 /// What an equation gives, before integers are what their type holds.

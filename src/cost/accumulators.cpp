@@ -19,9 +19,7 @@ public:
                 places_[v] = Place::after_accumulator;
     }
 
-    [[nodiscard]] Place of(const CoreVariable& v) const {
-        return places_[static_cast<std::size_t>(&v - variables_.data())];
-    }
+    [[nodiscard]] Place of(const CoreVariable& v) const { return places_[at(&v - variables_.data())]; }
 
     [[nodiscard]] std::int64_t in_memory(const CoreVariable& v) const {
         return of(v) == Place::memory ? bytes(diagram_.array(v.array).type) : 0;
@@ -31,7 +29,7 @@ public:
         if (of(v) == Place::accumulator) return bytes(type == DType::f64 ? DType::f64 : DType::f32);
         if (of(v) == Place::memory) return 0;
         const bool beside = any_of(moment.alive, [&](int other) {
-            const CoreVariable& a = variables_[static_cast<std::size_t>(other)];
+            const CoreVariable& a = variables_[at(other)];
             return of(a) == Place::accumulator && a.limits == v.limits;
         });
         return beside ? 0 : bytes(type);

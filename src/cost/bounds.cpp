@@ -22,9 +22,7 @@ public:
         work_ = unit_work(derived, kernel, grouped_, machine);
     }
 
-    [[nodiscard]] double extent(AxisId axis) const {
-        return static_cast<double>(extents_[static_cast<std::size_t>(axis)]);
-    }
+    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[at(axis)]); }
 
     /// Of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
     [[nodiscard]] std::optional<double> value(const Size& size, double memory = 0) const {
@@ -179,9 +177,7 @@ private:
     }
 
     [[nodiscard]] double product(const std::vector<AxisId>& axes) const {
-        double size = 1;
-        for (const AxisId a : axes) size *= extent(a);
-        return size;
+        return napkin::product<double>(axes, [&](AxisId a) { return extent(a); });
     }
     [[nodiscard]] std::string axes(const std::vector<AxisId>& ids) const {
         std::string text = join(names_of(derived_.diagram.axes, ids), "·");

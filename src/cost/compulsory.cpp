@@ -8,9 +8,7 @@
 namespace napkin {
 namespace {
 
-double extent(const Extents& extents, AxisId axis) {
-    return static_cast<double>(extents[static_cast<std::size_t>(axis)]);
-}
+double extent(const Extents& extents, AxisId axis) { return static_cast<double>(extents[at(axis)]); }
 
 /// Different values of an affine index, at least: terms in ascending order of stride add up to a run without gaps, or repeat it.
 double distinct(const Affine& index, const Extents& extents) {

@@ -98,8 +98,7 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
     out += cost.starts_s > 0 ? fmt::format(", starts of groups {}\n", seconds_text(cost.starts_s)) : "\n";
 
     for (const GroupBound& bound : limits.groups) {
-        std::vector<std::string> letters;
-        for (const AxisId axis : bound.axes) letters.push_back(names(group_symbol(axis)));
+        const auto letters = mapped<std::string>(bound.axes, [&](AxisId axis) { return names(group_symbol(axis)); });
         out += fmt::format("    {} ≥ {:.4g} keeps {} from binding (B.0.1)\n", join(letters, "·"), bound.at_least,
                            bound.level);
     }

@@ -80,11 +80,10 @@ public:
         const ModelLevel& outermost = (*levels)[(*levels)[0].rule == LevelRule::devices ? 2 : 0];
         memory_weight_ = outermost.sustained_seconds_per_byte;
         merge_s_ = machine_.launch_s.value + machine_.group_s.value + latency_s(*levels);
-        SearchOptions search;
-        search.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes;
-        search.fixed = options_.group;
-        search.coarse = options_.quick;
-        search.group_divisor = out_.divisors.least_multiple;
+        SearchOptions search{.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes,
+                             .group_divisor = out_.divisors.least_multiple,
+                             .fixed = options_.group,
+                             .coarse = options_.quick};
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
             // Where something else binds, fewer transfers are better still.
             return std::max(seconds_at(sizes, best_splits(sizes)),
@@ -375,8 +374,7 @@ private:
             if (s.stream < 0 || !s.contraction) continue;
             const Instruction* instruction = instruction_for(machine_, s.contraction->type);
             if (!instruction) continue;
-            double rows = 1;
-            for (const AxisId axis : s.contraction->m) rows *= size_of(axis);
+            const double rows = product<double>(s.contraction->m, [&](AxisId axis) { return size_of(axis); });
             if (rows > static_cast<double>(instruction->m.to)) continue;
             clocks += std::ceil(static_cast<double>(extents_[at(s.stream)]) / size_of(s.stream)) *
                       instruction->overhead_clocks.value;
@@ -523,9 +521,7 @@ private:
         return full;
     }
     [[nodiscard]] Diagnostic does_not_fit(const SearchResult& best) const {
-        Diagnostic d;
-        d.code = "memory-exceeded";
-        d.range = derived_.diagram.range;
+        Diagnostic d{.code = "memory-exceeded", .range = derived_.diagram.range};
         const std::string sizes = sizes_text(best.sizes);
         const FullColumn full = largest_column(best.sizes);
         d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {}", kernel_.name,

@@ -11,10 +11,7 @@
 
 namespace napkin {
 namespace {
-Rational exponent_of(const Monomial& monomial, Symbol symbol) {
-    const auto found = monomial.find(symbol);
-    return found == monomial.end() ? Rational(0) : found->second;
-}
+Rational exponent_of(const Monomial& monomial, Symbol symbol) { return value_or(monomial, symbol, Rational(0)); }
 
 /// The size as Σ coefficient·(product of the given symbols): by that product.
 std::map<Monomial, Size> by_factors(const Size& size, const std::vector<Symbol>& symbols) {
@@ -129,8 +126,7 @@ private:
     bool find_memory() {
         out_.memory = neglected_ = {};
         at_most_memory_.clear();
-        std::vector<Size> kept;
-        for (const Size& column : columns_) kept.push_back(maintained(column));
+        auto kept = mapped<Size>(columns_, [&](const Size& column) { return maintained(column); });
         if (question_.column) {
             out_.memory = kept[*question_.column];
             neglected_ = columns_[*question_.column] - out_.memory;

@@ -84,10 +84,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t divisor(AxisId axis) const {
-        const auto at = options_.group_divisor.find(axis);
-        return at == options_.group_divisor.end() ? 1 : at->second;
-    }
+    [[nodiscard]] std::int64_t divisor(AxisId axis) const { return value_or(options_.group_divisor, axis, 1); }
     [[nodiscard]] bool allowed(const SizedCost::Sizes& sizes) const {
         return cost_.memory(sizes) <= options_.memory && cost_.num_groups(sizes) >= least_groups_;
     }
@@ -236,8 +233,7 @@ private:
 }  // namespace
 
 std::vector<Symbol> symbols_of_sizes(const KernelCost& cost, std::size_t num_axes) {
-    std::vector<Symbol> symbols;
-    for (const AxisId axis : cost.grouped) symbols.push_back(group_symbol(axis));
+    auto symbols = mapped<Symbol>(cost.grouped, [&](AxisId axis) { return group_symbol(axis); });
     for (const AxisId axis : cost.streamed) symbols.push_back(stream_symbol(axis));
     for (std::size_t axis = 0; axis < num_axes; ++axis) symbols.push_back(axis_symbol(static_cast<AxisId>(axis)));
     return symbols;
@@ -247,7 +243,7 @@ SizedCost::SizedCost(const KernelCost& cost, const Extents& extents)
     : grouped_(cost.grouped), streamed_(cost.streamed), part_(cost.part) {
     const std::vector<Symbol> symbols = symbols_of_sizes(cost, extents.size());
     for (const auto* axes : {&grouped_, &streamed_})
-        for (const AxisId axis : *axes) extents_.push_back(extents[static_cast<std::size_t>(axis)]);
+        for (const AxisId axis : *axes) extents_.push_back(extents[at(axis)]);
     values_.resize(extents_.size());
     append(values_, extents);
     transfers_ = CompiledSize(cost.transfers, symbols);

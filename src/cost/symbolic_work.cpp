@@ -22,11 +22,10 @@ std::vector<UnitWork> unit_work(const Diagram& diagram, const TileKernel& kernel
                 append(product, *part);
         sort(product);
         for (const OpCount& op : s.ops) {
-            UnitWork work;
-            work.statement = diagram.array(s.target).name;
-            work.kind = op.kind;
-            work.in_loop = stream >= 0;
-            work.contraction = op.kind == OpKind::fma && s.contraction && op.axes == product;
+            UnitWork work{.statement = diagram.array(s.target).name,
+                          .kind = op.kind,
+                          .contraction = op.kind == OpKind::fma && s.contraction && op.axes == product,
+                          .in_loop = stream >= 0};
             if (work.contraction) {
                 work.rate = contraction_rate(machine, s.contraction->type);
             } else {
@@ -51,12 +50,12 @@ WorkInLetters symbolic_work(const Diagram& diagram, const TileKernel& kernel, co
     WorkInLetters work;
     for (const StatementWork& s : statement_work(diagram, kernel))
         for (const OpCount& op : s.ops)
-            work[static_cast<std::size_t>(op.kind)] += Size(op.count) * points(diagram, live, grouped, op.axes, s.loop);
+            work[at(op.kind)] += Size(op.count) * points(diagram, live, grouped, op.axes, s.loop);
     return work;
 }
 
 Size flops(const WorkInLetters& work) {
-    Size sum = work[static_cast<std::size_t>(OpKind::fma)];
+    Size sum = work[at(OpKind::fma)];
     for (const Size& of_kind : work) sum += of_kind;
     return sum;
 }

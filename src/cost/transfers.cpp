@@ -180,8 +180,7 @@ std::vector<MemoryColumn> maximal(const std::vector<MemoryColumn>& all) {
 /// b is a times a product of symbols with non-negative exponents.
 bool divides(const Monomial& a, const Monomial& b) {
     for (const auto& [symbol, exponent] : a) {
-        const auto found = b.find(symbol);
-        if ((found == b.end() ? Rational(0) : found->second) < exponent) return false;
+        if (value_or(b, symbol, Rational(0)) < exponent) return false;
     }
     return all_of(b, [&](const auto& part) { return part.second >= Rational(0) || a.contains(part.first); });
 }
@@ -302,7 +301,7 @@ std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Liveness&
         column.in_loop = moment.loop >= 0;
         column.at = moment.target >= 0 ? diagram.array(moment.target).name : "entry of " + diagram.axis(moment.entered).name;
         for (const int v : moment.alive) {
-            const CoreVariable& variable = live.variables[static_cast<std::size_t>(v)];
+            const CoreVariable& variable = live.variables[at(v)];
             const std::int64_t counts = weight(variable, moment);
             if (counts == 0) continue;
             column.arrays.push_back(variable.array);

@@ -41,8 +41,7 @@ ArrayId add_copy(Derived& form, Extents& extents, ArrayId id, std::int64_t row_b
 
 Kernel copying_kernel(const Diagram& d, ArrayId from, ArrayId to) {
     const AxisId own = d.array(from).axes.back(), last = d.array(to).axes.back();
-    std::vector<Index> indices;
-    for (const AxisId a : d.array(to).axes) indices.push_back(Index(Affine::axis(a)));
+    const auto indices = mapped<Index>(d.array(to).axes, [&](AxisId a) { return Index(Affine::axis(a)); });
     Kernel out;
     out.name = d.array(to).name;
     out.group_axes = d.array(to).axes;

@@ -307,7 +307,7 @@ private:
 
     /// The kinds of values of an array of the definition, or of a state that was made.
     [[nodiscard]] ValueClass values_of(ArrayId id) const {
-        if (static_cast<std::size_t>(id) < values_.size()) return values_[static_cast<std::size_t>(id)];
+        if (static_cast<std::size_t>(id) < values_.size()) return values_[at(id)];
         const Equation* e = d_.definition(id);
         internal_check(e, "a state without a definition");
         const ValueClass body = value_class(e->body, [&](ArrayId read) { return values_of(read); });
@@ -341,12 +341,7 @@ private:
                            : wide()            ? DType::f64
                                                : DType::f32;
         const ArrayId id = add_array(d_, d_.array(eq.target).name + spec.suffix, axes, type, ArrayRole::temporary);
-        Equation e;
-        e.target = id;
-        e.reduce = spec.op;
-        e.reduce_axes = eq.reduce_axes;
-        e.body = spec.body;
-        e.range = eq.range;
+        Equation e{.target = id, .reduce = spec.op, .reduce_axes = eq.reduce_axes, .body = spec.body, .range = eq.range};
         d_.equations.insert(d_.equations.begin() + static_cast<std::ptrdiff_t>(at), e);
         ++at;
         set_.insert(id);

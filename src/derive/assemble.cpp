@@ -309,9 +309,7 @@ private:
         for (const ArrayId id : order_) {
             if (!needed_.contains(id) || !is_state(id) || a_.states.at(id).traversal != t) continue;
             const Equation e = definition(id);
-            FoldState s;
-            s.state = id;
-            s.op = *e.reduce;
+            FoldState s{.state = id, .op = *e.reduce};
             s.init = identity(s.op);
             s.reduce_axes = e.reduce_axes;
             s.body = running_body(id, t);

@@ -171,9 +171,7 @@ private:
         if (!numerator) return std::nullopt;
         const Masked n = taken_apart(stream_.written_out(running_sum(numerator)->body));
         const Expr a = stream_.written_out(of);
-        Mean mean;
-        mean.masks = n.masks;
-        mean.exact = true;
+        Mean mean{.masks = n.masks, .exact = true};
         if (denominator) {
             const Masked d = taken_apart(stream_.written_out(running_sum(denominator)->body));
             if (!(other == Polynomial{{1, {}}}) || !same_conditions(n.masks, d.masks) || !stream_.not_negative(d.e) ||

@@ -71,13 +71,8 @@ void build(Derived& derived, KernelBuilder& builder, const std::vector<Gathering
 }
 
 Diagnostic problem(const char* code, const SourceRange& range, std::string message, std::string expected, std::string hint) {
-    Diagnostic d;
-    d.code = code;
-    d.range = range;
-    d.message = std::move(message);
-    d.expected = std::move(expected);
-    d.hint = std::move(hint);
-    return d;
+    return Diagnostic{
+        .code = code, .range = range, .message = std::move(message), .expected = std::move(expected), .hint = std::move(hint)};
 }
 
 }  // namespace

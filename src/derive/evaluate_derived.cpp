@@ -197,9 +197,7 @@ private:
     }
 
     static std::size_t num_points(const std::vector<AxisId>& axes, const Tile& tile) {
-        std::size_t n = 1;
-        for (const AxisId a : axes) n *= static_cast<std::size_t>(tile.count[at(a)]);
-        return n;
+        return product<std::size_t>(axes, [&](AxisId a) { return static_cast<std::size_t>(tile.count[at(a)]); });
     }
 
     /// Calls f with the point moved over the tile's box of the axes, the last axis fastest.
@@ -279,10 +277,9 @@ std::int64_t evaluate_kernels(const Derived& derived, const Extents& extents, co
             values[a].clear();
         else
             values[a] = values[a].in(derived.diagram.arrays[a].type);
-    std::int64_t num_merges = 0;
-    for (const Kernel& kernel : derived.kernels)
-        num_merges += KernelEvaluation(derived, extents, sizes, kernel, split, single).run(values);
-    return num_merges;
+    return sum<std::int64_t>(derived.kernels, [&](const Kernel& kernel) {
+        return KernelEvaluation(derived, extents, sizes, kernel, split, single).run(values);
+    });
 }
 
 }  // namespace

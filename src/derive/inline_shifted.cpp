@@ -44,7 +44,7 @@ public:
                 return substitute_axes(map->second, [&](AxisId axis) -> std::optional<Index> {
                     const auto k = find(axes, axis);
                     if (k == axes.end()) return std::nullopt;
-                    return r->indices[static_cast<std::size_t>(k - axes.begin())];
+                    return r->indices[at(k - axes.begin())];
                 });
             });
             if (count_nodes(e.body) > largest_body) e = before;

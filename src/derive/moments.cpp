@@ -70,16 +70,16 @@ private:
             std::vector<Expr> symmetric(static_cast<std::size_t>(n) + 1, constant(0));  // by the power of A − r
             symmetric[0] = constant(1);
             for (int k = 0; k < n; ++k) {
-                const Expr& s = shifts[static_cast<std::size_t>(k)];
+                const Expr& s = shifts[at(k)];
                 for (int power = k + 1; power >= 0; --power) {
-                    auto& c = symmetric[static_cast<std::size_t>(power)];
+                    auto& c = symmetric[at(power)];
                     const Expr by_shift = s && !is_zero(c) ? simplify(binary(BinaryOp::mul, c, s)) : constant(0);
                     const Expr lower = power > 0 ? symmetric[static_cast<std::size_t>(power) - 1] : constant(0);
                     c = simplify(binary(BinaryOp::add, lower, by_shift));
                 }
             }
-            if (is_zero(symmetric[static_cast<std::size_t>(p)])) return constant(0);
-            out = simplify(binary(BinaryOp::mul, out, symmetric[static_cast<std::size_t>(p)]));
+            if (is_zero(symmetric[at(p)])) return constant(0);
+            out = simplify(binary(BinaryOp::mul, out, symmetric[at(p)]));
         }
         return out;
     }
@@ -110,14 +110,10 @@ private:
         int degree = 0;
         for (std::size_t i = 0; i < powers.size(); ++i)
             for (int k = 0; k < powers[i]; ++k, ++degree) body = times(body, groups_[i].centred());
-        Correction correction;
-        correction.references = term_.references;
-        correction.selections = term_.selections;
+        Correction correction{.references = term_.references, .selections = term_.selections};
         const auto moves = [](const Group& g) { return g.origin || g.mean; };
         if (degree > 0 && any_of(groups_, moves)) {
-            CentredMoment follows;
-            follows.powers = powers;
-            follows.is_masked = !term_.masks.empty();
+            CentredMoment follows{.powers = powers, .is_masked = !term_.masks.empty()};
             for (const auto& g : groups_) follows.origins.push_back(g.reference());
             Powers lower(powers.size(), 0);
             do {

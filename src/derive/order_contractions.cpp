@@ -24,9 +24,9 @@ constexpr double least_gain = 2;
 
 /// One operand or two contracted ones, with what is left of their axes.
 struct Tree {
-    Expr operand;  ///< of a leaf
+    Expr operand = {};  ///< of a leaf
     int left = -1, right = -1;
-    Axes before, after;  ///< axes of what is multiplied, and of the result: the difference is summed
+    Axes before, after = {};  ///< axes of what is multiplied, and of the result: the difference is summed
     double flops = 0, stored = 0;
     double largest = 0;  ///< points of the largest step
 };
@@ -49,7 +49,7 @@ public:
 
     /// The tree with the fewest FLOPs; among those the one that stores least.
     int best() { return operands_.size() <= most_exact ? exact() : greedy(); }
-    [[nodiscard]] const Tree& tree(int id) const { return trees_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Tree& tree(int id) const { return trees_[at(id)]; }
     [[nodiscard]] const Axes& target() const { return target_; }
 
 private:
@@ -60,9 +60,7 @@ private:
     std::vector<Tree> trees_;
 
     [[nodiscard]] double points(const Axes& axes) const {
-        double product = 1;
-        for (const AxisId a : axes) product *= sizes_[static_cast<std::size_t>(a)];
-        return product;
+        return product<double>(axes, [&](AxisId a) { return sizes_[at(a)]; });
     }
 
     [[nodiscard]] Axes axes_of(const Expr& e) const {
@@ -93,10 +91,7 @@ private:
     }
 
     [[nodiscard]] Tree joined(int left, int right, Subset inside) const {
-        Tree t;
-        t.left = left;
-        t.right = right;
-        t.before = tree(left).after;
+        Tree t{.left = left, .right = right, .before = tree(left).after};
         t.before.insert(tree(right).after.begin(), tree(right).after.end());
         t.after = kept(t.before, inside);
         const bool sums = t.after != t.before;

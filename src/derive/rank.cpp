@@ -61,8 +61,7 @@ std::optional<Piece> piece(KernelBuilder& builder, const Gathering& g) {
 std::pair<AxisPolynomial, AxisPolynomial> difference(const AxisPolynomial& a, const AxisPolynomial& b) {
     AxisPolynomial more, less;
     for (const auto& [axes, value] : a) {
-        const auto other = b.find(axes);
-        const double rest = value - (other == b.end() ? 0 : other->second);
+        const double rest = value - value_or(b, axes, 0);
         if (rest > 0) more[axes] = rest;
         if (rest < 0) less[axes] = -rest;
     }

@@ -33,7 +33,7 @@ Kernel block_of(const Diagram& diagram, const std::vector<const Equation*>& equa
 
 void apply(const Edit& edit, Diagram& diagram) {
     append(diagram.arrays, edit.arrays);
-    for (const auto& [array, axes] : edit.axes) diagram.arrays[static_cast<std::size_t>(array)].axes = axes;
+    for (const auto& [array, axes] : edit.axes) diagram.arrays[at(array)].axes = axes;
     for (const Edit::Replacement& r : edit.equations) {
         const auto at = find_if(diagram.equations, [&](const Equation& e) { return e.target == r.before.target; });
         internal_check(at != diagram.equations.end() && *at == r.before,
@@ -81,8 +81,8 @@ void Replay::next() {
 
 Derived Replay::form() const {
     Derived out;
-    out.source = derived_.source;
     out.diagram = diagram_;
+    out.source = derived_.source;
     out.form = derived_.form;
     const bool edited = done_ == derived_.steps.size() || !std::holds_alternative<Edit>(derived_.steps[done_].change);
     if (!edited) {

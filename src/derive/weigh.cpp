@@ -85,7 +85,7 @@ double at_sizes(const AxisPolynomial& polynomial, const std::vector<double>& siz
     double sum = 0;
     for (const auto& [axes, value] : polynomial) {
         double term = value;
-        for (const AxisId axis : axes) term *= sizes[static_cast<std::size_t>(axis)];
+        for (const AxisId axis : axes) term *= sizes[at(axis)];
         sum += term;
     }
     return sum;

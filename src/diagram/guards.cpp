@@ -104,7 +104,7 @@ private:
 /// A condition of coordinates at a point.
 double value_of(const Expr& e, const std::vector<std::int64_t>& point) {
     if (const auto* c = as<Constant>(e)) return c->value;
-    if (const auto* i = as<AxisIndex>(e)) return static_cast<double>(point[static_cast<std::size_t>(i->axis)]);
+    if (const auto* i = as<AxisIndex>(e)) return static_cast<double>(point[at(i->axis)]);
     if (const auto* u = as<Unary>(e)) return apply(u->op, value_of(u->a, point));
     if (const auto* b = as<Binary>(e)) return apply(b->op, value_of(b->a, point), value_of(b->b, point));
     if (const auto* s = as<Select>(e)) return value_of(value_of(s->condition, point) != 0 ? s->a : s->b, point);
@@ -119,14 +119,14 @@ bool is_inside_everywhere(const Index& index, std::int64_t extent, const std::ve
         for (const AxisId axis : free_axes(guard.condition)) axes.insert(axis);
     std::int64_t points = 1;
     for (const AxisId axis : axes)
-        points = std::min(most_points + 1, points * std::min(most_points, extents[static_cast<std::size_t>(axis)]));
+        points = std::min(most_points + 1, points * std::min(most_points, extents[at(axis)]));
     if (points > most_points) return false;
     std::vector<std::int64_t> point(extents.size(), 0);
     for (std::int64_t number = 0; number < points; ++number) {
         std::int64_t rest = number;
         for (const AxisId axis : axes) {
-            const std::int64_t size = extents[static_cast<std::size_t>(axis)];
-            point[static_cast<std::size_t>(axis)] = rest % size;
+            const std::int64_t size = extents[at(axis)];
+            point[at(axis)] = rest % size;
             rest /= size;
         }
         const std::int64_t value = value_at(index, point, {});
@@ -150,8 +150,7 @@ bool operator==(const MaskForm& a, const MaskForm& b) {
 }
 
 MaskForm with_sizes(MaskForm form, const Extents& extents) {
-    for (const auto& [axis, factor] : form.sizes)
-        form.affine = form.affine + Affine{{}, extents[static_cast<std::size_t>(axis)]} * factor;
+    for (const auto& [axis, factor] : form.sizes) form.affine = form.affine + Affine{{}, extents[at(axis)]} * factor;
     form.sizes.clear();
     for (Expr* read : {&form.plus, &form.minus})
         if (*read) *read = with_sizes(*read, extents);
@@ -210,7 +209,7 @@ bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<G
         if (!read_arrays(guard.condition).empty()) continue;
         const Expr sized = transform(guard.condition, [&](const Expr& node) -> Expr {
             const auto* size = as<AxisSize>(node);
-            return size ? constant(static_cast<double>(extents[static_cast<std::size_t>(size->axis)])) : node;
+            return size ? constant(static_cast<double>(extents[at(size->axis)])) : node;
         });
         known.push_back({sized, guard.holds});
         forms = united(std::move(forms), implied_forms(sized, guard.holds));

@@ -179,9 +179,8 @@ private:
             const SymbolNames names = symbol_names(d_);
             std::string formula = to_string(*axis.size, names, true);
             if (axis.size->as_constant()) return formula;
-            std::vector<std::string> with;
-            for (const Symbol s : axis.size->symbols())
-                with.push_back(fmt::format("{} = {}", names(s), extents_[at(s.axis())]));
+            const auto with = mapped<std::string>(
+                axis.size->symbols(), [&](Symbol s) { return fmt::format("{} = {}", names(s), extents_[at(s.axis())]); });
             return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), join(with, ", "));
         };
         if (value > static_cast<long double>(limits::max_size_product)) {
@@ -397,9 +396,7 @@ Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, s
 }
 
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    std::int64_t count = 1;
-    for (AxisId axis : diagram.array(array).axes) count *= extents[at(axis)];
-    return count;
+    return product<std::int64_t>(diagram.array(array).axes, [&](AxisId axis) { return extents[at(axis)]; });
 }
 
 bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {

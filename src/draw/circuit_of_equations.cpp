@@ -125,8 +125,7 @@ std::optional<Circuit> two_levels(const Diagram& diagram, const std::vector<Seen
         for (const Stage& stage : kernel.stages)
             if (const auto* loop = std::get_if<Loop>(&stage); loop && options.streamed) streams.insert(loop->axis);
         const auto letter = [&](AxisId axis) -> char {
-            const auto found = kernel_axis.find(axis);
-            const AxisId known = found == kernel_axis.end() ? axis : found->second;
+            const AxisId known = value_or(kernel_axis, axis, axis);
             if (streams.contains(known)) return 's';
             // Grouping an axis that some intermediate does not carry would repeat work: the paper leaves it whole.
             return options.grouped && contains(kernel.group_axes, known) && !contains(kernel.recompute_axes, known) ? 'g'
@@ -205,8 +204,7 @@ Circuit definition_circuit(const Diagram& diagram, bool calls_together) {
     std::map<ArrayId, ValueId> values;
     for (const ArrayId input : diagram.inputs) b.out.inputs.push_back(values[input] = b.add_value(input, 0, whole));
     for (const SeenOperation& op : calls_together ? seen_operations(diagram) : single_operations(diagram)) {
-        std::vector<Operand> inputs;
-        for (const Reading& r : op.readings) inputs.push_back({values.at(r.array), r.axes});
+        auto inputs = mapped<Operand>(op.readings, [&](const Reading& r) { return Operand{values.at(r.array), r.axes}; });
         values[op.output] = b.add_value(op.output, 0, whole);
         b.add_operation(op, std::move(inputs), values.at(op.output), 0);
     }

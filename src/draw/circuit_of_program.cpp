@@ -121,8 +121,7 @@ private:
         turn_ = 0;
         loops_.pop_back();
         if (is_unrolled || out_.operations.size() == first) return;
-        Bracket bracket;
-        bracket.first = first, bracket.last = out_.operations.size(), bracket.is_sub = loop.is_sub;
+        Bracket bracket{.first = first, .last = out_.operations.size(), .is_sub = loop.is_sub};
         const std::string& axis = diagram_.axis(loop.axis).name;
         bracket.label = size_label("", axis);
         bracket.label.push_back({" by "});

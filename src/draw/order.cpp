@@ -365,17 +365,9 @@ Circuit with_scalar_wires(Circuit circuit) {
 Ordered ordered(const Circuit& circuit) { return best_arrangement(with_scalar_wires(circuit)); }
 
 std::string_view name(Shape shape) {
-    switch (shape) {
-        case Shape::box: return "box";
-        case Shape::contraction: return "contraction";
-        case Shape::reduction: return "reduction";
-        case Shape::along: return "along";
-        case Shape::copy: return "copy";
-        case Shape::transfer: return "transfer";
-        case Shape::start: return "start";
-        case Shape::join: return "join";
-    }
-    throw InternalError("a shape without a name");
+    static constexpr std::string_view names[] = {"box",  "contraction", "reduction", "along",
+                                                 "copy", "transfer",    "start",     "join"};
+    return names[static_cast<std::size_t>(shape)];
 }
 
 }  // namespace napkin::draw

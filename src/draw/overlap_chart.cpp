@@ -217,16 +217,14 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
         const ChartOperation& op = chart.program.operations[at(r.operation)];
         for (const ChartUse& use : op.uses) {
             if (use.clocks <= 0) continue;
-            events.push_back(
-                {{"ph", "X"},
-                 {"name", op.name},
-                 {"cat", use.unit},
-                 {"pid", process(r.warpgroup)},
-                 {"tid", thread(r.warpgroup, use.unit)},
-                 {"ts", time(r.begin)},
-                 {"dur", time(r.begin + use.clocks) - time(r.begin)},
-                 {"args",
-                  {{"iteration", r.iteration}, {"waited_for", causes[static_cast<std::size_t>(r.cause)]}, {"why", r.why}}}});
+            events.push_back({{"ph", "X"},
+                              {"name", op.name},
+                              {"cat", use.unit},
+                              {"pid", process(r.warpgroup)},
+                              {"tid", thread(r.warpgroup, use.unit)},
+                              {"ts", time(r.begin)},
+                              {"dur", time(r.begin + use.clocks) - time(r.begin)},
+                              {"args", {{"iteration", r.iteration}, {"waited_for", causes[at(r.cause)]}, {"why", r.why}}}});
         }
     }
     for (const ChartBarrier& b : chart.barriers)

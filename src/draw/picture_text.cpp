@@ -52,7 +52,7 @@ public:
     Cell* cell(int row, int column) {
         if (row < 0 || column < 0 || row >= static_cast<int>(cells_.size()) || column >= static_cast<int>(cells_[0].size()))
             return nullptr;
-        return &cells_[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+        return &cells_[at(row)][at(column)];
     }
 
     void add(int row, int column, unsigned mask, int level) {
@@ -103,7 +103,7 @@ public:
 private:
     static std::string code(int level) {
         constexpr std::array<std::string_view, 5> codes = {"\033[0m", "\033[33m", "\033[32m", "\033[34m", "\033[35m"};
-        return std::string(codes[static_cast<std::size_t>(std::clamp(level, 0, 4))]);
+        return std::string(codes[at(std::clamp(level, 0, 4))]);
     }
 
     std::map<double, int> rows_;

@@ -31,10 +31,9 @@ double label_width(const Value& value) {
 }
 
 double brackets_width(const Ordered& o, std::size_t column) {
-    double width = 0;
-    for (const Bracket& b : o.circuit.brackets)
-        width += (opens_at(o, b, column) ? parenthesis_room : 0) + (closes_at(o, b, column) ? parenthesis_room : 0);
-    return width;
+    return sum<double>(o.circuit.brackets, [&](const Bracket& b) {
+        return (opens_at(o, b, column) ? parenthesis_room : 0) + (closes_at(o, b, column) ? parenthesis_room : 0);
+    });
 }
 
 double data_width(const Ordered& o, std::size_t column, bool is_first) {
@@ -104,9 +103,7 @@ private:
     }
 
     [[nodiscard]] std::vector<double> heights_of_wires(ValueId v) const {
-        std::vector<double> out;
-        for (const int w : o_.wire_order[at(v)]) out.push_back(y_of(v, w));
-        return out;
+        return mapped<double>(o_.wire_order[at(v)], [&](int w) { return y_of(v, w); });
     }
 
     void find_columns() {

@@ -113,10 +113,8 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
 
 /// A word as a shell takes it.
 std::string shell_word(const std::string& word) {
-    const bool is_plain = all_of(word, [](unsigned char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               std::string_view("_-./=,:+").find(static_cast<char>(c)) != std::string_view::npos;
-    });
+    const bool is_plain = all_of(
+        word, [](char c) { return is_name_character(c) || contains(std::string_view("-./=,:+"), c); });
     if (is_plain && !word.empty()) return word;
     std::string out = "'";
     for (const char c : word) c == '\'' ? out += "'\\''" : out += c;
@@ -252,8 +250,7 @@ Element source_section(const ReportInput& input) {
                                                 input.emitted.begin() + static_cast<std::ptrdiff_t>(p), '\n'));
             searched = p;
             const auto is_word = [&](std::size_t i) {
-                const char c = i < input.emitted.size() ? input.emitted[i] : ' ';
-                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+                return i < input.emitted.size() && is_name_character(input.emitted[i]);
             };
             if ((p == 0 || !is_word(p - 1)) && !is_word(p + word.size())) return line;
         }

@@ -12,9 +12,7 @@ namespace napkin::draw {
 namespace {
 
 std::vector<AxisId> axes_read(const Read& read) {
-    std::vector<AxisId> out;
-    for (const Index& index : read.indices) out.push_back(index.single_axis());
-    return out;
+    return mapped<AxisId>(read.indices, [&](const Index& index) { return index.single_axis(); });
 }
 
 /// Without what stands in brackets, size(k) as k, signs as in print.
@@ -237,9 +235,7 @@ Sign sign_of(const std::optional<ReduceOp>& reduce, const Expr& body, const Expr
 }
 
 std::vector<SeenOperation> single_operations(const Diagram& diagram) {
-    std::vector<SeenOperation> out;
-    for (const Equation& equation : diagram.equations) out.push_back(seen(diagram, equation));
-    return out;
+    return mapped<SeenOperation>(diagram.equations, [&](const Equation& equation) { return seen(diagram, equation); });
 }
 
 std::vector<SeenOperation> seen_operations(const Diagram& diagram) {

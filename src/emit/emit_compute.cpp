@@ -229,7 +229,7 @@ private:
             const Variable& v = frame_.variable(p.variable);
             if (p.fetched == Fetched::blocks) {
                 const auto row = find_if(v.dims, [&](const Index& dim) { return dim.is_axis(atom_.row_axis); });
-                const std::int64_t stride = frame_.layout(p.variable).strides[static_cast<std::size_t>(row - v.dims.begin())];
+                const std::int64_t stride = frame_.layout(p.variable).strides[at(row - v.dims.begin())];
                 out_(fmt::format("if ({} % {} == 0) {} prefetch<{}, {}>(&{}[{} + {}]);",
                                  body_->loop_name(atom_.reduced.back()), frame_.unit.line_bytes / frame_.value_bytes(),
                                  body_->rows_header(), frame_.unit.line_bytes, frame_.unit.line_bytes,

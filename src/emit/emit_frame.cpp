@@ -30,7 +30,7 @@ void add_names(Frame& frame) {
         }
     for (const AxisId a : used) {
         const std::string& name = diagram.axis(a).name;
-        AxisNames& names = frame.axes[static_cast<std::size_t>(a)];
+        AxisNames& names = frame.axes[at(a)];
         names.local = frame.names.add(name);
         names.begin = frame.names.add(name + "0");
         names.count = frame.names.add("n" + name);

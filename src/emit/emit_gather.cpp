@@ -28,7 +28,7 @@ public:
           v_(frame.variable(variable)),
           layout_(frame.layout(variable)),
           name_(frame.name(variable)),
-          buffer_(frame.is_view(variable) ? frame.copies[static_cast<std::size_t>(variable)] : name_),
+          buffer_(frame.is_view(variable) ? frame.copies[at(variable)] : name_),
           memory_(frame.memory.at(v_.array)),
           strides_(frame.strides.at(v_.array)),
           how_(gathered_copy(frame, variable)) {}
@@ -213,10 +213,8 @@ private:
         const auto pointer = [](const std::string& base, const std::string& offset) {
             return offset.empty() ? base : base + " + " + offset;
         };
-        const auto of = [&](int p) {
-            return p < 0 ? Coordinates{"0", "0", "1"} : coordinates_[static_cast<std::size_t>(p)];
-        };
-        const auto stride = [&](int p) { return p < 0 ? 0 : layout_.strides[static_cast<std::size_t>(p)]; };
+        const auto of = [&](int p) { return p < 0 ? Coordinates{"0", "0", "1"} : coordinates_[at(p)]; };
+        const auto stride = [&](int p) { return p < 0 ? 0 : layout_.strides[at(p)]; };
         const auto memory_stride = [&](int p) -> std::string {
             for (std::size_t d = 0; d < how_.source.size(); ++d)
                 if (p >= 0 && how_.plain(d) == p) return fmt::format("{}[{}]", strides_, d);

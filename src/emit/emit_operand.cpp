@@ -28,9 +28,7 @@ std::int64_t first_barrier(const Frame& frame, VariableId id) {
 
 /// Of all operands: as many barriers say that a stage is full.
 std::int64_t num_stages(const Frame& frame) {
-    std::int64_t n = 0;
-    for (const VariableId v : operands_of(frame)) n += frame.place(v).stages;
-    return n;
+    return sum<std::int64_t>(operands_of(frame), [&](VariableId v) { return frame.place(v).stages; });
 }
 
 /// Where the tile begins along a dimension.
@@ -87,9 +85,7 @@ std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
 }
 
 std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope) {
-    std::vector<VariableId> out;
-    for (const Step* s : kernel.operand_loads(scope)) out.push_back(kernel.operand_loaded(*s));
-    return out;
+    return mapped<VariableId>(kernel.operand_loads(scope), [&](const Step* s) { return kernel.operand_loaded(*s); });
 }
 
 TurnNames turn_names(const Frame& frame, int scope, int ahead) {

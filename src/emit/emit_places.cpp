@@ -46,7 +46,7 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
         std::string shape;
         for (std::size_t d = 0; d < l.sizes.size(); ++d)
             if (static_cast<int>(d) != inner) shape += std::to_string(l.sizes[d]) + " × ";
-        shape += inner >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(inner)]) : "1";
+        shape += inner >= 0 ? std::to_string(l.sizes[at(inner)]) : "1";
         const std::string place = fmt::format("base + {}", l.offset);
         out(fmt::format("{}* const {} = {};  // {}{}", frame.cell_type(id),
                         frame.is_view(id) ? frame.copies[v] : frame.variables[v],

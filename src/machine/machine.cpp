@@ -22,8 +22,7 @@ StandIn stand_in(const std::string& unit) {
         {"div", {"fma", 8}},      {"sqrt", {"fma", 12}},      {"exp", {"fma", 11}},     {"log", {"fma", 14}},
         {"tanh", {"fma", 18}},    {"erf", {"fma", 22}},       {"sin", {"fma", 20}},     {"pow", {"fma", 30}},
         {"widen", {"simple", 2}}, {"broadcast", {"load", 1}}, {"narrow", {"simple", 4}}};
-    const auto found = known.find(unit);
-    return found == known.end() ? StandIn{"fma", 16} : found->second;
+    return value_or(known, unit, StandIn{"fma", 16});
 }
 
 }  // namespace

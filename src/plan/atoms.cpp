@@ -63,7 +63,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[static_cast<std::size_t>(axis)].tile; }
+    [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[at(axis)].tile; }
 
     [[nodiscard]] bool takes_blocks(AxisId axis, std::int64_t size) const {
         return kernel_.takes_blocks(axis, step_.scope, size);
@@ -75,7 +75,7 @@ private:
 
     [[nodiscard]] bool stores_along(AxisId axis) const {
         const int inner = kernel_.place(compute_.variable).innermost;
-        return inner >= 0 && targets_[static_cast<std::size_t>(inner)] == axis;
+        return inner >= 0 && targets_[at(inner)] == axis;
     }
 
     /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where they gather.
@@ -123,7 +123,7 @@ private:
     /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.
     [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {
         const std::int64_t n = tile(axis);
-        const bool ragged = scope_[static_cast<std::size_t>(axis)].ragged;
+        const bool ragged = scope_[at(axis)].ragged;
         const std::int64_t last = ragged ? kernel_.extent(axis) % n : n;
         for (std::int64_t rows = most; 4 * rows >= 3 * most; --rows)
             if (n % rows == 0 && last % rows == 0) return rows;
@@ -222,7 +222,7 @@ void choose_orders(ScheduledKernel& kernel) {
         int inner = -1;
         for (std::size_t d = 0; d < variable.dims.size(); ++d) {
             const std::vector<AxisId> axes = variable.dims[d].axes();
-            const bool wide = any_of(axes, [&](AxisId axis) { return scope[static_cast<std::size_t>(axis)].tile > 1; });
+            const bool wide = any_of(axes, [&](AxisId axis) { return scope[at(axis)].tile > 1; });
             if (wide || inner < 0) inner = static_cast<int>(d);
         }
         if (kernel.schedule.vector_axis >= 0)

@@ -12,15 +12,12 @@ namespace {
 double points_of(const StatementWork& s, const Extents& extents) {
     std::set<AxisId> axes(s.target_axes.begin(), s.target_axes.end());
     axes.insert(s.reduce_axes.begin(), s.reduce_axes.end());
-    double points = 1;
-    for (const AxisId a : axes) points *= static_cast<double>(extents[static_cast<std::size_t>(a)]);
-    return points;
+    return product<double>(axes, [&](AxisId a) { return static_cast<double>(extents[at(a)]); });
 }
 
 /// The statements that do at least a tenth of the work.
 std::vector<const StatementWork*> heavy_statements(const Simulator& model) {
-    double total = 0;
-    for (const StatementWork& s : model.work()) total += points_of(s, model.extents());
+    const double total = sum<double>(model.work(), [&](const StatementWork& s) { return points_of(s, model.extents()); });
     std::vector<const StatementWork*> heavy;
     for (const StatementWork& s : model.work())
         if (points_of(s, model.extents()) * 10 >= total) heavy.push_back(&s);
@@ -33,7 +30,7 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
     const Kernel& kernel = model.kernel();
     const Diagram& diagram = model.derived().diagram;
     const std::int64_t lanes = model.lanes();
-    const auto extent = [&](AxisId axis) { return model.extents()[static_cast<std::size_t>(axis)]; };
+    const auto extent = [&](AxisId axis) { return model.extents()[at(axis)]; };
     std::set<ArrayId> states;
     for (const Stage& stage : kernel.stages)
         if (const auto* loop = std::get_if<Loop>(&stage))

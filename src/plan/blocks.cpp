@@ -119,14 +119,13 @@ std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
 Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     if (!gpu.threads || gpu.threads->warp_threads.value != cuda_warp) {
-        Diagnostic d;
-        d.code = "no-emitter";
-        d.message = fmt::format(
-            "kernels are planned and emitted for CPUs and for GPUs that CUDA programs, and {} is neither", gpu.name);
-        d.expected = "a machine of kind cpu, or a GPU with warps of 32 threads";
-        d.hint = fmt::format("'napkin cost --machine {}' says what it costs there", gpu.name);
-        d.exit_code = ExitCode::machine_lacks;
-        return d;
+        return Diagnostic{
+            .code = "no-emitter",
+            .message = fmt::format(
+                "kernels are planned and emitted for CPUs and for GPUs that CUDA programs, and {} is neither", gpu.name),
+            .expected = "a machine of kind cpu, or a GPU with warps of 32 threads",
+            .hint = fmt::format("'napkin cost --machine {}' says what it costs there", gpu.name),
+            .exit_code = ExitCode::machine_lacks};
     }
     const auto wanted = blocks_by_hand(derived, extents, by_hand, options);
     if (!wanted) return wanted.errors();

@@ -23,10 +23,9 @@ constexpr std::int64_t shorter_chunks[] = {64, 32};
 
 VectorUnit unit_of(const Simulator& model) {
     const Machine& machine = model.machine();
-    VectorUnit unit;
-    unit.bytes = static_cast<int>(machine.vector_bits.value) / 8;
-    unit.registers = static_cast<int>(machine.vector_registers.value);
-    unit.line_bytes = static_cast<int>(machine.line_bytes.value);
+    VectorUnit unit{.bytes = static_cast<int>(machine.vector_bits.value) / 8,
+                    .registers = static_cast<int>(machine.vector_registers.value),
+                    .line_bytes = static_cast<int>(machine.line_bytes.value)};
     if (machine.kind == MachineKind::gpu) {
         unit.warp_threads = static_cast<int>(model.lanes());
         unit.blocks_a_core = static_cast<int>(std::lround(blocks_a_core(machine)));

@@ -79,13 +79,11 @@ SourceRange range_of(const ScheduleField& field, const std::string& kernel, cons
 
 /// The rule that the kernel's schedule breaks, at what was said of the field that breaks it.
 Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::vector<ScheduleItem>& items) {
-    Diagnostic d;
-    d.code = "broken-schedule";
-    d.range = range_of(rule.field, kernel, items);
-    d.message = rule.message;
-    d.expected = "a schedule that keeps the rules; 'napkin plan' prints one";
-    d.exit_code = ExitCode::bad_input;
-    return d;
+    return Diagnostic{.code = "broken-schedule",
+                      .range = range_of(rule.field, kernel, items),
+                      .message = rule.message,
+                      .expected = "a schedule that keeps the rules; 'napkin plan' prints one",
+                      .exit_code = ExitCode::bad_input};
 }
 
 /// Every part has a chunk.
@@ -263,10 +261,7 @@ double quick_seconds_by_cost(const Derived& derived, const Extents& extents, con
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough) {
     if (machine.kind == MachineKind::gpu) return quick_seconds_by_cost(derived, extents, machine, known, enough);
-    PlanOptions quick;
-    quick.quick = true;
-    quick.completion = Completion::for_rating;
-    quick.ratings = known.ratings;
+    PlanOptions quick{.quick = true, .completion = Completion::for_rating, .ratings = known.ratings};
     const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();

@@ -29,7 +29,7 @@ bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>&
         const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
         if (!product || product->op != BinaryOp::mul) return false;
         const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
-        const auto type = [&](const Read* r) { return kernel.variables[static_cast<std::size_t>(r->array)].memory_type; };
+        const auto type = [&](const Read* r) { return kernel.variables[at(r->array)].memory_type; };
         return a && b && bytes(type(a)) != bytes(type(b)) && std::min(bytes(type(a)), bytes(type(b))) <= 2;
     });
 }
@@ -56,9 +56,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels) ||
         !rounds_a_factor(expand(derived)))
         return least;
-    PlanOptions quick;
-    quick.quick = true;
-    quick.completion = Completion::for_rating;
+    PlanOptions quick{.quick = true, .completion = Completion::for_rating};
     const auto first = choose_plan(derived, extents, machine, by_hand, quick),
                other = choose_plan(least, extents, machine, by_hand, quick);
     return first && (!other || first->seconds() < other->seconds()) ? derived : least;

@@ -137,8 +137,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
                            const Planner& planner) {
     std::vector<std::optional<Choice>> parts = by_hand;
     const auto planned = [&]() -> Result<Plan> {
-        std::vector<std::int64_t> numbers;
-        for (const auto& part : parts) numbers.push_back(part ? part->value : 1);
+        auto numbers = mapped<std::int64_t>(parts, [&](const auto& part) { return part ? part->value : 1; });
         const Cut cut = cut_streams(derived, extents, numbers);
         PlanOptions of_cut = options;
         if (cut.form.kernels.size() > numbers.size()) of_cut.tiles = nullptr;

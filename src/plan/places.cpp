@@ -55,7 +55,7 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     const bool is_strip = axis >= 0 && carries(kernel.variable(id), axis);
     if ((is_strip || kernel.in_blocks() || lies_on_many_pages(kernel, id)) && reads_of_value(kernel, id, often) >= often)
         return false;
-    Place& place = kernel.schedule.places[static_cast<std::size_t>(id)];
+    Place& place = kernel.schedule.places[at(id)];
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);
     const std::int64_t copied = layout.count;

@@ -18,10 +18,7 @@ namespace {
 constexpr double largest_part = 0.25;
 
 Diagnostic no_orders(const std::string& message, const std::string& expected, const std::string& hint, ExitCode code) {
-    Diagnostic d;
-    d.code = "no-orders";
-    d.message = message, d.expected = expected, d.hint = hint, d.exit_code = code;
-    return d;
+    return Diagnostic{.code = "no-orders", .message = message, .expected = expected, .hint = hint, .exit_code = code};
 }
 
 UnitBound unit_bound(const LoopBody& loop, const TurnClocks& clocks, const std::string& unit, double StatementClocks::* of) {
@@ -80,7 +77,7 @@ private:
             const Atom& own = kernel_.atom(kernel_.step(step));
             const auto add = [&](int some, int of_so_many) {
                 const ScheduledKernel other = with_polynomials(kernel_, step, some, of_so_many);
-                const ScheduledLoop& loop = other.loops[static_cast<std::size_t>(&loop_ - kernel_.loops.data())];
+                const ScheduledLoop& loop = other.loops[at(&loop_ - kernel_.loops.data())];
                 const TurnClocks clocks = model_.turn_clocks(other, loop);
                 const LoopBody body = std::get<LoopBody>(modulo_body(other, loop, clocks));
                 const auto part = polynomial_part(other, other.step(step));

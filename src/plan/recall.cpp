@@ -142,9 +142,7 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
         if (!Sound(*program, program->kernels[k], schedule, on_gpu).run() || !is_sound(unit, on_gpu))
             return std::nullopt;
         if (on_gpu) unit.matrix = machine.instructions, unit.copies = copy_atoms(machine);
-        KernelPlan kernel;
-        kernel.scheduled = scheduled(program, k, cut->extents, schedule, unit);
-        kernel.whole = cut->whole[k];
+        KernelPlan kernel{.scheduled = scheduled(program, k, cut->extents, schedule, unit), .whole = cut->whole[k]};
         kernels[k].at("time").get_to(kernel.time);
         kernels[k].at("memory").get_to(kernel.memory_values);
         if (kernel.time.busy.empty() || !broken_rules(kernel.scheduled).empty()) return std::nullopt;

@@ -29,7 +29,7 @@ public:
     }
 
 private:
-    Atom& atom(int step) { return kernel_.schedule.atoms[static_cast<std::size_t>(kernel_.step(step).atom)]; }
+    Atom& atom(int step) { return kernel_.schedule.atoms[at(kernel_.step(step).atom)]; }
 
     void close() {
         // One statement that goes along the rows of its operands hands nothing to another.
@@ -84,11 +84,11 @@ void join_reductions(ScheduledKernel& kernel) {
     const Step* leader = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).run < 0) continue;
-        Atom& atom = kernel.schedule.atoms[static_cast<std::size_t>(step.atom)];
+        Atom& atom = kernel.schedule.atoms[at(step.atom)];
         if (leader && may_follow(kernel, *leader, step)) {
             atom.follows = true;
             // The reduced axis becomes the innermost loop over points.
-            auto& points = kernel.schedule.atoms[static_cast<std::size_t>(leader->atom)].points;
+            auto& points = kernel.schedule.atoms[at(leader->atom)].points;
             const auto at = find(points, std::get<Compute>(*step.statement).reduce_axes.front());
             if (at != points.end()) std::rotate(at, at + 1, points.end());
         }

@@ -32,13 +32,12 @@ std::string find_on_path(const std::string& name) {
 }
 
 Diagnostic no_compiler(const std::string& message) {
-    Diagnostic error;
-    error.code = "no-compiler";
-    error.message = message;
-    error.expected = "g++ 12 or later, or clang++ 14 or later";
-    error.hint = "Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; or set CXX to a compiler";
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{
+        .code = "no-compiler",
+        .message = message,
+        .expected = "g++ 12 or later, or clang++ 14 or later",
+        .hint = "Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; or set CXX to a compiler",
+        .exit_code = ExitCode::machine_lacks};
 }
 
 }  // namespace

@@ -19,13 +19,9 @@ std::string axis_list(const Diagram& diagram, const std::vector<AxisId>& axes) {
 
 /// left ⊕ right as written in the language.
 std::string combined(ReduceOp op, const std::string& left, const std::string& right) {
-    switch (op) {
-        case ReduceOp::sum: return left + " + " + right;
-        case ReduceOp::prod: return left + " * " + right;
-        case ReduceOp::max: return "max(" + left + ", " + right + ")";
-        case ReduceOp::min: return "min(" + left + ", " + right + ")";
-    }
-    throw InternalError("unknown reduction");
+    const std::string_view sign = name(pairwise(op));
+    const bool is_call = op == ReduceOp::max || op == ReduceOp::min;
+    return is_call ? fmt::format("{}({}, {})", sign, left, right) : fmt::format("{} {} {}", left, sign, right);
 }
 
 /// What an edit takes away and what it puts there, equation by equation: those that stay as they were are in neither.

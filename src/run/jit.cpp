@@ -52,12 +52,7 @@ std::string cache_key(const Compiler& compiler, const JitOptions& options, const
 }
 
 Diagnostic machine_error(const std::string& code, const std::string& message, const std::string& hint = "") {
-    Diagnostic error;
-    error.code = code;
-    error.message = message;
-    error.hint = hint;
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{.code = code, .message = message, .hint = hint, .exit_code = ExitCode::machine_lacks};
 }
 
 std::string first_lines(const std::string& text, int count) {

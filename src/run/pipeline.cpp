@@ -316,7 +316,7 @@ const std::string& kernels_of(const KernelSource& source) {
 std::string_view name(Pass pass) {
     constexpr std::string_view names[] = {"parse", "machine", "derive", "choose", "size",
                                           "plan",  "expand",  "emit",   "compile"};
-    return names[static_cast<std::size_t>(pass)];
+    return names[at(pass)];
 }
 
 Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted) {

@@ -50,12 +50,8 @@ std::pair<double, double> letters_at(const SizedProgram& program, std::size_t k)
 }
 
 Diagnostic input_error(std::string code, std::string message, std::string expected = "", std::string hint = "") {
-    Diagnostic error;
-    error.code = std::move(code);
-    error.message = std::move(message);
-    error.expected = std::move(expected);
-    error.hint = std::move(hint);
-    return error;
+    return Diagnostic{
+        .code = std::move(code), .message = std::move(message), .expected = std::move(expected), .hint = std::move(hint)};
 }
 
 std::string sizes_text(const std::vector<std::int64_t>& sizes) {

@@ -91,8 +91,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     if (!variable.gathers.empty() || rank < 2) return std::nullopt;
     if (kernel.has_bulk_copies() && rank > static_cast<std::size_t>(kernel.unit.copies.bulk_dimensions))
         return std::nullopt;
-    OperandTile out;
-    out.outer = -1, out.inner = static_cast<int>(rank) - 1;
+    OperandTile out{.outer = -1, .inner = static_cast<int>(rank) - 1};
     std::int64_t stride = value;
     for (std::size_t d = rank; d-- > 0;) {
         const AxisId axis = running_axis(kernel, variable.dims[d], scope);
@@ -293,8 +292,7 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
         return std::nullopt;
     if (value == 2 && !copies.stores_fragments) return std::nullopt;
     if (!is_float(variable.memory_type) || (value != 2 && value != 4)) return std::nullopt;
-    StoredBoxes out;
-    out.rows = -1, out.columns = static_cast<int>(rank) - 1;
+    StoredBoxes out{.rows = -1, .columns = static_cast<int>(rank) - 1};
     std::int64_t stride = value;
     for (std::size_t d = rank; d-- > 0;) {
         const AxisId axis = variable.dims[d].single_axis();

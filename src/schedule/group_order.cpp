@@ -50,9 +50,8 @@ std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, st
 double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
     const auto workers = static_cast<double>(kernel.schedule.threads.value);
     const std::vector<GroupAxis> all = kernel.in_cluster() ? with_groups_of_clusters(kernel, order) : order;
-    double total = 0;
-    for (const Variable* v : loaded(kernel)) total += bytes_of_group(kernel, *v) * different_tiles(all, *v, workers);
-    return total;
+    return sum<double>(loaded(kernel),
+                       [&](const Variable* v) { return bytes_of_group(kernel, *v) * different_tiles(all, *v, workers); });
 }
 
 /// What groups read again of the tiles that those one tile before them along this digit of the order read stays in the cache of all cores
@@ -115,11 +114,7 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
 
 }  // namespace
 
-std::int64_t num_groups(const std::vector<GroupAxis>& order) {
-    std::int64_t n = 1;
-    for (const GroupAxis& axis : order) n *= axis.tiles;
-    return n;
-}
+std::int64_t num_groups(const std::vector<GroupAxis>& order) { return product<std::int64_t>(order, &GroupAxis::tiles); }
 
 std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
     std::vector<GroupAxis> out;
@@ -176,8 +171,7 @@ double missed_out_of_step(const ScheduledKernel& kernel, double groups) {
 }
 
 double GroupTimes::count() const {
-    double n = 0;
-    for (const GroupTime& g : of_section) n += g.count;
+    const double n = sum<double>(of_section, &GroupTime::count);
     return n * static_cast<double>(sections);
 }
 double GroupTimes::total() const {

@@ -43,8 +43,7 @@ public:
 
     [[nodiscard]] std::optional<Drift> of(const Expr& e) const {
         if (const auto* r = as<Read>(e)) {
-            const auto found = known_.find(r->array);
-            return found == known_.end() ? Drift{} : found->second;
+            return value_or(known_, r->array, Drift{});
         }
         if (const auto* u = as<Unary>(e)) return of(*u);
         if (const auto* b = as<Binary>(e)) return of(*b);

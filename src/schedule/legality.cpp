@@ -48,7 +48,7 @@ private:
                 for (const int s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
                     for (const Read* r : kernel_.step(s).reads)
-                        if (!defined.contains(r->array)) early_[static_cast<std::size_t>(r->array)] = true;
+                        if (!defined.contains(r->array)) early_[at(r->array)] = true;
                     defined.insert(compute.variable);
                     touch(s, next_run_);
                 }
@@ -58,7 +58,7 @@ private:
     }
 
     void touch(int step, int run) {
-        const auto use = [&](VariableId v) { runs_[static_cast<std::size_t>(v)].insert(run); };
+        const auto use = [&](VariableId v) { runs_[at(v)].insert(run); };
         use(variable_of(kernel_.step(step)));
         for (const Read* r : kernel_.step(step).reads) use(r->array);
     }
@@ -256,7 +256,7 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
     const int inner = kernel.place(id).innermost;
     if (axis < 0 || inner < 0 || !variable.gathers.empty() || is_cut(kernel, variable) || kernel.is_whole(id))
         return false;
-    if (!variable.dims[static_cast<std::size_t>(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
+    if (!variable.dims[at(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
     if (kernel.span(axis, kernel.layout(id).scope).tile <= kernel.panel()) return false;
     bool fits = false;
     for (const Step& step : kernel.steps) {

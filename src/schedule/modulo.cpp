@@ -121,9 +121,7 @@ std::vector<int> broken_dependences(const ModuloBody& body, const ModuloOrder& o
 }
 
 double clocks_one_by_one(const ModuloBody& body) {
-    double sum = 0;
-    for (const ModuloOperation& o : body.operations) sum += o.own + o.unit + o.latency;
-    return sum;
+    return sum<double>(body.operations, [&](const ModuloOperation& o) { return o.own + o.unit + o.latency; });
 }
 
 double clocks_alone(const ModuloBody& body, const ModuloOrder& order) {

@@ -145,9 +145,7 @@ private:
     }
     std::vector<AxisId> axes_of(const ScheduleClause& clause) {
         check_no_number(clause);
-        std::vector<AxisId> list;
-        for (const auto& name : clause.names) list.push_back(axis(name.text, name.range));
-        return list;
+        return mapped<AxisId>(clause.names, [&](const auto& name) { return axis(name.text, name.range); });
     }
     /// Nothing but the axis, the number and these words.
     void check_rest(const ScheduleClause& clause, std::size_t first, std::initializer_list<std::string_view> words) {

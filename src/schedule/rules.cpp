@@ -75,7 +75,7 @@ private:
         if (a.rows < 1 || a.vectors < 1)
             return report(field, "the block of {} has {} rows of {} vectors", name, a.rows, a.vectors);
         if (step.is_whole && a.vector_axis >= 0) report(field, "{} computes integers, which fill no vectors", name);
-        if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[static_cast<std::size_t>(inner)] != a.vector_axis))
+        if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[at(inner)] != a.vector_axis))
             report(field, "{} fills vectors along {}, along which its values do not lie beside each other", name,
                    axis_name(a.vector_axis));
         if (a.shared && !k_.in_blocks())
@@ -182,7 +182,7 @@ private:
         if (!roles.refusal.empty()) return report(tensor(), "it cannot run on the matrix unit: {}", roles.refusal);
         for (const Step& step : k_.steps) {
             if (step.atom < 0) continue;
-            const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[static_cast<std::size_t>(step.atom)] : AtomKind::block;
+            const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[at(step.atom)] : AtomKind::block;
             if (kind == AtomKind::fragment && k_.atom(step).kind == AtomKind::column)
                 check_column(step);
             else if (k_.atom(step).kind != kind)
@@ -413,9 +413,7 @@ private:
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel) { return Rules(kernel).run(); }
 
 std::vector<std::string> verify(const ScheduledKernel& kernel) {
-    std::vector<std::string> messages;
-    for (BrokenRule& rule : broken_rules(kernel)) messages.push_back(std::move(rule.message));
-    return messages;
+    return mapped<std::string>(broken_rules(kernel), [&](BrokenRule& rule) { return std::move(rule.message); });
 }
 
 }  // namespace napkin

@@ -26,10 +26,7 @@ public:
     }
 
 private:
-    [[nodiscard]] Slot slot(int step) const {
-        const auto found = kernel_.schedule.slots.find(step);
-        return found == kernel_.schedule.slots.end() ? Slot{} : found->second;
-    }
+    [[nodiscard]] Slot slot(int step) const { return value_or(kernel_.schedule.slots, step, Slot{}); }
 
     /// An operand is waited for where it is first read: before the first statement in order of those that run the furthest ahead.
     void order(ScheduledLoop& loop) {

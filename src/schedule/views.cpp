@@ -54,7 +54,7 @@ bool starts_late(const Index& dim) {
 }
 
 void shape_view(ScheduledKernel& kernel, VariableId id) {
-    Layout& layout = kernel.layouts[static_cast<std::size_t>(id)];
+    Layout& layout = kernel.layouts[at(id)];
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<int> scope = load_scope(kernel, id);

@@ -361,8 +361,7 @@ std::vector<ChartDeadlock> deadlocks(const ChartProgram& program) {
 
 namespace {
 bool is_whole(const ChartProgram& program, const std::vector<ChartRow>& rows) {
-    int times = 0;
-    for (const ChartOperation& o : program.operations) times += times_of(program, o);
+    const int times = sum<int>(program.operations, [&](const ChartOperation& o) { return times_of(program, o); });
     return rows.size() == at(times) * num_iterations;
 }
 double most_clocks(const std::map<std::string, double>& units) {
@@ -413,8 +412,7 @@ Chart run_chart(const ChartProgram& program) {
     out.ideal_interval = interval_of(ideal);
     for (const auto& [unit, of_unit] : clocks) {
         if (of_unit <= 0) continue;
-        const auto overhead = program.overheads.find(unit);
-        const double bare = of_unit / (1 + (overhead == program.overheads.end() ? 0 : overhead->second));
+        const double bare = of_unit / (1 + value_or(program.overheads, unit, 0));
         out.units.push_back({unit, of_unit, of_unit / out.interval, bare / out.ideal_interval, room_of(program, unit)});
     }
     stable_sort(out.units, [](const UnitShare& a, const UnitShare& b) { return a.clocks > b.clocks; });

@@ -72,7 +72,7 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
                     const auto from = std::lround((r->begin - shown.begin) / column),
                                to = std::lround((r->begin + use.clocks - shown.begin) / column);
                     for (auto c = std::max(from, 0L); c < std::min<long>(to, columns); ++c)
-                        line[static_cast<std::size_t>(c)] = letter(letters[at(r->operation)]);
+                        line[at(c)] = letter(letters[at(r->operation)]);
                 }
             }
             lines.push_back({w == 0 ? unit.unit : "", is_shared ? "all" : std::to_string(w), line});
@@ -147,7 +147,7 @@ nlohmann::ordered_json chart_json(const StreamChart& stream, const std::string& 
                  {"iteration", r->iteration},
                  {"begin", r->begin - shown.begin},
                  {"end", r->begin + use.clocks - shown.begin},
-                 {"waited_for", causes[static_cast<std::size_t>(r->cause)]}});
+                 {"waited_for", causes[at(r->cause)]}});
     for (const ChartBarrier& b : chart.barriers)
         if (b.at >= shown.begin && b.at < shown.end)
             out["barriers"].push_back({{"at", b.at - shown.begin}, {"from", b.from}, {"to", b.to}});

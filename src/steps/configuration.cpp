@@ -165,9 +165,8 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
     if (const std::int64_t most = static_cast<std::int64_t>(limits.threads_a_block.value) / context.threads;
         errors.empty() && steps.num_warpgroups > most) {
         const auto& [axis, share] = *context.warpgroup.begin();
-        const auto by_hand = choices.group.find(axis);
         errors.push_back({.code = "too-many-threads",
-                          .range = by_hand == choices.group.end() ? SourceRange{} : by_hand->second,
+                          .range = value_or(choices.group, axis, SourceRange{}),
                           .message = fmt::format("{} warpgroups are {} threads of a block", steps.num_warpgroups,
                                                  steps.num_warpgroups * context.threads),
                           .expected = fmt::format("at most {} threads, {} warpgroups", limits.threads_a_block.value, most),

@@ -154,7 +154,8 @@ private:
             if (std::holds_alternative<Compute>(*step.statement) && step.scope > 0) steps.push_back(&step);
         stable_sort(steps, [](const Step* a, const Step* b) { return a->position < b->position; });
         StepChoices out;
-        out.overheads = choices_.overheads, out.units = choices_.units;
+        out.overheads = choices_.overheads;
+        out.units = choices_.units;
         if (const auto turns = s_.schedule.turns.value > 0 ? turns_at_products(s_) : std::nullopt)
             for (const int step : {turns->first, turns->last})
                 out.turns.push_back({s_.variable(variable_of(s_.step(step))).name, 0, {}});

@@ -151,8 +151,7 @@ std::string to_string(const StepReport& report) {
                            k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads);
         out += steps_text(k) + configuration_text(k) + throughput_text(report, k);
         if (!k.order.empty()) out += fmt::format("\n  order of issue: {}\n", k.order);
-        for (const StreamChart& chart : k.charts)
-            out += to_string(chart, report.axes[static_cast<std::size_t>(chart.stream)]);
+        for (const StreamChart& chart : k.charts) out += to_string(chart, report.axes[at(chart.stream)]);
         if (k.steady.seconds > 0)
             out += fmt::format(
                 "\n  all groups in their steady state: {}, {:.0f} TFLOP/s, bound by {}: {:.0f} groups of {:.4g} clocks "

@@ -81,8 +81,7 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     for (const ThroughputRow& row : out.rows) {
         auto total = find_if(out.units, [&](const UnitTotal& u) { return u.unit == row.unit; });
         if (total == out.units.end()) {
-            const auto overhead = choices.overheads.find(row.unit);
-            out.units.push_back({row.unit, 0, 0, overhead == choices.overheads.end() ? NamedOverhead{} : overhead->second});
+            out.units.push_back({row.unit, 0, 0, value_or(choices.overheads, row.unit, NamedOverhead{})});
             total = out.units.end() - 1;
         }
         total->operations += row.operations, total->clocks += row.clocks();
@@ -102,9 +101,8 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
         const auto* load = std::get_if<Load>(&s);
         if (!load || assigned.variables[at(load->variable)].streamed.empty()) return;
-        double values = 1;
-        for (const CutSize& cut : context.cuts_of(assigned, load->variable, choices))
-            values *= static_cast<double>(cut.size);
+        const double values = product<double>(context.cuts_of(assigned, load->variable, choices),
+                                              [&](const CutSize& cut) { return static_cast<double>(cut.size); });
         const bool shared = is_shared(context, assigned.kernel.variables[at(load->variable)]);
         chunk += shared ? values * bytes(assigned.variables[at(load->variable)].type) : infinity;
     });

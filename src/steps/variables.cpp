@@ -23,9 +23,7 @@ public:
         stable_sort(order, [](const auto* a, const auto* b) { return a->first < b->first; });
         for (VariableLife* life : order)
             if (life->recomputed.empty()) take_slot(*life);
-        std::vector<VariableLife> out;
-        for (const VariableLife* life : order) out.push_back(*life);
-        return out;
+        return mapped<VariableLife>(order, [&](const VariableLife* life) { return *life; });
     }
 
 private:

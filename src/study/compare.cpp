@@ -34,16 +34,16 @@ Result<std::vector<std::int64_t>> sizes_to_look_at(CostTable& table, const TiedA
     const auto present = find(all, group.size) - all.begin();
     std::vector<std::int64_t> sizes;
     for (auto i = present; i < std::ssize(all); ++i) {
-        const auto outcomes = table.at(at_size(group, all[static_cast<std::size_t>(i)]));
+        const auto outcomes = table.at(at_size(group, all[at(i)]));
         if (!outcomes) return outcomes.errors();
         if (!is_of_use(*outcomes)) break;
-        sizes.push_back(all[static_cast<std::size_t>(i)]);
+        sizes.push_back(all[at(i)]);
     }
     for (auto i = present - 1; i >= 0; --i) {
-        const auto outcomes = table.at(at_size(group, all[static_cast<std::size_t>(i)]));
+        const auto outcomes = table.at(at_size(group, all[at(i)]));
         if (!outcomes) return outcomes.errors();
         if (!is_of_use(*outcomes)) break;
-        sizes.insert(sizes.begin(), all[static_cast<std::size_t>(i)]);
+        sizes.insert(sizes.begin(), all[at(i)]);
     }
     return sizes;
 }

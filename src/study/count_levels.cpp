@@ -57,13 +57,11 @@ Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
                                 const std::vector<KernelOnMachine>& kernels, const std::vector<TileKernel>& tiles) {
     constexpr double most_points = 2e8;
     if (const double points = evaluation_points(derived.source, extents); points > most_points) {
-        Diagnostic d;
-        d.code = "too-many-points";
-        d.range = derived.source.range;
-        d.message = fmt::format("{:.3g} points are too many to count one by one", points);
-        d.expected = fmt::format("at most {:.0g} points", most_points);
-        d.hint = "smaller sizes, with --set";
-        return d;
+        return Diagnostic{.code = "too-many-points",
+                          .range = derived.source.range,
+                          .message = fmt::format("{:.3g} points are too many to count one by one", points),
+                          .expected = fmt::format("at most {:.0g} points", most_points),
+                          .hint = "smaller sizes, with --set"};
     }
     std::vector<Nest> nests;
     std::vector<TileSizes> cores;

@@ -11,11 +11,8 @@ namespace napkin {
 namespace {
 
 Diagnostic error(std::string code, std::string message, std::string expected, std::string hint = "") {
-    Diagnostic d;
-    d.code = std::move(code);
-    d.message = std::move(message);
-    d.expected = std::move(expected);
-    d.hint = std::move(hint);
+    Diagnostic d{
+        .code = std::move(code), .message = std::move(message), .expected = std::move(expected), .hint = std::move(hint)};
     if (d.code == "bad-sweep") d.exit_code = ExitCode::usage;
     return d;
 }
@@ -87,7 +84,7 @@ Status bound_along(CostTable& table, const std::vector<SweepAxis>& axes, std::si
     const auto flips = find_flips(axes.back().sizes, table.looks_near_flips(), kind);
     if (!flips) return flips.errors();
     BoundAlong along{{sizes.begin(), sizes.end() - 1}, binds(out.points[first].outcomes[0]), {}};
-    for (const Flip& flip : *flips) along.changes.push_back({flip.at, kinds[static_cast<std::size_t>(flip.after)]});
+    for (const Flip& flip : *flips) along.changes.push_back({flip.at, kinds[at(flip.after)]});
     out.bounds.push_back(std::move(along));
     return Done{};
 }

@@ -12,7 +12,7 @@ namespace {
 
 std::string winner_text(const std::vector<Subject>& subjects, int winner) {
     if (winner == nobody) return "none";
-    return winner == all_equal ? "equal" : subjects[static_cast<std::size_t>(winner)].label;
+    return winner == all_equal ? "equal" : subjects[at(winner)].label;
 }
 
 std::string header_of(const SweepAxis& axis) { return names_text(axis.axes); }

@@ -201,13 +201,11 @@ std::int64_t remove_dead_drafts(const std::string& directory) {
 }
 
 Diagnostic not_private(const std::string& directory, const std::string& why, const std::string& hint) {
-    Diagnostic error;
-    error.code = "cache-not-private";
-    error.message = "the kernel cache " + directory + " " + why + ": code in it could be somebody else's";
-    error.expected = "a directory of your own that nobody else can write to (mode 0700)";
-    error.hint = hint;
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{.code = "cache-not-private",
+                      .message = "the kernel cache " + directory + " " + why + ": code in it could be somebody else's",
+                      .expected = "a directory of your own that nobody else can write to (mode 0700)",
+                      .hint = hint,
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 std::string variable(const char* name) {
@@ -339,9 +337,7 @@ std::vector<CacheEntry> Cache::list() const {
     for (const std::string& name : directory_names(directory_)) {
         const std::string path = directory_ + "/" + name;
         if (name.starts_with(draft_prefix) || !is_napkins(path)) continue;
-        CacheEntry entry;
-        entry.key = name;
-        entry.bytes = tree_bytes(path);
+        CacheEntry entry{.key = name, .bytes = tree_bytes(path)};
         const std::optional<Manifest> manifest = read_manifest(path);
         entry.intact = manifest && manifest->key == name && sizes_agree(path, *manifest);
         if (manifest) entry.note = manifest->note, entry.created = manifest->created;
@@ -353,9 +349,7 @@ std::vector<CacheEntry> Cache::list() const {
 }
 
 CacheStats Cache::stats() const {
-    CacheStats stats;
-    stats.directory = directory_;
-    stats.cap_bytes = cap_bytes_;
+    CacheStats stats{.directory = directory_, .cap_bytes = cap_bytes_};
     for (const std::string& name : directory_names(directory_))
         stats.foreign += is_napkins(directory_ + "/" + name) ? 0 : 1;
     for (const CacheEntry& entry : list()) {

@@ -167,9 +167,7 @@ std::string make_temporary_directory(const std::string& prefix) {
 
 Diagnostic file_error(int error_number, const std::string& otherwise, const std::string& what) {
     const bool full = error_number == ENOSPC || error_number == EDQUOT;
-    Diagnostic error;
-    error.code = full ? "disk-full" : otherwise;
-    error.message = what + ": " + std::strerror(error_number);
+    Diagnostic error{.code = full ? "disk-full" : otherwise, .message = what + ": " + std::strerror(error_number)};
     if (full)
         error.hint =
             "free some space, or set NAPKIN_CACHE_DIR (kernels) or TMPDIR (compilation) to a directory on another disk";

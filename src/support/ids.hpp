@@ -6,7 +6,7 @@
 
 namespace napkin {
 
-/// The place of an id in a container indexed by it.
-constexpr std::size_t at(int id) { return static_cast<std::size_t>(id); }
+/// The place of an id, or of an enumerator, in a container indexed by it.
+constexpr std::size_t at(auto id) { return static_cast<std::size_t>(id); }
 
 }  // namespace napkin

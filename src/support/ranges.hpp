@@ -2,8 +2,10 @@
 // The standard library's algorithms for whole containers, in place of std::ranges, which the library for browsers does not have; with
 // <algorithm> and <numeric>.
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <numeric>
+#include <vector>
 
 namespace napkin {
 
@@ -40,6 +42,37 @@ void append(auto& to, const auto& range) { to.insert(std::end(to), std::begin(ra
 void sort_unique(auto& values) {
     sort(values);
     values.erase(std::unique(std::begin(values), std::end(values)), std::end(values));
+}
+
+/// What a map has for a key, or else what is given.
+template <class Map>
+typename Map::mapped_type value_or(const Map& map, const typename Map::key_type& key, typename Map::mapped_type otherwise) {
+    const auto found = map.find(key);
+    return found == map.end() ? otherwise : found->second;
+}
+
+/// f of each element, in order.
+template <class T>
+std::vector<T> mapped(auto&& range, auto f) {
+    std::vector<T> out;
+    for (auto&& element : range) out.push_back(std::invoke(f, element));
+    return out;
+}
+
+/// The sum of f of each element, added in order.
+template <class T>
+constexpr T sum(const auto& range, auto f) {
+    T total = 0;
+    for (const auto& element : range) total += std::invoke(f, element);
+    return total;
+}
+
+/// The product of f of each element, multiplied in order.
+template <class T>
+constexpr T product(const auto& range, auto f) {
+    T total = 1;
+    for (const auto& element : range) total *= std::invoke(f, element);
+    return total;
 }
 
 }  // namespace napkin

@@ -99,8 +99,7 @@ Excerpt excerpt(const SourceRange& range) {
     }
 
     // Clip: the range's first columns stay in sight, with some of what stands before it.
-    std::size_t total = 0;
-    for (const Glyph& glyph : glyphs) total += glyph.columns;
+    const std::size_t total = sum<std::size_t>(glyphs, &Glyph::columns);
     std::size_t skip = 0;
     if (total > max_columns) {
         const std::size_t wanted_end = left + std::min(width, max_columns / 2) + 10;

@@ -13,7 +13,7 @@ std::string name(Code code) {
         NAPKIN_SYNTAX_CODES(NAPKIN_CODE)
 #undef NAPKIN_CODE
     };
-    std::string text = names[static_cast<std::size_t>(code)];
+    std::string text = names[at(code)];
     std::replace(text.begin(), text.end(), '_', '-');
     return text;
 }
@@ -53,8 +53,7 @@ std::vector<Diagnostic> Diagnostics::take() {
     std::vector<std::array<std::size_t, 3>> keys;
     for (std::size_t i = 0; i < errors_.size(); ++i) keys.push_back({place(errors_[i]), errors_[i].range.begin, i});
     sort(keys);
-    std::vector<Diagnostic> sorted;
-    for (const auto& key : keys) sorted.push_back(std::move(errors_[key[2]]));
+    auto sorted = mapped<Diagnostic>(keys, [&](const auto& key) { return std::move(errors_[key[2]]); });
     errors_.clear();
     count_ = 0;
     return sorted;

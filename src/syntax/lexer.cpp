@@ -10,12 +10,10 @@
 #include "support/ids.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// Characters that people paste, with what the language has for them.
 struct Lookalike {
     std::string_view text, use;
@@ -214,7 +212,7 @@ private:
             comment();
         } else if (is_letter(c)) {
             const auto letters = [&] {
-                while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+                while (at_ < text_.size() && is_name_character(text_[at_])) ++at_;
             };
             letters();
             const bool numbered = !out.empty() && contains(kinds_of_statements, out[0].text) &&
@@ -293,7 +291,7 @@ private:
             if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
             good = digits();
         }
-        while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) ||
+        while (at_ < text_.size() && (is_name_character(text_[at_]) ||
                                       (text_[at_] == '.' && !(at_ + 1 < text_.size() && text_[at_ + 1] == '.')))) {
             good = false;
             ++at_;
@@ -419,9 +417,7 @@ private:
 
 }  // namespace
 
-bool is_name(std::string_view text) {
-    return !text.empty() && is_letter(text[0]) && all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
-}
+bool is_name(std::string_view text) { return !text.empty() && is_letter(text[0]) && all_of(text, is_name_character); }
 
 std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
     if (source->text.size() > limits::max_file_bytes) {

@@ -156,9 +156,7 @@ Result<std::vector<std::string>> list_diagrams(const std::shared_ptr<const Sourc
     Diagnostics diagnostics;
     const Module module = parse_module(source, diagnostics);
     if (!diagnostics.empty()) return diagnostics.take();
-    std::vector<std::string> names;
-    for (const AstDefinition& d : module.definitions) names.push_back(d.name.text);
-    return names;
+    return mapped<std::string>(module.definitions, [&](const AstDefinition& d) { return d.name.text; });
 }
 
 }  // namespace napkin

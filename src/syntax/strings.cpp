@@ -6,14 +6,11 @@
 
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
+#include "support/text.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
 namespace {
-
-bool is_name_character(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 constexpr std::size_t max_operands = 64;
 

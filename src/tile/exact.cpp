@@ -167,20 +167,19 @@ TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
             runs.other_groups = saturating_mul(runs.other_groups, num_tiles(axis));
     }
     std::map<std::vector<bool>, Case> cases;
-    walk_groups(runs.axes,
-                [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
-                    const ChunkRange range = chunks_in(loop, begin, tile);
-                    if (range.end <= range.begin) return;
-                    std::vector<bool> ragged;
-                    for (const AxisId axis : runs.axes) ragged.push_back(tile[at(axis)] < cut(axis, -1));
-                    Case& c = cases[ragged];
-                    // All but the last one are full.
-                    const auto add = [&](std::int64_t size, std::int64_t times) {
-                        if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
-                    };
-                    add(range.size, range.end - range.begin - 1);
-                    add(range.size_of(range.end - 1), 1);
-                });
+    walk_groups(runs.axes, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
+                               std::int64_t weight) {
+        const ChunkRange range = chunks_in(loop, begin, tile);
+        if (range.end <= range.begin) return;
+        const auto ragged = mapped<bool>(runs.axes, [&](AxisId axis) { return tile[at(axis)] < cut(axis, -1); });
+        Case& c = cases[ragged];
+        // All but the last one are full.
+        const auto add = [&](std::int64_t size, std::int64_t times) {
+            if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
+        };
+        add(range.size, range.end - range.begin - 1);
+        add(range.size_of(range.end - 1), 1);
+    });
     for (auto& [key, c] : cases) {
         c.ragged = key;
         runs.cases.push_back(c);

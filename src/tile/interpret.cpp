@@ -16,8 +16,7 @@ namespace {
 using Memory = std::vector<Buffer>;
 
 Buffer whole_array(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    std::vector<Index> dims;
-    for (const AxisId axis : diagram.array(array).axes) dims.push_back(Affine::axis(axis));
+    const auto dims = mapped<Index>(diagram.array(array).axes, [&](AxisId axis) { return Affine::axis(axis); });
     Buffer buffer;
     place(buffer, dims, {std::vector<std::int64_t>(extents.size(), 0), extents}, diagram.array(array).type);
     return buffer;

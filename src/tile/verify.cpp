@@ -92,11 +92,9 @@ private:
     }
 
     [[nodiscard]] bool is_axis(AxisId a) const { return a >= 0 && static_cast<std::size_t>(a) < diagram_.axes.size(); }
-    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[static_cast<std::size_t>(a)]; }
+    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[at(a)]; }
     [[nodiscard]] const std::string& axis_name(AxisId a) const { return diagram_.axis(a).name; }
-    [[nodiscard]] const Variable& variable(VariableId v) const {
-        return kernel_.variables[static_cast<std::size_t>(v)];
-    }
+    [[nodiscard]] const Variable& variable(VariableId v) const { return kernel_.variables[at(v)]; }
     [[nodiscard]] bool is_grouped(AxisId axis) const {
         return any_of(groups_, [&](const auto& g) { return g.first == axis; });
     }
@@ -107,7 +105,7 @@ private:
 
     /// The most values of an axis that a tile has.
     [[nodiscard]] std::int64_t tile_size(const std::vector<Cuts>& cuts, AxisId axis) const {
-        const Cuts& of_axis = cuts[static_cast<std::size_t>(axis)];
+        const Cuts& of_axis = cuts[at(axis)];
         return of_axis.empty() ? extent(axis) : of_axis.back();
     }
 
@@ -116,7 +114,7 @@ private:
         if (size < 1) report("the {} size of {} is {}, below 1", what, axis_name(axis), size);
         if (size > extent(axis))
             report("the {} size of {} is {}, past its extent {}", what, axis_name(axis), size, extent(axis));
-        cuts_[static_cast<std::size_t>(axis)].push_back(std::clamp<std::int64_t>(size, 1, tile_size(cuts_, axis)));
+        cuts_[at(axis)].push_back(std::clamp<std::int64_t>(size, 1, tile_size(cuts_, axis)));
     }
 
     void check_groups() {
@@ -295,7 +293,7 @@ private:
         loops_.push_back(loop.get());
         check_list(loop->body);
         loops_.pop_back();
-        cuts_[static_cast<std::size_t>(loop->axis)].pop_back();
+        cuts_[at(loop->axis)].pop_back();
     }
 
     void check_one(const Compute& compute) {

@@ -190,7 +190,7 @@ StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Co
 std::string_view name(OpKind kind) {
     constexpr std::string_view names[num_op_kinds] = {"fma", "simple", "div", "sqrt", "exp",
                                                       "log", "tanh",   "erf", "sin",  "pow"};
-    return names[static_cast<std::size_t>(kind)];
+    return names[at(kind)];
 }
 
 std::vector<StatementWork> statement_work(const Diagram& diagram, const TileKernel& kernel) {
@@ -228,7 +228,7 @@ WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWor
     WorkTotals totals;
     for (const StatementWork& s : work)
         for (const OpCount& op : s.ops) {
-            std::int64_t& total = totals.by_kind[static_cast<std::size_t>(op.kind)];
+            std::int64_t& total = totals.by_kind[at(op.kind)];
             total = saturating_add(total, saturating_mul(op.count, counter.points(op.axes, s.loop)));
         }
     return totals;

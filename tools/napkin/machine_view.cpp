@@ -388,7 +388,7 @@ std::string occupancy_text(const Machine& machine, const BlockShape& block, cons
         name(o.limit));
     const auto memory = [](double bytes) { return quantity_text(bytes, Dimension::bytes); };
     const auto allowed = [&](OccupancyLimit limit, const std::string& why) -> std::vector<std::string> {
-        const std::int64_t blocks = o.allowed[static_cast<std::size_t>(limit)];
+        const std::int64_t blocks = o.allowed[at(limit)];
         return {std::string(name(limit)), blocks < 0 ? "any" : std::to_string(blocks), why};
     };
     out += table(
@@ -406,7 +406,7 @@ Json occupancy_json(const BlockShape& block, const Occupancy& o) {
     Json allowed = Json::object();
     for (const OccupancyLimit limit :
          {OccupancyLimit::blocks, OccupancyLimit::warps, OccupancyLimit::registers, OccupancyLimit::memory}) {
-        const std::int64_t blocks = o.allowed[static_cast<std::size_t>(limit)];
+        const std::int64_t blocks = o.allowed[at(limit)];
         allowed[std::string(name(limit))] = blocks < 0 ? Json() : Json(blocks);
     }
     return {{"threads", block.threads},    {"registers_a_thread", block.registers_a_thread},

@@ -50,12 +50,10 @@ Status check_outputs(const Diagram& diagram, const Files& files) {
     std::vector<Diagnostic> errors;
     for (const auto& [name, path] : files) {
         if (contains(names, name)) continue;
-        Diagnostic error;
-        error.code = "unknown-output";
-        error.message = fmt::format("{} has no output {}", diagram.name, name);
-        error.expected = fmt::format("one of {}", fmt::join(names, ", "));
-        error.hint = did_you_mean(name, names);
-        errors.push_back(std::move(error));
+        errors.push_back({.code = "unknown-output",
+                          .message = fmt::format("{} has no output {}", diagram.name, name),
+                          .expected = fmt::format("one of {}", fmt::join(names, ", ")),
+                          .hint = did_you_mean(name, names)});
     }
     if (!errors.empty()) return errors;
     return Done{};

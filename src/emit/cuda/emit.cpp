@@ -38,15 +38,15 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
         const OperandTile tile = *operand_tile(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
         const auto part = cluster_part(kernel, v);
-        map.box[static_cast<std::size_t>(tile.outer)] = part ? part->rows : tile.rows;
-        map.box[static_cast<std::size_t>(tile.inner)] = tile.width;
+        map.box[at(tile.outer)] = part ? part->rows : tile.rows;
+        map.box[at(tile.inner)] = tile.width;
         maps.push_back(std::move(map));
     }
     for (const VariableId v : writers::boxed_of(kernel)) {
         const StoredBoxes boxes = *stored_boxes(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
-        map.box[static_cast<std::size_t>(boxes.rows)] = fragment_rows;
-        map.box[static_cast<std::size_t>(boxes.columns)] = boxes.width;
+        map.box[at(boxes.rows)] = fragment_rows;
+        map.box[at(boxes.columns)] = boxes.width;
         maps.push_back(std::move(map));
     }
     return maps;

@@ -16,11 +16,7 @@ std::int64_t to_workspace_alignment(std::int64_t bytes) {
 }
 
 Diagnostic fault_of_arrays(const char* code, std::string message, std::string expected) {
-    Diagnostic d;
-    d.code = code;
-    d.message = std::move(message);
-    d.expected = std::move(expected);
-    return d;
+    return Diagnostic{.code = code, .message = std::move(message), .expected = std::move(expected)};
 }
 
 }  // namespace
