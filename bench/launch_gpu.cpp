@@ -74,7 +74,7 @@ struct Graphs {
     napkin::SharedLibrary library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
     template <class F>
     F* function(const char* name) const {
-        auto* const found = library.function<F*>(name);
+        F* const found = library.function(name);
         if (found == nullptr) throw std::runtime_error(fmt::format("the driver has no {}", name));
         return found;
     }

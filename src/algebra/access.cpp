@@ -1,8 +1,8 @@
 #include "algebra/access.hpp"
 
-#include <algorithm>
 #include <set>
 
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin::layouts {
@@ -28,7 +28,7 @@ Wavefronts wavefronts(std::span<const std::int64_t> offsets, std::int64_t bytes_
         std::vector<std::int64_t> words(static_cast<std::size_t>(memory.banks), 0);
         for (const std::int64_t word : touched_units(phase, bytes_a_thread, memory.bank_bytes))
             ++words[static_cast<std::size_t>(word % memory.banks)];
-        out.taken += *std::max_element(words.begin(), words.end());
+        out.taken += *max_element(words);
         ++out.least;
     }
     return out;

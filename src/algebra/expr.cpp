@@ -309,45 +309,16 @@ double apply(BinaryOp op, double a, double b) {
     throw InternalError("unknown binary operator");
 }
 
+// What operators are called, in their order.
 std::string_view name(UnaryOp op) {
-    switch (op) {
-        case UnaryOp::neg: return "-";
-        case UnaryOp::exp: return "exp";
-        case UnaryOp::log: return "log";
-        case UnaryOp::tanh: return "tanh";
-        case UnaryOp::erf: return "erf";
-        case UnaryOp::sqrt: return "sqrt";
-        case UnaryOp::rsqrt: return "rsqrt";
-        case UnaryOp::abs: return "abs";
-        case UnaryOp::logical_not: return "not";
-        case UnaryOp::sin: return "sin";
-        case UnaryOp::cos: return "cos";
-        case UnaryOp::floor: return "floor";
-    }
-    throw InternalError("unknown unary operator");
+    static constexpr std::string_view names[] = {"-",     "exp", "log", "tanh", "erf", "sqrt",
+                                                 "rsqrt", "abs", "not", "sin",  "cos", "floor"};
+    return names[static_cast<std::size_t>(op)];
 }
-
 std::string_view name(BinaryOp op) {
-    switch (op) {
-        case BinaryOp::add: return "+";
-        case BinaryOp::sub: return "-";
-        case BinaryOp::mul: return "*";
-        case BinaryOp::div: return "/";
-        case BinaryOp::floor_div: return "//";
-        case BinaryOp::mod: return "%";
-        case BinaryOp::pow: return "^";
-        case BinaryOp::min: return "min";
-        case BinaryOp::max: return "max";
-        case BinaryOp::lt: return "<";
-        case BinaryOp::le: return "<=";
-        case BinaryOp::gt: return ">";
-        case BinaryOp::ge: return ">=";
-        case BinaryOp::eq: return "==";
-        case BinaryOp::ne: return "!=";
-        case BinaryOp::logical_and: return "and";
-        case BinaryOp::logical_or: return "or";
-    }
-    throw InternalError("unknown binary operator");
+    static constexpr std::string_view names[] = {"+", "-",  "*", "/",  "//", "%",  "^",   "min", "max",
+                                                 "<", "<=", ">", ">=", "==", "!=", "and", "or"};
+    return names[static_cast<std::size_t>(op)];
 }
 
 }  // namespace napkin

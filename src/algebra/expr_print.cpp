@@ -16,26 +16,15 @@ namespace {
 enum Precedence : int { loosest, p_or, p_and, p_not, p_compare, p_sum, p_product, p_minus, p_power, p_operand };
 
 int precedence(BinaryOp op) {
+    if (is_comparison(op)) return p_compare;
     switch (op) {
         case BinaryOp::logical_or: return p_or;
         case BinaryOp::logical_and: return p_and;
-        case BinaryOp::lt:
-        case BinaryOp::le:
-        case BinaryOp::gt:
-        case BinaryOp::ge:
-        case BinaryOp::eq:
-        case BinaryOp::ne: return p_compare;
-        case BinaryOp::add:
-        case BinaryOp::sub: return p_sum;
-        case BinaryOp::mul:
-        case BinaryOp::div:
-        case BinaryOp::floor_div:
-        case BinaryOp::mod: return p_product;
         case BinaryOp::pow: return p_power;
         case BinaryOp::min:
         case BinaryOp::max: return p_operand;
+        default: return op <= BinaryOp::sub ? p_sum : p_product;
     }
-    throw InternalError("unknown binary operator");
 }
 
 int precedence(const ExprNode& node) {

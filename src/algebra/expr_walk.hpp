@@ -1,12 +1,12 @@
 #pragma once
 // Walking expressions without recursion: every distinct node once, however often it is shared and however deep it lies.
-#include <algorithm>
 #include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "algebra/expr.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -34,12 +34,12 @@ void for_each_child(const ExprNode& node, F&& f) {
 class MetNodes {
 public:
     bool contains(const ExprNode* node) const {
-        return many_.empty() ? std::find(few_.begin(), few_.end(), node) != few_.end() : many_.count(node) > 0;
+        return many_.empty() ? napkin::contains(few_, node) : many_.count(node) > 0;
     }
     /// Whether it is new.
     bool insert(const ExprNode* node) {
         if (!many_.empty()) return many_.insert(node).second;
-        if (std::find(few_.begin(), few_.end(), node) != few_.end()) return false;
+        if (napkin::contains(few_, node)) return false;
         few_.push_back(node);
         if (few_.size() > most_few) many_.insert(few_.begin(), few_.end());
         return true;

@@ -27,7 +27,7 @@ Layout corner(std::int64_t rows, std::int64_t columns, std::int64_t tile_rows) {
 /// The leaves of both side by side, as one mode.
 Layout extended(const Layout& mode, const std::vector<Layout>& more) {
     std::vector<Layout> modes(mode.modes().begin(), mode.modes().end());
-    modes.insert(modes.end(), more.begin(), more.end());
+    append(modes, more);
     return modes.size() == 1 ? modes[0] : Layout(std::move(modes));
 }
 

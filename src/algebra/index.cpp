@@ -1,12 +1,12 @@
 #include "algebra/index.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
 #include "algebra/expr.hpp"
 #include "algebra/expr_walk.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -224,7 +224,7 @@ bool operator==(const Index& a, const Index& b) {
 }
 
 bool depends_on(const std::vector<Index>& indices, AxisId axis) {
-    return std::any_of(indices.begin(), indices.end(), [&](const Index& i) { return i.depends_on(axis); });
+    return any_of(indices, [&](const Index& i) { return i.depends_on(axis); });
 }
 
 Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents) {
@@ -243,8 +243,7 @@ Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents) {
 Expr with_sizes(const Expr& e, const std::vector<std::int64_t>& extents) {
     return transform(e, [&](const Expr& node) -> Expr {
         const auto* r = as<Read>(node);
-        if (!r || std::all_of(r->indices.begin(), r->indices.end(), [](const Index& i) { return i.affine(); }))
-            return node;
+        if (!r || all_of(r->indices, [](const Index& i) { return i.affine(); })) return node;
         std::vector<Index> indices;
         for (const Index& index : r->indices) indices.push_back(with_sizes(index, extents));
         return read(r->array, std::move(indices));
@@ -296,12 +295,11 @@ std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point
                       const std::function<std::int64_t(const Read&)>& element) {
     if (const Affine* form = index.affine()) {
         Wide sum = form->constant;
-        for (const auto& [axis, factor] : form->terms)
-            sum += static_cast<Wide>(factor) * point[static_cast<std::size_t>(axis)];
+        for (const auto& [axis, factor] : form->terms) sum += static_cast<Wide>(factor) * point[at(axis)];
         return clamped(sum);
     }
     const auto leaf = [&](const Expr& e) {
-        if (const auto* i = as<AxisIndex>(e)) return point[static_cast<std::size_t>(i->axis)];
+        if (const auto* i = as<AxisIndex>(e)) return point[at(i->axis)];
         if (const auto* r = as<Read>(e)) return element(*r);
         const auto number = whole(e);
         internal_check(number.has_value(), "an index holds what is no whole number");
@@ -313,7 +311,7 @@ std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point
 Interval range_of(const Affine& index, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
     Wide low = index.constant, high = index.constant;
     for (const auto& [axis, factor] : index.terms) {
-        const Wide first = begin[static_cast<std::size_t>(axis)], last = first + count[static_cast<std::size_t>(axis)] - 1;
+        const Wide first = begin[at(axis)], last = first + count[at(axis)] - 1;
         low += factor * (factor > 0 ? first : last);
         high += factor * (factor > 0 ? last : first);
     }

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
-
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin::layouts {
@@ -37,16 +35,14 @@ std::int64_t take(const Layout& layout, std::int64_t& index) {
         index /= size;
         return digit * stride;
     }
-    std::int64_t value = 0;
-    for (const Layout& mode : layout.modes()) value += take(mode, index);
-    return value;
+    return sum<std::int64_t>(layout.modes(), [&](const Layout& mode) { return take(mode, index); });
 }
 
 /// The leaves that move, by ascending stride.
 std::vector<Leaf> by_stride(const Layout& layout) {
     std::vector<Leaf> out = layout.leaves();
     std::erase_if(out, [](const Leaf& l) { return l.size == 1; });
-    std::stable_sort(out.begin(), out.end(), [](const Leaf& a, const Leaf& b) { return a.stride < b.stride; });
+    stable_sort(out, [](const Leaf& a, const Leaf& b) { return a.stride < b.stride; });
     return out;
 }
 
@@ -127,11 +123,7 @@ Layout from_leaves(const std::vector<Leaf>& leaves) {
 }
 
 Diagnostic layout_error(std::string code, std::string message, std::string expected) {
-    Diagnostic error;
-    error.code = std::move(code);
-    error.message = std::move(message);
-    error.expected = std::move(expected);
-    return error;
+    return Diagnostic{.code = std::move(code), .message = std::move(message), .expected = std::move(expected)};
 }
 
 Layout coalesce(const Layout& layout) {
@@ -202,7 +194,7 @@ Layout right_inverse(const Layout& layout) {
         if (l.size > 1) digits.push_back({l.size, l.stride, place});
         place = saturating_mul(place, l.size);
     }
-    std::stable_sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
+    stable_sort(digits, [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
     std::vector<Leaf> out;
     std::int64_t reached = 1;
     for (const Digit& d : digits) {

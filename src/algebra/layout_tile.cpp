@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin::layouts {
@@ -110,7 +109,7 @@ Result<Layout> tile_to_shape(const Layout& atom, const std::vector<std::int64_t>
     internal_check(atom.rank() == extents.size(), "an atom and extents of different rank");
     if (order.empty()) {
         order.resize(extents.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
+        iota(order, std::size_t{0});
     }
     std::vector<Leaf> copies(extents.size());
     std::int64_t next = 1;

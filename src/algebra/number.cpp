@@ -125,13 +125,7 @@ std::int64_t apply_whole(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b)
 }
 
 std::int64_t apply_whole(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b) {
-    switch (op) {
-        case ReduceOp::sum: return wrap(kind, sum(a, b));
-        case ReduceOp::prod: return wrap(kind, product(a, b));
-        case ReduceOp::max: return std::max(a, b);
-        case ReduceOp::min: return std::min(a, b);
-    }
-    throw InternalError("unknown reduction");
+    return apply_whole(pairwise(op), kind, a, b);
 }
 
 std::int64_t whole_identity(ReduceOp op, Kind kind) { return whole_of(kind, identity(op)); }

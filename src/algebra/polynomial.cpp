@@ -1,10 +1,10 @@
 #include "algebra/polynomial.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -56,7 +56,7 @@ Polynomial atom(const Expr& e, double power = 1) { return {{1, {{e, power}}}}; }
 
 /// Sorted, equal atoms joined.
 Polynomial collected(Polynomial p) {
-    std::sort(p.begin(), p.end(), [](const AtomProduct& a, const AtomProduct& b) { return before(a.powers, b.powers); });
+    sort(p, [](const AtomProduct& a, const AtomProduct& b) { return before(a.powers, b.powers); });
     Polynomial out;
     for (auto& m : p) {
         if (!out.empty() && same(out.back().powers, m.powers)) {
@@ -145,7 +145,7 @@ Polynomial polynomial(const Expr& e) { return Normaliser().of(e); }
 
 Polynomial operator+(const Polynomial& a, const Polynomial& b) {
     Polynomial all = a;
-    all.insert(all.end(), b.begin(), b.end());
+    append(all, b);
     return collected(std::move(all));
 }
 

@@ -1,54 +1,30 @@
 #include "algebra/reduce.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include "support/result.hpp"
+#include "support/dtype.hpp"
 
 namespace napkin {
 
-double identity(ReduceOp op) {
-    switch (op) {
-        case ReduceOp::sum: return 0;
-        case ReduceOp::prod: return 1;
-        case ReduceOp::max: return -std::numeric_limits<double>::infinity();
-        case ReduceOp::min: return std::numeric_limits<double>::infinity();
-    }
-    throw InternalError("unknown reduction");
-}
+namespace {
+struct Reduction {
+    std::string_view name;
+    BinaryOp pairwise;
+    double identity;
+};
+/// In the order of ReduceOp.
+constexpr Reduction reductions[] = {{"sum", BinaryOp::add, 0},
+                                    {"prod", BinaryOp::mul, 1},
+                                    {"max", BinaryOp::max, -infinity},
+                                    {"min", BinaryOp::min, infinity}};
+const Reduction& of(ReduceOp op) { return reductions[static_cast<std::size_t>(op)]; }
+}  // namespace
 
-double apply(ReduceOp op, double a, double b) {
-    switch (op) {
-        case ReduceOp::sum: return a + b;
-        case ReduceOp::prod: return a * b;
-        case ReduceOp::max: return std::isnan(a) || a > b ? a : b;  // a NaN in either place stays
-        case ReduceOp::min: return std::isnan(a) || a < b ? a : b;
-    }
-    throw InternalError("unknown reduction");
-}
+double identity(ReduceOp op) { return of(op).identity; }
+BinaryOp pairwise(ReduceOp op) { return of(op).pairwise; }
+std::string_view name(ReduceOp op) { return of(op).name; }
+double apply(ReduceOp op, double a, double b) { return apply(pairwise(op), a, b); }
 
 bool lies_at_an_end(ReduceOp op, const Expr& body) {
     return (op == ReduceOp::max || op == ReduceOp::min) && affine_form(body);
-}
-
-BinaryOp pairwise(ReduceOp op) {
-    switch (op) {
-        case ReduceOp::sum: return BinaryOp::add;
-        case ReduceOp::prod: return BinaryOp::mul;
-        case ReduceOp::max: return BinaryOp::max;
-        case ReduceOp::min: return BinaryOp::min;
-    }
-    throw InternalError("unknown reduction");
-}
-
-std::string_view name(ReduceOp op) {
-    switch (op) {
-        case ReduceOp::sum: return "sum";
-        case ReduceOp::prod: return "prod";
-        case ReduceOp::max: return "max";
-        case ReduceOp::min: return "min";
-    }
-    throw InternalError("unknown reduction");
 }
 
 }  // namespace napkin

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <string_view>
 #include <tuple>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -272,8 +271,7 @@ namespace {
 std::string superscript(std::int64_t number) {
     static constexpr std::array<std::string_view, 10> digits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     std::string out;
-    for (char c : std::to_string(number))
-        out += c == '-' ? std::string_view("⁻") : digits[static_cast<std::size_t>(c - '0')];
+    for (char c : std::to_string(number)) out += c == '-' ? std::string_view("⁻") : digits[at(c - '0')];
     return out;
 }
 
@@ -293,7 +291,7 @@ std::string print_factors(const NamedFactors& named, bool ascii) {
     const auto rank = [](const auto& factor) {
         return std::pair(factor.second < Rational(0), factor.first == "d" || factor.first.ends_with("_d"));
     };
-    std::stable_sort(factors.begin(), factors.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    stable_sort(factors, [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     std::string out;
     for (const auto& [symbol, exponent] : factors) {
         if (!out.empty()) out += ascii ? "*" : "·";

@@ -1,11 +1,10 @@
 #include "algebra/symbol.hpp"
-
-#include <algorithm>
+#include "support/ranges.hpp"
 
 namespace napkin {
 
 Symbol SymbolTable::operator()(std::string_view name) {
-    const auto known = std::find(names_.begin(), names_.end(), name);
+    const auto known = find(names_, name);
     const Symbol symbol{SymbolKind::name, known - names_.begin()};
     if (known == names_.end()) names_.emplace_back(name);
     return symbol;

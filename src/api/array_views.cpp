@@ -96,11 +96,7 @@ bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind 
 std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place) {
     std::vector<Diagnostic> out;
     const auto fault = [&](const char* code, std::string message, std::string expected) {
-        Diagnostic d;
-        d.code = code;
-        d.message = std::move(message);
-        d.expected = std::move(expected);
-        out.push_back(std::move(d));
+        out.push_back({.code = code, .message = std::move(message), .expected = std::move(expected)});
     };
     if (arrays.size() != taken.size()) {
         std::string names;

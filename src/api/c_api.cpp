@@ -97,10 +97,7 @@ Status given(std::initializer_list<Argument> arguments) {
     std::vector<Diagnostic> missing;
     for (const Argument& argument : arguments) {
         if (argument.value != nullptr) continue;
-        Diagnostic d;
-        d.code = "null-argument";
-        d.message = std::string("argument '") + argument.name + "' is NULL";
-        missing.push_back(std::move(d));
+        missing.push_back({.code = "null-argument", .message = std::string("argument '") + argument.name + "' is NULL"});
     }
     if (missing.empty()) return Done{};
     return missing;

@@ -31,12 +31,10 @@ Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagr
                 if (added) {
                     said_by[axis.name] = diagram.array(id).name;
                 } else if (known->second != array.shape[d]) {
-                    Diagnostic e;
-                    e.code = "view-sizes";
-                    e.message = fmt::format("axis {} is {} in {} but {} in {}", axis.name, array.shape[d],
-                                            diagram.array(id).name, known->second, said_by[axis.name]);
-                    e.expected = fmt::format("one size for {}", axis.name);
-                    errors.push_back(std::move(e));
+                    errors.push_back({.code = "view-sizes",
+                                      .message = fmt::format("axis {} is {} in {} but {} in {}", axis.name, array.shape[d],
+                                                             diagram.array(id).name, known->second, said_by[axis.name]),
+                                      .expected = fmt::format("one size for {}", axis.name)});
                 }
             }
         }
@@ -97,12 +95,11 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& s
     if (auto faults = faults_of(shapes.arrays, taken_, shapes.place); !faults.empty()) return faults;
     auto sizes = sizes_of_shapes(diagram_, shapes.arrays);
     if (!sizes) return sizes.errors();
-    PipelineOptions options;
-    options.diagram = diagram_.name;
-    options.sizes = std::move(*sizes);
-    options.machine = shapes.place == MachineKind::gpu ? "gpu" : "";
-    options.until = Pass::emit;
-    options.keep_plan = true;
+    PipelineOptions options{.diagram = diagram_.name,
+                            .sizes = std::move(*sizes),
+                            .machine = shapes.place == MachineKind::gpu ? "gpu" : "",
+                            .until = Pass::emit,
+                            .keep_plan = true};
     const auto planned = run_pipeline(source_, options);
     if (!planned) return planned.errors();
     const std::vector<TakenArray> taken = taken_arrays(planned->diagram, planned->extents);

@@ -53,11 +53,9 @@ Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation
 Status LoadedKernel::run_on_processor(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs,
                                       const void* stream) const {
     if (stream != nullptr) {
-        Diagnostic d;
-        d.code = "no-stream";
-        d.message = fmt::format("{} is compiled for the processor, and is given a stream", diagram_.name);
-        d.expected = "NULL: it has run when the call returns";
-        return d;
+        return Diagnostic{.code = "no-stream",
+                          .message = fmt::format("{} is compiled for the processor, and is given a stream", diagram_.name),
+                          .expected = "NULL: it has run when the call returns"};
     }
     // Values are looked at once their views are known to fit.
     if (Status fits = on_processor_->check(inputs, outputs); !fits) return fits;

@@ -34,7 +34,7 @@ ArrayInfo describe_array(const Diagram& diagram, ArrayId id, const Extents& exte
     info.type = public_type(diagram.array(id).type);
     for (const AxisId axis : diagram.array(id).axes) {
         info.axes.push_back(diagram.axis(axis).name);
-        info.sizes.push_back(extents[static_cast<std::size_t>(axis)]);
+        info.sizes.push_back(extents[at(axis)]);
     }
     return info;
 }
@@ -91,11 +91,9 @@ std::vector<Error> Program::run(std::span<const ConstView> inputs, std::span<con
     std::vector<Diagnostic> unknown;
     const auto check_type = [&](ElementType type) {
         if (is_known(type)) return;
-        Diagnostic error;
-        error.code = "view-type";
-        error.message = fmt::format("there is no element type of number {}", static_cast<int>(type));
-        error.expected = "one that ElementType names";
-        unknown.push_back(std::move(error));
+        unknown.push_back({.code = "view-type",
+                           .message = fmt::format("there is no element type of number {}", static_cast<int>(type)),
+                           .expected = "one that ElementType names"});
     };
     for (const ConstView& view : inputs) check_type(view.type);
     for (const View& view : outputs) check_type(view.type);
@@ -127,20 +125,16 @@ Expected<std::vector<OutputCheck>> Program::run_and_check(std::span<const ConstV
 }
 
 Expected<Program> compile(std::string_view text, const CompileOptions& options) {
-    PipelineOptions pipeline;
-    pipeline.diagram = options.diagram;
-    pipeline.sizes = options.sizes;
+    PipelineOptions pipeline{.diagram = options.diagram, .sizes = options.sizes};
     std::vector<Diagnostic> errors;
     // Choices become text of the language, in which a name must not say more than a name.
     const auto choose = [&](const char* kind, const std::map<std::string, std::int64_t>& sizes) {
         for (const auto& [axis, size] : sizes) {
             pipeline.schedule.push_back(fmt::format("{} {} = {}", kind, axis, size));
             if (is_name(axis)) continue;
-            Diagnostic error;
-            error.code = "unknown-axis";
-            error.message = fmt::format("there is no axis '{}' to {}", axis, kind);
-            error.expected = "an axis of the diagram";
-            errors.push_back(std::move(error));
+            errors.push_back({.code = "unknown-axis",
+                              .message = fmt::format("there is no axis '{}' to {}", axis, kind),
+                              .expected = "an axis of the diagram"});
         }
     };
     choose("group", options.group);

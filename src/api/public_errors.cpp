@@ -17,9 +17,7 @@ Error to_public(const Diagnostic& diagnostic) {
 }
 
 std::vector<Error> to_public(const std::vector<Diagnostic>& diagnostics) {
-    std::vector<Error> errors;
-    for (const Diagnostic& diagnostic : diagnostics) errors.push_back(to_public(diagnostic));
-    return errors;
+    return mapped<Error>(diagnostics, [&](const Diagnostic& diagnostic) { return to_public(diagnostic); });
 }
 
 }  // namespace napkin

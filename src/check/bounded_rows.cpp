@@ -79,7 +79,7 @@ Operand whole_array(const Read& element, Operand cells, const Diagram& diagram, 
     cells.dimensions.resize(array.axes.size());
     std::int64_t stride = 1;
     for (std::size_t i = array.axes.size(); i-- > 0;) {
-        const std::int64_t extent = extents[static_cast<std::size_t>(array.axes[i])];
+        const std::int64_t extent = extents[at(array.axes[i])];
         cells.dimensions[i] = {0, extent, stride};
         stride *= extent;
     }
@@ -93,7 +93,7 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
     : rounding_(rounding) {
     Kinds kinds = kinds_of(diagram);
     const auto values_of = [&](const Read& r) {
-        return whole_array(r, operand_of(values.value[static_cast<std::size_t>(r.array)]), diagram, extents);
+        return whole_array(r, operand_of(values.value[at(r.array)]), diagram, extents);
     };
     // Integer arithmetic on exact numbers is exact: it is left to the plain evaluation, and so is what is read.
     const auto is_leaf = [&](const Expr& e) {
@@ -192,7 +192,7 @@ BoundedRow BoundedRows::run(const std::vector<std::int64_t>& point, std::int64_t
 }
 
 void BoundedRows::read_leaf(Node& node, const std::vector<std::int64_t>& point, std::int64_t n) {
-    Leaf& leaf = leaves_[static_cast<std::size_t>(node.leaf)];
+    Leaf& leaf = leaves_[at(node.leaf)];
     node.row = {leaf.value.run(point, n), nullptr, nullptr};
     if (!leaf.error.empty()) node.row.error = leaf.error[0].run(point, n);
     if (!leaf.may.empty()) node.row.may = leaf.may[0].run(point, n);
@@ -202,7 +202,7 @@ void BoundedRows::read_leaf(Node& node, const std::vector<std::int64_t>& point, 
     bool large = false;
     for (std::int64_t j = 0; j < n; ++j) {
         const double size = std::abs(node.row.value[j]);
-        node.error[static_cast<std::size_t>(j)] = size > rounding_.whole ? rounding_.step * size : 0;
+        node.error[at(j)] = size > rounding_.whole ? rounding_.step * size : 0;
         large = large || size > rounding_.whole;
     }
     if (large) node.row.error = node.error.data();

@@ -1,11 +1,11 @@
 #include "check/execution.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
 #include "diagram/blocks.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "tile/uses.hpp"
 
@@ -47,7 +47,7 @@ std::int64_t depth_over(const std::map<std::string, ReductionTree>& terms, const
         const auto is_larger = [&, &part = part](const auto& other) {
             return other.first != part && holds(other.first, part);
         };
-        if (std::any_of(depth.begin(), depth.end(), is_larger)) continue;
+        if (any_of(depth, is_larger)) continue;
         std::int64_t most = 0;
         for (const auto& [other, roundings] : depth)
             if (holds(part, other)) most = std::max(most, roundings);
@@ -69,7 +69,7 @@ double factor_unit_over(const std::map<std::string, ReductionTree>& terms, const
     double most = 0;
     for (const Reduction& reduction : reductions)
         if ((multiplies || !reduction.multiplies) &&
-            std::any_of(terms.begin(), terms.end(), [&](const auto& term) { return reduction.axes.contains(term.first); }))
+            any_of(terms, [&](const auto& term) { return reduction.axes.contains(term.first); }))
             most = std::max(most, reduction.tree.factor_unit);
     return most;
 }
@@ -127,9 +127,8 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
         // A sum over blocks runs over the values in a block and over the blocks.
         for (const AxisId axis : equation.reduce_axes) {
             const auto blocks = blocks_of(diagram, axis);
-            const bool is_reduced = std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& reduction) {
-                return reduction.axes.contains(diagram.axis(axis).name);
-            });
+            const bool is_reduced = any_of(
+                reductions, [&](const Reduction& reduction) { return reduction.axes.contains(diagram.axis(axis).name); });
             if (!blocks || is_reduced) continue;
             std::erase(axes, axis);
             axes.insert(axes.end(), {blocks->inside, blocks->block});

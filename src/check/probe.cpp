@@ -64,7 +64,7 @@ private:
 std::string_view name(Probe probe) {
     constexpr std::string_view names[] = {"normal", "integers", "growing", "falling", "constant", "one key",
                                           "zeros",  "masked",   "offset",  "huge",    "infinite", "invalid"};
-    return names[static_cast<std::size_t>(probe)];
+    return names[at(probe)];
 }
 
 Values probe_inputs(const Diagram& diagram, const Extents& extents, Probe probe, std::uint64_t seed) {
@@ -74,10 +74,10 @@ Values probe_inputs(const Diagram& diagram, const Extents& extents, Probe probe,
         if (!is_float(array.type)) continue;
         const std::vector<std::int64_t> sizes = array_sizes(diagram, diagram.inputs[i], extents);
         Filling filling(probe, array.type, sizes, seed * 0x9E3779B97F4A7C15ULL + i);
-        std::vector<double>& data = values[static_cast<std::size_t>(diagram.inputs[i])].reals();
+        std::vector<double>& data = values[at(diagram.inputs[i])].reals();
         const auto count = static_cast<std::int64_t>(data.size());
         for (std::int64_t place = 0; place < count; ++place) {
-            double& x = data[static_cast<std::size_t>(place)];
+            double& x = data[at(place)];
             x = round_to(array.type, filling.value(place, x, count));
         }
     }

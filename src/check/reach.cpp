@@ -1,10 +1,10 @@
 #include "check/reach.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "diagram/evaluate.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -94,7 +94,7 @@ bool Reach::has_one_order(const Equation& equation, double products) const {
     if (!equation.reduce) return true;
     const auto* product = as<Binary>(equation.body);
     return product && (product->op == BinaryOp::mul || product->op == BinaryOp::pow) &&
-           std::all_of(equation.reduce_axes.begin(), equation.reduce_axes.end(), [&](AxisId axis) {
+           all_of(equation.reduce_axes, [&](AxisId axis) {
                return depends_on_axis(product->a, axis) &&
                       (product->op == BinaryOp::pow || depends_on_axis(product->b, axis));
            });
@@ -121,7 +121,7 @@ bool Reach::is_product_of_inputs(const Equation& equation) const {
 
 bool Reach::reads_reduced(const Expr& e) const {
     const std::vector<ArrayId> arrays = read_arrays(e);
-    return std::any_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return reduced_[at(a)]; });
+    return any_of(arrays, [&](ArrayId a) { return reduced_[at(a)]; });
 }
 
 // ---- the reach as an expression

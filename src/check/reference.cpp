@@ -1,11 +1,11 @@
 #include "check/reference.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <thread>
 
 #include "check/bounded_reduce.hpp"
 #include "check/reach.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -14,9 +14,7 @@ namespace {
 constexpr double points_per_thread = 1 << 20;  ///< less work than this is done before a thread is started
 
 std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
-    std::int64_t n = 1;
-    for (const AxisId axis : axes) n *= extents[at(axis)];
-    return n;
+    return napkin::product<std::int64_t>(axes, [&](AxisId axis) { return extents[at(axis)]; });
 }
 
 /// What an equation gives, before integers are what their type holds.
@@ -140,8 +138,8 @@ private:
 void tidy(BoundedValues& values, ArrayId array, const Rounding& rounding) {
     const auto is_zero = [](double x) { return x == 0; };
     const std::size_t a = at(array);
-    if (std::all_of(values.may[a].begin(), values.may[a].end(), is_zero)) values.may[a].clear();
-    if (std::all_of(values.error[a].begin(), values.error[a].end(), is_zero)) values.error[a].clear();
+    if (all_of(values.may[a], is_zero)) values.may[a].clear();
+    if (all_of(values.error[a], is_zero)) values.error[a].clear();
     values.whole[a] = values.is_exact(array);
     for (std::size_t i = 0; values.whole[a] && i < values.value[a].size(); ++i) {
         const double x = values.value[a][i];

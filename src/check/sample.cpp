@@ -29,7 +29,7 @@ std::vector<AxisId> direct_axes(const Index& index) {
 /// the dimension that the array names by it.
 std::vector<bool> axes_to_thin(const Diagram& diagram) {
     std::vector<bool> free(diagram.axes.size(), true);
-    const auto pin = [&](AxisId axis) { free[static_cast<std::size_t>(axis)] = false; };
+    const auto pin = [&](AxisId axis) { free[at(axis)] = false; };
     for (const Equation& equation : diagram.equations) {
         for (const AxisId axis : equation.reduce_axes) pin(axis);
         visit(equation.body, [&](const Expr& e) {
@@ -56,9 +56,8 @@ std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::mt1
 }  // namespace
 
 double evaluation_points(const Diagram& diagram, const Extents& extents) {
-    double total = 0;
-    for (const Equation& equation : diagram.equations) total += count_points(diagram, equation, extents);
-    return total;
+    return sum<double>(diagram.equations,
+                       [&](const Equation& equation) { return count_points(diagram, equation, extents); });
 }
 
 Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max_points, std::uint64_t seed) {
@@ -108,17 +107,17 @@ Column take_sample(const Sample& sample, ArrayId array, const Extents& full, con
     const std::vector<std::int64_t> strides = dense_strides(sample.diagram, array, full);
     const auto count = static_cast<std::size_t>(count_values(sample.diagram, array, sample.extents));
     Column result(sample.diagram.array(array).type, count, Number::real(0));
-    std::vector<std::int64_t> at(axes.size(), 0);
+    std::vector<std::int64_t> point(axes.size(), 0);
     for (std::size_t place = 0; place < count; ++place) {
         std::int64_t offset = 0;
         for (std::size_t i = 0; i < axes.size(); ++i) {
-            const std::vector<std::int64_t>& kept = sample.kept[static_cast<std::size_t>(axes[i])];
-            offset += strides[i] * (kept.empty() ? at[i] : kept[static_cast<std::size_t>(at[i])]);
+            const std::vector<std::int64_t>& kept = sample.kept[at(axes[i])];
+            offset += strides[i] * (kept.empty() ? point[i] : kept[at(point[i])]);
         }
         result.set(place, values.at(static_cast<std::size_t>(offset)));
         for (std::size_t i = axes.size(); i-- > 0;) {
-            if (++at[i] < sample.extents[static_cast<std::size_t>(axes[i])]) break;
-            at[i] = 0;
+            if (++point[i] < sample.extents[at(axes[i])]) break;
+            point[i] = 0;
         }
     }
     return result;
@@ -127,8 +126,8 @@ Column take_sample(const Sample& sample, ArrayId array, const Extents& full, con
 void fill_coordinates(const Sample& sample, Values& values) {
     values.resize(sample.diagram.arrays.size());
     for (const auto& [axis, array] : sample.coordinates) {
-        const std::vector<std::int64_t>& kept = sample.kept[static_cast<std::size_t>(axis)];
-        values[static_cast<std::size_t>(array)] = kept;
+        const std::vector<std::int64_t>& kept = sample.kept[at(axis)];
+        values[at(array)] = kept;
     }
 }
 

@@ -32,7 +32,7 @@ std::vector<std::int64_t> reaches(const Diagram& diagram) {
                     number = std::max(number, static_cast<std::int64_t>(std::abs(c->value)));
             });
             for (const AxisId axis : axes) {
-                auto& reach = result[static_cast<std::size_t>(axis)];
+                auto& reach = result[at(axis)];
                 reach = std::max(reach, number);
             }
         });
@@ -51,8 +51,7 @@ SizesByName by_name(const Diagram& diagram, const Extents& extents) {
 Extents extents_of(const Diagram& diagram, const SizesByName& sizes) {
     Extents extents;
     for (const Axis& axis : diagram.axes) {
-        const auto known = sizes.find(axis.name);
-        extents.push_back(known == sizes.end() ? 1 : known->second);
+        extents.push_back(value_or(sizes, axis.name, 1));
     }
     return extents;
 }

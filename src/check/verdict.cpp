@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +10,7 @@
 #include "diagram/array_sizes.hpp"
 #include "diagram/evaluate.hpp"
 #include "schedule/reduction_trees.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -70,7 +70,7 @@ std::string_view name(Judgement judgement) {
 }
 
 bool Verdict::good() const {
-    return std::none_of(arrays.begin(), arrays.end(), [](const ArrayVerdict& a) { return a.judgement == Judgement::bad; });
+    return none_of(arrays, [](const ArrayVerdict& a) { return a.judgement == Judgement::bad; });
 }
 
 std::string describe(const ArrayVerdict& v) {
@@ -84,10 +84,7 @@ ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents
     const std::vector<std::int64_t> sizes = array_sizes(diagram, array, extents);
     const Column& wanted_values = reference.value[at(array)];
     const bool exact_integers = values.is_whole() && wanted_values.is_whole() && reference.is_exact(array);
-    ArrayVerdict verdict;
-    verdict.array = about.name;
-    verdict.type = about.type;
-    verdict.values = static_cast<std::int64_t>(values.size());
+    ArrayVerdict verdict{.array = about.name, .type = about.type, .values = static_cast<std::int64_t>(values.size())};
     double farthest = -1;
     for (std::size_t i = 0; i < values.size(); ++i) {
         const Bounded wanted = reference.at(array, i);
@@ -139,7 +136,7 @@ Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, c
         ArrayVerdict one = judge(sample.diagram, id, sample.extents, reference, values);
         for (std::size_t d = 0; d < one.place.size(); ++d) {
             const std::vector<std::int64_t>& kept = sample.kept[at(array.axes[d])];
-            if (!kept.empty()) one.place[d] = kept[static_cast<std::size_t>(one.place[d])];
+            if (!kept.empty()) one.place[d] = kept[at(one.place[d])];
         }
         const Column& exact = reference.value[at(id)];
         one.error = largest_distance(values, exact);

@@ -26,8 +26,8 @@ struct ArrayVerdict {
     std::int64_t beyond = 0;     ///< outside of their bounds
     std::int64_t unbounded = 0;  ///< without a bound: anything is right there
     // The value that is farthest out, as a share of its bound: the first of those outside, if any.
-    double share = 0;                 ///< |value - reference| / bound; infinite where no number makes it
-    std::vector<std::int64_t> place;  ///< its coordinates
+    double share = 0;                      ///< |value - reference| / bound; infinite where no number makes it
+    std::vector<std::int64_t> place = {};  ///< its coordinates
     double value = 0, reference = 0;
     double bound = 0;  ///< with the rounding to the output's type
     // FlashAttention's rule, which decides nothing: the error is at most twice that of the plain evaluation in the arrays' types, plus one

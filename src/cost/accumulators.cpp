@@ -1,7 +1,6 @@
 #include "cost/accumulators.hpp"
 
-#include <algorithm>
-
+#include "support/ranges.hpp"
 #include "tile/work.hpp"
 
 namespace napkin {
@@ -20,9 +19,7 @@ public:
                 places_[v] = Place::after_accumulator;
     }
 
-    [[nodiscard]] Place of(const CoreVariable& v) const {
-        return places_[static_cast<std::size_t>(&v - variables_.data())];
-    }
+    [[nodiscard]] Place of(const CoreVariable& v) const { return places_[at(&v - variables_.data())]; }
 
     [[nodiscard]] std::int64_t in_memory(const CoreVariable& v) const {
         return of(v) == Place::memory ? bytes(diagram_.array(v.array).type) : 0;
@@ -31,8 +28,8 @@ public:
         const DType type = diagram_.array(v.array).type;
         if (of(v) == Place::accumulator) return bytes(type == DType::f64 ? DType::f64 : DType::f32);
         if (of(v) == Place::memory) return 0;
-        const bool beside = std::any_of(moment.alive.begin(), moment.alive.end(), [&](int other) {
-            const CoreVariable& a = variables_[static_cast<std::size_t>(other)];
+        const bool beside = any_of(moment.alive, [&](int other) {
+            const CoreVariable& a = variables_[at(other)];
             return of(a) == Place::accumulator && a.limits == v.limits;
         });
         return beside ? 0 : bytes(type);
@@ -40,33 +37,29 @@ public:
 
 private:
     [[nodiscard]] bool is_computed(ArrayId array) const {
-        return std::any_of(variables_.begin(), variables_.end(),
-                           [&](const CoreVariable& v) { return v.array == array && !v.loaded; });
+        return any_of(variables_, [&](const CoreVariable& v) { return v.array == array && !v.loaded; });
     }
     /// An operand without the contraction's m, beside one that is computed as well: matrix instructions take one operand alone from registers.
     [[nodiscard]] bool is_second_operand(ArrayId array) const {
         const auto has = [](const OperandRead& o, const std::vector<AxisId>& axes) {
-            return std::any_of(o.axes.begin(), o.axes.end(), [&](AxisId axis) { return is_among(axes, axis); });
+            return any_of(o.axes, [&](AxisId axis) { return is_among(axes, axis); });
         };
-        return std::any_of(work_.begin(), work_.end(), [&](const StatementWork& s) {
+        return any_of(work_, [&](const StatementWork& s) {
             if (!s.contraction) return false;
             const auto &m = s.contraction->m, &k = s.contraction->k;
-            const bool second = std::any_of(s.operands.begin(), s.operands.end(), [&](const OperandRead& o) {
-                return o.array == array && has(o, k) && !has(o, m);
-            });
-            return second && std::any_of(s.operands.begin(), s.operands.end(), [&](const OperandRead& o) {
-                       return has(o, k) && has(o, m) && is_computed(o.array);
-                   });
+            const bool second = any_of(
+                s.operands, [&](const OperandRead& o) { return o.array == array && has(o, k) && !has(o, m); });
+            return second && any_of(s.operands,
+                                    [&](const OperandRead& o) { return has(o, k) && has(o, m) && is_computed(o.array); });
         });
     }
     [[nodiscard]] bool accumulates(const CoreVariable& v) const {
         return !v.loaded && !is_second_operand(v.array) &&
-               std::any_of(work_.begin(), work_.end(),
-                           [&](const StatementWork& s) { return s.target == v.array && s.contraction; });
+               any_of(work_, [&](const StatementWork& s) { return s.target == v.array && s.contraction; });
     }
     [[nodiscard]] bool follows(const CoreVariable& v) const {
-        return std::any_of(variables_.begin(), variables_.end(),
-                           [&](const CoreVariable& a) { return of(a) == Place::accumulator && a.limits == v.limits; });
+        return any_of(variables_,
+                      [&](const CoreVariable& a) { return of(a) == Place::accumulator && a.limits == v.limits; });
     }
 
     const Diagram& diagram_;

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "cost/compulsory.hpp"
 #include "diagram/symbol_names.hpp"
 #include "machine/peaks.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -22,9 +22,7 @@ public:
         work_ = unit_work(derived, kernel, grouped_, machine);
     }
 
-    [[nodiscard]] double extent(AxisId axis) const {
-        return static_cast<double>(extents_[static_cast<std::size_t>(axis)]);
-    }
+    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[at(axis)]); }
 
     /// Of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
     [[nodiscard]] std::optional<double> value(const Size& size, double memory = 0) const {
@@ -145,7 +143,7 @@ public:
                                batch * m * n * k / std::sqrt(memory)});
             }
         }
-        std::stable_sort(out.begin(), out.end(), [](const IoBound& a, const IoBound& b) { return a.values > b.values; });
+        stable_sort(out, [](const IoBound& a, const IoBound& b) { return a.values > b.values; });
     }
 
 private:
@@ -179,9 +177,7 @@ private:
     }
 
     [[nodiscard]] double product(const std::vector<AxisId>& axes) const {
-        double size = 1;
-        for (const AxisId a : axes) size *= extent(a);
-        return size;
+        return napkin::product<double>(axes, [&](AxisId a) { return extent(a); });
     }
     [[nodiscard]] std::string axes(const std::vector<AxisId>& ids) const {
         std::string text = join(names_of(derived_.diagram.axes, ids), "·");
@@ -194,7 +190,7 @@ private:
         return text;
     }
     [[nodiscard]] bool operands_in_memory(const StatementWork& s) const {
-        return std::all_of(s.operands.begin(), s.operands.end(), [&](const OperandRead& o) {
+        return all_of(s.operands, [&](const OperandRead& o) {
             return is_among(kernel_.inputs, o.array) || !is_among(o.axes, s.stream);
         });
     }

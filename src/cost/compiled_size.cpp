@@ -1,8 +1,8 @@
 #include "cost/compiled_size.hpp"
 
-#include <algorithm>
 #include <cmath>
 
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -11,7 +11,7 @@ CompiledSize::CompiledSize(const Size& size, const std::vector<Symbol>& symbols)
     for (const auto& [monomial, coefficient] : size.terms()) {
         Term term{coefficient.to_double(), {}};
         for (const auto& [symbol, exponent] : monomial) {
-            const auto at = std::find(symbols.begin(), symbols.end(), symbol);
+            const auto at = find(symbols, symbol);
             if (at != symbols.end()) {
                 term.factors.push_back({static_cast<std::size_t>(at - symbols.begin()), exponent.to_double()});
                 continue;

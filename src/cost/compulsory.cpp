@@ -1,23 +1,21 @@
 #include "cost/compulsory.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "diagram/box.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
 
-double extent(const Extents& extents, AxisId axis) {
-    return static_cast<double>(extents[static_cast<std::size_t>(axis)]);
-}
+double extent(const Extents& extents, AxisId axis) { return static_cast<double>(extents[at(axis)]); }
 
 /// Different values of an affine index, at least: terms in ascending order of stride add up to a run without gaps, or repeat it.
 double distinct(const Affine& index, const Extents& extents) {
     std::vector<std::pair<double, double>> terms;
     for (const auto& [axis, c] : index.terms)
         terms.emplace_back(std::abs(static_cast<double>(c)), extent(extents, axis));
-    std::sort(terms.begin(), terms.end());
+    sort(terms);
     double run = 1, count = 1;
     bool gaps = false;
     for (const auto& [stride, size] : terms) {

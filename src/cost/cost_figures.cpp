@@ -1,12 +1,12 @@
 #include "cost/cost_figures.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "cost/bounds.hpp"
 #include "cost/optimum.hpp"
 #include "cost/transfers.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "tile/expand.hpp"
 
@@ -20,8 +20,7 @@ TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& k
     const std::vector<Symbol> symbols = (cost.transfers + cost.per_group).symbols();
     const auto used = [&](AxisId axis) { return contains(symbols, axis_symbol(axis)); };
     const auto in_output = [&](AxisId axis) {
-        return std::any_of(kernel.outputs.begin(), kernel.outputs.end(),
-                           [&](ArrayId o) { return is_among(diagram.array(o).axes, axis); });
+        return any_of(kernel.outputs, [&](ArrayId o) { return is_among(diagram.array(o).axes, axis); });
     };
     std::map<std::int64_t, std::vector<AxisId>> by_size;
     for (AxisId axis = 0; axis < static_cast<AxisId>(diagram.axes.size()); ++axis) {
@@ -36,7 +35,7 @@ TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& k
     }
     TiedLetters letters;
     for (auto& [size, axes] : by_size) {
-        const auto output = std::find_if(axes.begin(), axes.end(), in_output);
+        const auto output = find_if(axes, in_output);
         const AxisId letter = output == axes.end() ? axes.front() : *output;
         for (const AxisId axis : axes)
             if (axis != letter) letters[axis] = letter;

@@ -21,10 +21,7 @@ UnitRate contraction_rate(const Machine& machine, DType type) {
     return {"fma", scalar, per_clock(machine, "fma", scalar)};
 }
 
-std::int64_t Divisors::of(AxisId axis) const {
-    const auto at = least_multiple.find(axis);
-    return at == least_multiple.end() ? 1 : at->second;
-}
+std::int64_t Divisors::of(AxisId axis) const { return value_or(least_multiple, axis, 1); }
 
 std::string Divisors::causes(AxisId axis) const {
     std::string text;

@@ -30,9 +30,7 @@ const CrossTransfer* that_joins(const std::vector<const CrossTransfer*>& links, 
 
 Diagnostic no_such_link(const Machine& machine, const std::string& code, const std::string& what,
                         const std::vector<const CrossTransfer*>& links, std::int64_t wanted) {
-    Diagnostic d;
-    d.code = code;
-    d.message = fmt::format("{} cannot join {} {}", machine.name, wanted, what);
+    Diagnostic d{.code = code, .message = fmt::format("{} cannot join {} {}", machine.name, wanted, what)};
     if (links.empty()) {
         d.expected = fmt::format("1: the machine file has no cross_transfer that joins {}", what);
         return d;
@@ -56,7 +54,7 @@ Diagnostic no_such_link(const Machine& machine, const std::string& code, const s
 
 std::string_view citation(LevelRule rule) {
     constexpr std::string_view names[] = {"Eq. 5", "Theorem 2", "Theorem 3", "A.2.3"};
-    return names[static_cast<std::size_t>(rule)];
+    return names[at(rule)];
 }
 
 Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const LevelOptions& options) {

@@ -1,8 +1,7 @@
 #include "cost/linear.hpp"
 
-#include <algorithm>
-
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -39,7 +38,7 @@ std::optional<Row> solve(std::vector<Row> rows, Row right) {
 
 std::optional<Row> combination(const std::vector<Row>& rows, const Row& row) {
     if (rows.empty()) {
-        const bool zero = std::all_of(row.begin(), row.end(), [](Rational r) { return r == Rational(0); });
+        const bool zero = all_of(row, [](Rational r) { return r == Rational(0); });
         return zero ? std::optional(Row{}) : std::nullopt;
     }
     std::vector<Row> transposed(row.size());

@@ -1,11 +1,11 @@
 #include "cost/machine_figures.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "cost/optimum.hpp"
 #include "cost/search.hpp"
 #include "diagram/symbol_names.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -53,7 +53,7 @@ Overlap overlap(const std::vector<IterationRow>& rows, double overhead) {
 }
 
 double LinkSaving::advised_s() const {
-    const auto choice = std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.link.size == best; });
+    const auto choice = find_if(choices, [&](const Choice& c) { return c.link.size == best; });
     return binds && choice != choices.end() ? std::min(choice->saved_s, relieved_s) : 0;
 }
 
@@ -80,11 +80,9 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
     for (const LinkOption& option : core_links(machine)) {
         LinkSaving saving{option.link, option.from, {}, 1};
         // The pipe from a level is that into the next one.
-        const auto above = std::find_if(machine.levels.begin(), machine.levels.end(),
-                                        [&](const Level& level) { return level.name == option.from; });
+        const auto above = find_if(machine.levels, [&](const Level& level) { return level.name == option.from; });
         const std::string into = std::next(above)->name;
-        const auto load = std::find_if(on_machine.levels.begin(), on_machine.levels.end(),
-                                       [&](const LevelLoad& l) { return l.level.name == into; });
+        const auto load = find_if(on_machine.levels, [&](const LevelLoad& l) { return l.level.name == into; });
         saving.relieved_s = load == on_machine.levels.end() ? 0 : load->expected_s;
         saving.binds = !on_machine.ceilings.empty() && on_machine.ceilings[0].into == into;
         double most = 0;

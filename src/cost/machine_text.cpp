@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "cost/machine_report.hpp"
 #include "cost/optimum_text.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -98,13 +98,12 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
     out += cost.starts_s > 0 ? fmt::format(", starts of groups {}\n", seconds_text(cost.starts_s)) : "\n";
 
     for (const GroupBound& bound : limits.groups) {
-        std::vector<std::string> letters;
-        for (const AxisId axis : bound.axes) letters.push_back(names(group_symbol(axis)));
+        const auto letters = mapped<std::string>(bound.axes, [&](AxisId axis) { return names(group_symbol(axis)); });
         out += fmt::format("    {} ≥ {:.4g} keeps {} from binding (B.0.1)\n", join(letters, "·"), bound.at_least,
                            bound.level);
     }
     for (const TermBound& bound : limits.terms) {
-        const bool asks_for_most = std::none_of(limits.terms.begin(), limits.terms.end(), [&](const TermBound& other) {
+        const bool asks_for_most = none_of(limits.terms, [&](const TermBound& other) {
             return other.level == bound.level && other.symbol == bound.symbol && other.at_least > bound.at_least;
         });
         if (asks_for_most)

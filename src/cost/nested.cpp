@@ -106,8 +106,7 @@ Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel
     std::vector<Diagnostic> errors;
     for (std::size_t a = 0; a < extents.size(); ++a)
         for (const auto& [member, kind] : {std::pair{&TileSizes::group, "group"}, {&TileSizes::stream, "stream"}}) {
-            std::vector<std::int64_t*> sizes;
-            for (TileSizes& level : levels) sizes.push_back(&(level.*member)[a]);
+            const auto sizes = mapped<std::int64_t*>(levels, [&](TileSizes& level) { return &(level.*member)[a]; });
             nest_axis(derived.diagram.axes[a], extents[a], kind, sizes, errors);
         }
     if (!errors.empty()) return errors;

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "cost/accumulators.hpp"
 #include "cost/compulsory.hpp"
 #include "cost/sub_sizes.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/exact.hpp"
@@ -58,7 +58,7 @@ public:
         cores_ = machine.cores.value * static_cast<double>(options.levels.devices);
         symbols_ = symbols_of_sizes(cost_, extents.size());
         values_.resize(sized_.num_sizes());
-        values_.insert(values_.end(), extents.begin(), extents.end());
+        append(values_, extents);
         for (const UnitWork& w : unit_work(derived.diagram, tiles_, cost_.grouped, machine))
             work_.push_back({pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(subs_.in(w.total), symbols_),
                              w.in_loop, w.flops_each(), sustained_share(machine, w.rate.unit),
@@ -69,8 +69,7 @@ public:
     Result<KernelOnMachine> run() {
         auto levels = model_levels(machine_, options_.levels);
         if (!levels) return levels.errors();
-        core_ = static_cast<std::size_t>(
-            std::find_if(levels->begin(), levels->end(), [](const ModelLevel& l) { return l.is_core; }) - levels->begin());
+        core_ = static_cast<std::size_t>(find_if(*levels, [](const ModelLevel& l) { return l.is_core; }) - levels->begin());
         const ModelLevel& core = (*levels)[core_];
         out_.kernel = kernel_.name;
         out_.divisors = divisors(derived_.diagram, kernel_, live_, statements_, machine_);
@@ -81,11 +80,10 @@ public:
         const ModelLevel& outermost = (*levels)[(*levels)[0].rule == LevelRule::devices ? 2 : 0];
         memory_weight_ = outermost.sustained_seconds_per_byte;
         merge_s_ = machine_.launch_s.value + machine_.group_s.value + latency_s(*levels);
-        SearchOptions search;
-        search.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes;
-        search.fixed = options_.group;
-        search.coarse = options_.quick;
-        search.group_divisor = out_.divisors.least_multiple;
+        SearchOptions search{.memory = options_.planned ? std::numeric_limits<double>::infinity() : out_.core_bytes,
+                             .group_divisor = out_.divisors.least_multiple,
+                             .fixed = options_.group,
+                             .coarse = options_.quick};
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
             // Where something else binds, fewer transfers are better still.
             return std::max(seconds_at(sizes, best_splits(sizes)),
@@ -161,7 +159,7 @@ private:
         cost.transfers = Size();
         std::vector<const ArrayTransfers*> kept;
         for (const ArrayTransfers& a : cost.arrays) {
-            const bool again = std::any_of(kept.begin(), kept.end(), [&](const ArrayTransfers* b) {
+            const bool again = any_of(kept, [&](const ArrayTransfers* b) {
                 return b->array == a.array && b->pattern == a.pattern && b->stored == a.stored;
             });
             if (again) continue;
@@ -297,7 +295,7 @@ private:
         return work.total(values_) * (work.in_loop ? run_fraction : 1);
     }
     std::size_t pipe_index(const std::string& pipe) {
-        const auto index = static_cast<std::size_t>(std::find(pipes_.begin(), pipes_.end(), pipe) - pipes_.begin());
+        const auto index = static_cast<std::size_t>(find(pipes_, pipe) - pipes_.begin());
         if (index == pipes_.size()) pipes_.push_back(pipe);
         return index;
     }
@@ -309,7 +307,7 @@ private:
                                         work.sustained * work.overhead;
         for (std::size_t pipe = 0; pipe < pipes_.size(); ++pipe)
             if (pipes_[pipe] == "tensor") pipe_seconds_[pipe] += waits_s(sizes, splits);
-        return pipe_seconds_.empty() ? 0 : *std::max_element(pipe_seconds_.begin(), pipe_seconds_.end());
+        return pipe_seconds_.empty() ? 0 : *max_element(pipe_seconds_);
     }
     [[nodiscard]] double rate_of(const UnitRate& rate) const {
         return rate.per_clock * cores_ * machine_.clock_hz.value;
@@ -376,8 +374,7 @@ private:
             if (s.stream < 0 || !s.contraction) continue;
             const Instruction* instruction = instruction_for(machine_, s.contraction->type);
             if (!instruction) continue;
-            double rows = 1;
-            for (const AxisId axis : s.contraction->m) rows *= size_of(axis);
+            const double rows = product<double>(s.contraction->m, [&](AxisId axis) { return size_of(axis); });
             if (rows > static_cast<double>(instruction->m.to)) continue;
             clocks += std::ceil(static_cast<double>(extents_[at(s.stream)]) / size_of(s.stream)) *
                       instruction->overhead_clocks.value;
@@ -462,8 +459,7 @@ private:
             }
         }
         if (!link.empty()) out_.ceilings.push_back({link, std::max(0.0, between), ""});
-        std::stable_sort(out_.ceilings.begin(), out_.ceilings.end(),
-                         [](const Ceiling& a, const Ceiling& b) { return a.seconds > b.seconds; });
+        stable_sort(out_.ceilings, [](const Ceiling& a, const Ceiling& b) { return a.seconds > b.seconds; });
         out_.latency_s = latency_s(levels);
         out_.launch_s = machine_.launch_s.value * (out_.splits > 1 ? 2 : 1);
         out_.starts_s = starts_s(sizes, out_.splits);
@@ -489,8 +485,7 @@ private:
     }
     [[nodiscard]] bool in_loop(const ArrayTransfers& a) const {
         const std::vector<Symbol> symbols = a.per_group.symbols();
-        return !a.stored && std::any_of(cost_.streamed.begin(), cost_.streamed.end(),
-                                        [&](AxisId axis) { return contains(symbols, axis_symbol(axis)); });
+        return !a.stored && any_of(cost_.streamed, [&](AxisId axis) { return contains(symbols, axis_symbol(axis)); });
     }
 
     [[nodiscard]] std::string sizes_text(const SizedCost::Sizes& sizes) const {
@@ -526,9 +521,7 @@ private:
         return full;
     }
     [[nodiscard]] Diagnostic does_not_fit(const SearchResult& best) const {
-        Diagnostic d;
-        d.code = "memory-exceeded";
-        d.range = derived_.diagram.range;
+        Diagnostic d{.code = "memory-exceeded", .range = derived_.diagram.range};
         const std::string sizes = sizes_text(best.sizes);
         const FullColumn full = largest_column(best.sizes);
         d.message = fmt::format("kernel {} fits {} at no tile: at {} the smallest groups{} take {}", kernel_.name,

@@ -1,20 +1,17 @@
 #include "cost/optimum.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
 
 #include "cost/linear.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
 namespace {
-Rational exponent_of(const Monomial& monomial, Symbol symbol) {
-    const auto found = monomial.find(symbol);
-    return found == monomial.end() ? Rational(0) : found->second;
-}
+Rational exponent_of(const Monomial& monomial, Symbol symbol) { return value_or(monomial, symbol, Rational(0)); }
 
 /// The size as Σ coefficient·(product of the given symbols): by that product.
 std::map<Monomial, Size> by_factors(const Size& size, const std::vector<Symbol>& symbols) {
@@ -43,7 +40,7 @@ Size without_streams(const Size& size) {
 /// a's group sizes are among b's with at least their powers, and not the other way round.
 bool lower_order(const Monomial& a, const Monomial& b) {
     if (a == b) return false;
-    return std::all_of(a.begin(), a.end(), [&](const auto& part) { return exponent_of(b, part.first) >= part.second; });
+    return all_of(a, [&](const auto& part) { return exponent_of(b, part.first) >= part.second; });
 }
 
 /// What is asked of the solver beside the cost.
@@ -84,7 +81,7 @@ private:
 
     void fix(GroupEquation equation) {
         const Symbol group = equation.product.begin()->first;
-        const auto at = std::find(groups_.begin(), groups_.end(), group);
+        const auto at = find(groups_, group);
         if (at == groups_.end()) return;
         transfers_ = transfers_.substitute(group, equation.value);
         for (Size& column : columns_) column = column.substitute(group, equation.value);
@@ -99,11 +96,9 @@ private:
             const auto terms = by_factors(transfers_, groups_);
             const auto memory = by_factors(out_.memory, groups_);
             for (const Symbol g : groups_) {
-                const bool saves = std::any_of(terms.begin(), terms.end(), [&](const auto& part) {
-                    return exponent_of(part.first, g) < Rational(0);
-                });
-                const bool costs = std::any_of(memory.begin(), memory.end(),
-                                               [&](const auto& part) { return part.first.contains(g); });
+                const bool saves = any_of(terms,
+                                          [&](const auto& part) { return exponent_of(part.first, g) < Rational(0); });
+                const bool costs = any_of(memory, [&](const auto& part) { return part.first.contains(g); });
                 if (saves && costs) continue;
                 const Size value = saves ? Size(axis_symbol(g.axis())) : Size(1);
                 fix({{{g, 1}}, value, false, !saves && !costs});
@@ -120,8 +115,7 @@ private:
         const auto parts = by_factors(column, groups_);
         Size sum;
         for (const auto& [product, coefficient] : parts) {
-            const bool below = std::any_of(parts.begin(), parts.end(),
-                                           [&, &p = product](const auto& other) { return lower_order(p, other.first); });
+            const bool below = any_of(parts, [&, &p = product](const auto& other) { return lower_order(p, other.first); });
             if (!below) sum += Size::term(product) * (question_.large_axes ? leading_terms(coefficient) : coefficient);
         }
         return sum;
@@ -132,8 +126,7 @@ private:
     bool find_memory() {
         out_.memory = neglected_ = {};
         at_most_memory_.clear();
-        std::vector<Size> kept;
-        for (const Size& column : columns_) kept.push_back(maintained(column));
+        auto kept = mapped<Size>(columns_, [&](const Size& column) { return maintained(column); });
         if (question_.column) {
             out_.memory = kept[*question_.column];
             neglected_ = columns_[*question_.column] - out_.memory;
@@ -146,7 +139,7 @@ private:
                 for (std::size_t j = 0; j < kept.size(); ++j)
                     if (!never_above(kept[j], kept[i])) above.push_back(j);
                 const auto in_loop = [&](std::size_t j) { return in_loop_[j]; };
-                if (only_loops ? std::any_of(above.begin(), above.end(), in_loop) : !above.empty()) continue;
+                if (only_loops ? any_of(above, in_loop) : !above.empty()) continue;
                 out_.memory = kept[i];
                 neglected_ = columns_[i] - kept[i];
                 for (const std::size_t j : above) at_most_memory_.push_back(kept[j]);
@@ -169,8 +162,7 @@ private:
             }
             for (const auto& [symbol, exponent] : monomial)
                 if (exponent > Rational(0)) return obstacle_at(Obstacle::growing, symbol);
-            if (std::any_of(coefficient.terms().begin(), coefficient.terms().end(),
-                            [](const auto& term) { return term.second < Rational(0); }) &&
+            if (any_of(coefficient.terms(), [](const auto& term) { return term.second < Rational(0); }) &&
                 coefficient.terms().size() == 1)
                 return Obstacle::negative;
             terms.push_back({powers(monomial, true), as_one_term(coefficient)});
@@ -211,7 +203,7 @@ private:
             for (auto& [symbol, exponent] : common) exponent = std::min(exponent, exponent_of(monomial, symbol));
         std::erase_if(common, [](const auto& part) { return part.second <= Rational(0); });
         const Size rest = size / Size::term(common);
-        const auto known = std::find(out_.sums.begin(), out_.sums.end(), rest);
+        const auto known = find(out_.sums, rest);
         const Symbol stands_for_it{SymbolKind::sum, known - out_.sums.begin()};
         if (known == out_.sums.end()) out_.sums.push_back(rest);
         return Size::term(common) * stands_for_it;
@@ -286,7 +278,7 @@ private:
         objective[n] = 1;
         const std::vector<Row> corners = best_corners(p, objective);
         if (corners.empty()) return Obstacle::too_many;
-        const auto always = [&](auto condition) { return std::all_of(corners.begin(), corners.end(), condition); };
+        const auto always = [&](auto condition) { return all_of(corners, condition); };
         const auto order_of = [&](const Row& powers, const Row& corner) {
             Rational total = 0;
             for (std::size_t i = 0; i < n; ++i) total = total + powers[i] * corner[i];
@@ -365,7 +357,7 @@ private:
     }
 
     static bool all_positive(const Row& row) {
-        return std::all_of(row.begin(), row.end(), [](Rational r) { return r > Rational(0); });
+        return all_of(row, [](Rational r) { return r > Rational(0); });
     }
     Obstacle no_balance(std::size_t num_terms) {
         out_.num_terms = num_terms, out_.num_groups = groups_.size();
@@ -420,8 +412,7 @@ private:
             }
         }
         for (const Size& small : all)
-            if (std::none_of(all.begin(), all.end(),
-                             [&](const Size& other) { return !(small == other) && never_above(small, other); }))
+            if (none_of(all, [&](const Size& other) { return !(small == other) && never_above(small, other); }))
                 largest.push_back(small);
         return largest;
     }

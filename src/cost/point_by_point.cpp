@@ -1,10 +1,10 @@
 #include "cost/point_by_point.hpp"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -60,12 +60,12 @@ private:
             return r->array == v && !own_point;
         };
         const auto reads = reads_in_order(compute.body, compute.carry);
-        return std::any_of(reads.begin(), reads.end(), elsewhere);
+        return any_of(reads, elsewhere);
     }
 
     /// Over the same points as the run, and neither reads what the run defines at another point nor changes what it reads there.
     [[nodiscard]] bool joins(const std::vector<Timed>& run, const Compute& compute) const {
-        return std::all_of(run.begin(), run.end(), [&](const Timed& t) {
+        return all_of(run, [&](const Timed& t) {
             return points(*t.compute) == points(compute) && !reads_elsewhere(compute, t.compute->variable) &&
                    !reads_elsewhere(*t.compute, compute.variable);
         });
@@ -94,7 +94,7 @@ private:
                 dying.insert(v);
         }
         for (const int v : defined) {
-            const auto place = std::find_if(dying.begin(), dying.end(), [&](int old) {
+            const auto place = find_if(dying, [&](int old) {
                 return variable(old).loop == variable(v).loop && axes_of(variable(old).dims) == axes_of(variable(v).dims);
             });
             if (place == dying.end()) continue;
@@ -110,8 +110,7 @@ private:
     [[nodiscard]] bool read_at_own_points(const std::vector<Timed>& run, const CoreVariable& tile) const {
         const auto& axes = axes_of_array(tile.variable);
         return std::set<AxisId>(axes.begin(), axes.end()) == points(*run.front().compute) &&
-               std::none_of(run.begin(), run.end(),
-                            [&](const Timed& t) { return reads_elsewhere(*t.compute, tile.variable); });
+               none_of(run, [&](const Timed& t) { return reads_elsewhere(*t.compute, tile.variable); });
     }
 
     const Diagram& diagram_;

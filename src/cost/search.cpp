@@ -1,9 +1,9 @@
 #include "cost/search.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -32,7 +32,7 @@ std::vector<std::int64_t> candidates(std::int64_t extent, std::int64_t divisor, 
         for (std::int64_t next = (extent - 1) / divisor * divisor; next >= 1; next = sizes.back() - divisor)
             sizes.push_back(std::min(next, tightened(next, extent, divisor)));
     }
-    std::reverse(sizes.begin(), sizes.end());
+    reverse(sizes);
     return sizes;
 }
 
@@ -63,8 +63,7 @@ public:
         }
         // The axis with the most choices comes last: its size is found by bisection.
         for (std::size_t i = 0; i < num_groups_; ++i) order_.push_back(i);
-        std::stable_sort(order_.begin(), order_.end(),
-                         [&](std::size_t a, std::size_t b) { return choices_[a].size() < choices_[b].size(); });
+        stable_sort(order_, [&](std::size_t a, std::size_t b) { return choices_[a].size() < choices_[b].size(); });
         for (const auto& choice : choices_) best_.sizes.push_back(choice.front());
         best_.objective = std::numeric_limits<double>::infinity();
     }
@@ -85,10 +84,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t divisor(AxisId axis) const {
-        const auto at = options_.group_divisor.find(axis);
-        return at == options_.group_divisor.end() ? 1 : at->second;
-    }
+    [[nodiscard]] std::int64_t divisor(AxisId axis) const { return value_or(options_.group_divisor, axis, 1); }
     [[nodiscard]] bool allowed(const SizedCost::Sizes& sizes) const {
         return cost_.memory(sizes) <= options_.memory && cost_.num_groups(sizes) >= least_groups_;
     }
@@ -237,8 +233,7 @@ private:
 }  // namespace
 
 std::vector<Symbol> symbols_of_sizes(const KernelCost& cost, std::size_t num_axes) {
-    std::vector<Symbol> symbols;
-    for (const AxisId axis : cost.grouped) symbols.push_back(group_symbol(axis));
+    auto symbols = mapped<Symbol>(cost.grouped, [&](AxisId axis) { return group_symbol(axis); });
     for (const AxisId axis : cost.streamed) symbols.push_back(stream_symbol(axis));
     for (std::size_t axis = 0; axis < num_axes; ++axis) symbols.push_back(axis_symbol(static_cast<AxisId>(axis)));
     return symbols;
@@ -248,9 +243,9 @@ SizedCost::SizedCost(const KernelCost& cost, const Extents& extents)
     : grouped_(cost.grouped), streamed_(cost.streamed), part_(cost.part) {
     const std::vector<Symbol> symbols = symbols_of_sizes(cost, extents.size());
     for (const auto* axes : {&grouped_, &streamed_})
-        for (const AxisId axis : *axes) extents_.push_back(extents[static_cast<std::size_t>(axis)]);
+        for (const AxisId axis : *axes) extents_.push_back(extents[at(axis)]);
     values_.resize(extents_.size());
-    values_.insert(values_.end(), extents.begin(), extents.end());
+    append(values_, extents);
     transfers_ = CompiledSize(cost.transfers, symbols);
     for (const auto& [monomial, coefficient] : cost.transfers.terms())
         for (const auto& [symbol, exponent] : monomial)

@@ -49,12 +49,12 @@ private:
 struct SearchOptions {
     double memory = 0;                             ///< M, in what the cost counts
     std::map<AxisId, std::int64_t> group_divisor;  ///< group sizes are multiples of it, or the whole axis
-    std::map<AxisId, std::int64_t> stream;         ///< stream sizes; 1 where there is none
+    std::map<AxisId, std::int64_t> stream = {};    ///< stream sizes; 1 where there is none
     std::map<AxisId, std::int64_t> fixed;          ///< group sizes by hand
     bool coarse = false;                           ///< fewer sizes to try, for comparing kernels
     double least_groups = 1;  ///< N_g at least, so that as many nodes have work; fewer where the axes give no more
     /// What is minimised; H where it is null.
-    std::function<double(const SizedCost&, const SizedCost::Sizes&)> objective;
+    std::function<double(const SizedCost&, const SizedCost::Sizes&)> objective = {};
 };
 
 struct SearchResult {

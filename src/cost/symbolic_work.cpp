@@ -1,7 +1,6 @@
 #include "cost/symbolic_work.hpp"
 
-#include <algorithm>
-
+#include "support/ranges.hpp"
 #include "tile/expand.hpp"
 
 namespace napkin {
@@ -20,14 +19,13 @@ std::vector<UnitWork> unit_work(const Diagram& diagram, const TileKernel& kernel
         std::vector<AxisId> product;
         if (s.contraction)
             for (const auto* part : {&s.contraction->m, &s.contraction->n, &s.contraction->k, &s.contraction->batch})
-                product.insert(product.end(), part->begin(), part->end());
-        std::sort(product.begin(), product.end());
+                append(product, *part);
+        sort(product);
         for (const OpCount& op : s.ops) {
-            UnitWork work;
-            work.statement = diagram.array(s.target).name;
-            work.kind = op.kind;
-            work.in_loop = stream >= 0;
-            work.contraction = op.kind == OpKind::fma && s.contraction && op.axes == product;
+            UnitWork work{.statement = diagram.array(s.target).name,
+                          .kind = op.kind,
+                          .contraction = op.kind == OpKind::fma && s.contraction && op.axes == product,
+                          .in_loop = stream >= 0};
             if (work.contraction) {
                 work.rate = contraction_rate(machine, s.contraction->type);
             } else {
@@ -52,12 +50,12 @@ WorkInLetters symbolic_work(const Diagram& diagram, const TileKernel& kernel, co
     WorkInLetters work;
     for (const StatementWork& s : statement_work(diagram, kernel))
         for (const OpCount& op : s.ops)
-            work[static_cast<std::size_t>(op.kind)] += Size(op.count) * points(diagram, live, grouped, op.axes, s.loop);
+            work[at(op.kind)] += Size(op.count) * points(diagram, live, grouped, op.axes, s.loop);
     return work;
 }
 
 Size flops(const WorkInLetters& work) {
-    Size sum = work[static_cast<std::size_t>(OpKind::fma)];
+    Size sum = work[at(OpKind::fma)];
     for (const Size& of_kind : work) sum += of_kind;
     return sum;
 }

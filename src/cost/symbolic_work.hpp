@@ -15,11 +15,11 @@ namespace napkin {
 struct UnitWork {
     std::string statement;  ///< its target
     OpKind kind = OpKind::fma;
-    UnitRate rate;             ///< on the machine
+    UnitRate rate = {};        ///< on the machine
     bool contraction = false;  ///< a tensor core's, where there is one
     bool in_loop = false;
-    Size total;     ///< operations in a launch
-    Size of_a_row;  ///< in one chunk, for one value of every grouped axis (paper Table 3); 0 outside of loops
+    Size total = {};     ///< operations in a launch
+    Size of_a_row = {};  ///< in one chunk, for one value of every grouped axis (paper Table 3); 0 outside of loops
     [[nodiscard]] int flops_each() const { return kind == OpKind::fma ? 2 : 1; }
 };
 

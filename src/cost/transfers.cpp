@@ -1,11 +1,11 @@
 #include "cost/transfers.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "cost/point_by_point.hpp"
 #include "diagram/guards.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "tile/expand.hpp"
 #include "tile/uses.hpp"
@@ -164,8 +164,7 @@ void note_assumptions(const Diagram& diagram, const TileKernel& kernel, const Co
 std::vector<MemoryColumn> maximal(const std::vector<MemoryColumn>& all) {
     std::vector<MemoryColumn> columns, kept;
     for (const MemoryColumn& column : all) {
-        const bool known = std::any_of(columns.begin(), columns.end(),
-                                       [&](const MemoryColumn& other) { return other.size == column.size; });
+        const bool known = any_of(columns, [&](const MemoryColumn& other) { return other.size == column.size; });
         if (!known) columns.push_back(column);
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -181,11 +180,9 @@ std::vector<MemoryColumn> maximal(const std::vector<MemoryColumn>& all) {
 /// b is a times a product of symbols with non-negative exponents.
 bool divides(const Monomial& a, const Monomial& b) {
     for (const auto& [symbol, exponent] : a) {
-        const auto found = b.find(symbol);
-        if ((found == b.end() ? Rational(0) : found->second) < exponent) return false;
+        if (value_or(b, symbol, Rational(0)) < exponent) return false;
     }
-    return std::all_of(b.begin(), b.end(),
-                       [&](const auto& part) { return part.second >= Rational(0) || a.contains(part.first); });
+    return all_of(b, [&](const auto& part) { return part.second >= Rational(0) || a.contains(part.first); });
 }
 
 }  // namespace
@@ -233,7 +230,7 @@ bool never_above(const Size& a, const Size& b) {
 Size leading_terms(const Size& size) {
     Size leading;
     for (const auto& term : size.terms()) {
-        const bool exceeded = std::any_of(size.terms().begin(), size.terms().end(), [&](const auto& other) {
+        const bool exceeded = any_of(size.terms(), [&](const auto& other) {
             return other.first != term.first && other.second > Rational(0) && divides(term.first, other.first);
         });
         if (exceeded) continue;
@@ -304,7 +301,7 @@ std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Liveness&
         column.in_loop = moment.loop >= 0;
         column.at = moment.target >= 0 ? diagram.array(moment.target).name : "entry of " + diagram.axis(moment.entered).name;
         for (const int v : moment.alive) {
-            const CoreVariable& variable = live.variables[static_cast<std::size_t>(v)];
+            const CoreVariable& variable = live.variables[at(v)];
             const std::int64_t counts = weight(variable, moment);
             if (counts == 0) continue;
             column.arrays.push_back(variable.array);

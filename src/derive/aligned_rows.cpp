@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -41,8 +41,7 @@ ArrayId add_copy(Derived& form, Extents& extents, ArrayId id, std::int64_t row_b
 
 Kernel copying_kernel(const Diagram& d, ArrayId from, ArrayId to) {
     const AxisId own = d.array(from).axes.back(), last = d.array(to).axes.back();
-    std::vector<Index> indices;
-    for (const AxisId a : d.array(to).axes) indices.push_back(Index(Affine::axis(a)));
+    const auto indices = mapped<Index>(d.array(to).axes, [&](AxisId a) { return Index(Affine::axis(a)); });
     Kernel out;
     out.name = d.array(to).name;
     out.group_axes = d.array(to).axes;
@@ -98,9 +97,8 @@ WithAlignedRows with_aligned_rows(const Derived& derived, const Extents& extents
         Kernel kernel = derived.kernels[k];
         for (const auto& [from, to] : copies) {
             if (!contains(kernel.inputs, from)) continue;
-            const bool is_there = std::any_of(kernels.begin(), kernels.end(), [&, copy = to](const Kernel& before) {
-                return contains(before.outputs, copy);
-            });
+            const bool is_there = any_of(
+                kernels, [&, copy = to](const Kernel& before) { return contains(before.outputs, copy); });
             if (!is_there) kernels.push_back(copying_kernel(out.form.diagram, from, to)), out.whole.push_back(k);
             read_instead(kernel, from, to);
         }

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "algebra/number.hpp"
 #include "derive/replay.hpp"
 #include "derive/term.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -241,11 +241,11 @@ private:
         options.make_state = [&](const StateSpec& spec) { return read_self(d_, define_state(i, eq, spec, traversal)); };
         options.lowered = [&](const Expr& reference) {
             const auto reads = read_arrays(reference);
-            return std::any_of(reads.begin(), reads.end(), [&](ArrayId id) { return lowered_.contains(id); });
+            return any_of(reads, [&](ArrayId id) { return lowered_.contains(id); });
         };
         options.wide = [&](const Expr& e) {
             const auto reads = read_arrays(e);
-            return std::any_of(reads.begin(), reads.end(), [&](ArrayId id) {
+            return any_of(reads, [&](ArrayId id) {
                 const DType type = d_.array(id).type;
                 return type == DType::f64 || type == DType::f32 || type == DType::bf16;
             });
@@ -307,7 +307,7 @@ private:
 
     /// The kinds of values of an array of the definition, or of a state that was made.
     [[nodiscard]] ValueClass values_of(ArrayId id) const {
-        if (static_cast<std::size_t>(id) < values_.size()) return values_[static_cast<std::size_t>(id)];
+        if (static_cast<std::size_t>(id) < values_.size()) return values_[at(id)];
         const Equation* e = d_.definition(id);
         internal_check(e, "a state without a definition");
         const ValueClass body = value_class(e->body, [&](ArrayId read) { return values_of(read); });
@@ -341,12 +341,7 @@ private:
                            : wide()            ? DType::f64
                                                : DType::f32;
         const ArrayId id = add_array(d_, d_.array(eq.target).name + spec.suffix, axes, type, ArrayRole::temporary);
-        Equation e;
-        e.target = id;
-        e.reduce = spec.op;
-        e.reduce_axes = eq.reduce_axes;
-        e.body = spec.body;
-        e.range = eq.range;
+        Equation e{.target = id, .reduce = spec.op, .reduce_axes = eq.reduce_axes, .body = spec.body, .range = eq.range};
         d_.equations.insert(d_.equations.begin() + static_cast<std::ptrdiff_t>(at), e);
         ++at;
         set_.insert(id);
@@ -356,7 +351,7 @@ private:
     Kind kind_of(const Expr& e) { return kinds_(e); }
     Kinds kinds_ = kinds_of(d_);
     [[nodiscard]] bool wide() const {
-        return std::any_of(d_.arrays.begin(), d_.arrays.end(), [](const Array& a) { return a.type == DType::f64; });
+        return any_of(d_.arrays, [](const Array& a) { return a.type == DType::f64; });
     }
 
     /// Equation i becomes a state itself, or a map of the states before it.

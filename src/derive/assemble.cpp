@@ -1,6 +1,5 @@
 #include "derive/assemble.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 #include "derive/share.hpp"
 #include "derive/support.hpp"
 #include "derive/term.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -34,10 +34,10 @@ public:
             if (traversal > 0) {
                 std::vector<Statement> hoisted;
                 Loop loop = make_loop(traversal, kernel, hoisted);
-                append(kernel, std::move(hoisted));
+                add(kernel, std::move(hoisted));
                 if (!loop.body.empty()) kernel.stages.emplace_back(std::move(loop));
             }
-            append(kernel, block(traversal));
+            add(kernel, block(traversal));
         }
         kernel.outputs.assign(outputs_.begin(), outputs_.end());
         drop_unread(kernel);
@@ -155,7 +155,7 @@ private:
         }
     }
 
-    static void append(Kernel& kernel, std::vector<Statement> statements) {
+    static void add(Kernel& kernel, std::vector<Statement> statements) {
         if (statements.empty()) return;
         if (!kernel.stages.empty())
             if (auto* last = std::get_if<Block>(&kernel.stages.back())) {
@@ -268,13 +268,13 @@ private:
         const auto arrived = [&](const Expr& points, bool whole) {
             const auto parts = factors(points);
             bool reads = false;
-            return std::all_of(parts.begin(), parts.end(),
-                               [&](const Part& p) {
-                                   const auto* r = as<Read>(p.e);
-                                   const bool now = arrived_ && r && r->array == arrived_->now;
-                                   reads |= now;
-                                   return now || (whole ? p.sign > 0 && as<AxisSize>(p.e) : is_positive(p.e));
-                               }) &&
+            return all_of(parts,
+                          [&](const Part& p) {
+                              const auto* r = as<Read>(p.e);
+                              const bool now = arrived_ && r && r->array == arrived_->now;
+                              reads |= now;
+                              return now || (whole ? p.sign > 0 && as<AxisSize>(p.e) : is_positive(p.e));
+                          }) &&
                    reads;
         };
         const auto* s = as<Select>(e);
@@ -309,9 +309,7 @@ private:
         for (const ArrayId id : order_) {
             if (!needed_.contains(id) || !is_state(id) || a_.states.at(id).traversal != t) continue;
             const Equation e = definition(id);
-            FoldState s;
-            s.state = id;
-            s.op = *e.reduce;
+            FoldState s{.state = id, .op = *e.reduce};
             s.init = identity(s.op);
             s.reduce_axes = e.reduce_axes;
             s.body = running_body(id, t);
@@ -338,7 +336,7 @@ private:
         const auto changes = [&, t](ArrayId id) {
             return on_stream(id) || (arrived_ && (id == arrived_->now || id == arrived_->before)) ||
                    (is_state(id) && a_.states.at(id).traversal == t) ||
-                   std::any_of(old_.begin(), old_.end(), [&](const auto& o) { return o.second == id; });
+                   any_of(old_, [&](const auto& o) { return o.second == id; });
         };
         share(
             d_, statements,
@@ -360,8 +358,7 @@ private:
         const auto is_good = [&](const Expr& e) {
             const auto* r = e ? as<Read>(e) : nullptr;
             return !r || (!is_float(d_.array(r->array).type) && contains(d_.inputs, r->array) &&
-                          std::all_of(r->indices.begin(), r->indices.end(),
-                                      [](const Index& i) { return i.affine() != nullptr; }));
+                          all_of(r->indices, [](const Index& i) { return i.affine() != nullptr; }));
         };
         return is_good(form.plus) && is_good(form.minus);
     }
@@ -374,8 +371,7 @@ private:
                 continue;
             const Statement made = statement(id);
             const auto reads = read_arrays(made.body);
-            const bool map = !made.reduce &&
-                             std::none_of(reads.begin(), reads.end(), [&](ArrayId r) { return beyond.contains(r); });
+            const bool map = !made.reduce && none_of(reads, [&](ArrayId r) { return beyond.contains(r); });
             if (map) {
                 fold.finish.emplace_back(id, made.body);
             } else {
@@ -406,7 +402,7 @@ private:
         const auto is_count = [&](const FoldState& s) { return arrived_ && s.state == arrived_->now; };
         // Only old values that another state's carry reads are copied; a carry reads its own array directly.
         for (const auto& s : fold.states) {
-            const bool used = std::any_of(fold.states.begin(), fold.states.end(), [&](const FoldState& other) {
+            const bool used = any_of(fold.states, [&](const FoldState& other) {
                 return other.state != s.state && reads_array(other.carry, s.old);
             });
             if (used)
@@ -534,7 +530,7 @@ private:
         bool repeats = false;
         const auto points = [&](const Statement& s) {
             std::vector<AxisId> axes = d_.array(s.target).axes;
-            axes.insert(axes.end(), s.reduce_axes.begin(), s.reduce_axes.end());
+            append(axes, s.reduce_axes);
             return axes;
         };
         for_each_statement(kernel, [&](const Statement& s) {
@@ -544,7 +540,7 @@ private:
             bool covered = false;
             for_each_statement(kernel, [&](const Statement& other) {
                 const auto wider = points(other);
-                covered = covered || std::all_of(axes.begin(), axes.end(), [&](AxisId x) { return contains(wider, x); });
+                covered = covered || all_of(axes, [&](AxisId x) { return contains(wider, x); });
             });
             repeats = repeats || !covered;
         });

@@ -1,8 +1,8 @@
 #include "derive/build.hpp"
 
-#include <algorithm>
 #include <set>
 
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -41,7 +41,7 @@ std::vector<ArrayId> KernelBuilder::outputs_of(const std::vector<ArrayId>& targe
     for (const ArrayId t : targets) {
         const auto& list = readers(t);
         if (diagram_.array(t).role == ArrayRole::output ||
-            std::any_of(list.begin(), list.end(), [&](ArrayId r) { return is_needed(r) && !set.contains(r); }))
+            any_of(list, [&](ArrayId r) { return is_needed(r) && !set.contains(r); }))
             out.push_back(t);
     }
     if (out.empty()) out.push_back(targets.back());

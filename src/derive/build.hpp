@@ -17,18 +17,16 @@ public:
 
     [[nodiscard]] const Diagram& diagram() const { return diagram_; }
     [[nodiscard]] const Equation& definition(ArrayId id) const;
-    [[nodiscard]] bool is_computed(ArrayId id) const { return at_[static_cast<std::size_t>(id)] >= 0; }
+    [[nodiscard]] bool is_computed(ArrayId id) const { return at_[at(id)] >= 0; }
     /// The targets of the equations that read the array.
-    [[nodiscard]] const std::vector<ArrayId>& readers(ArrayId id) const {
-        return readers_[static_cast<std::size_t>(id)];
-    }
+    [[nodiscard]] const std::vector<ArrayId>& readers(ArrayId id) const { return readers_[at(id)]; }
     /// Something that is a result needs it.
-    [[nodiscard]] bool is_needed(ArrayId id) const { return needed_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] bool is_needed(ArrayId id) const { return needed_[at(id)]; }
 
     /// Those of the arrays that memory must hold: results, and what other equations read.
     [[nodiscard]] std::vector<ArrayId> outputs_of(const std::vector<ArrayId>& targets) const;
     /// Where the equation stands in the diagram: a gathering's targets are in this order.
-    [[nodiscard]] int position(ArrayId id) const { return at_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] int position(ArrayId id) const { return at_[at(id)]; }
 
     /// How often the kernel's stream is traversed, or why there is no such kernel.
     std::variant<int, Refusal> traversals(const Gathering& gathering);

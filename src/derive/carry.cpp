@@ -1,9 +1,8 @@
 #include "derive/carry.hpp"
 
-#include <algorithm>
-
 #include "derive/law.hpp"
 #include "derive/term.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -34,8 +33,7 @@ Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
         delta = delta ? binary(BinaryOp::mul, delta, factor) : factor;
     }
     // A reference over more points than count here may be infinite or NaN while nothing has counted.
-    const bool is_of_more = std::any_of(correction.references.begin(), correction.references.end(),
-                                        [](const Reference& r) { return r.is_of_more; });
+    const bool is_of_more = any_of(correction.references, [](const Reference& r) { return r.is_of_more; });
     const auto followed = [&](const Expr& e) {
         if (!delta) return e;
         const Expr moved = binary(BinaryOp::mul, e, delta);

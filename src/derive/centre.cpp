@@ -1,8 +1,7 @@
 #include "derive/centre.hpp"
 
-#include <algorithm>
-
 #include "algebra/polynomial.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -72,8 +71,8 @@ private:
         if (degree() == 1) return nullptr;
         for (const Group& g : groups_) {
             const auto differs = [&](const Expr& s) { return !s != !g.shifts[0] || (s && !equal(s, g.shifts[0])); };
-            const bool power = groups_.size() == 1 && g.b.size() % 2 == 0 &&
-                               std::none_of(g.shifts.begin(), g.shifts.end(), differs) && g.mean && !g.mean->exact;
+            const bool power = groups_.size() == 1 && g.b.size() % 2 == 0 && none_of(g.shifts, differs) && g.mean &&
+                               !g.mean->exact;
             if (power) continue;
             for (std::size_t i = 0; i < g.shifts.size(); ++i)
                 if (g.shifts[i]) return g.b[i];
@@ -122,8 +121,7 @@ private:
             Expr shift;
             for (const auto& [sign, part] : addends(g.b[0])) {
                 const auto own = free_axes(part);
-                const bool beside = !stream_.runs(part) &&
-                                    std::all_of(own.begin(), own.end(), [&](AxisId x) { return contains(axes, x); });
+                const bool beside = !stream_.runs(part) && all_of(own, [&](AxisId x) { return contains(axes, x); });
                 Expr& to = beside ? g.a : shift;
                 to = sign > 0 ? plus(to, part) : minus(to, part);
             }
@@ -173,9 +171,7 @@ private:
         if (!numerator) return std::nullopt;
         const Masked n = taken_apart(stream_.written_out(running_sum(numerator)->body));
         const Expr a = stream_.written_out(of);
-        Mean mean;
-        mean.masks = n.masks;
-        mean.exact = true;
+        Mean mean{.masks = n.masks, .exact = true};
         if (denominator) {
             const Masked d = taken_apart(stream_.written_out(running_sum(denominator)->body));
             if (!(other == Polynomial{{1, {}}}) || !same_conditions(n.masks, d.masks) || !stream_.not_negative(d.e) ||
@@ -238,9 +234,7 @@ bool is_one(const Expr& e) {
 
 bool same_conditions(const Conditions& a, const Conditions& b) {
     const auto within = [](const Conditions& inner, const Conditions& outer) {
-        return std::all_of(inner.begin(), inner.end(), [&](const Expr& x) {
-            return std::any_of(outer.begin(), outer.end(), [&](const Expr& y) { return equal(x, y); });
-        });
+        return all_of(inner, [&](const Expr& x) { return any_of(outer, [&](const Expr& y) { return equal(x, y); }); });
     };
     return within(a, b) && within(b, a);
 }

@@ -9,8 +9,8 @@ namespace napkin {
 
 /// A running mean of a quantity.
 struct Mean {
-    Expr value;          ///< 0 while it has no weight
-    Expr weight;         ///< its weights (null: 1) and
+    Expr value = {};     ///< 0 while it has no weight
+    Expr weight = {};    ///< its weights (null: 1) and
     Conditions masks;    ///< where they count
     bool exact = false;  ///< at the end of the stream it is what the definition subtracts
 };

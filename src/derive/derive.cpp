@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "derive/array_types.hpp"
 #include "derive/gather.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -55,7 +55,7 @@ std::vector<Gathering> chosen_gatherings(const std::vector<Region>& regions) {
     std::vector<Gathering> out;
     for (const Region& r : regions) {
         const auto& kernels = r.alternatives[r.chosen].kernels;
-        out.insert(out.end(), kernels.begin(), kernels.end());
+        append(out, kernels);
     }
     return out;
 }
@@ -71,13 +71,8 @@ void build(Derived& derived, KernelBuilder& builder, const std::vector<Gathering
 }
 
 Diagnostic problem(const char* code, const SourceRange& range, std::string message, std::string expected, std::string hint) {
-    Diagnostic d;
-    d.code = code;
-    d.range = range;
-    d.message = std::move(message);
-    d.expected = std::move(expected);
-    d.hint = std::move(hint);
-    return d;
+    return Diagnostic{
+        .code = code, .range = range, .message = std::move(message), .expected = std::move(expected), .hint = std::move(hint)};
 }
 
 }  // namespace
@@ -101,8 +96,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
                                      "an axis to stream", did_you_mean(axis_name, names_of(diagram.axes))));
             return;
         }
-        const bool reduced = std::any_of(diagram.equations.begin(), diagram.equations.end(),
-                                         [&](const Equation& e) { return contains(e.reduce_axes, *axis); });
+        const bool reduced = any_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, *axis); });
         if (!reduced) {
             std::vector<std::string> reducible;
             for (const auto& e : diagram.equations)

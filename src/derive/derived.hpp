@@ -19,10 +19,10 @@ namespace napkin {
 /// reads the target's own value before this statement.
 struct Statement {
     ArrayId target = -1;
-    std::optional<ReduceOp> reduce;
-    std::vector<AxisId> reduce_axes;
+    std::optional<ReduceOp> reduce = {};
+    std::vector<AxisId> reduce_axes = {};
     Expr body;
-    Expr carry;  ///< null: none
+    Expr carry = {};  ///< null: none
     SourceRange range;
 };
 
@@ -49,9 +49,9 @@ struct FoldState {
     ArrayId state = -1;
     ReduceOp op = ReduceOp::sum;
     double init = 0;
-    std::vector<AxisId> reduce_axes;  ///< contains the fold's axis
-    Expr body;                        ///< in inputs, chunk arrays and the current states
-    Expr carry;        ///< reads `old` ids for values before the step and `state` ids for values after it
+    std::vector<AxisId> reduce_axes = {};  ///< contains the fold's axis
+    Expr body = {};                        ///< in inputs, chunk arrays and the current states
+    Expr carry = {};   ///< reads `old` ids for values before the step and `state` ids for values after it
     ArrayId old = -1;  ///< the id that carries use for this state's value before the step
 };
 

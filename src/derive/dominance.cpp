@@ -1,9 +1,9 @@
 #include "derive/dominance.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "algebra/polynomial.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -46,7 +46,7 @@ Unmasked unmasked(const Expr& e, double sign, const Stream& stream) {
             Unmasked x = left ? unmasked(b->a, sign, stream) : Unmasked{{}, b->a};
             Unmasked y = right && !(product && left) ? unmasked(b->b, b->op == BinaryOp::sub ? -sign : sign, stream)
                                                      : Unmasked{{}, b->b};
-            x.masks.insert(x.masks.end(), y.masks.begin(), y.masks.end());
+            append(x.masks, y.masks);
             return {x.masks, binary(b->op, x.core, y.core)};
         }
     }
@@ -109,7 +109,7 @@ std::optional<Extremum> extremum(const Expr& e, bool is_max, const Stream& strea
         const Equation* state = stream.running(r->array) ? stream.definition(r->array) : nullptr;
         if (!state || state->reduce != op) return std::nullopt;
         const auto reduced = [&](AxisId a) { return contains(state->reduce_axes, a); };
-        if (!std::all_of(stream.axes.begin(), stream.axes.end(), reduced)) return std::nullopt;
+        if (!all_of(stream.axes, reduced)) return std::nullopt;
         return of_value(state->body);
     }
     if (const auto* b = as<Binary>(e); b && b->op == (is_max ? BinaryOp::max : BinaryOp::min)) {
@@ -143,10 +143,8 @@ bool covers(const Extremum& extremum, const Expr& a, const Conditions& masks, co
     Unmasked have = unmasked(stream.written_out(a), sign, stream);
     for (const auto& m : masks)
         for (const auto& c : conjuncts(stream.written_out(m))) have.masks.push_back(c);
-    const auto holds = [&](const Expr& c) {
-        return std::any_of(have.masks.begin(), have.masks.end(), [&](const Expr& m) { return equal(m, c); });
-    };
-    return std::all_of(of.masks.begin(), of.masks.end(), holds) && equal_over_reals(of.core, have.core);
+    const auto holds = [&](const Expr& c) { return any_of(have.masks, [&](const Expr& m) { return equal(m, c); }); };
+    return all_of(of.masks, holds) && equal_over_reals(of.core, have.core);
 }
 
 std::optional<Dominance> beside_extremum(const Expr& addend, int sign, const Expr& a, bool is_max,

@@ -2,12 +2,12 @@
 // where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of reach shows.
 #include "derive/evaluate_derived.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "derive/parts.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -145,7 +145,7 @@ private:
         for (std::int64_t from = begin; from < end; from += s) {
             tile.set(loop.axis, from, s, end);
             const auto is_empty = [&](const Affine& form) { return range_of(form, tile.begin, tile.count).high < 0; };
-            if (std::any_of(loop.support.begin(), loop.support.end(), is_empty)) continue;
+            if (any_of(loop.support, is_empty)) continue;
             for (const Statement& statement : loop.body)
                 if (!initialised.contains(statement.target)) forget(statement.target);
             for (const Statement& statement : loop.body) {
@@ -158,7 +158,7 @@ private:
     }
 
     static bool is_initialised(const Loop& loop, ArrayId id) {
-        return std::any_of(loop.init.begin(), loop.init.end(), [&](const auto& state) { return state.first == id; });
+        return any_of(loop.init, [&](const auto& state) { return state.first == id; });
     }
 
     std::map<ArrayId, Column> states(const std::vector<const Fold*>& folds) const {
@@ -197,9 +197,7 @@ private:
     }
 
     static std::size_t num_points(const std::vector<AxisId>& axes, const Tile& tile) {
-        std::size_t n = 1;
-        for (const AxisId a : axes) n *= static_cast<std::size_t>(tile.count[at(a)]);
-        return n;
+        return product<std::size_t>(axes, [&](AxisId a) { return static_cast<std::size_t>(tile.count[at(a)]); });
     }
 
     /// Calls f with the point moved over the tile's box of the axes, the last axis fastest.
@@ -279,10 +277,9 @@ std::int64_t evaluate_kernels(const Derived& derived, const Extents& extents, co
             values[a].clear();
         else
             values[a] = values[a].in(derived.diagram.arrays[a].type);
-    std::int64_t num_merges = 0;
-    for (const Kernel& kernel : derived.kernels)
-        num_merges += KernelEvaluation(derived, extents, sizes, kernel, split, single).run(values);
-    return num_merges;
+    return sum<std::int64_t>(derived.kernels, [&](const Kernel& kernel) {
+        return KernelEvaluation(derived, extents, sizes, kernel, split, single).run(values);
+    });
 }
 
 }  // namespace

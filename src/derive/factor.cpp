@@ -1,6 +1,5 @@
 #include "derive/factor.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,6 +8,7 @@
 #include "derive/law.hpp"
 #include "derive/moments.hpp"
 #include "derive/split.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -35,7 +35,7 @@ bool is_undefined_where(const Expr& e, const Expr& condition) {
 
 bool is_state_times_fixed(const Expr& e, const Stream& stream) {
     const auto parts = factors(e);
-    return std::all_of(parts.begin(), parts.end(), [&](const Part& p) { return as<Read>(p.e) || stream.fixed(p.e); });
+    return all_of(parts, [&](const Part& p) { return as<Read>(p.e) || stream.fixed(p.e); });
 }
 
 /// What is accumulated is 0 where the condition holds, the definition NaN. A tail that is undefined there says so itself; so does 0/0, if
@@ -54,9 +54,9 @@ void settle_undefined(Term& t, const Stream& stream) {
             denominator = true;
             for (const auto& [inner, f] : factors(z)) {
                 // What both carry cancels.
-                const auto other = std::find_if(
-                    parts.begin(), parts.end(),
-                    [&, s = inner * sign, &factor = f](const Part& p) { return p.sign != s && equal(p.e, factor); });
+                const auto other = find_if(parts, [&, s = inner * sign, &factor = f](const Part& p) {
+                    return p.sign != s && equal(p.e, factor);
+                });
                 if (other != parts.end()) {
                     parts.erase(other);
                 } else {
@@ -124,16 +124,15 @@ private:
             const Equation* sum = stream_.running(id) ? stream_.definition(id) : nullptr;
             if (!sum || sum->reduce != ReduceOp::sum) return false;
             const auto reads = read_arrays(reference);
-            return std::any_of(reads.begin(), reads.end(), [&](ArrayId r) { return reads_array(sum->body, r); });
+            return any_of(reads, [&](ArrayId r) { return reads_array(sum->body, r); });
         };
         const auto divides = [&](const Part& p) {
             const auto reads = read_arrays(p.e);
-            return p.sign < 0 && std::any_of(reads.begin(), reads.end(), sums_weights);
+            return p.sign < 0 && any_of(reads, sums_weights);
         };
         const auto tail = factors(t.tail), body = factors(t.body);
-        return std::any_of(tail.begin(), tail.end(), divides) && std::any_of(body.begin(), body.end(), [&](const Part& p) {
-                   return !stream_.runs(p.e) && options_.wide(p.e);
-               });
+        return any_of(tail, divides) &&
+               any_of(body, [&](const Part& p) { return !stream_.runs(p.e) && options_.wide(p.e); });
     }
 
     [[nodiscard]] StateSpec state_of(const Term& t) const {

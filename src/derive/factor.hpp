@@ -38,9 +38,9 @@ struct Selection {
 
 /// A moment Σ w·Π_g (A_g − r_g)^p_g: follows the r_g by the moments of lower powers.
 struct CentredMoment {
-    std::vector<int> powers;                                  ///< p_g
-    std::vector<Expr> origins;                                ///< r_g(ν)
-    std::vector<std::pair<std::vector<int>, ArrayId>> lower;  ///< those that are not identically 0
+    std::vector<int> powers;                                       ///< p_g
+    std::vector<Expr> origins = {};                                ///< r_g(ν)
+    std::vector<std::pair<std::vector<int>, ArrayId>> lower = {};  ///< those that are not identically 0
     bool is_masked = false;  ///< what a mask lets nothing of through is 0, wherever the origins are
     friend bool operator==(const CentredMoment& a, const CentredMoment& b);
 };
@@ -49,8 +49,8 @@ struct CentredMoment {
 struct Correction {
     std::vector<Reference> references;
     std::vector<Selection> selections;
-    std::optional<CentredMoment> moment;
-    Expr kept;  ///< a factor 1/z(ν) of the body that is kept as it is (auxiliary form); null: none
+    std::optional<CentredMoment> moment = {};
+    Expr kept = {};  ///< a factor 1/z(ν) of the body that is kept as it is (auxiliary form); null: none
     friend bool operator==(const Correction& a, const Correction& b);
 };
 

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 
 #include "algebra/expr_walk.hpp"
 #include "derive/rank.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -74,7 +73,7 @@ private:
     /// Equations that are linked through a computed array, in order.
     [[nodiscard]] std::vector<Targets> components() const {
         std::vector<int> root(d_.arrays.size());
-        std::iota(root.begin(), root.end(), 0);
+        iota(root, 0);
         const auto find = [&](int i) {
             while (root[at(i)] != i) i = root[at(i)] = root[at(root[at(i)])];
             return i;
@@ -138,7 +137,7 @@ private:
     /// Why the next equation starts a kernel of its own.
     void refuse_to_join(const Targets& row, ArrayId next) {
         const Equation& e = builder_.definition(next);
-        const bool linked = std::any_of(row.begin(), row.end(), [&](ArrayId t) { return reads_array(e.body, t); });
+        const bool linked = any_of(row, [&](ArrayId t) { return reads_array(e.body, t); });
         if (!linked) return;
         Targets longer = row;
         longer.push_back(next);
@@ -230,7 +229,7 @@ private:
                 if (!may_stand_together(array, groups[a], groups[b], parts)) continue;
                 for (const std::size_t member : groups[b]) group_of[member] = a;
                 groups[a].insert(groups[a].end(), groups[b].begin(), groups[b].end());
-                std::sort(groups[a].begin(), groups[a].end());
+                sort(groups[a]);
                 groups[b].clear();
             }
         }
@@ -263,8 +262,7 @@ private:
         Targets all;
         for (const std::size_t member : group)
             all.insert(all.end(), parts[member].targets.begin(), parts[member].targets.end());
-        std::sort(all.begin(), all.end(),
-                  [&](ArrayId x, ArrayId y) { return builder_.position(x) < builder_.position(y); });
+        sort(all, [&](ArrayId x, ArrayId y) { return builder_.position(x) < builder_.position(y); });
         return all;
     }
 
@@ -272,7 +270,7 @@ private:
                             const std::vector<Gathering>& parts) {
         if (d_.array(shared).axes.empty()) return false;
         std::vector<std::size_t> both = a;
-        both.insert(both.end(), b.begin(), b.end());
+        append(both, b);
         const Targets targets = united(both, parts);
         if (targets.size() > largest_joined) return false;
         const auto groups = [&](const Gathering& g) {

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "derive/share.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -42,9 +42,9 @@ public:
                 written.insert(d_.array(r->array).name);
                 const auto& axes = d_.array(r->array).axes;
                 return substitute_axes(map->second, [&](AxisId axis) -> std::optional<Index> {
-                    const auto k = std::find(axes.begin(), axes.end(), axis);
+                    const auto k = find(axes, axis);
                     if (k == axes.end()) return std::nullopt;
-                    return r->indices[static_cast<std::size_t>(k - axes.begin())];
+                    return r->indices[at(k - axes.begin())];
                 });
             });
             if (count_nodes(e.body) > largest_body) e = before;

@@ -1,9 +1,9 @@
 #include "derive/law.hpp"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -58,8 +58,7 @@ const std::vector<Law>& laws() {
 }
 
 const Law& law(ReduceOp plus, Action action) {
-    const auto row = std::find_if(laws().begin(), laws().end(),
-                                  [&](const Law& l) { return l.plus == plus && l.action == action; });
+    const auto row = find_if(laws(), [&](const Law& l) { return l.plus == plus && l.action == action; });
     internal_check(row != laws().end(), "no law for this reduction and action");
     return *row;
 }
@@ -72,7 +71,7 @@ const Monotone* monotone(UnaryOp function) {
         Monotone{UnaryOp::floor, true, Domain::all},         Monotone{UnaryOp::log, true, Domain::not_negative},
         Monotone{UnaryOp::sqrt, true, Domain::not_negative}, Monotone{UnaryOp::rsqrt, false, Domain::not_negative},
         Monotone{UnaryOp::abs, true, Domain::not_negative}};
-    const auto row = std::find_if(table.begin(), table.end(), [&](const Monotone& m) { return m.function == function; });
+    const auto row = find_if(table, [&](const Monotone& m) { return m.function == function; });
     return row == table.end() ? nullptr : &*row;
 }
 

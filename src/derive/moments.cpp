@@ -1,9 +1,8 @@
 #include "derive/moments.hpp"
 
-#include <algorithm>
-
 #include "derive/carry.hpp"
 #include "derive/centre.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -60,7 +59,7 @@ private:
             const auto& shifts = groups_[i].shifts;
             const int n = static_cast<int>(shifts.size()), p = powers[i];
             const auto differs = [&](const Expr& s) { return !s != !shifts[0] || (s && !equal(s, shifts[0])); };
-            if (std::none_of(shifts.begin(), shifts.end(), differs)) {
+            if (none_of(shifts, differs)) {
                 if (p < n && !shifts[0]) return constant(0);
                 Expr power;
                 for (int k = p; k < n; ++k) power = times(power, shifts[0]);
@@ -71,16 +70,16 @@ private:
             std::vector<Expr> symmetric(static_cast<std::size_t>(n) + 1, constant(0));  // by the power of A − r
             symmetric[0] = constant(1);
             for (int k = 0; k < n; ++k) {
-                const Expr& s = shifts[static_cast<std::size_t>(k)];
+                const Expr& s = shifts[at(k)];
                 for (int power = k + 1; power >= 0; --power) {
-                    auto& c = symmetric[static_cast<std::size_t>(power)];
+                    auto& c = symmetric[at(power)];
                     const Expr by_shift = s && !is_zero(c) ? simplify(binary(BinaryOp::mul, c, s)) : constant(0);
                     const Expr lower = power > 0 ? symmetric[static_cast<std::size_t>(power) - 1] : constant(0);
                     c = simplify(binary(BinaryOp::add, lower, by_shift));
                 }
             }
-            if (is_zero(symmetric[static_cast<std::size_t>(p)])) return constant(0);
-            out = simplify(binary(BinaryOp::mul, out, symmetric[static_cast<std::size_t>(p)]));
+            if (is_zero(symmetric[at(p)])) return constant(0);
+            out = simplify(binary(BinaryOp::mul, out, symmetric[at(p)]));
         }
         return out;
     }
@@ -100,7 +99,7 @@ private:
 
     /// The moment at the end of the stream; null where it is 0.
     Expr value_of(const Powers& powers) {
-        const bool counts = std::all_of(powers.begin(), powers.end(), [](int p) { return p == 0; });
+        const bool counts = all_of(powers, [](int p) { return p == 0; });
         if (counts && !term_.body && term_.masks.empty()) return number_of_points(stream_);
         return moment(powers);
     }
@@ -111,14 +110,10 @@ private:
         int degree = 0;
         for (std::size_t i = 0; i < powers.size(); ++i)
             for (int k = 0; k < powers[i]; ++k, ++degree) body = times(body, groups_[i].centred());
-        Correction correction;
-        correction.references = term_.references;
-        correction.selections = term_.selections;
+        Correction correction{.references = term_.references, .selections = term_.selections};
         const auto moves = [](const Group& g) { return g.origin || g.mean; };
-        if (degree > 0 && std::any_of(groups_.begin(), groups_.end(), moves)) {
-            CentredMoment follows;
-            follows.powers = powers;
-            follows.is_masked = !term_.masks.empty();
+        if (degree > 0 && any_of(groups_, moves)) {
+            CentredMoment follows{.powers = powers, .is_masked = !term_.masks.empty()};
             for (const auto& g : groups_) follows.origins.push_back(g.reference());
             Powers lower(powers.size(), 0);
             do {

@@ -2,7 +2,6 @@
 // its two halves. What an operand alone has is summed before it meets another.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <limits>
 #include <set>
@@ -11,6 +10,7 @@
 #include "derive/replay.hpp"
 #include "derive/weigh.hpp"
 #include "diagram/product.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -24,9 +24,9 @@ constexpr double least_gain = 2;
 
 /// One operand or two contracted ones, with what is left of their axes.
 struct Tree {
-    Expr operand;  ///< of a leaf
+    Expr operand = {};  ///< of a leaf
     int left = -1, right = -1;
-    Axes before, after;  ///< axes of what is multiplied, and of the result: the difference is summed
+    Axes before, after = {};  ///< axes of what is multiplied, and of the result: the difference is summed
     double flops = 0, stored = 0;
     double largest = 0;  ///< points of the largest step
 };
@@ -49,7 +49,7 @@ public:
 
     /// The tree with the fewest FLOPs; among those the one that stores least.
     int best() { return operands_.size() <= most_exact ? exact() : greedy(); }
-    [[nodiscard]] const Tree& tree(int id) const { return trees_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Tree& tree(int id) const { return trees_[at(id)]; }
     [[nodiscard]] const Axes& target() const { return target_; }
 
 private:
@@ -60,9 +60,7 @@ private:
     std::vector<Tree> trees_;
 
     [[nodiscard]] double points(const Axes& axes) const {
-        double product = 1;
-        for (const AxisId a : axes) product *= sizes_[static_cast<std::size_t>(a)];
-        return product;
+        return product<double>(axes, [&](AxisId a) { return sizes_[at(a)]; });
     }
 
     [[nodiscard]] Axes axes_of(const Expr& e) const {
@@ -93,10 +91,7 @@ private:
     }
 
     [[nodiscard]] Tree joined(int left, int right, Subset inside) const {
-        Tree t;
-        t.left = left;
-        t.right = right;
-        t.before = tree(left).after;
+        Tree t{.left = left, .right = right, .before = tree(left).after};
         t.before.insert(tree(right).after.begin(), tree(right).after.end());
         t.after = kept(t.before, inside);
         const bool sums = t.after != t.before;
@@ -195,8 +190,7 @@ private:
         // One factor of double makes all of the product one; its parts lose none of that on their way through memory.
         const std::vector<ArrayId> factors = read_arrays(e_.body);
         const bool is_double = target.type == DType::f64 ||
-                               std::any_of(factors.begin(), factors.end(),
-                                           [&](ArrayId factor) { return d_.array(factor).type == DType::f64; });
+                               any_of(factors, [&](ArrayId factor) { return d_.array(factor).type == DType::f64; });
         const DType type = is_double ? DType::f64 : DType::f32;
         part.target = add_array(d_, target.name + "_part", axes, type, ArrayRole::temporary);
         out_.push_back(part);
@@ -210,7 +204,7 @@ bool is_contraction(const Diagram& d, const Equation& e, const std::vector<Expr>
         return false;
     for (const ArrayId r : read_arrays(e.body))
         if (!is_float(d.array(r).type)) return false;
-    return std::all_of(e.reduce_axes.begin(), e.reduce_axes.end(), [&](AxisId a) { return depends_on_axis(e.body, a); });
+    return all_of(e.reduce_axes, [&](AxisId a) { return depends_on_axis(e.body, a); });
 }
 
 }  // namespace
@@ -245,7 +239,7 @@ void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps) {
         }
         edit.equations.push_back({e, ordered});
         steps.back().change = std::move(edit);
-        out.insert(out.end(), ordered.begin(), ordered.end());
+        append(out, ordered);
     }
     diagram.equations = std::move(out);
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "algebra/expr_walk.hpp"
 #include "derive/share.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
 
@@ -17,7 +17,7 @@ namespace napkin {
 namespace {
 
 bool initialises(const Loop& loop, ArrayId state) {
-    return std::any_of(loop.init.begin(), loop.init.end(), [&](const auto& known) { return known.first == state; });
+    return any_of(loop.init, [&](const auto& known) { return known.first == state; });
 }
 
 /// All that the kernel computes.
@@ -47,12 +47,12 @@ public:
             if (const auto* loop = std::get_if<Loop>(&k_.stages[s])) {
                 std::vector<ArrayId> stored;
                 for (const ArrayId id : k_.outputs)
-                    if (std::any_of(loop->body.begin(), loop->body.end(), [&](const auto& b) { return b.target == id; }) &&
+                    if (any_of(loop->body, [&](const auto& b) { return b.target == id; }) &&
                         contains(d_.array(id).axes, axis_))
                         stored.push_back(id);
                 if (!stored.empty() || !kept_[s].empty()) kernels.push_back(kernel_of(s, stored));
             }
-        std::reverse(kernels.begin(), kernels.end());
+        reverse(kernels);
         for (std::size_t i = 0; i + 1 < kernels.size(); ++i)
             kernels[i].name += kernels.size() == 2 ? "_part" : fmt::format("_part{}", i + 1);
         kernels.back().equations = k_.equations;
@@ -76,10 +76,10 @@ private:
         std::vector<AxisId> axes{part_};
         for (const AxisId a : k_.group_axes)
             if (!contains(k_.recompute_axes, a) && !contains(array.axes, a)) axes.push_back(a);
-        axes.insert(axes.end(), array.axes.begin(), array.axes.end());
+        append(axes, array.axes);
         // What is accumulated keeps its precision on the way through memory: the kernel computes all of it in double where anything is.
         const auto any_double = [&](const std::vector<ArrayId>& arrays) {
-            return std::any_of(arrays.begin(), arrays.end(), [&](ArrayId id) { return d_.array(id).type == DType::f64; });
+            return any_of(arrays, [&](ArrayId id) { return d_.array(id).type == DType::f64; });
         };
         const bool is_double = any_double(k_.inputs) || any_double(k_.outputs) || any_double(targets_of(k_)) ||
                                array.type == DType::f64;
@@ -129,7 +129,7 @@ private:
             add_reads(merged, needed);
             out.push_back(std::move(merged));
         }
-        std::reverse(out.begin(), out.end());
+        reverse(out);
         share(d_, out, [](const Expr&) { return false; }, nullptr);
         return out;
     }
@@ -179,11 +179,11 @@ private:
                     add_reads(*s, needed);
                     block.statements.push_back(*s);
                 }
-                std::reverse(block.statements.begin(), block.statements.end());
+                reverse(block.statements);
             }
             if (!block.statements.empty()) stages.emplace_back(std::move(block));
         }
-        std::reverse(stages.begin(), stages.end());
+        reverse(stages);
         return with_interface(std::move(stages), std::move(outputs), last < k_.stages.size());
     }
 
@@ -209,8 +209,7 @@ private:
             if (!computed.contains(id)) out.inputs.push_back(id);
         if (is_part) out.group_axes.push_back(part_);
         for (const AxisId a : k_.group_axes) {
-            const bool carried = std::all_of(out.outputs.begin(), out.outputs.end(),
-                                             [&](ArrayId id) { return contains(d_.array(id).axes, a); });
+            const bool carried = all_of(out.outputs, [&](ArrayId id) { return contains(d_.array(id).axes, a); });
             if (!carried || reduced.contains(a)) continue;
             out.group_axes.push_back(a);
             if (contains(k_.recompute_axes, a)) out.recompute_axes.push_back(a);
@@ -244,7 +243,7 @@ std::string obstacle(const Diagram& diagram, const Kernel& kernel, AxisId& axis)
         if (const auto* block = std::get_if<Block>(&stage)) {
             for (const Statement& s : block->statements) {
                 std::vector<AxisId> axes = diagram.array(s.target).axes;
-                axes.insert(axes.end(), s.reduce_axes.begin(), s.reduce_axes.end());
+                append(axes, s.reduce_axes);
                 if (contains(axes, axis))
                     return fmt::format("{} runs over all of {} at once", diagram.array(s.target).name, x);
                 for (const ArrayId r : read_arrays(s.body))
@@ -288,12 +287,11 @@ std::vector<const Fold*> folds_of(const Kernel& kernel, const Loop& loop) {
     std::vector<const Fold*> folds;
     for (const Fold& fold : kernel.folds) {
         const auto runs = [&](const FoldState& s) {
-            return open.contains(s.state) ||
-                   std::any_of(loop.body.begin(), loop.body.end(), [&](const Statement& statement) {
+            return open.contains(s.state) || any_of(loop.body, [&](const Statement& statement) {
                        return statement.target == s.state && !statement.carry;
                    });
         };
-        if (fold.axis != loop.axis || !std::all_of(fold.states.begin(), fold.states.end(), runs)) continue;
+        if (fold.axis != loop.axis || !all_of(fold.states, runs)) continue;
         for (const FoldState& s : fold.states) open.erase(s.state);
         folds.push_back(&fold);
     }

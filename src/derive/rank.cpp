@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
 
 #include "derive/weigh.hpp"
 #include "diagram/symbol_names.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -46,7 +46,7 @@ int held_whole(const KernelBuilder& builder, const Gathering& g, const Kernel& k
     for (const ArrayId t : g.targets) {
         const auto& axes = builder.diagram().array(t).axes;
         const bool stored = contains(kernel.outputs, t);
-        const bool carries = std::any_of(axes.begin(), axes.end(), [&](AxisId a) { return contains(reduced, a); });
+        const bool carries = any_of(axes, [&](AxisId a) { return contains(reduced, a); });
         whole += carries && !stored ? 1 : 0;
     }
     return whole;
@@ -61,8 +61,7 @@ std::optional<Piece> piece(KernelBuilder& builder, const Gathering& g) {
 std::pair<AxisPolynomial, AxisPolynomial> difference(const AxisPolynomial& a, const AxisPolynomial& b) {
     AxisPolynomial more, less;
     for (const auto& [axes, value] : a) {
-        const auto other = b.find(axes);
-        const double rest = value - (other == b.end() ? 0 : other->second);
+        const double rest = value - value_or(b, axes, 0);
         if (rest > 0) more[axes] = rest;
         if (rest < 0) less[axes] = -rest;
     }
@@ -123,7 +122,7 @@ Region ranked(KernelBuilder& builder, const std::vector<std::vector<Gathering>>&
     const auto times_least = [&](const Candidate& c) {
         return least > 0 ? static_cast<int>(std::log2(c.flops / least)) : 0;
     };
-    std::stable_sort(built.begin(), built.end(), [&](const Candidate& a, const Candidate& b) {
+    stable_sort(built, [&](const Candidate& a, const Candidate& b) {
         return std::tuple(a.one_core, a.whole, times_least(a), a.transfers, a.flops, a.kernels.size()) <
                std::tuple(b.one_core, b.whole, times_least(b), b.transfers, b.flops, b.kernels.size());
     });

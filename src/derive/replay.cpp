@@ -1,9 +1,9 @@
 #include "derive/replay.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -32,11 +32,10 @@ Kernel block_of(const Diagram& diagram, const std::vector<const Equation*>& equa
 }  // namespace
 
 void apply(const Edit& edit, Diagram& diagram) {
-    diagram.arrays.insert(diagram.arrays.end(), edit.arrays.begin(), edit.arrays.end());
-    for (const auto& [array, axes] : edit.axes) diagram.arrays[static_cast<std::size_t>(array)].axes = axes;
+    append(diagram.arrays, edit.arrays);
+    for (const auto& [array, axes] : edit.axes) diagram.arrays[at(array)].axes = axes;
     for (const Edit::Replacement& r : edit.equations) {
-        const auto at = std::find_if(diagram.equations.begin(), diagram.equations.end(),
-                                     [&](const Equation& e) { return e.target == r.before.target; });
+        const auto at = find_if(diagram.equations, [&](const Equation& e) { return e.target == r.before.target; });
         internal_check(at != diagram.equations.end() && *at == r.before,
                        "an edit replaces an equation that is not there");
         const auto next = diagram.equations.erase(at);
@@ -82,8 +81,8 @@ void Replay::next() {
 
 Derived Replay::form() const {
     Derived out;
-    out.source = derived_.source;
     out.diagram = diagram_;
+    out.source = derived_.source;
     out.form = derived_.form;
     const bool edited = done_ == derived_.steps.size() || !std::holds_alternative<Edit>(derived_.steps[done_].change);
     if (!edited) {

@@ -1,8 +1,8 @@
 #include "derive/separate.hpp"
 
-#include <algorithm>
 #include <cmath>
 
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -115,7 +115,7 @@ bool is_exact(const Expr& e, const Stream& stream) {
         return false;
     if (const auto* b = as<Binary>(e); b && b->op != BinaryOp::max && b->op != BinaryOp::min) return false;
     const std::vector<Expr> parts = children(e);
-    return std::all_of(parts.begin(), parts.end(), [&](const Expr& part) { return is_exact(part, stream); });
+    return all_of(parts, [&](const Expr& part) { return is_exact(part, stream); });
 }
 
 /// A sum in e of an exact part of the stream and what runs; null: there is none.

@@ -169,9 +169,7 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     Table table;
     std::vector<Statement> definitions;
     const auto define = [&](const Statement& s, const Expr& e, bool from_carry) {
-        Statement definition;
-        definition.range = s.range;
-        definition.body = e;
+        Statement definition{.body = e, .range = s.range};
         const DType type = diagram.array(s.target).type == DType::f64 ? DType::f64 : DType::f32;
         definition.target = add_array(diagram, name_for(e, from_carry), axes_of(diagram, s, e), type, ArrayRole::temporary);
         table[e] = definition.target;

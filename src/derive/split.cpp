@@ -1,12 +1,12 @@
 #include "derive/split.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "algebra/polynomial.hpp"
 #include "derive/centre.hpp"
 #include "derive/law.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -203,10 +203,8 @@ std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, con
         return !t.shifted.empty() || (t.body && !stream_.not_negative(t.body)) ||
                (t.tail && !stream_.not_negative(where_defined(t.tail)));
     };
-    if (!wraps_ && a.size() > 1 && b.size() > 1 && std::any_of(a.begin(), a.end(), cancels) &&
-        std::any_of(b.begin(), b.end(), cancels))
+    if (!wraps_ && a.size() > 1 && b.size() > 1 && any_of(a, cancels) && any_of(b, cancels))
         return fail("a product of sums whose parts may cancel is not multiplied out", whole);
-    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     Terms out;
     for (const auto& s : a) {
         for (const auto& t : b) {
@@ -373,7 +371,7 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
     if (!running) {
         auto terms = compute(exponential(base, plus(sum->a, fixed)), masks);
         if (terms)
-            for (Term& term : *terms) term.undefined.insert(term.undefined.end(), cancelled.begin(), cancelled.end());
+            for (Term& term : *terms) append(term.undefined, cancelled);
         return terms;
     }
     // No running result is known to dominate the exponent: a maximum of its own does, whatever the others do meanwhile.
@@ -438,7 +436,7 @@ std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated
         }
     }
     Conditions inside = masks;
-    inside.insert(inside.end(), of_stream.begin(), of_stream.end());
+    append(inside, of_stream);
     for (const Expr& condition : running) {
         const auto found = selected(condition, constant(0), inside);
         if (!found) return fail("the condition depends on a running result", condition);
@@ -454,8 +452,8 @@ std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated
         t.masked_tail = t.masked_tail || (t.tail && !of_stream.empty());
         t.masks.insert(t.masks.begin(), of_stream.begin(), of_stream.end());
         t.guards.insert(t.guards.begin(), guards.begin(), guards.end());
-        t.masks.insert(t.masks.end(), running.begin(), running.end());
-        t.selections.insert(t.selections.end(), selections.begin(), selections.end());
+        append(t.masks, running);
+        append(t.selections, selections);
     }
     return terms;
 }
@@ -466,7 +464,7 @@ std::optional<Terms> Splitter::choice(const Expr& e, const Select& s, const Cond
     if (!out) return std::nullopt;
     auto other = branch(s.b, {simplify(unary(UnaryOp::logical_not, s.condition))}, masks);
     if (!other) return std::nullopt;
-    out->insert(out->end(), other->begin(), other->end());
+    append(*out, *other);
     if (out->size() > max_terms) return fail("it expands into too many separable terms", e);
     return out;
 }

@@ -1,13 +1,12 @@
 // Sums over blocks, and casts that round nothing: what keeps a product of narrow types from being seen as one.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "diagram/blocks.hpp"
 #include "diagram/product.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -24,8 +23,7 @@ public:
     std::vector<Equation> run() {
         if (e_.reduce != ReduceOp::sum || !is_float(d_.array(e_.target).type)) return {};
         const std::vector<ArrayId> arrays = read_arrays(e_.body);
-        if (std::any_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return !is_float(d_.array(a).type); }))
-            return {};
+        if (any_of(arrays, [&](ArrayId a) { return !is_float(d_.array(a).type); })) return {};
         for (const AxisId axis : e_.reduce_axes)
             if (auto sums = over(axis); !sums.empty()) return sums;
         return {};
@@ -44,8 +42,7 @@ private:
         bool has_blocks = false;
         for (const Expr& factor : factors_of(e_.body)) {
             const bool depends = depends_on_axis(factor, axis),
-                       is_inner = std::any_of(others.begin(), others.end(),
-                                              [&](AxisId a) { return depends_on_axis(factor, a); });
+                       is_inner = any_of(others, [&](AxisId a) { return depends_on_axis(factor, a); });
             const bool is_of_block = depends && block_length(factor, axis) == blocks->length;
             if (is_of_block && is_inner) return {};
             has_blocks = has_blocks || is_of_block;
@@ -63,11 +60,10 @@ private:
         axes.push_back(blocks->block);
         const std::vector<ArrayId> factors = read_arrays(e_.body);
         const bool is_double = d_.array(e_.target).type == DType::f64 ||
-                               std::any_of(factors.begin(), factors.end(),
-                                           [&](ArrayId a) { return d_.array(a).type == DType::f64; });
+                               any_of(factors, [&](ArrayId a) { return d_.array(a).type == DType::f64; });
         Equation part = e_, sum = e_;
         others.push_back(blocks->inside);
-        std::sort(others.begin(), others.end());
+        sort(others);
         part.body = inner, part.reduce_axes = std::move(others);
         part.target = add_array(d_, d_.array(e_.target).name + "_block", axes, is_double ? DType::f64 : DType::f32,
                                 ArrayRole::temporary);
@@ -98,7 +94,7 @@ void sum_blocks(Diagram& diagram, std::vector<DerivationStep>& steps) {
                          fmt::format("{} is summed in blocks of {}", diagram.array(e.target).name,
                                      diagram.axis(sums.back().reduce_axes.front()).name),
                          e.range, std::move(edit)});
-        out.insert(out.end(), sums.begin(), sums.end());
+        append(out, sums);
     }
     diagram.equations = std::move(out);
 }

@@ -1,6 +1,6 @@
 #include "derive/term.hpp"
+#include "support/ranges.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -79,7 +79,7 @@ Conditions lost(const Expr& before, const Expr& after, const Stream& stream) {
     Conditions out;
     const auto note = [&](const Expr& condition) {
         const auto same = [&](const Expr& c) { return equal(c, condition); };
-        if (!stream.streams(condition) && std::none_of(out.begin(), out.end(), same)) out.push_back(condition);
+        if (!stream.streams(condition) && none_of(out, same)) out.push_back(condition);
     };
     std::unordered_set<Expr, ExprHash, ExprEqual> kept;
     visit(after, [&](const Expr& node) { kept.insert(node); });

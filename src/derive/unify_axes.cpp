@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -62,11 +62,10 @@ private:
     }
     /// False once the axis is renamed: an equation may read the dimension more than once.
     [[nodiscard]] bool used(AxisId axis) const {
-        return std::any_of(d_.equations.begin(), d_.equations.end(), [&](const Equation& e) { return uses(e, axis); });
+        return any_of(d_.equations, [&](const Equation& e) { return uses(e, axis); });
     }
     [[nodiscard]] bool told_apart(AxisId a, AxisId b) const {
-        return std::any_of(d_.equations.begin(), d_.equations.end(),
-                           [&](const Equation& e) { return uses(e, a) && uses(e, b); });
+        return any_of(d_.equations, [&](const Equation& e) { return uses(e, a) && uses(e, b); });
     }
 
     void rename(AxisId from, AxisId to) {
@@ -86,7 +85,7 @@ private:
                 return size && size->axis == from ? axis_size(to) : node;
             });
             e.reduce_axes = renamed(e.reduce_axes);
-            std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
+            sort(e.reduce_axes);
             edit.equations.push_back({before, {e}});
             if (auto& axes = d_.arrays[at(e.target)].axes; renamed(axes) != axes) {
                 axes = renamed(axes);

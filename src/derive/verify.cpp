@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "derive/replay.hpp"
 #include "diagram/verifier.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -64,8 +64,7 @@ private:
         for (const auto& s : loop.body)
             if (contains(d_.array(s.target).axes, loop.axis)) defined_.erase(s.target);
         for (const ArrayId id : k_.outputs)
-            if (std::any_of(loop.body.begin(), loop.body.end(), [&](const Statement& s) { return s.target == id; }))
-                defined_.insert(id);
+            if (any_of(loop.body, [&](const Statement& s) { return s.target == id; })) defined_.insert(id);
     }
 
     void check(const Statement& s) {
@@ -77,7 +76,7 @@ private:
             if (contains(k_.group_axes, a)) fault("reduces over {}, which is grouped", d_.axis(a).name);
         std::vector<AxisId> bound = d_.array(s.target).axes;
         check_expr(s, s.carry, bound);
-        bound.insert(bound.end(), s.reduce_axes.begin(), s.reduce_axes.end());
+        append(bound, s.reduce_axes);
         check_expr(s, s.body, bound);
         const bool first = defined_.insert(s.target).second;
         if (!first && !states_.contains(s.target)) fault("defines {} twice", name(s.target));

@@ -1,9 +1,9 @@
 #include "derive/weigh.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "algebra/expr_walk.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -16,8 +16,8 @@ bool is_operation(const Expr& e) { return as<Unary>(e) || as<Binary>(e) || as<Se
 void count(const Statement& s, const Diagram& diagram, AxisId loop_axis, AxisPolynomial& flops) {
     if (s.reduce && lies_at_an_end(*s.reduce, s.body)) return;
     std::vector<AxisId> points = diagram.array(s.target).axes;
-    points.insert(points.end(), s.reduce_axes.begin(), s.reduce_axes.end());
-    std::sort(points.begin(), points.end());
+    append(points, s.reduce_axes);
+    sort(points);
     if (loop_axis >= 0 && !std::binary_search(points.begin(), points.end(), loop_axis)) return;
     for_each_postorder(s.body, [&](const Expr& node) {
         if (is_operation(node)) flops[free_axes(node)] += 1;
@@ -43,7 +43,7 @@ Weight weigh(const KernelBuilder::Trial& trial) {
     for (const auto* list : {&trial.kernel.inputs, &trial.kernel.outputs}) {
         for (const ArrayId id : *list) {
             std::vector<AxisId> axes = trial.diagram->array(id).axes;
-            std::sort(axes.begin(), axes.end());
+            sort(axes);
             w.transfers[axes] += 1;
         }
     }
@@ -85,7 +85,7 @@ double at_sizes(const AxisPolynomial& polynomial, const std::vector<double>& siz
     double sum = 0;
     for (const auto& [axes, value] : polynomial) {
         double term = value;
-        for (const AxisId axis : axes) term *= sizes[static_cast<std::size_t>(axis)];
+        for (const AxisId axis : axes) term *= sizes[at(axis)];
         sum += term;
     }
     return sum;

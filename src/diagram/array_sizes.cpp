@@ -5,9 +5,7 @@
 namespace napkin {
 
 std::vector<std::int64_t> array_sizes(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    std::vector<std::int64_t> sizes;
-    for (const AxisId axis : diagram.array(array).axes) sizes.push_back(extents[at(axis)]);
-    return sizes;
+    return mapped<std::int64_t>(diagram.array(array).axes, [&](AxisId axis) { return extents[at(axis)]; });
 }
 
 std::int64_t array_bytes(const Diagram& diagram, ArrayId array, const Extents& extents) {

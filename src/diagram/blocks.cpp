@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -18,7 +17,7 @@ public:
     bool visit(const Expr& e) {
         if (const auto* i = as<AxisIndex>(e)) return i->axis != axis_;
         if (const auto* r = as<Read>(e))
-            return std::all_of(r->indices.begin(), r->indices.end(), [&](const Index& index) {
+            return all_of(r->indices, [&](const Index& index) {
                 return index.affine() ? !index.depends_on(axis_) : visit(*index.expression());
             });
         if (const auto* u = as<Unary>(e)) return visit(u->a);

@@ -1,6 +1,5 @@
 #include "diagram/box.hpp"
-
-#include <algorithm>
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -18,7 +17,7 @@ public:
             else
                 source.push_back(Affine::axis(add(r.indices[d], axes[d])));
         }
-        const bool decided = std::any_of(source.begin(), source.end(), [](const Index& i) { return i.is_gathered(); });
+        const bool decided = any_of(source, [](const Index& i) { return i.is_gathered(); });
         if (decided) out_.source = std::move(source);
         return std::move(out_);
     }
@@ -33,7 +32,7 @@ private:
     /// A coordinate of what data are read by; gathered indices that run over the same one share it.
     int shared(const Index& index, AxisId limit) {
         for (const int p : made_of_)
-            if (out_.dims[static_cast<std::size_t>(p)] == index) return p;
+            if (out_.dims[at(p)] == index) return p;
         made_of_.push_back(add(index, limit));
         return made_of_.back();
     }
@@ -79,7 +78,7 @@ std::int64_t values_inside(const std::vector<Index>& dims, const std::vector<Axi
                            const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
     std::int64_t values = 1;
     for (std::size_t d = 0; d < dims.size(); ++d) {
-        const std::int64_t here = inside(range_of(dims[d], begin, count), extents[static_cast<std::size_t>(limits[d])]).size();
+        const std::int64_t here = inside(range_of(dims[d], begin, count), extents[at(limits[d])]).size();
         if (here <= 0) return 0;
         values *= here;
     }

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "diagram/guards.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -20,7 +20,7 @@ public:
     std::optional<Diagnostic> run() {
         for (const Equation& equation : diagram_.equations) {
             const auto wanted = [&](const Read& r) {
-                return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return is_decided(i); });
+                return any_of(r.indices, [&](const Index& i) { return is_decided(i); });
             };
             for_each_guarded_read(equation.body, wanted, [&](const Read& r, const std::vector<Guard>& guards) {
                 for (std::size_t d = 0; d < r.indices.size() && !found_; ++d)
@@ -36,7 +36,7 @@ private:
     [[nodiscard]] bool is_decided(const Index& index) const {
         if (!index.is_gathered()) return false;
         const std::vector<ArrayId> arrays = read_arrays(*index.expression());
-        return std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_known(a); }) &&
+        return all_of(arrays, [&](ArrayId a) { return is_known(a); }) &&
                (fresh_.empty() ||
                 std::find_first_of(arrays.begin(), arrays.end(), fresh_.begin(), fresh_.end()) != arrays.end());
     }
@@ -117,13 +117,13 @@ private:
         std::vector<AxisId> open;
         for (const Guard& guard : guards) {
             const std::vector<ArrayId> arrays = read_arrays(guard.condition);
-            if (!std::all_of(arrays.begin(), arrays.end(), [&](ArrayId a) { return is_known(a); })) return false;
+            if (!all_of(arrays, [&](ArrayId a) { return is_known(a); })) return false;
             for (const AxisId axis : free_axes(guard.condition))
                 if (!contains(fixed, axis) && !contains(open, axis)) open.push_back(axis);
         }
         Kinds kinds = kinds_of(diagram_);
         do {
-            const bool taken = std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
+            const bool taken = all_of(guards, [&](const Guard& guard) {
                 return (evaluate_at(guard.condition, kinds, diagram_, extents_, values_, point).truth()) == guard.holds;
             });
             if (taken) return true;
@@ -150,7 +150,7 @@ std::vector<ArrayId> arrays_in_indices(const Diagram& diagram) {
     std::set<ArrayId> arrays;
     for (const Equation& equation : diagram.equations) {
         const auto gathers = [](const Read& r) {
-            return std::any_of(r.indices.begin(), r.indices.end(), [](const Index& i) { return i.is_gathered(); });
+            return any_of(r.indices, [](const Index& i) { return i.is_gathered(); });
         };
         for_each_guarded_read(equation.body, gathers, [&](const Read& r, const std::vector<Guard>& guards) {
             for (const Index& index : r.indices)

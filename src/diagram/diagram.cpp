@@ -54,8 +54,7 @@ ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<
 }
 
 Expr read_self(const Diagram& diagram, ArrayId id) {
-    std::vector<Index> indices;
-    for (AxisId axis : diagram.array(id).axes) indices.push_back(Affine::axis(axis));
+    auto indices = mapped<Index>(diagram.array(id).axes, [&](AxisId axis) { return Affine::axis(axis); });
     return read(id, std::move(indices));
 }
 

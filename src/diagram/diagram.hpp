@@ -45,8 +45,8 @@ struct Equation {
     std::optional<ReduceOp> reduce;   ///< none: a map
     std::vector<AxisId> reduce_axes;  ///< non-empty exactly when reduce is set; ascending
     Expr body;
-    SourceRange range;                 ///< the equation in the user's text
-    std::vector<std::string> inlined;  ///< the diagrams it was inlined from, outermost first
+    SourceRange range;                      ///< the equation in the user's text
+    std::vector<std::string> inlined = {};  ///< the diagrams it was inlined from, outermost first
     friend bool operator==(const Equation& a, const Equation& b) {
         return a.target == b.target && a.reduce == b.reduce && a.reduce_axes == b.reduce_axes && equal(a.body, b.body);
     }
@@ -73,8 +73,8 @@ struct ScheduleItem {
     std::string kind;  ///< "group", "stream", "subloop", "threads", "form", …: checked by the pass that owns it
     std::string axis;  ///< or the name of what is meant: of an atom's statement, of a place's variable
     std::optional<std::int64_t> value;
-    std::string word;  ///< a non-numeric value, e.g. form=auxiliary
-    SourceRange range;
+    std::string word = {};  ///< a non-numeric value, e.g. form=auxiliary
+    SourceRange range = {};
     std::vector<ScheduleClause> clauses = {};
     std::string kernel = {};  ///< empty: of every kernel that has what is meant
     std::string reason = {};  ///< of an overhead in a file: its source, which stands behind it
@@ -94,8 +94,8 @@ struct Diagram {
     SourceRange range;
     friend bool operator==(const Diagram&, const Diagram&) = default;
 
-    [[nodiscard]] const Array& array(ArrayId id) const { return arrays[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] const Axis& axis(AxisId id) const { return axes[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Array& array(ArrayId id) const { return arrays[at(id)]; }
+    [[nodiscard]] const Axis& axis(AxisId id) const { return axes[at(id)]; }
     [[nodiscard]] std::optional<AxisId> find_axis(std::string_view wanted_name) const;
     [[nodiscard]] std::optional<ArrayId> find_array(std::string_view wanted_name) const;
     /// The equation that defines the array, or null for an input.

@@ -91,9 +91,7 @@ struct WholeReducer {
 
 /// Steps the coordinates of `axes` in row-major order; false after the last.
 std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
-    std::int64_t n = 1;
-    for (AxisId axis : axes) n *= extents[at(axis)];
-    return n;
+    return napkin::product<std::int64_t>(axes, [&](AxisId axis) { return extents[at(axis)]; });
 }
 
 /// One equation, in parts of its outer loop over the target: whole rows of a map, single points of a reduction.

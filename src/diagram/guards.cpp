@@ -1,10 +1,10 @@
 #include "diagram/guards.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "algebra/expr_walk.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -104,7 +104,7 @@ private:
 /// A condition of coordinates at a point.
 double value_of(const Expr& e, const std::vector<std::int64_t>& point) {
     if (const auto* c = as<Constant>(e)) return c->value;
-    if (const auto* i = as<AxisIndex>(e)) return static_cast<double>(point[static_cast<std::size_t>(i->axis)]);
+    if (const auto* i = as<AxisIndex>(e)) return static_cast<double>(point[at(i->axis)]);
     if (const auto* u = as<Unary>(e)) return apply(u->op, value_of(u->a, point));
     if (const auto* b = as<Binary>(e)) return apply(b->op, value_of(b->a, point), value_of(b->b, point));
     if (const auto* s = as<Select>(e)) return value_of(value_of(s->condition, point) != 0 ? s->a : s->b, point);
@@ -119,21 +119,20 @@ bool is_inside_everywhere(const Index& index, std::int64_t extent, const std::ve
         for (const AxisId axis : free_axes(guard.condition)) axes.insert(axis);
     std::int64_t points = 1;
     for (const AxisId axis : axes)
-        points = std::min(most_points + 1, points * std::min(most_points, extents[static_cast<std::size_t>(axis)]));
+        points = std::min(most_points + 1, points * std::min(most_points, extents[at(axis)]));
     if (points > most_points) return false;
     std::vector<std::int64_t> point(extents.size(), 0);
     for (std::int64_t number = 0; number < points; ++number) {
         std::int64_t rest = number;
         for (const AxisId axis : axes) {
-            const std::int64_t size = extents[static_cast<std::size_t>(axis)];
-            point[static_cast<std::size_t>(axis)] = rest % size;
+            const std::int64_t size = extents[at(axis)];
+            point[at(axis)] = rest % size;
             rest /= size;
         }
         const std::int64_t value = value_at(index, point, {});
         if (value >= 0 && value < extent) continue;
-        const bool taken = std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
-            return (value_of(guard.condition, point) != 0) == guard.holds;
-        });
+        const bool taken = all_of(
+            guards, [&](const Guard& guard) { return (value_of(guard.condition, point) != 0) == guard.holds; });
         if (taken) return false;
     }
     return true;
@@ -151,8 +150,7 @@ bool operator==(const MaskForm& a, const MaskForm& b) {
 }
 
 MaskForm with_sizes(MaskForm form, const Extents& extents) {
-    for (const auto& [axis, factor] : form.sizes)
-        form.affine = form.affine + Affine{{}, extents[static_cast<std::size_t>(axis)]} * factor;
+    for (const auto& [axis, factor] : form.sizes) form.affine = form.affine + Affine{{}, extents[at(axis)]} * factor;
     form.sizes.clear();
     for (Expr* read : {&form.plus, &form.minus})
         if (*read) *read = with_sizes(*read, extents);
@@ -211,7 +209,7 @@ bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<G
         if (!read_arrays(guard.condition).empty()) continue;
         const Expr sized = transform(guard.condition, [&](const Expr& node) -> Expr {
             const auto* size = as<AxisSize>(node);
-            return size ? constant(static_cast<double>(extents[static_cast<std::size_t>(size->axis)])) : node;
+            return size ? constant(static_cast<double>(extents[at(size->axis)])) : node;
         });
         known.push_back({sized, guard.holds});
         forms = united(std::move(forms), implied_forms(sized, guard.holds));
@@ -221,7 +219,7 @@ bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<G
         // What is at least a form that is not negative is not negative.
         const auto is_not_negative = [&](const Affine& f) {
             const auto at_least = [&](const Affine& g) { return range_of(f - g, zero, extents).low >= 0; };
-            return at_least(Affine{}) || std::any_of(forms.begin(), forms.end(), at_least);
+            return at_least(Affine{}) || any_of(forms, at_least);
         };
         if (is_not_negative(*form) && is_not_negative(Affine{{}, extent - 1} - *form)) return true;
         if (known.empty()) return false;  // the range of an affine form is exact

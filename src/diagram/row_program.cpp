@@ -132,11 +132,7 @@ RowProgram<T>::RowProgram(const Expr& e, Kinds& kinds, const Extents& extents,
 
 template <class T>
 std::size_t RowProgram<T>::add_register(Kind kind, bool uniform) {
-    Register r;
-    r.kind = kind;
-    r.uniform = uniform;
-    r.slot = kind == Kind::real ? real_slots_++ : whole_slots_++;
-    registers_.push_back(r);
+    registers_.push_back({.kind = kind, .uniform = uniform, .slot = kind == Kind::real ? real_slots_++ : whole_slots_++});
     return registers_.size() - 1;
 }
 
@@ -409,14 +405,14 @@ const To* RowProgram<T>::load_cells(const Instruction& in, const Located& read, 
         std::vector<std::int64_t> here = point;
         for (std::int64_t j = 0; j < n; ++j) {
             to[j] = static_cast<To>(element<Cell>(read, here));
-            if (row_axis_ >= 0) ++here[static_cast<std::size_t>(row_axis_)];
+            if (row_axis_ >= 0) ++here[at(row_axis_)];
         }
         return to;
     }
     // The points of the row whose indices all lie in the box are neighbours.
     const auto at_point = [&](const Affine& form) {
         std::int64_t value = form.constant;
-        for (const auto& [axis, factor] : form.terms) value += factor * point[static_cast<std::size_t>(axis)];
+        for (const auto& [axis, factor] : form.terms) value += factor * point[at(axis)];
         return value;
     };
     std::int64_t first = 0, last = n - 1;

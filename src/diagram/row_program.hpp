@@ -66,7 +66,7 @@ private:
         Kind kind = Kind::real;
         bool uniform = false;
         bool is_constant = false;
-        Number constant;
+        Number constant = {};
         std::size_t slot = 0;  ///< in the storage of its kind
         const T* real = nullptr;
         const std::int64_t* whole = nullptr;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -13,6 +12,7 @@
 #include "diagram/symbol_names.hpp"
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -28,7 +28,7 @@ SourceRange index_range(const SourceRange& equation, const std::string& array, s
     const auto squeezed = [](std::string_view what) {
         std::string out;
         std::copy_if(what.begin(), what.end(), std::back_inserter(out), [](char c) { return c != ' ' && c != '\t'; });
-        std::sort(out.begin(), out.end());
+        sort(out);
         return out;
     };
     for (std::size_t found = text.find(array); found != std::string_view::npos; found = text.find(array, found + 1)) {
@@ -151,7 +151,7 @@ private:
     }
 
     void report_cycle(AxisId id) {
-        const auto from = std::find(path_.begin(), path_.end(), id);
+        const auto from = find(path_, id);
         std::vector<std::string> names;
         for (auto i = from; i != path_.end(); ++i) names.push_back(d_.axis(*i).name);
         names.push_back(d_.axis(id).name);
@@ -179,9 +179,8 @@ private:
             const SymbolNames names = symbol_names(d_);
             std::string formula = to_string(*axis.size, names, true);
             if (axis.size->as_constant()) return formula;
-            std::vector<std::string> with;
-            for (const Symbol s : axis.size->symbols())
-                with.push_back(fmt::format("{} = {}", names(s), extents_[at(s.axis())]));
+            const auto with = mapped<std::string>(
+                axis.size->symbols(), [&](Symbol s) { return fmt::format("{} = {}", names(s), extents_[at(s.axis())]); });
             return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), join(with, ", "));
         };
         if (value > static_cast<long double>(limits::max_size_product)) {
@@ -278,7 +277,7 @@ private:
         for (const Equation& equation : d_.equations) {
             if (equation.reduce_axes.empty() || is_long_product(equation)) continue;
             std::vector<AxisId> axes = d_.array(equation.target).axes;
-            axes.insert(axes.end(), equation.reduce_axes.begin(), equation.reduce_axes.end());
+            append(axes, equation.reduce_axes);
             check_product(axes, equation.range, fmt::format("the equation of {}", d_.array(equation.target).name));
         }
     }
@@ -318,9 +317,8 @@ private:
                 return outside;
             };
             for_each_guarded_read(equation.body, leaves, [&](const Read& r, const std::vector<Guard>& guards) {
-                const bool by_data = std::any_of(guards.begin(), guards.end(), [](const Guard& guard) {
-                    return !read_arrays(guard.condition).empty();
-                });
+                const bool by_data = any_of(guards,
+                                            [](const Guard& guard) { return !read_arrays(guard.condition).empty(); });
                 for (std::size_t i = 0; i < r.indices.size(); ++i) {
                     if (r.indices[i].is_gathered()) continue;
                     const Index index = with_sizes(r.indices[i], extents_);
@@ -398,9 +396,7 @@ Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, s
 }
 
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    std::int64_t count = 1;
-    for (AxisId axis : diagram.array(array).axes) count *= extents[at(axis)];
-    return count;
+    return product<std::int64_t>(diagram.array(array).axes, [&](AxisId axis) { return extents[at(axis)]; });
 }
 
 bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {

@@ -2,23 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
 
 bool is_identifier(const std::string& name) {
-    const auto letter = [](unsigned char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
-    };
-    const auto digit = [](unsigned char c) { return c >= '0' && c <= '9'; };
-    return !name.empty() && letter(static_cast<unsigned char>(name[0])) &&
-           std::all_of(name.begin(), name.end(), [&](char c) {
-               return letter(static_cast<unsigned char>(c)) || digit(static_cast<unsigned char>(c));
-           });
+    const auto fits = [](char c) { return is_name_character(c) || static_cast<unsigned char>(c) >= 0x80; };
+    return !name.empty() && !is_digit(name[0]) && all_of(name, fits);
 }
 
 /// Terms in ascending order and none of them zero; what is not affine is made of the operators of indices and, at its leaves, of axes,
@@ -140,10 +135,10 @@ private:
         visit(equation.body, [&](const Expr& node) { check_node(target, axes, node); });
         if (target.role == ArrayRole::input) {
             error("the input {} is the target of an equation", target.name);
-        } else if (defined_[static_cast<std::size_t>(equation.target)]) {
+        } else if (defined_[at(equation.target)]) {
             error("{} is the target of two equations", target.name);
         }
-        defined_[static_cast<std::size_t>(equation.target)] = true;
+        defined_[at(equation.target)] = true;
     }
 
     void check_node(const Array& target, const std::set<AxisId>& axes, const Expr& node) {
@@ -160,7 +155,7 @@ private:
             return;
         }
         const Array& array = d_.array(r->array);
-        if (!defined_[static_cast<std::size_t>(r->array)])
+        if (!defined_[at(r->array)])
             error("the equation of {} reads {} before its definition", target.name, array.name);
         if (r->indices.size() != array.axes.size()) {
             error("the equation of {} reads {} with {} indices, which has {} axes", target.name, array.name,

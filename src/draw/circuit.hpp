@@ -71,9 +71,9 @@ struct Operation {
 /// Operations that run for every chunk of a stream, or for every part of one operation.
 struct Bracket {
     std::size_t first = 0, last = 0;  ///< from operation `first` to before `last`
-    svg::Label label;
+    svg::Label label = {};
     bool is_sub = false;
-    std::vector<ValueId> maintained;  ///< values at its end that the next turn begins with
+    std::vector<ValueId> maintained = {};  ///< values at its end that the next turn begins with
     friend bool operator==(const Bracket&, const Bracket&) = default;
 };
 

@@ -11,7 +11,7 @@ namespace napkin::draw {
 namespace {
 
 constexpr std::array<std::string_view, 5> dot_colours = {"black", "#b85000", "#167a34", "#1b55d0", "#8b2fb8"};
-std::string_view dot_colour(int level) { return dot_colours[static_cast<std::size_t>(std::clamp(level, 0, 4))]; }
+std::string_view dot_colour(int level) { return dot_colours[at(std::clamp(level, 0, 4))]; }
 
 /// Within quotes of DOT.
 std::string dot_quoted(std::string_view text) {

@@ -1,5 +1,4 @@
 // Circuits of equations: a diagram's functions, and a derived form on two levels.
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -7,6 +6,7 @@
 #include "draw/readings.hpp"
 #include "draw/seen.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/expand.hpp"
 #include "tile/uses.hpp"
 
@@ -81,8 +81,7 @@ Needed needed_for(const std::vector<SeenOperation>& operations, const std::vecto
     while (!open.empty()) {
         const ArrayId array = open.back();
         open.pop_back();
-        const auto found = std::find_if(operations.begin(), operations.end(),
-                                        [&](const SeenOperation& op) { return op.output == array; });
+        const auto found = find_if(operations, [&](const SeenOperation& op) { return op.output == array; });
         if (found == operations.end()) {
             out.is_known = false;
             continue;
@@ -126,8 +125,7 @@ std::optional<Circuit> two_levels(const Diagram& diagram, const std::vector<Seen
         for (const Stage& stage : kernel.stages)
             if (const auto* loop = std::get_if<Loop>(&stage); loop && options.streamed) streams.insert(loop->axis);
         const auto letter = [&](AxisId axis) -> char {
-            const auto found = kernel_axis.find(axis);
-            const AxisId known = found == kernel_axis.end() ? axis : found->second;
+            const AxisId known = value_or(kernel_axis, axis, axis);
             if (streams.contains(known)) return 's';
             // Grouping an axis that some intermediate does not carry would repeat work: the paper leaves it whole.
             return options.grouped && contains(kernel.group_axes, known) && !contains(kernel.recompute_axes, known) ? 'g'
@@ -162,8 +160,7 @@ std::optional<Circuit> two_levels(const Diagram& diagram, const std::vector<Seen
         // What a stream maintains is in memory from its first chunk on.
         if (!streams.empty())
             for (const ArrayId id : wanted)
-                if (std::none_of(diagram.array(id).axes.begin(), diagram.array(id).axes.end(),
-                                 [&](AxisId axis) { return letter(axis) == 's'; })) {
+                if (none_of(diagram.array(id).axes, [&](AxisId axis) { return letter(axis) == 's'; })) {
                     const ValueId stub = b.add_value(id, lowest, lowest_letter);
                     b.out.values[at(stub)].is_stub = b.out.values[at(stub)].maintained = true;
                     b.out.operations.push_back(
@@ -207,8 +204,7 @@ Circuit definition_circuit(const Diagram& diagram, bool calls_together) {
     std::map<ArrayId, ValueId> values;
     for (const ArrayId input : diagram.inputs) b.out.inputs.push_back(values[input] = b.add_value(input, 0, whole));
     for (const SeenOperation& op : calls_together ? seen_operations(diagram) : single_operations(diagram)) {
-        std::vector<Operand> inputs;
-        for (const Reading& r : op.readings) inputs.push_back({values.at(r.array), r.axes});
+        auto inputs = mapped<Operand>(op.readings, [&](const Reading& r) { return Operand{values.at(r.array), r.axes}; });
         values[op.output] = b.add_value(op.output, 0, whole);
         b.add_operation(op, std::move(inputs), values.at(op.output), 0);
     }

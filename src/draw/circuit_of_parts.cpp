@@ -1,7 +1,6 @@
 // Group partition as an equivalence (Fig. 10), and what circuits cost in letters.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "cost/cost_figures.hpp"
@@ -10,6 +9,7 @@
 #include "draw/readings.hpp"
 #include "draw/seen.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -21,9 +21,7 @@ AxisId partitioned_axis(const Derived& derived) {
         for (const AxisId axis : kernel.group_axes) {
             const auto is_consumed = [&](const Equation& e) { return contains(e.reduce_axes, axis); };
             const auto has = [&](ArrayId id) { return contains(d.array(id).axes, axis); };
-            if (at(axis) < d.axes.size() && std::none_of(d.equations.begin(), d.equations.end(), is_consumed) &&
-                std::all_of(d.outputs.begin(), d.outputs.end(), has))
-                return axis;
+            if (at(axis) < d.axes.size() && none_of(d.equations, is_consumed) && all_of(d.outputs, has)) return axis;
         }
     return -1;
 }

@@ -1,7 +1,6 @@
 // Circuits of tile programs: the paper's pseudocode expansion, and what its later steps add to it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -9,6 +8,7 @@
 #include "draw/seen.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -121,8 +121,7 @@ private:
         turn_ = 0;
         loops_.pop_back();
         if (is_unrolled || out_.operations.size() == first) return;
-        Bracket bracket;
-        bracket.first = first, bracket.last = out_.operations.size(), bracket.is_sub = loop.is_sub;
+        Bracket bracket{.first = first, .last = out_.operations.size(), .is_sub = loop.is_sub};
         const std::string& axis = diagram_.axis(loop.axis).name;
         bracket.label = size_label("", axis);
         bracket.label.push_back({" by "});
@@ -138,9 +137,7 @@ private:
     /// In the next turn a chunk may be called otherwise.
     void forget_cuts(AxisId axis) {
         for (std::vector<CutSize>& cuts : cuts_)
-            if (std::any_of(cuts.begin(), cuts.end(),
-                            [&](const CutSize& cut) { return cut.axis == axis && cut.letter != 0; }))
-                cuts.clear();
+            if (any_of(cuts, [&](const CutSize& cut) { return cut.axis == axis && cut.letter != 0; })) cuts.clear();
     }
 
     void add(Operation operation) {

@@ -1,10 +1,10 @@
 // What a picture must not have. Tests ask it of every picture that they draw.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "draw/diagram_picture.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -21,7 +21,7 @@ bool overlap(const Rectangle& a, const Rectangle& b) {
 
 /// Every pair that overlaps, found by sweeping from left to right.
 void find_overlaps(std::vector<Rectangle> things, std::string_view sentence, std::vector<std::string>& faults) {
-    std::sort(things.begin(), things.end(), [](const Rectangle& a, const Rectangle& b) { return a.x0 < b.x0; });
+    sort(things, [](const Rectangle& a, const Rectangle& b) { return a.x0 < b.x0; });
     for (std::size_t i = 0; i < things.size(); ++i)
         for (std::size_t j = i + 1; j < things.size() && things[j].x0 < things[i].x1; ++j)
             if (overlap(things[i], things[j]))
@@ -68,7 +68,7 @@ std::vector<std::string> faults_of(const Picture& picture) {
     for (const PlacedWire& w : picture.wires)
         if (!begins_somewhere(w, picture, left))
             faults.push_back(fmt::format("wire {} of {} begins at nothing at {:.0f}, {:.0f}", w.axis, w.array, w.x0, w.y0));
-    for (const auto* list : {&texts, &boxes, &wires}) all.insert(all.end(), list->begin(), list->end());
+    for (const auto* list : {&texts, &boxes, &wires}) append(all, *list);
     for (const PlacedCup& c : picture.cups) all.push_back({c.x, c.y0, c.x + c.depth, c.y1, "cup of " + c.axis});
     for (const PlacedParenthesis& p : picture.parentheses) all.push_back({p.x, p.y0, p.x, p.y1, "a parenthesis"});
     for (const Rectangle& r : all)

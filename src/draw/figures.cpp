@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "derive/derive.hpp"
@@ -10,6 +9,7 @@
 #include "plan/by_hand.hpp"
 #include "plan/choose_form.hpp"
 #include "steps/report.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 
@@ -58,8 +58,7 @@ Result<std::vector<ScheduleItem>> items_of(const FiguresRequest& request, const 
     const auto replace = [&](const std::string& kind, const std::map<std::string, std::int64_t>& sizes) {
         for (const auto& [axis, size] : sizes) {
             std::erase_if(*items, [&, axis = axis](const ScheduleItem& i) { return i.kind == kind && i.axis == axis; });
-            ScheduleItem item;
-            item.kind = kind, item.axis = axis, item.value = size;
+            ScheduleItem item{.kind = kind, .axis = axis, .value = size};
             items->push_back(std::move(item));
         }
     };
@@ -88,21 +87,12 @@ nlohmann::ordered_json counts_json(const Figures& f, const std::vector<KernelFig
 
 }  // namespace
 
-double Figures::seconds() const {
-    double sum = 0;
-    for (const KernelOnMachine& kernel : kernels) sum += kernel.seconds;
-    return sum;
-}
+double Figures::seconds() const { return sum<double>(kernels, &KernelOnMachine::seconds); }
 
-double Figures::bound_s() const {
-    double sum = 0;
-    for (const KernelOnMachine& kernel : kernels) sum += kernel.bound_s;
-    return sum;
-}
+double Figures::bound_s() const { return sum<double>(kernels, &KernelOnMachine::bound_s); }
 
 std::string Figures::bound_by() const {
-    const auto longest = std::max_element(kernels.begin(), kernels.end(),
-                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    const auto longest = max_element(kernels, [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
     return longest == kernels.end() ? "" : longest->bound_by;
 }
 

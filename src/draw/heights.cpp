@@ -56,9 +56,7 @@ private:
     }
 
     [[nodiscard]] std::vector<NodeId> wires_of(ValueId v) const {
-        std::vector<NodeId> out;
-        for (const int w : o_.wire_order[at(v)]) out.push_back(node_.at({v, w}));
-        return out;
+        return mapped<NodeId>(o_.wire_order[at(v)], [&](int w) { return node_.at({v, w}); });
     }
 
     /// Nodes are wires at one height; the result of an operation goes on at that of the operand whose wire it continues.

@@ -4,6 +4,7 @@
 
 #include "support/ids.hpp"
 #include "support/result.hpp"
+#include "support/text.hpp"
 
 namespace napkin::html {
 namespace {
@@ -47,9 +48,7 @@ void print_html(const Element& e, std::string& out) {
 /// The prime of a state's former value ends its name.
 bool is_prime(std::string_view code, std::size_t i) { return code.substr(i, 3) == "′"; }
 
-bool is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
-}
+bool is_letter_or_beyond_ascii(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 Element symbol_element(const Symbol& symbol, const SymbolNames& names) {
     const std::string name = names(symbol);
@@ -171,12 +170,13 @@ std::vector<Element> with_names(std::string_view code, const KnownNames& names) 
         rest.clear();
     };
     for (std::size_t i = 0; i < code.size();) {
-        if (!is_letter(code[i]) || is_prime(code, i)) {
+        if (!is_letter_or_beyond_ascii(code[i]) || is_prime(code, i)) {
             rest += code[i++];
             continue;
         }
         std::size_t end = i;
-        while (end < code.size() && !is_prime(code, end) && (is_letter(code[end]) || (code[end] >= '0' && code[end] <= '9')))
+        while (end < code.size() && !is_prime(code, end) &&
+               (is_letter_or_beyond_ascii(code[end]) || (code[end] >= '0' && code[end] <= '9')))
             ++end;
         const std::string word(code.substr(i, end - i));
         const bool is_axis = contains(names.axes, word), is_array = contains(names.arrays, word);

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <set>
 #include <utility>
 
 #include "draw/place_system.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -131,9 +131,7 @@ private:
             first = last;
         }
         for (const LevelName& level : circuit.levels)
-            if (std::any_of(circuit.values.begin(), circuit.values.end(),
-                            [&](const Value& v) { return v.level == level.level; }) &&
-                !contains(levels_, level))
+            if (any_of(circuit.values, [&](const Value& v) { return v.level == level.level; }) && !contains(levels_, level))
                 levels_.push_back(level);
     }
 

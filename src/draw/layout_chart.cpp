@@ -35,9 +35,7 @@ Result<svg::Document> layout_chart(const layouts::HeldLayout& layout, const std:
                           .hint = "draw one tile of it",
                           .notes = {}};
     std::vector<Cell> cells(static_cast<std::size_t>(rows * columns));
-    const auto cell = [&](std::int64_t r, std::int64_t c) -> Cell& {
-        return cells[static_cast<std::size_t>(r * columns + c)];
-    };
+    const auto cell = [&](std::int64_t r, std::int64_t c) -> Cell& { return cells[at(r * columns + c)]; };
     std::size_t longest = 1;
     if (held) {
         const layouts::Fragment& f = *layout.fragment;

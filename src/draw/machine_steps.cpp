@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "draw/readings.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
 
@@ -36,8 +35,7 @@ std::string kernel_of(const std::string& kernel, std::size_t num_kernels) {
 
 Drawing machine_step_drawing(const Diagram& diagram, const StepReport& report, const std::string& memory,
                              const std::string& step) {
-    const auto found = std::find_if(machine_steps.begin(), machine_steps.end(),
-                                    [&](const auto& s) { return s.first == step; });
+    const auto found = find_if(machine_steps, [&](const auto& s) { return s.first == step; });
     if (found == machine_steps.end()) throw InternalError("no step of a machine: " + step);
     const Detail detail = found->second;
     Drawing out;

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "draw/plot.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
@@ -95,7 +95,7 @@ svg::Document measured_chart(const std::vector<MeasuredPoint>& points, const std
         if (points.size() <= 12 || off > 1.5 || off < 1 / 1.5)
             labels.add(out, x(p.predicted_s), y(p.measured_s), fitted(p.name, 170, 10), "");
     }
-    std::sort(ratios.begin(), ratios.end());
+    sort(ratios);
     const std::string figures = ratios.empty()
                                     ? "no runs"
                                     : fmt::format("{} runs; off by a factor of {:.2f} in the median, {:.2f} at most",

@@ -1,21 +1,19 @@
 #include "draw/order.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::draw {
 namespace {
 
 bool is_bracket_edge(const Circuit& circuit, std::size_t operation) {
-    return std::any_of(circuit.brackets.begin(), circuit.brackets.end(),
-                       [&](const Bracket& b) { return b.first == operation || b.last == operation; });
+    return any_of(circuit.brackets, [&](const Bracket& b) { return b.first == operation || b.last == operation; });
 }
 
 /// The column of every operation. Transfers and starts that do not depend on each other share one, and so do functions of one value each where
@@ -32,7 +30,7 @@ std::vector<std::size_t> columns_of(const Circuit& circuit) {
         const Operation& op = circuit.operations[i];
         const bool simple = op.shape == Shape::transfer || op.shape == Shape::start ||
                             (circuit.is_concurrent && op.inputs.size() == 1 && num_readers[at(op.inputs[0].value)] == 1);
-        const bool depends = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& operand) {
+        const bool depends = any_of(op.inputs, [&](const Operand& operand) {
             return contains(written, operand.value) || contains(read, operand.value);
         });
         if (i > 0 && !(is_open && simple && !depends && !is_bracket_edge(circuit, i))) {
@@ -109,8 +107,7 @@ private:
     }
 
     void insert_by_rank(std::vector<ValueId>& list, ValueId v) const {
-        const auto place = std::find_if(list.begin(), list.end(),
-                                        [&](ValueId other) { return rank_[at(other)] > rank_[at(v)]; });
+        const auto place = find_if(list, [&](ValueId other) { return rank_[at(other)] > rank_[at(v)]; });
         list.insert(place, v);
     }
 
@@ -120,7 +117,7 @@ private:
         const Value& to = out_.circuit.values[at(op.output)];
         double score = from.name == to.name ? 10 : 0;
         for (const AxisId axis : operand.axes)
-            if (std::any_of(to.wires.begin(), to.wires.end(), [&](const Wire& w) { return w.axis == axis; })) ++score;
+            if (any_of(to.wires, [&](const Wire& w) { return w.axis == axis; })) ++score;
         return score + (from.level == to.level ? 0.5 : 0);
     }
 
@@ -135,7 +132,7 @@ private:
         Placed placed;
         placed.operation = index;
         if (op.inputs.empty()) {
-            const auto place = std::find_if(items.begin(), items.end(), [&](const Item& item) {
+            const auto place = find_if(items, [&](const Item& item) {
                 const ValueId other = item.placed < 0 ? item.value : operation(column.placed[at(item.placed)]).output;
                 return rank_[at(other)] > rank_[at(op.output)];
             });
@@ -159,8 +156,7 @@ private:
         const auto is_ending_operand = [&](int i) {
             if (i < 0 || i >= static_cast<int>(items.size()) || items[at(i)].placed >= 0) return false;
             const ValueId v = items[at(i)].value;
-            return dies(v) &&
-                   std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& o) { return o.value == v; });
+            return dies(v) && any_of(op.inputs, [&](const Operand& o) { return o.value == v; });
         };
         std::vector<std::size_t> inside, above, below;  // operands
         if (dies(main_value)) {
@@ -178,7 +174,7 @@ private:
         std::vector<std::size_t> outside;
         for (std::size_t o = 0; o < op.inputs.size(); ++o)
             if (!is_taken[o]) outside.push_back(o);
-        std::stable_sort(outside.begin(), outside.end(), [&](std::size_t a, std::size_t b) {
+        stable_sort(outside, [&](std::size_t a, std::size_t b) {
             return position(op.inputs[a].value) < position(op.inputs[b].value);
         });
         for (const std::size_t o : outside) {
@@ -200,7 +196,7 @@ private:
         }
         std::erase_if(items, [&](const Item& i) {
             return i.placed < 0 && dies(i.value) &&
-                   std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& o) { return o.value == i.value; });
+                   any_of(op.inputs, [&](const Operand& o) { return o.value == i.value; });
         });
     }
 
@@ -262,7 +258,7 @@ private:
             for (const std::size_t o : *list)
                 for (const int w : out_.wire_order[at(op.inputs[o].value)]) {
                     const std::size_t r = row_of(op.inputs[o].axes[at(w)]);
-                    const bool has_row = std::any_of(placed.rows.begin(), placed.rows.end(), [&](const Row& row) {
+                    const bool has_row = any_of(placed.rows, [&](const Row& row) {
                         return !row.straight && row.from == op.inputs[o].value && row.from_wire == w &&
                                row.axis == op.inputs[o].axes[at(w)];
                     });
@@ -305,7 +301,7 @@ Ordered best_arrangement(const Circuit& circuit) {
     std::vector<std::vector<int>> wires(circuit.values.size());
     for (std::size_t v = 0; v < wires.size(); ++v) {
         wires[v].resize(circuit.values[v].wires.size());
-        std::iota(wires[v].begin(), wires[v].end(), 0);
+        iota(wires[v], 0);
     }
     const std::vector<ValueId> as_given = sources;
     const auto arranged = [&](const std::vector<ValueId>& order) {
@@ -369,17 +365,9 @@ Circuit with_scalar_wires(Circuit circuit) {
 Ordered ordered(const Circuit& circuit) { return best_arrangement(with_scalar_wires(circuit)); }
 
 std::string_view name(Shape shape) {
-    switch (shape) {
-        case Shape::box: return "box";
-        case Shape::contraction: return "contraction";
-        case Shape::reduction: return "reduction";
-        case Shape::along: return "along";
-        case Shape::copy: return "copy";
-        case Shape::transfer: return "transfer";
-        case Shape::start: return "start";
-        case Shape::join: return "join";
-    }
-    throw InternalError("a shape without a name");
+    static constexpr std::string_view names[] = {"box",  "contraction", "reduction", "along",
+                                                 "copy", "transfer",    "start",     "join"};
+    return names[static_cast<std::size_t>(shape)];
 }
 
 }  // namespace napkin::draw

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "draw/plot.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
 
@@ -35,11 +35,11 @@ struct OverlapLayout {
         for (const UnitShare& unit : chart.units)
             if (unit.clocks > 0) units.push_back(unit.unit);
         // In one order in every chart, whichever binds, so that a unit has one colour.
-        std::sort(units.begin(), units.end(), std::greater<>());
+        sort(units, std::greater<>());
         for (const ChartRow& r : chart.rows)
             for (const ChartUse& use : chart.program.operations[at(r.operation)].uses) {
                 const double begin = r.begin - chart.window, end = begin + use.clocks;
-                const auto unit = std::find(units.begin(), units.end(), use.unit);
+                const auto unit = find(units, use.unit);
                 if (use.clocks > 0 && end > 0 && begin < clocks && unit != units.end())
                     blocks.push_back({&r, static_cast<std::size_t>(unit - units.begin()), begin, end});
             }
@@ -102,8 +102,7 @@ void draw_block(const OverlapLayout& l, const UnitBlock& b, svg::Document& out) 
         const double share = overhead->second / (1 + overhead->second), from = l.x(b.end - clocks * share);
         if (from < x + width) group.add(path(hatching(from, y, x + width - from, height), "hatch " + stroked(color)));
     }
-    const UnitShare& unit = *std::find_if(l.chart.units.begin(), l.chart.units.end(),
-                                          [&](const UnitShare& u) { return u.unit == l.units[b.unit]; });
+    const UnitShare& unit = *find_if(l.chart.units, [&](const UnitShare& u) { return u.unit == l.units[b.unit]; });
     const double room = std::min({b.end + clocks * unit.room, l.next_on_unit(b), l.clocks});
     if (unit.room > 1e-6 && b.end < l.clocks && room > b.end && l.x(room) - l.x(b.end) > 1) {
         group.add(rect(l.x(b.end), y, l.x(room) - l.x(b.end), height, "dotted " + stroked(color), 2));
@@ -200,8 +199,7 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
     const int warpgroups = chart.program.num_warpgroups, num_units = static_cast<int>(chart.units.size());
     const auto process = [](int warpgroup) { return warpgroup + 1; };
     const auto thread = [&](int warpgroup, const std::string& unit) {
-        const auto found = std::find_if(chart.units.begin(), chart.units.end(),
-                                        [&](const UnitShare& u) { return u.unit == unit; });
+        const auto found = find_if(chart.units, [&](const UnitShare& u) { return u.unit == unit; });
         if (found == chart.units.end()) throw InternalError("a use of a unit that the chart has no share of");
         return 1 + warpgroups + warpgroup * num_units + static_cast<int>(found - chart.units.begin());
     };
@@ -219,16 +217,14 @@ nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::strin
         const ChartOperation& op = chart.program.operations[at(r.operation)];
         for (const ChartUse& use : op.uses) {
             if (use.clocks <= 0) continue;
-            events.push_back(
-                {{"ph", "X"},
-                 {"name", op.name},
-                 {"cat", use.unit},
-                 {"pid", process(r.warpgroup)},
-                 {"tid", thread(r.warpgroup, use.unit)},
-                 {"ts", time(r.begin)},
-                 {"dur", time(r.begin + use.clocks) - time(r.begin)},
-                 {"args",
-                  {{"iteration", r.iteration}, {"waited_for", causes[static_cast<std::size_t>(r.cause)]}, {"why", r.why}}}});
+            events.push_back({{"ph", "X"},
+                              {"name", op.name},
+                              {"cat", use.unit},
+                              {"pid", process(r.warpgroup)},
+                              {"tid", thread(r.warpgroup, use.unit)},
+                              {"ts", time(r.begin)},
+                              {"dur", time(r.begin + use.clocks) - time(r.begin)},
+                              {"args", {{"iteration", r.iteration}, {"waited_for", causes[at(r.cause)]}, {"why", r.why}}}});
         }
     }
     for (const ChartBarrier& b : chart.barriers)

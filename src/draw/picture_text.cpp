@@ -1,11 +1,11 @@
 // A picture in characters: wires as box drawing, labels on them. Heights become line_signs in order, x becomes columns by scale.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "draw/diagram_picture.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -52,7 +52,7 @@ public:
     Cell* cell(int row, int column) {
         if (row < 0 || column < 0 || row >= static_cast<int>(cells_.size()) || column >= static_cast<int>(cells_[0].size()))
             return nullptr;
-        return &cells_[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+        return &cells_[at(row)][at(column)];
     }
 
     void add(int row, int column, unsigned mask, int level) {
@@ -103,7 +103,7 @@ public:
 private:
     static std::string code(int level) {
         constexpr std::array<std::string_view, 5> codes = {"\033[0m", "\033[33m", "\033[32m", "\033[34m", "\033[35m"};
-        return std::string(codes[static_cast<std::size_t>(std::clamp(level, 0, 4))]);
+        return std::string(codes[at(std::clamp(level, 0, 4))]);
     }
 
     std::map<double, int> rows_;
@@ -160,8 +160,7 @@ std::string to_terminal(const Picture& picture, bool color) {
     for (const PlacedSample& s : picture.samples)
         canvas.horizontal(canvas.row(s.y), Canvas::column(s.x), Canvas::column(s.x + s.width), s.level);
     const auto is_in_box = [&](const PlacedText& t) {
-        return t.role == TextRole::operation &&
-               std::any_of(picture.boxes.begin(), picture.boxes.end(), [&](const PlacedBox& b) {
+        return t.role == TextRole::operation && any_of(picture.boxes, [&](const PlacedBox& b) {
                    return b.is_outlined && b.x <= t.x && t.x <= b.x + b.width && b.y <= t.y && t.y <= b.y + b.height;
                });
     };

@@ -1,11 +1,11 @@
 #include "draw/place_system.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "draw/heights.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::draw {
@@ -31,10 +31,9 @@ double label_width(const Value& value) {
 }
 
 double brackets_width(const Ordered& o, std::size_t column) {
-    double width = 0;
-    for (const Bracket& b : o.circuit.brackets)
-        width += (opens_at(o, b, column) ? parenthesis_room : 0) + (closes_at(o, b, column) ? parenthesis_room : 0);
-    return width;
+    return sum<double>(o.circuit.brackets, [&](const Bracket& b) {
+        return (opens_at(o, b, column) ? parenthesis_room : 0) + (closes_at(o, b, column) ? parenthesis_room : 0);
+    });
 }
 
 double data_width(const Ordered& o, std::size_t column, bool is_first) {
@@ -55,10 +54,9 @@ Zones zones_of(const Ordered& o, const Column& column) {
     Zones out;
     for (const Placed& p : column.placed) {
         const Operation& op = o.circuit.operations[p.operation];
-        const bool comes_from_elsewhere = !p.joining.empty() ||
-                                          std::any_of(p.rows.begin(), p.rows.end(), [](const Row& row) {
-                                              return row.from >= 0 && (!row.straight || row.use == Row::Use::merge);
-                                          });
+        const bool comes_from_elsewhere = !p.joining.empty() || any_of(p.rows, [](const Row& row) {
+            return row.from >= 0 && (!row.straight || row.use == Row::Use::merge);
+        });
         if (comes_from_elsewhere) out.before = 34;
         double label = svg::text_width(op.label, svg::small_text_size);
         const double least = op.shape == Shape::transfer || op.shape == Shape::copy ? 22
@@ -105,9 +103,7 @@ private:
     }
 
     [[nodiscard]] std::vector<double> heights_of_wires(ValueId v) const {
-        std::vector<double> out;
-        for (const int w : o_.wire_order[at(v)]) out.push_back(y_of(v, w));
-        return out;
+        return mapped<double>(o_.wire_order[at(v)], [&](int w) { return y_of(v, w); });
     }
 
     void find_columns() {
@@ -336,13 +332,11 @@ private:
             return left < x1 && right > x0 && top < y1 && bottom > y0;
         };
         return x0 >= left_ && y0 > top_ &&
-               std::none_of(
-                   picture_.wires.begin(), picture_.wires.end(),
-                   [&](const PlacedWire& w) { return meets(w.x0, std::min(w.y0, w.y1), w.x1, std::max(w.y0, w.y1)); }) &&
-               std::none_of(
-                   picture_.boxes.begin(), picture_.boxes.end(),
-                   [&](const PlacedBox& b) { return meets(b.x - 4, b.y - 3, b.x + b.width + 4, b.y + b.height + 3); }) &&
-               std::none_of(picture_.texts.begin(), picture_.texts.end(), [&](const PlacedText& t) {
+               none_of(picture_.wires,
+                       [&](const PlacedWire& w) { return meets(w.x0, std::min(w.y0, w.y1), w.x1, std::max(w.y0, w.y1)); }) &&
+               none_of(picture_.boxes,
+                       [&](const PlacedBox& b) { return meets(b.x - 4, b.y - 3, b.x + b.width + 4, b.y + b.height + 3); }) &&
+               none_of(picture_.texts, [&](const PlacedText& t) {
                    const double width = t.width(), left = t.is_centred ? t.x - width / 2 : t.x;
                    return meets(left, t.y - t.size(), left + width, t.y + 3);
                });

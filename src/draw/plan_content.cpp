@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "draw/setting_fragments.hpp"
@@ -10,6 +9,7 @@
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
@@ -21,7 +21,7 @@ using svg::Element;
 
 /// The charts of a plan know one order of issue, that of one stream.
 std::ptrdiff_t num_streams(const TileKernel& kernel) {
-    return std::count_if(kernel.body.begin(), kernel.body.end(), [](const TileStatement& s) {
+    return count_if(kernel.body, [](const TileStatement& s) {
         const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
         return loop && !(*loop)->is_sub;
     });
@@ -73,8 +73,8 @@ std::vector<Element> plan_content(const Plan& plan, const Machine& machine, cons
                           .set("id", fmt::format("schedule-{}", number)));
     }
     for (const std::string& note : notes) out.push_back(element("p", note, "note"));
-    const bool is_charted = std::all_of(plan.kernels.begin(), plan.kernels.end(),
-                                        [](const KernelPlan& k) { return num_streams(*k.scheduled.kernel) <= 1; });
+    const bool is_charted = all_of(plan.kernels,
+                                   [](const KernelPlan& k) { return num_streams(*k.scheduled.kernel) <= 1; });
     if (machine.kind == MachineKind::gpu && is_charted) {
         Element of_plan = element("details",
                                   {element("summary", "Configuration, throughput and overlap of this plan")});

@@ -1,8 +1,8 @@
 #include "draw/plot.hpp"
+#include "support/ranges.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace napkin::draw {
@@ -95,7 +95,7 @@ void draw_frame(svg::Document& out, const Scale& x, const Scale& y, const AxisTe
 
 bool Labels::is_free(const Box& b) const {
     if (b.x < left_ || b.y < top_ || b.x + b.width > right_ || b.y + b.height > bottom_) return false;
-    return std::none_of(taken_.begin(), taken_.end(), [&](const Box& t) {
+    return none_of(taken_, [&](const Box& t) {
         return b.x < t.x + t.width && t.x < b.x + b.width && b.y < t.y + t.height && t.y < b.y + b.height;
     });
 }

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "draw/measured_chart.hpp"
 #include "draw/setting_fragments.hpp"
 #include "support/cache.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
@@ -60,7 +60,7 @@ Element slider(const std::string& kind, const std::string& axis, const std::vect
                std::int64_t at_first, const std::string& name) {
     std::vector<std::string> texts;
     for (const std::int64_t v : values) texts.push_back(std::to_string(v));
-    const auto first = std::find(values.begin(), values.end(), at_first);
+    const auto first = find(values, at_first);
     Element input = element("input").set("type", "range").set("min", "0").set("max", std::to_string(values.size() - 1));
     input.set("value", std::to_string(first == values.end() ? 0 : first - values.begin()));
     input.set("data-kind", kind).set("data-of", axis).set("data-values", join(texts, " ")).set("aria-label", name);
@@ -110,7 +110,7 @@ void fill_fragments(Element& e, const std::vector<Fragment>& fragments) {
     for (const auto& [name, value] : e.attributes)
         if (name == "id")
             for (const Fragment& f : fragments)
-                if (f.id == value) e.children.insert(e.children.end(), f.content.begin(), f.content.end());
+                if (f.id == value) append(e.children, f.content);
     for (Element& child : e.children) fill_fragments(child, fragments);
 }
 

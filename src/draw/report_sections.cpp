@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <sstream>
 
 #include "cost/optimum_text.hpp"
@@ -13,6 +12,7 @@
 #include "run/derivation.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/print.hpp"
 
@@ -113,10 +113,8 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
 
 /// A word as a shell takes it.
 std::string shell_word(const std::string& word) {
-    const bool is_plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               std::string_view("_-./=,:+").find(static_cast<char>(c)) != std::string_view::npos;
-    });
+    const bool is_plain = all_of(
+        word, [](char c) { return is_name_character(c) || contains(std::string_view("-./=,:+"), c); });
     if (is_plain && !word.empty()) return word;
     std::string out = "'";
     for (const char c : word) c == '\'' ? out += "'\\''" : out += c;
@@ -243,7 +241,7 @@ Element source_section(const ReportInput& input) {
     // Where each name stands first, so that one can go there from it.
     Element links = element("p", "Names, each at the line where it stands first: ");
     std::vector<std::string> all = names.arrays;
-    all.insert(all.end(), names.axes.begin(), names.axes.end());
+    append(all, names.axes);
     const auto word_at = [&](const std::string& word) -> int {
         int line = 1;
         std::size_t searched = 0;
@@ -252,8 +250,7 @@ Element source_section(const ReportInput& input) {
                                                 input.emitted.begin() + static_cast<std::ptrdiff_t>(p), '\n'));
             searched = p;
             const auto is_word = [&](std::size_t i) {
-                const char c = i < input.emitted.size() ? input.emitted[i] : ' ';
-                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+                return i < input.emitted.size() && is_name_character(input.emitted[i]);
             };
             if ((p == 0 || !is_word(p - 1)) && !is_word(p + word.size())) return line;
         }

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "draw/plot.hpp"
 #include "machine/peaks.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
@@ -36,14 +36,13 @@ std::vector<Roof> roofs_of(const Machine& machine, const std::vector<KernelOnMac
             const double peak = peak_per_s(machine, unit.name, type);
             if (peak <= 0) continue;
             const std::string called = fmt::format("{} {}", unit.name, name(type));
-            const auto same = std::find_if(out.begin(), out.end(),
-                                           [&](const Roof& r) { return std::abs(r.flops / peak - 1) < 1e-6; });
+            const auto same = find_if(out, [&](const Roof& r) { return std::abs(r.flops / peak - 1) < 1e-6; });
             if (same == out.end())
                 out.push_back({called, peak, unit.sustained.known() ? peak * unit.sustained.value : 0});
             else
                 same->name += ", " + called;
         }
-    std::sort(out.begin(), out.end(), [](const Roof& a, const Roof& b) { return a.flops > b.flops; });
+    sort(out, [](const Roof& a, const Roof& b) { return a.flops > b.flops; });
     return out;
 }
 
@@ -100,7 +99,7 @@ svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnM
     for (const MeasuredPoint& m : measured)
         if (m.measured_s > 0 && flops > 0) ys.push_back(flops / m.measured_s);
     if (ys.empty()) ys = {1e9, 1e12};
-    ys.push_back(*std::max_element(ys.begin(), ys.end()) / 300);
+    ys.push_back(*max_element(ys) / 300);
     const Scale x = scale_of(xs, true, 92, 736), y = scale_of(ys, true, 440, 52);
     draw_frame(out, x, y, {"arithmetic intensity, FLOP/byte", short_number, false}, {"FLOP/s", short_number, false});
 
@@ -155,17 +154,15 @@ svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnM
         const auto place = [&](const LevelLoad& level) { return x(k.flops / level.transfers_bytes); };
         for (const LevelLoad& level : k.levels) {
             if (level.transfers_bytes <= 0) continue;
-            const auto same = std::find_if(points.begin(), points.end(), [&](const auto& point) {
-                return std::abs(place(*point.front()) - place(level)) < 3;
-            });
+            const auto same = find_if(
+                points, [&](const auto& point) { return std::abs(place(*point.front()) - place(level)) < 3; });
             same == points.end() ? points.push_back({&level}) : same->push_back(&level);
         }
         for (const std::vector<const LevelLoad*>& point : points) {
             std::vector<std::string> names;
             for (std::size_t i = 0; i < point.size(); ++i) {
                 const LevelLoad& level = *point[i];
-                const auto slope = std::find_if(slopes.begin(), slopes.end(),
-                                                [&](const Slope& s) { return s.name == "into " + level.level.name; });
+                const auto slope = find_if(slopes, [&](const Slope& s) { return s.name == "into " + level.level.name; });
                 const std::string color = slope == slopes.end() ? "ink" : slope->color;
                 const double radius = 5 + 3 * static_cast<double>(point.size() - 1 - i);
                 out.add(titled(circle(place(*point.front()), y(reached), radius, filled(color)).data("kernel", k.kernel),

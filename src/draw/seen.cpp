@@ -1,20 +1,18 @@
 #include "draw/seen.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "algebra/expr_walk.hpp"
 #include "diagram/product.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
 namespace {
 
 std::vector<AxisId> axes_read(const Read& read) {
-    std::vector<AxisId> out;
-    for (const Index& index : read.indices) out.push_back(index.single_axis());
-    return out;
+    return mapped<AxisId>(read.indices, [&](const Index& index) { return index.single_axis(); });
 }
 
 /// Without what stands in brackets, size(k) as k, signs as in print.
@@ -126,8 +124,7 @@ SeenOperation together(const Diagram& diagram, std::size_t from, std::size_t to,
             if (!contains(out.targets, r.array) && !contains(out.readings, r)) out.readings.push_back(r);
     // Along an axis that is in the result; whatever else is reduced ends in it.
     const Array& result = diagram.array(out.output);
-    const bool keeps = std::any_of(out.consumed.begin(), out.consumed.end(),
-                                   [&](AxisId a) { return contains(result.axes, a); });
+    const bool keeps = any_of(out.consumed, [&](AxisId a) { return contains(result.axes, a); });
     if (keeps) std::erase_if(out.consumed, [&](AxisId axis) { return !contains(result.axes, axis); });
     out.shape = keeps ? Shape::along : out.consumed.empty() ? Shape::box : Shape::reduction;
     out.label = {{call}};
@@ -238,9 +235,7 @@ Sign sign_of(const std::optional<ReduceOp>& reduce, const Expr& body, const Expr
 }
 
 std::vector<SeenOperation> single_operations(const Diagram& diagram) {
-    std::vector<SeenOperation> out;
-    for (const Equation& equation : diagram.equations) out.push_back(seen(diagram, equation));
-    return out;
+    return mapped<SeenOperation>(diagram.equations, [&](const Equation& equation) { return seen(diagram, equation); });
 }
 
 std::vector<SeenOperation> seen_operations(const Diagram& diagram) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "draw/svg.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::svg {
 namespace {
@@ -110,10 +111,9 @@ double text_width(std::string_view text, double size) {
 }
 
 double text_width(const Label& label, double size) {
-    double width = 0;
-    for (const Span& span : label)
-        width += text_width(span.text, span.shift == Span::Shift::base ? size : size * shifted_scale);
-    return width;
+    return sum<double>(label, [&](const Span& span) {
+        return text_width(span.text, span.shift == Span::Shift::base ? size : size * shifted_scale);
+    });
 }
 
 std::string plain_text(const Label& label) {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "draw/plot.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
@@ -58,8 +58,7 @@ svg::Document sweep_chart(const Sweep& sweep) {
         for (const auto& [size, seconds] : l.expected) xs.push_back(size), ys.push_back(seconds);
         for (const auto& [size, seconds] : l.bound) ys.push_back(seconds);
     }
-    const bool binary = !xs.empty() &&
-                        *std::max_element(xs.begin(), xs.end()) >= 4 * *std::min_element(xs.begin(), xs.end());
+    const bool binary = !xs.empty() && *max_element(xs) >= 4 * *min_element(xs);
     const Scale x = scale_of(xs, binary, 92, 736), y = scale_of(ys, true, 400, 52);
     draw_frame(out, x, y, {axis, binary_number, binary}, {"seconds", [](double v) { return seconds_text(v); }, false});
     std::vector<std::string> said;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -11,6 +10,7 @@
 #include "emit/operator_text.hpp"
 #include "schedule/error_function.hpp"
 #include "schedule/quotients.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -81,7 +81,7 @@ std::string BodyWriter::loop_name(AxisId axis) const {
 }
 
 int BodyWriter::level_of(AxisId axis) const {
-    const auto it = std::find(loops_.begin(), loops_.end(), axis);
+    const auto it = find(loops_, axis);
     return it == loops_.end() ? 0 : static_cast<int>(it - loops_.begin()) + 1;
 }
 
@@ -89,8 +89,7 @@ std::string BodyWriter::position(VariableId variable, const Address& address, bo
     // Panels of a packed tile lie one after the other: from panel to panel the vector axis has a stride of its own.
     const std::int64_t panel_step = frame_.is_packed(variable) ? frame_.layout(variable).panel_stride / frame_.panel() : 1;
     std::vector<std::pair<AxisId, std::int64_t>> terms(address.local.begin(), address.local.end());
-    std::stable_sort(terms.begin(), terms.end(),
-                     [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
+    stable_sort(terms, [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
     std::string out;
     const auto add = [&](const std::string& what, bool is_sum, std::int64_t factor) {
         if (what.empty()) return;
@@ -199,7 +198,7 @@ void BodyWriter::statement(Lines& out, ValueId root, const std::function<std::st
         }
     };
     const auto any = [&](int wanted) {
-        return std::any_of(values_.begin(), values_.end(), [&](const Value& v) {
+        return any_of(values_, [&](const Value& v) {
             return !v.name.empty() && v.in_statement && v.roots.contains(root) && place(v) == wanted;
         });
     };

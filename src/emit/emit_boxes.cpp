@@ -1,12 +1,11 @@
 // Stores by boxes: a warp's rows of a result go to shared memory, 128 bytes of columns at a time, and bulk copies bring them to memory.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 
@@ -23,8 +22,7 @@ void write_store_by_boxes(const Frame& frame, Lines& out, const Step& store) {
     const StoredBoxes boxes = *stored_boxes(frame, variable);
     const int held = frame.place(variable).boxes;
     const std::vector<VariableId> boxed = boxed_of(frame);
-    const auto map = operands_of(frame).size() +
-                     static_cast<std::size_t>(std::find(boxed.begin(), boxed.end(), variable) - boxed.begin());
+    const auto map = operands_of(frame).size() + static_cast<std::size_t>(find(boxed, variable) - boxed.begin());
     std::string coordinates;
     for (std::size_t d = v.dims.size(); d-- > 0;) {
         const AxisId axis = v.dims[d].single_axis();

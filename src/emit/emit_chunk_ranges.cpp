@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_places.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -99,7 +98,7 @@ public:
 
 private:
     [[nodiscard]] std::vector<Expr>::const_iterator place_of(const Expr& e) const {
-        return std::find_if(reads_.begin(), reads_.end(), [&](const Expr& other) { return equal(other, e); });
+        return find_if(reads_, [&](const Expr& other) { return equal(other, e); });
     }
     [[nodiscard]] std::string name_of(const Expr& e) const {
         return fmt::format("extrema_{}_", place_of(e) - reads_.begin());
@@ -143,7 +142,7 @@ private:
             count = count == "1" ? n : fmt::format("{} * {}", count, n);
         }
         const auto coordinate = [&](AxisId axis) -> std::string {
-            const auto a = static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
+            const auto a = static_cast<std::size_t>(find(axes, axis) - axes.begin());
             const Span& span = frame_.span(axis, node_.scope);
             const std::string begin = axis == rows_ || span.begins ? frame_.axis(axis).begin : "0";
             return fmt::format("({} + {})", begin, locals[a]);

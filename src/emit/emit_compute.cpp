@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
 #include "emit/emit_write.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 std::string combined(ReduceOp op, const std::string& a, const std::string& b) {
@@ -228,9 +228,8 @@ private:
             const Prefetch& p = *prefetch;
             const Variable& v = frame_.variable(p.variable);
             if (p.fetched == Fetched::blocks) {
-                const auto row = std::find_if(v.dims.begin(), v.dims.end(),
-                                              [&](const Index& dim) { return dim.is_axis(atom_.row_axis); });
-                const std::int64_t stride = frame_.layout(p.variable).strides[static_cast<std::size_t>(row - v.dims.begin())];
+                const auto row = find_if(v.dims, [&](const Index& dim) { return dim.is_axis(atom_.row_axis); });
+                const std::int64_t stride = frame_.layout(p.variable).strides[at(row - v.dims.begin())];
                 out_(fmt::format("if ({} % {} == 0) {} prefetch<{}, {}>(&{}[{} + {}]);",
                                  body_->loop_name(atom_.reduced.back()), frame_.unit.line_bytes / frame_.value_bytes(),
                                  body_->rows_header(), frame_.unit.line_bytes, frame_.unit.line_bytes,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -148,8 +148,7 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body) {
 }
 
 bool reads_elsewhere(const Frame& frame, const Step& step) {
-    return std::any_of(step.reads.begin(), step.reads.end(),
-                       [&](const Read* r) { return !frame.is_in_registers(r->array); });
+    return any_of(step.reads, [&](const Read* r) { return !frame.is_in_registers(r->array); });
 }
 
 /// Every thread gives each of its values of the statement's target the expression's.
@@ -242,8 +241,7 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
 }
 
 const ScheduledLoop& loop_of(const Frame& frame, const Step& step) {
-    return *std::find_if(frame.loops.begin(), frame.loops.end(),
-                         [&](const ScheduledLoop& l) { return l.scope == step.scope; });
+    return *find_if(frame.loops, [&](const ScheduledLoop& l) { return l.scope == step.scope; });
 }
 std::string ahead_name(const Frame& frame, VariableId id) { return frame.name(id) + "_ahead_"; }
 
@@ -284,8 +282,7 @@ void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merg
                           const std::map<VariableId, std::string>& texts, const std::string& before) {
     const AxisId columns = column_axis(frame, merge.state);
     const int level = columns >= 0 ? 2 : 1;
-    const Step& step = *std::find_if(frame.steps.begin(), frame.steps.end(),
-                                     [&](const Step& s) { return s.atom >= 0 && variable_of(s) == merge.state; });
+    const Step& step = *find_if(frame.steps, [&](const Step& s) { return s.atom >= 0 && variable_of(s) == merge.state; });
     Names names = frame.names;
     BodyWriter body(frame, step, loops_of(frame, columns), level, names);
     for (const auto& [id, text] : texts) body.give(id, text);

@@ -1,10 +1,10 @@
 #include "emit/emit_frame.hpp"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "emit/emit_index.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -30,7 +30,7 @@ void add_names(Frame& frame) {
         }
     for (const AxisId a : used) {
         const std::string& name = diagram.axis(a).name;
-        AxisNames& names = frame.axes[static_cast<std::size_t>(a)];
+        AxisNames& names = frame.axes[at(a)];
         names.local = frame.names.add(name);
         names.begin = frame.names.add(name + "0");
         names.count = frame.names.add("n" + name);
@@ -42,7 +42,7 @@ void add_names(Frame& frame) {
     }
     for (const Prefetch& p : frame.schedule.prefetches)
         frame.ahead[p.variable] = frame.names.add(frame.name(p.variable) + "_ahead");
-    if (std::any_of(frame.steps.begin(), frame.steps.end(), [&](const Step& s) { return frame.partials(s) > 0; }))
+    if (any_of(frame.steps, [&](const Step& s) { return frame.partials(s) > 0; }))
         frame.partials_name = frame.names.add("partials");
     for (const ArrayId a : frame.inputs) frame.memory[a] = frame.names.add(diagram.array(a).name + "_in");
     for (const ArrayId a : frame.outputs)

@@ -37,8 +37,8 @@ struct Frame : ScheduledKernel {
     std::string partials_name;                ///< of what warps that share a reduction leave behind
     std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
 
-    [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] const std::string& name(VariableId id) const { return variables[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[at(id)]; }
+    [[nodiscard]] const std::string& name(VariableId id) const { return variables[at(id)]; }
     [[nodiscard]] const Diagram& diagram() const { return program->diagram; }
     /// C++ type of the numbers in the variable's buffer.
     [[nodiscard]] const char* cell_type(VariableId id) const { return is_whole(id) ? "int64_t" : "real"; }

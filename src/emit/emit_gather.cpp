@@ -2,12 +2,12 @@
 // compared with the array's size, once each. What the array holds beside each other of such a row is copied as one run or block.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/gathered.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -28,7 +28,7 @@ public:
           v_(frame.variable(variable)),
           layout_(frame.layout(variable)),
           name_(frame.name(variable)),
-          buffer_(frame.is_view(variable) ? frame.copies[static_cast<std::size_t>(variable)] : name_),
+          buffer_(frame.is_view(variable) ? frame.copies[at(variable)] : name_),
           memory_(frame.memory.at(v_.array)),
           strides_(frame.strides.at(v_.array)),
           how_(gathered_copy(frame, variable)) {}
@@ -77,7 +77,7 @@ private:
         }
         const BoundsText bounds = bounds_text(frame_, v_.dims[p], scope_, false);
         const std::vector<AxisId> axes = v_.dims[p].axes();
-        if (std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return frame_.span(a, scope_).begins; })) {
+        if (none_of(axes, [&](AxisId a) { return frame_.span(a, scope_).begins; })) {
             std::vector<std::int64_t> tile;
             for (const Span& span : frame_.scope(scope_)) tile.push_back(span.tile);
             const Interval all = range_of(v_.dims[p], std::vector<std::int64_t>(tile.size(), 0), tile),
@@ -117,7 +117,7 @@ private:
     }
     /// All threads take one run.
     [[nodiscard]] bool has_one_run() const {
-        return std::none_of(how_.loops.begin(), how_.loops.end(), [&](std::size_t p) { return layout_.sizes[p] > 1; });
+        return none_of(how_.loops, [&](std::size_t p) { return layout_.sizes[p] > 1; });
     }
 
     /// The indices that are known once so many loops are open, and no earlier.
@@ -213,10 +213,8 @@ private:
         const auto pointer = [](const std::string& base, const std::string& offset) {
             return offset.empty() ? base : base + " + " + offset;
         };
-        const auto of = [&](int p) {
-            return p < 0 ? Coordinates{"0", "0", "1"} : coordinates_[static_cast<std::size_t>(p)];
-        };
-        const auto stride = [&](int p) { return p < 0 ? 0 : layout_.strides[static_cast<std::size_t>(p)]; };
+        const auto of = [&](int p) { return p < 0 ? Coordinates{"0", "0", "1"} : coordinates_[at(p)]; };
+        const auto stride = [&](int p) { return p < 0 ? 0 : layout_.strides[at(p)]; };
         const auto memory_stride = [&](int p) -> std::string {
             for (std::size_t d = 0; d < how_.source.size(); ++d)
                 if (p >= 0 && how_.plain(d) == p) return fmt::format("{}[{}]", strides_, d);

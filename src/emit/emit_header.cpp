@@ -16,8 +16,7 @@ std::string joined(const std::vector<AxisId>& axes, const Diagram& diagram) {
 /// The equations that the kernel computes: those of its variables, and what they are made of short of what it loads.
 std::set<ArrayId> computed(const Frame& frame) {
     std::set<ArrayId> loaded(frame.inputs.begin(), frame.inputs.end()), out;
-    std::vector<ArrayId> open;
-    for (const Variable& v : frame.kernel->variables) open.push_back(v.array);
+    auto open = mapped<ArrayId>(frame.kernel->variables, &Variable::array);
     while (!open.empty()) {
         const ArrayId a = open.back();
         open.pop_back();

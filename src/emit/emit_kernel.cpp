@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <optional>
 #include <set>
@@ -20,6 +19,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
 
@@ -106,8 +106,7 @@ private:
     /// given up there is given up by all.
     void nodes_of_part() {
         const auto is_settle = [](const Node& n) { return std::holds_alternative<Settle>(n); };
-        const auto loop = std::find_if(frame_.body.begin(), frame_.body.end(),
-                                       [](const Node& n) { return std::holds_alternative<LoopRef>(n); });
+        const auto loop = find_if(frame_.body, [](const Node& n) { return std::holds_alternative<LoopRef>(n); });
         auto node = std::find_if(loop + 1, frame_.body.end(), [&](const Node& n) {
             const int* s = std::get_if<int>(&n);
             return s && !std::holds_alternative<Load>(*frame_.step(*s).statement);
@@ -116,7 +115,7 @@ private:
         Settle all;
         for (auto n = node; n != frame_.body.end(); ++n)
             if (const auto* later = std::get_if<Settle>(&*n); later && later->pending >= 0)
-                all.pending = 0, all.results.insert(all.results.end(), later->results.begin(), later->results.end());
+                all.pending = 0, append(all.results, later->results);
         if (all.pending == 0) write_settle(frame_, out_, all, 0);
         write_parts_of_group(frame_, out_, *cut_);
         while (node != frame_.body.end()) {
@@ -238,8 +237,7 @@ private:
     }
 
     [[nodiscard]] bool is_any_non_temporal() const {
-        return std::any_of(frame_.schedule.places.begin(), frame_.schedule.places.end(),
-                           [](const Place& place) { return place.non_temporal; });
+        return any_of(frame_.schedule.places, [](const Place& place) { return place.non_temporal; });
     }
 
     void nodes(const std::vector<Node>& list) {
@@ -361,9 +359,8 @@ private:
             arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", what);
         };
         for (const VariableId v : used) {
-            const bool written = std::any_of(computes.begin(), computes.end(),
-                                             [&](const Compute* c) { return c->variable == v; });
-            const bool shared = std::any_of(used.begin(), used.end(), [&](VariableId other) {
+            const bool written = any_of(computes, [&](const Compute* c) { return c->variable == v; });
+            const bool shared = any_of(used, [&](VariableId other) {
                 return other != v && !frame_.is_view(v) && !frame_.is_view(other) &&
                        frame_.layout(other).offset == frame_.layout(v).offset;
             });
@@ -480,10 +477,9 @@ private:
         write_chunk_bounds(frame_, out_, node, first, begin, last, end, &own);
         if (chunk_ranges(frame_, node)) write_whole_chunks(frame_, out_, node, true);
         out_(fmt::format("Index {} = {};", at, begin));
-        const bool may_begin_later = chunk_ranges(frame_, node) ||
-                                     std::any_of(
-                                         node.loop->support.begin(), node.loop->support.end(),
-                                         [&](const Affine& form) { return form.coefficient(node.loop->axis) > 0; });
+        const bool may_begin_later = chunk_ranges(frame_, node) || any_of(node.loop->support, [&](const Affine& form) {
+                                         return form.coefficient(node.loop->axis) > 0;
+                                     });
         if (may_begin_later) chunks_of_others(node, fmt::format("{0} < {1} && {0} < {2}", at, first, end));
         all_end_ = end, begin = at, end = last;
     }
@@ -553,7 +549,7 @@ private:
     }
     /// Something that is computed so many turns ahead is rounded as its turn ends.
     [[nodiscard]] bool rounds(int scope, int ahead) const {
-        return std::any_of(frame_.steps.begin(), frame_.steps.end(), [&](const Step& s) {
+        return any_of(frame_.steps, [&](const Step& s) {
             return s.atom >= 0 && s.scope == scope && s.ahead == ahead && is_rounded_ahead(frame_, variable_of(s));
         });
     }

@@ -1,20 +1,19 @@
 // Operands in shared memory: the copies that fill their stages, and the waits until they are full.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
 
 int operand_number(const Frame& frame, VariableId id) {
     const std::vector<VariableId> all = operands_of(frame);
-    return static_cast<int>(std::find(all.begin(), all.end(), id) - all.begin());
+    return static_cast<int>(find(all, id) - all.begin());
 }
 
 /// Of the operand's first stage, counted in the arena's barriers.
@@ -29,9 +28,7 @@ std::int64_t first_barrier(const Frame& frame, VariableId id) {
 
 /// Of all operands: as many barriers say that a stage is full.
 std::int64_t num_stages(const Frame& frame) {
-    std::int64_t n = 0;
-    for (const VariableId v : operands_of(frame)) n += frame.place(v).stages;
-    return n;
+    return sum<std::int64_t>(operands_of(frame), [&](VariableId v) { return frame.place(v).stages; });
 }
 
 /// Where the tile begins along a dimension.
@@ -88,9 +85,7 @@ std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
 }
 
 std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope) {
-    std::vector<VariableId> out;
-    for (const Step* s : kernel.operand_loads(scope)) out.push_back(kernel.operand_loaded(*s));
-    return out;
+    return mapped<VariableId>(kernel.operand_loads(scope), [&](const Step* s) { return kernel.operand_loaded(*s); });
 }
 
 TurnNames turn_names(const Frame& frame, int scope, int ahead) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 
 #include "emit/emit_chunk_ranges.hpp"
@@ -10,6 +9,7 @@
 #include "emit/emit_text.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 
@@ -46,7 +46,7 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
         std::string shape;
         for (std::size_t d = 0; d < l.sizes.size(); ++d)
             if (static_cast<int>(d) != inner) shape += std::to_string(l.sizes[d]) + " × ";
-        shape += inner >= 0 ? std::to_string(l.sizes[static_cast<std::size_t>(inner)]) : "1";
+        shape += inner >= 0 ? std::to_string(l.sizes[at(inner)]) : "1";
         const std::string place = fmt::format("base + {}", l.offset);
         out(fmt::format("{}* const {} = {};  // {}{}", frame.cell_type(id),
                         frame.is_view(id) ? frame.copies[v] : frame.variables[v],
@@ -69,8 +69,7 @@ std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, c
         if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles);
         if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
         below *= tiles;
-        const auto band = std::find_if(begins.begin(), begins.end(),
-                                       [&, a = axis](const auto& b) { return b.first == a; });
+        const auto band = find_if(begins, [&, a = axis](const auto& b) { return b.first == a; });
         if (band != begins.end())
             band->second = fmt::format("({} + {} * {})", band->second, text, stride);
         else

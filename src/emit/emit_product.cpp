@@ -2,23 +2,22 @@
 // that every warp runs by itself with operands that it loads into registers.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "emit/emit_fragment.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
 
 /// It is under way as a turn ends: its operands are free a turn later.
 bool outlasts_a_turn(const Frame& frame, const MatrixProduct& product) {
-    return std::any_of(frame.loops.begin(), frame.loops.end(), [&](const ScheduledLoop& l) {
-        return std::any_of(l.body.begin(), l.body.end(), [&](const Node& node) {
+    return any_of(frame.loops, [&](const ScheduledLoop& l) {
+        return any_of(l.body, [&](const Node& node) {
             const auto* settle = std::get_if<Settle>(&node);
-            return settle && std::any_of(settle->frees.begin(), settle->frees.end(), [&](const Freed& freed) {
+            return settle && any_of(settle->frees, [&](const Freed& freed) {
                        return freed.ahead < 0 && freed.operand == product.b->array;
                    });
         });
@@ -236,7 +235,7 @@ void write_product_again(const Frame& frame, Lines& out, const Step& step, const
 
 /// The product of which the variable is the first factor.
 const Step& product_of(const Frame& frame, VariableId id) {
-    return *std::find_if(frame.steps.begin(), frame.steps.end(), [&](const Step& s) {
+    return *find_if(frame.steps, [&](const Step& s) {
         if (s.atom < 0 || frame.atom(s).kind != AtomKind::matrix) return false;
         const auto product = matrix_product(frame, s);
         return product->a_in_registers && product->a->array == id;

@@ -1,11 +1,11 @@
 #include "emit/tidy_source.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "emit/emit_text.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -82,7 +82,7 @@ private:
 /// Whether code in the part has the name; what comments say is no use of it.
 bool mentions(const Part& part, std::string_view name) {
     if (mentions_name(std::string_view(part.line).substr(0, part.line.find("//")), name)) return true;
-    return std::any_of(part.inside.begin(), part.inside.end(), [&](const Part& p) { return mentions(p, name); });
+    return any_of(part.inside, [&](const Part& p) { return mentions(p, name); });
 }
 
 /// The one name that a line declares and gives a value, where it may go if nothing mentions it: "[[maybe_unused]] const Index x = fragment_column(j_, c_);", or a

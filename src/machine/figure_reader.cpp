@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "support/ids.hpp"
@@ -23,19 +22,6 @@ std::uint32_t offset_of(const std::string& text, toml::source_position position)
         while (offset < text.size() && (static_cast<unsigned char>(text[offset]) & 0xC0U) == 0x80U) ++offset;
     }
     return static_cast<std::uint32_t>(offset);
-}
-
-std::string kind(Dimension dimension) {
-    switch (dimension) {
-        case Dimension::bytes: return "a size";
-        case Dimension::bytes_per_s: return "a rate";
-        case Dimension::hertz: return "a frequency";
-        case Dimension::seconds: return "a time";
-        case Dimension::watts: return "a power";
-        case Dimension::usd_per_hour: return "a price";
-        case Dimension::number: return "a number";
-    }
-    return "a number";
 }
 
 /// Where the text has a character past ASCII outside of strings and comments, or a string of several lines begins; npos: nowhere. TOML
@@ -68,20 +54,13 @@ std::size_t first_foreign(const std::string& text) {
 
 }  // namespace
 
-std::optional<std::int64_t> integer_key(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 toml::table FigureReader::parse() {
     if (const std::size_t at = first_foreign(source_->text); at != std::string::npos) {
         const auto begin = static_cast<std::uint32_t>(at);
         const bool string = source_->text[at] == '"' || source_->text[at] == '\'';
         error("bad-toml", {source_, begin, begin + 1},
               string ? "a text of several lines" : "a character past ASCII outside of texts and comments",
-              "a TOML file", "");
+              "a TOML file");
         return {};
     }
     try {
@@ -89,7 +68,7 @@ toml::table FigureReader::parse() {
         check_texts(root);
         return root;
     } catch (const toml::parse_error& e) {
-        error("bad-toml", range_of(e.source()), std::string(e.description()), "a TOML file", "");
+        error("bad-toml", range_of(e.source()), std::string(e.description()), "a TOML file");
         return {};
     }
 }
@@ -97,7 +76,7 @@ toml::table FigureReader::parse() {
 void FigureReader::check_texts(const toml::node& node) {
     if (const auto* text = node.as_string(); text && printable(text->get()) != text->get())
         error("bad-value", range_of(node.source()), "a text with control characters in it",
-              "what can be shown on a terminal", "");
+              "what can be shown on a terminal");
     if (const auto* array = node.as_array())
         for (const toml::node& element : *array) check_texts(element);
     if (const auto* table = node.as_table())
@@ -130,7 +109,7 @@ void FigureReader::missing(const toml::table& table, const std::string& key, con
     SourceRange range = range_of(table.source());
     if (const std::size_t line = source_->text.find('\n', range.begin); line < range.end)
         range.end = static_cast<std::uint32_t>(line);
-    error("missing-key", std::move(range), fmt::format("{} has no '{}'", where, key), std::move(expected), "");
+    error("missing-key", std::move(range), fmt::format("{} has no '{}'", where, key), std::move(expected));
 }
 
 std::string FigureReader::text(const toml::table& table, const std::string& key, const std::string& where) {
@@ -140,8 +119,7 @@ std::string FigureReader::text(const toml::table& table, const std::string& key,
         return "";
     }
     if (const auto* text = node->as_string()) return text->get();
-    error("bad-value", range_of(node->source()), fmt::format("'{}' of {} is not a text", key, where),
-          "a text in quotes", "");
+    bad_value(*node, fmt::format("'{}' of {} is not a text", key, where), "a text in quotes");
     return "";
 }
 
@@ -156,7 +134,7 @@ std::optional<Figure> FigureReader::figure_of(const toml::node& given, const tom
         node = inner->get("value");
         if (!node) {
             error("missing-key", range, fmt::format("'{}' of {} has no 'value'", key, where.shown),
-                  quantity_help(dimension), "");
+                  quantity_help(dimension));
             return std::nullopt;
         }
         range = range_of(node->source());
@@ -170,16 +148,17 @@ std::optional<Figure> FigureReader::figure_of(const toml::node& given, const tom
     if (!value || !std::isfinite(*value)) {
         const bool bare = node->is_number() && dimension != Dimension::number;
         error("bad-value", range,
-              fmt::format("'{}' of {} {}", key, where.shown, bare ? "has no unit" : "is not " + kind(dimension)),
-              quantity_help(dimension), "");
+              fmt::format("'{}' of {} {}", key, where.shown,
+                          bare ? "has no unit" : "is not " + std::string(quantity_kind(dimension))),
+              quantity_help(dimension));
         return std::nullopt;
     }
     if ((!source || source->empty()) && !misspelt(table, "source") && unsourced_.insert(&table).second)
         error("missing-source", range, fmt::format("'{}' of {} has no source", key, where.shown),
-              "source = \"…\" in the same table, or { value = …, source = \"…\" }", "");
+              "source = \"…\" in the same table, or { value = …, source = \"…\" }");
     if (*value < 0 || (*value == 0 && zero == Zero::impossible && dimension != Dimension::seconds))
         error("impossible-figure", range,
-              fmt::format("impossible: '{}' of {} is {}", key, where.shown, *value < 0 ? "negative" : "zero"), "", "");
+              fmt::format("impossible: '{}' of {} is {}", key, where.shown, *value < 0 ? "negative" : "zero"));
     else
         places_[where.path + key] = range;
     return Figure{*value, source.value_or("")};
@@ -209,7 +188,7 @@ Figure FigureReader::count(const toml::table& table, const std::string& key, con
         why = fmt::format("impossible: '{}' of {} is {}; between {} and {} there are machines", key, where.shown,
                           read.value, low, high);
     if (why.empty()) return read;
-    error("impossible-figure", place->second, why, "", "");
+    error("impossible-figure", place->second, why);
     places_.erase(place);
     return read;
 }
@@ -224,8 +203,7 @@ std::optional<std::int64_t> FigureReader::integer(const toml::table& table, cons
     }
     const auto* value = node->as_integer();
     if (value && value->get() >= low && value->get() <= high) return value->get();
-    error("bad-value", range_of(node->source()), fmt::format("'{}' of {} is not {}", key, where, expected), expected,
-          "");
+    bad_value(*node, fmt::format("'{}' of {} is not {}", key, where, expected), expected);
     return std::nullopt;
 }
 
@@ -239,7 +217,7 @@ std::vector<const toml::table*> FigureReader::tables(const toml::table& root, co
             if (const toml::table* table = element.as_table()) out.push_back(table);
     if (!node || !array || out.size() != array->size() || out.empty())
         error(node ? "bad-value" : "missing-key", node ? range_of(node->source()) : begin_of_file(),
-              fmt::format("the machine has no [[{}]]", key), fmt::format("one or more tables [[{}]]", key), "");
+              fmt::format("the machine has no [[{}]]", key), fmt::format("one or more tables [[{}]]", key));
     return out;
 }
 
@@ -247,8 +225,8 @@ void FigureReader::check_name(const toml::table& table, const std::string& key, 
                               const std::vector<std::string>& known, const std::string& what) {
     const toml::node* node = table.get(key);
     if (!node || !node->is_string() || contains(known, name)) return;
-    error("bad-value", range_of(node->source()), fmt::format("there is no {} '{}'", what, name),
-          "one of " + join(known, ", "), did_you_mean(name, known));
+    bad_value(*node, fmt::format("there is no {} '{}'", what, name), "one of " + join(known, ", "),
+              did_you_mean(name, known));
 }
 
 }  // namespace napkin

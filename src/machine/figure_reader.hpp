@@ -85,7 +85,11 @@ public:
     void check_name(const toml::table& table, const std::string& key, const std::string& name,
                     const std::vector<std::string>& known, const std::string& what);
 
-    void error(std::string code, SourceRange range, std::string message, std::string expected, std::string hint);
+    void error(std::string code, SourceRange range, std::string message, std::string expected = "",
+               std::string hint = "");
+    void bad_value(const toml::node& node, std::string message, std::string expected, std::string hint = "") {
+        error("bad-value", range_of(node.source()), std::move(message), std::move(expected), std::move(hint));
+    }
     [[nodiscard]] SourceRange range_of(const toml::source_region& region) const;
     [[nodiscard]] SourceRange begin_of_file() const { return {source_, 0, 1}; }
 
@@ -102,9 +106,6 @@ private:
     std::set<std::pair<const toml::table*, std::string>> misspelt_;  ///< keys that stand in the table under a name near to theirs
     std::set<const toml::table*> unsourced_;  ///< tables that were told once that a source is missing
 };
-
-/// A key that is a whole number; nothing where it is none.
-std::optional<std::int64_t> integer_key(std::string_view text);
 
 /// What check_keys is to know: the other keys and those of a table.
 template <class Owner>

@@ -1,11 +1,11 @@
 #include "machine/machine.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
 
 #include "machine/builtin.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -22,15 +22,14 @@ StandIn stand_in(const std::string& unit) {
         {"div", {"fma", 8}},      {"sqrt", {"fma", 12}},      {"exp", {"fma", 11}},     {"log", {"fma", 14}},
         {"tanh", {"fma", 18}},    {"erf", {"fma", 22}},       {"sin", {"fma", 20}},     {"pow", {"fma", 30}},
         {"widen", {"simple", 2}}, {"broadcast", {"load", 1}}, {"narrow", {"simple", 4}}};
-    const auto found = known.find(unit);
-    return found == known.end() ? StandIn{"fma", 16} : found->second;
+    return value_or(known, unit, StandIn{"fma", 16});
 }
 
 }  // namespace
 
 bool adds_in(const Instruction& instruction, DType operands, DType sum) {
     const std::vector<Accumulator>& types = instruction.accumulators.at(operands);
-    return std::any_of(types.begin(), types.end(), [&](const Accumulator& a) { return a.type == sum; });
+    return any_of(types, [&](const Accumulator& a) { return a.type == sum; });
 }
 
 double per_clock(const Machine& machine, const std::string& unit, DType type) {

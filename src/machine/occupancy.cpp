@@ -10,11 +10,7 @@ namespace napkin {
 namespace {
 
 Diagnostic bad_block(std::string message, std::string expected) {
-    Diagnostic error;
-    error.code = "bad-block";
-    error.message = std::move(message);
-    error.expected = std::move(expected);
-    return error;
+    return Diagnostic{.code = "bad-block", .message = std::move(message), .expected = std::move(expected)};
 }
 
 std::int64_t whole(const Figure& figure) { return static_cast<std::int64_t>(figure.value); }
@@ -60,11 +56,9 @@ std::string_view name(OccupancyLimit limit) {
 
 Result<Occupancy> occupancy(const Machine& machine, const BlockShape& block) {
     if (!machine.threads) {
-        Diagnostic error;
-        error.code = "no-thread-limits";
-        error.message = fmt::format("{} has no blocks of threads: it is a CPU", machine.name);
-        error.expected = "a machine of kind \"gpu\"";
-        return error;
+        return Diagnostic{.code = "no-thread-limits",
+                          .message = fmt::format("{} has no blocks of threads: it is a CPU", machine.name),
+                          .expected = "a machine of kind \"gpu\""};
     }
     const ThreadLimits& limits = *machine.threads;
     if (auto errors = faults(machine, limits, block); !errors.empty()) return errors;
@@ -88,7 +82,7 @@ Result<Occupancy> occupancy(const Machine& machine, const BlockShape& block) {
     out.blocks = out.allowed[0];
     out.limit = OccupancyLimit::blocks;
     for (const OccupancyLimit limit : {OccupancyLimit::warps, OccupancyLimit::registers, OccupancyLimit::memory}) {
-        const std::int64_t allowed = out.allowed[static_cast<std::size_t>(limit)];
+        const std::int64_t allowed = out.allowed[at(limit)];
         if (allowed < 0 || allowed >= out.blocks) continue;
         out.blocks = allowed;
         out.limit = limit;

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "machine/peaks.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -182,8 +182,7 @@ private:
 
     void cross_transfer(std::size_t c) {
         const CrossTransfer& cross = m_.cross_transfers[c];
-        const auto level = std::find_if(m_.levels.begin(), m_.levels.end(),
-                                        [&](const Level& l) { return l.name == cross.level; });
+        const auto level = find_if(m_.levels, [&](const Level& l) { return l.name == cross.level; });
         if (level == m_.levels.end()) return;
         const bool devices = level == m_.levels.begin();
         const double instances = level->instances.value;

@@ -14,6 +14,9 @@ std::optional<double> parse_quantity(std::string_view text, Dimension dimension)
 /// The value with the unit in which it is shortest, such that parse_quantity gives it back bit for bit.
 std::string quantity_text(double value, Dimension dimension);
 
+/// "a size", "a rate", …
+std::string_view quantity_kind(Dimension dimension);
+
 /// What to write, for messages: "a size such as \"32 KiB\" (B, KiB, MiB, GiB, TiB, kB, MB, GB, TB)".
 std::string quantity_help(Dimension dimension);
 

@@ -1,9 +1,8 @@
 // machines/*.toml → Machine, the parts that GPUs have: links among the instances of a level, matrix instructions, limits of threads.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "machine/figure_reader.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -19,21 +18,20 @@ void read_rates(FigureReader& reader, const toml::table& table, const TableName&
     const toml::node* node = table.get(key);
     if (!node) return reader.missing(table, key, where.shown, expected);
     if (total && table.contains("bandwidth"))
-        reader.error("bad-value", reader.range_of(node->source()),
-                     fmt::format("{} has both 'bandwidth' and 'total_bandwidth'", where.shown), "one of them", "");
+        reader.bad_value(*node, fmt::format("{} has both 'bandwidth' and 'total_bandwidth'", where.shown),
+                         "one of them");
     const toml::table* rates = node->as_table();
     if (!rates || rates->empty())
-        return reader.error("bad-value", reader.range_of(node->source()),
-                            fmt::format("'{}' of {} is not a table", key, where.shown), expected, "");
+        return reader.bad_value(*node, fmt::format("'{}' of {} is not a table", key, where.shown), expected);
     double instances = 1;
     for (const Level& level : machine.levels)
         if (level.name == out.level && level.instances.value > 0) instances = level.instances.value;
     for (const auto& [joined, rate] : *rates) {
         const std::string text(joined.str());
-        const auto members = integer_key(text);
+        const auto members = parse_number<std::int64_t>(text);
         if (!members) {
             reader.error("unknown-key", reader.range_of(joined.source()),
-                         fmt::format("unknown key '{}' in '{}' of {}", text, key, where.shown), expected, "");
+                         fmt::format("unknown key '{}' in '{}' of {}", text, key, where.shown), expected);
             continue;
         }
         if (auto figure = reader.figure_of(rate, table, text, where, Dimension::bytes_per_s)) {
@@ -58,9 +56,8 @@ IntegerRange read_range(FigureReader& reader, const toml::table& table, const st
                to = reader.integer(*inner, "to", inside, 1, most), step = reader.integer(*inner, "step", inside, 1, most);
     if (!from || !to || !step) return {};
     if (*to < *from || (*to - *from) % *step != 0)
-        reader.error("bad-value", reader.range_of(node->source()),
-                     fmt::format("{} does not lead from {} to {} in steps of {}", inside, *from, *to, *step),
-                     "from ≤ to, with a whole number of steps between", "");
+        reader.bad_value(*node, fmt::format("{} does not lead from {} to {} in steps of {}", inside, *from, *to, *step),
+                         "from ≤ to, with a whole number of steps between");
     return {*from, *to, *step};
 }
 
@@ -75,8 +72,7 @@ std::map<DType, std::int64_t> read_k(FigureReader& reader, const toml::table& ta
     }
     const toml::table* inner = node->as_table();
     if (!inner || inner->empty()) {
-        reader.error("bad-value", reader.range_of(node->source()), fmt::format("'k' of {} is not a table", where),
-                     expected, "");
+        reader.bad_value(*node, fmt::format("'k' of {} is not a table", where), expected);
         return out;
     }
     std::vector<std::string> types;
@@ -88,9 +84,9 @@ std::map<DType, std::int64_t> read_k(FigureReader& reader, const toml::table& ta
         if (const auto k = reader.integer(*inner, key, fmt::format("'k' of {}", where), 1, 65536)) out[type] = *k;
         for (const Unit& u : machine.units)
             if (u.name == unit && !u.per_clock.contains(type))
-                reader.error("bad-value", reader.range_of(inner->get(key)->source()),
-                             fmt::format("{} takes {}, and unit '{}' has no rate for it", where, key, unit),
-                             fmt::format("'{}' among the unit's rates, or not here", key), "");
+                reader.bad_value(*inner->get(key),
+                                 fmt::format("{} takes {}, and unit '{}' has no rate for it", where, key, unit),
+                                 fmt::format("'{}' among the unit's rates, or not here", key));
     }
     return out;
 }
@@ -112,10 +108,10 @@ std::optional<Accumulator> read_accumulator(FigureReader& reader, const toml::no
     if (!type) {
         std::vector<std::string> types;
         for (const DType t : all_dtypes) types.emplace_back(name(t));
-        reader.error("bad-value", reader.range_of(named->source()),
-                     text ? fmt::format("{} adds in no type '{}'", where.shown, text->get())
-                          : fmt::format("an accumulator of {} is no type", where.shown),
-                     expected, text ? did_you_mean(text->get(), types) : "");
+        reader.bad_value(*named,
+                         text ? fmt::format("{} adds in no type '{}'", where.shown, text->get())
+                              : fmt::format("an accumulator of {} is no type", where.shown),
+                         expected, text ? did_you_mean(text->get(), types) : "");
         return std::nullopt;
     }
     Accumulator out{*type, {}};
@@ -126,8 +122,7 @@ std::optional<Accumulator> read_accumulator(FigureReader& reader, const toml::no
     if (const int most = 1 + format_range(*type).mantissa_bits; out.bits.known() && out.bits.value > most)
         reader.error("impossible-figure", reader.range_of(bits->source()),
                      fmt::format("impossible: sums of {} keep {} bits, and {} has {}", where.shown, out.bits.value,
-                                 name(*type), most),
-                     "", "");
+                                 name(*type), most));
     return out;
 }
 
@@ -142,7 +137,7 @@ std::map<DType, std::vector<Accumulator>> read_accumulators(FigureReader& reader
         return out;
     }
     const auto error = [&](const toml::node& at, std::string message) {
-        reader.error("bad-value", reader.range_of(at.source()), std::move(message), expected, "");
+        reader.error("bad-value", reader.range_of(at.source()), std::move(message), expected);
     };
     const toml::table* inner = node->as_table();
     if (!inner) {
@@ -169,8 +164,7 @@ std::map<DType, std::vector<Accumulator>> read_accumulators(FigureReader& reader
                                                       {where.shown, fmt::format("{}{}.", where.path, key)});
             if (!accumulator) continue;
             std::vector<Accumulator>& of_type = out[type];
-            if (std::any_of(of_type.begin(), of_type.end(),
-                            [&](const Accumulator& a) { return a.type == accumulator->type; }))
+            if (any_of(of_type, [&](const Accumulator& a) { return a.type == accumulator->type; }))
                 error(element, fmt::format("'{}' in 'accumulators' of {} has {} twice", key, where.shown,
                                            name(accumulator->type)));
             else
@@ -262,7 +256,7 @@ void read_threads(FigureReader& reader, const toml::table& root, Machine& machin
     if (!table)
         return reader.error(node ? "bad-value" : "missing-key",
                             node ? reader.range_of(node->source()) : reader.begin_of_file(),
-                            "the machine has no [threads]", "one table [threads], as kind is \"gpu\"", "");
+                            "the machine has no [threads]", "one table [threads], as kind is \"gpu\"");
     reader.check_keys(*table, with_keys({"source"}, thread_figures()), "[threads]");
     ThreadLimits limits;
     reader.figures(*table, {"[threads]", "threads."}, thread_figures(), limits, machine.kind);

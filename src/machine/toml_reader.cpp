@@ -2,11 +2,12 @@
 // errors of a file are collected.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "machine/figure_reader.hpp"
 #include "machine/possible.hpp"
+#include "support/ranges.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -37,8 +38,8 @@ Figure read_bandwidth(FigureReader& reader, const toml::table& table, const Tabl
     if (reader.misspelt(table, "total_bandwidth")) return {};
     if (!table.contains("total_bandwidth")) return reader.figure(table, "bandwidth", where, Dimension::bytes_per_s);
     if (const toml::node* both = table.get("bandwidth"))
-        reader.error("bad-value", reader.range_of(both->source()),
-                     fmt::format("{} has both 'bandwidth' and 'total_bandwidth'", where.shown), "one of them", "");
+        reader.bad_value(*both, fmt::format("{} has both 'bandwidth' and 'total_bandwidth'", where.shown),
+                         "one of them");
     Figure total = reader.figure(table, "total_bandwidth", where, Dimension::bytes_per_s);
     if (instances > 0) total.value /= instances;
     return total;
@@ -48,8 +49,7 @@ bool read_flag(FigureReader& reader, const toml::table& table, const std::string
     const toml::node* node = table.get(key);
     if (!node) return false;
     if (const auto* flag = node->as_boolean()) return flag->get();
-    reader.error("bad-value", reader.range_of(node->source()),
-                 fmt::format("'{}' of {} is not true or false", key, where), "true or false", "");
+    reader.bad_value(*node, fmt::format("'{}' of {} is not true or false", key, where), "true or false");
     return false;
 }
 
@@ -57,7 +57,7 @@ void check_distinct(FigureReader& reader, const toml::table& table, std::set<std
                     const std::string& name, const std::string& what) {
     if (!names.insert(name).second && table.contains("name"))
         reader.error("bad-value", reader.range_of(table.get("name")->source()),
-                     fmt::format("there are two {}s '{}'", what, name), "distinct names", "");
+                     fmt::format("there are two {}s '{}'", what, name), "distinct names");
 }
 
 /// `runs`: shares of the rate by the lines of a run.
@@ -68,11 +68,10 @@ void read_runs(FigureReader& reader, const toml::table& table, const TableName& 
     const std::string expected = "shares of the rate by the lines of a run, such as { 1 = 0.5, 8 = 0.9 }";
     const toml::table* shares = node->as_table();
     if (!shares || shares->empty())
-        return reader.error("bad-value", reader.range_of(node->source()),
-                            fmt::format("'runs' of {} is not a table", where.shown), expected, "");
+        return reader.bad_value(*node, fmt::format("'runs' of {} is not a table", where.shown), expected);
     for (const auto& [key, share] : *shares) {
         const std::string text(key.str());
-        const auto lines = integer_key(text);
+        const auto lines = parse_number<std::int64_t>(text);
         if (!lines || *lines < 1 || *lines > most) {
             reader.error("unknown-key", reader.range_of(key.source()),
                          fmt::format("unknown key '{}' in 'runs' of {}", text, where.shown), expected,
@@ -104,7 +103,7 @@ void read_levels(FigureReader& reader, const toml::table& root, Machine& machine
                 if (const toml::node* node = table->get(key))
                     reader.error("unknown-key", reader.range_of(node->source()),
                                  fmt::format("{} is the first level: nothing is above it to load from", where.shown),
-                                 fmt::format("no '{}' here", key), "");
+                                 fmt::format("no '{}' here", key));
         }
         machine.levels.push_back(std::move(level));
     }
@@ -127,12 +126,12 @@ void read_units(FigureReader& reader, const toml::table& root, Machine& machine)
         unit.sustained = reader.optional_figure(*table, "sustained", where, Dimension::number).value_or(Figure{});
         if (unit.per_clock.empty())
             reader.error("missing-key", reader.range_of(table->source()), fmt::format("{} has no rate", where.shown),
-                         "operations a clock by type, such as f32 = 16", "");
+                         "operations a clock by type, such as f32 = 16");
         machine.units.push_back(std::move(unit));
     }
     if (reader.errors().empty() && !names.contains("fma"))
         reader.error("missing-key", reader.begin_of_file(), "the machine has no unit 'fma'",
-                     "[[unit]] with name = \"fma\"", "");
+                     "[[unit]] with name = \"fma\"");
 }
 
 }  // namespace
@@ -160,10 +159,9 @@ Result<Machine> read_machine(std::shared_ptr<const Source> text) {
     read_threads(reader, root, machine);
     if (reader.errors().empty()) complete_figures(machine);
     for (const Impossible& fault : impossible_figures(machine, reader.places()))
-        reader.error("impossible-figure", fault.range, "impossible: " + fault.why, "", "");
+        reader.error("impossible-figure", fault.range, "impossible: " + fault.why);
     if (reader.errors().empty()) return machine;
-    std::stable_sort(reader.errors().begin(), reader.errors().end(),
-                     [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
+    stable_sort(reader.errors(), [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
     return std::move(reader.errors());
 }
 

@@ -159,8 +159,7 @@ std::string instruction_toml(const Instruction& i) {
     std::vector<std::string> k, accumulators;
     for (const auto& [type, size] : i.k) k.push_back(fmt::format("{} = {}", name(type), size));
     for (const auto& [type, list] : i.accumulators) {
-        std::vector<std::string> types;
-        for (const Accumulator& a : list) types.push_back(accumulator_toml(a, i.source));
+        const auto types = mapped<std::string>(list, [&](const Accumulator& a) { return accumulator_toml(a, i.source); });
         accumulators.push_back(fmt::format("{} = [{}]", name(type), join(types, ", ")));
     }
     std::string out = fmt::format(

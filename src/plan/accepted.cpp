@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <deque>
 #include <functional>
 #include <future>
@@ -11,6 +10,7 @@
 
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -46,7 +46,7 @@ struct RatedPlan {
 
 /// Whether a candidate of the kernel was refused in the same words.
 bool refused_alike(const std::vector<RatedPlan>& tried, const std::string& kernel, const KernelRefusal& refusal) {
-    return std::any_of(tried.begin(), tried.end(), [&](const RatedPlan& earlier) {
+    return any_of(tried, [&](const RatedPlan& earlier) {
         for (std::size_t k = 0; k < earlier.refusals.size(); ++k)
             if (earlier.plan.kernels[k].schedule().kernel == kernel && earlier.refusals[k].why == refusal.why)
                 return true;
@@ -158,9 +158,8 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
         if (!any_new) break;
     }
     // Plans come fastest first.
-    auto& best = *std::min_element(tried.begin(), tried.end(), [](const RatedPlan& a, const RatedPlan& b) {
-        return a.refused.size() < b.refused.size();
-    });
+    auto& best = *min_element(
+        tried, [](const RatedPlan& a, const RatedPlan& b) { return a.refused.size() < b.refused.size(); });
     for (std::size_t k = 0; k < best.refusals.size(); ++k)
         if (!best.refusals[k].why.empty())
             notes.push_back(fmt::format("{} is taken all the same: {}", described(best.plan.kernels[k]),

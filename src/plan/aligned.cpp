@@ -1,10 +1,10 @@
 #include "plan/aligned.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "plan/blocks.hpp"
 #include "schedule/fragments.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -12,8 +12,7 @@ std::optional<WithAlignedRows> with_copied_rows(const Derived& derived, const Ex
     std::vector<ArrayId> odd = factors_in_odd_rows(derived, extents, operand_stride_bytes);
     std::erase_if(odd, [&](ArrayId id) {
         const DType type = derived.diagram.array(id).type;
-        return std::none_of(gpu.instructions.begin(), gpu.instructions.end(),
-                            [&](const Instruction& i) { return i.k.contains(type); });
+        return none_of(gpu.instructions, [&](const Instruction& i) { return i.k.contains(type); });
     });
     if (odd.empty()) return std::nullopt;
     return with_aligned_rows(derived, extents, odd, operand_stride_bytes);
@@ -29,8 +28,8 @@ Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, cons
     auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_hand, of_aligned);
     if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
     // What by hand was refused of one kernel is not said of a program of several.
-    const bool on_matrix_unit = std::any_of(copied->kernels.begin(), copied->kernels.end(),
-                                            [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
+    const bool on_matrix_unit = any_of(copied->kernels,
+                                       [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
     if (!on_matrix_unit) return as_it_is;
     for (KernelPlan& kernel : copied->kernels) kernel.whole = aligned->whole[kernel.whole];
     copied->change.has_aligned_rows = true;

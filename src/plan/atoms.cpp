@@ -1,8 +1,8 @@
 // Chooses for every compute statement along which axis its vectors lie and what its register block holds.
-#include <algorithm>
 #include <cmath>
 
 #include "plan/complete.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::int64_t longest_chain = 512;
 constexpr std::int64_t worth_meeting = 8;
 
 bool mentions(const Read& r, AxisId axis) {
-    return std::any_of(r.indices.begin(), r.indices.end(), [&](const Index& i) { return i.depends_on(axis); });
+    return any_of(r.indices, [&](const Index& i) { return i.depends_on(axis); });
 }
 
 /// The number of vectors in a block, at most `limit`, that wastes the least of the last block.
@@ -55,8 +55,7 @@ public:
             if (a != atom.row_axis && (atom.across || a != atom.vector_axis)) atom.points.push_back(a);
         for (const AxisId a : compute_.reduce_axes)
             if (!(atom.across && a == atom.vector_axis)) atom.reduced.push_back(a);
-        atom.vector_inner = atom.vector_axis >= 0 && !compute_.reduce &&
-                            std::all_of(reads_.begin(), reads_.end(), [&](const Read* r) {
+        atom.vector_inner = atom.vector_axis >= 0 && !compute_.reduce && all_of(reads_, [&](const Read* r) {
                                 return lane_step(kernel_, *r, atom.vector_axis) != LaneStep::far;
                             });
         cut_long_sums(atom);
@@ -64,7 +63,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[static_cast<std::size_t>(axis)].tile; }
+    [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[at(axis)].tile; }
 
     [[nodiscard]] bool takes_blocks(AxisId axis, std::int64_t size) const {
         return kernel_.takes_blocks(axis, step_.scope, size);
@@ -76,7 +75,7 @@ private:
 
     [[nodiscard]] bool stores_along(AxisId axis) const {
         const int inner = kernel_.place(compute_.variable).innermost;
-        return inner >= 0 && targets_[static_cast<std::size_t>(inner)] == axis;
+        return inner >= 0 && targets_[at(inner)] == axis;
     }
 
     /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where they gather.
@@ -124,7 +123,7 @@ private:
     /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.
     [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {
         const std::int64_t n = tile(axis);
-        const bool ragged = scope_[static_cast<std::size_t>(axis)].ragged;
+        const bool ragged = scope_[at(axis)].ragged;
         const std::int64_t last = ragged ? kernel_.extent(axis) % n : n;
         for (std::int64_t rows = most; 4 * rows >= 3 * most; --rows)
             if (n % rows == 0 && last % rows == 0) return rows;
@@ -151,8 +150,7 @@ private:
             if ((!atom.across && a == atom.vector_axis) || tile(a) < 2) continue;
             int reuse = 0;
             for (const Read* r : reads_) {
-                const bool in_reduction = std::any_of(compute_.reduce_axes.begin(), compute_.reduce_axes.end(),
-                                                      [&](AxisId x) { return mentions(*r, x); });
+                const bool in_reduction = any_of(compute_.reduce_axes, [&](AxisId x) { return mentions(*r, x); });
                 const bool is_vector = atom.vector_axis < 0 || mentions(*r, atom.vector_axis);
                 if (in_reduction && is_vector && !mentions(*r, a)) ++reuse;
             }
@@ -224,8 +222,7 @@ void choose_orders(ScheduledKernel& kernel) {
         int inner = -1;
         for (std::size_t d = 0; d < variable.dims.size(); ++d) {
             const std::vector<AxisId> axes = variable.dims[d].axes();
-            const bool wide = std::any_of(axes.begin(), axes.end(),
-                                          [&](AxisId axis) { return scope[static_cast<std::size_t>(axis)].tile > 1; });
+            const bool wide = any_of(axes, [&](AxisId axis) { return scope[at(axis)].tile > 1; });
             if (wide || inner < 0) inner = static_cast<int>(d);
         }
         if (kernel.schedule.vector_axis >= 0)

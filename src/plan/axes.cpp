@@ -1,9 +1,9 @@
 #include "plan/axes.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -12,15 +12,12 @@ namespace {
 double points_of(const StatementWork& s, const Extents& extents) {
     std::set<AxisId> axes(s.target_axes.begin(), s.target_axes.end());
     axes.insert(s.reduce_axes.begin(), s.reduce_axes.end());
-    double points = 1;
-    for (const AxisId a : axes) points *= static_cast<double>(extents[static_cast<std::size_t>(a)]);
-    return points;
+    return product<double>(axes, [&](AxisId a) { return static_cast<double>(extents[at(a)]); });
 }
 
 /// The statements that do at least a tenth of the work.
 std::vector<const StatementWork*> heavy_statements(const Simulator& model) {
-    double total = 0;
-    for (const StatementWork& s : model.work()) total += points_of(s, model.extents());
+    const double total = sum<double>(model.work(), [&](const StatementWork& s) { return points_of(s, model.extents()); });
     std::vector<const StatementWork*> heavy;
     for (const StatementWork& s : model.work())
         if (points_of(s, model.extents()) * 10 >= total) heavy.push_back(&s);
@@ -33,7 +30,7 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
     const Kernel& kernel = model.kernel();
     const Diagram& diagram = model.derived().diagram;
     const std::int64_t lanes = model.lanes();
-    const auto extent = [&](AxisId axis) { return model.extents()[static_cast<std::size_t>(axis)]; };
+    const auto extent = [&](AxisId axis) { return model.extents()[at(axis)]; };
     std::set<ArrayId> states;
     for (const Stage& stage : kernel.stages)
         if (const auto* loop = std::get_if<Loop>(&stage))
@@ -43,11 +40,9 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
         // A state without any grouped axis, such as a count, is one value for all lanes.
         const auto state_fits = [&](ArrayId state) {
             const std::vector<AxisId>& axes = diagram.array(state).axes;
-            return contains(axes, axis) ||
-                   std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return contains(kernel.group_axes, a); });
+            return contains(axes, axis) || none_of(axes, [&](AxisId a) { return contains(kernel.group_axes, a); });
         };
-        return std::all_of(states.begin(), states.end(), state_fits) &&
-               std::all_of(heavy.begin(), heavy.end(), [&](const auto* s) { return contains(s->target_axes, axis); });
+        return all_of(states, state_fits) && all_of(heavy, [&](const auto* s) { return contains(s->target_axes, axis); });
     };
 
     std::vector<VectorAxis> axes;
@@ -66,7 +61,7 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
     for (std::int64_t least = lanes; axes.size() == before && least >= std::max<std::int64_t>(2, lanes / 2);
          least -= lanes / 2)
         for (const AxisId axis : ends) {
-            const bool known = std::any_of(axes.begin(), axes.end(), [&](const VectorAxis& a) { return a.axis == axis; });
+            const bool known = any_of(axes, [&](const VectorAxis& a) { return a.axis == axis; });
             if (extent(axis) >= least && !known)
                 axes.push_back({axis, "the last axis of what is computed or loaded", false});
         }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,6 +11,7 @@
 #include "plan/by_hand.hpp"
 #include "plan/ratings.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -67,15 +67,14 @@ std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const 
 }
 
 bool is_any_on_matrix_unit(const Plan& plan) {
-    return std::any_of(plan.kernels.begin(), plan.kernels.end(),
-                       [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
+    return any_of(plan.kernels, [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
 }
 
 /// One thread asks for copies of them, which warps of their own could do.
 bool loads_operands_in_a_loop(const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
-    return k.has_bulk_copies() && std::any_of(k.steps.begin(), k.steps.end(),
-                                              [&](const Step& step) { return step.scope > 0 && k.loads_operand(step); });
+    return k.has_bulk_copies() &&
+           any_of(k.steps, [&](const Step& step) { return step.scope > 0 && k.loads_operand(step); });
 }
 
 std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
@@ -120,14 +119,13 @@ std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
 Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     if (!gpu.threads || gpu.threads->warp_threads.value != cuda_warp) {
-        Diagnostic d;
-        d.code = "no-emitter";
-        d.message = fmt::format(
-            "kernels are planned and emitted for CPUs and for GPUs that CUDA programs, and {} is neither", gpu.name);
-        d.expected = "a machine of kind cpu, or a GPU with warps of 32 threads";
-        d.hint = fmt::format("'napkin cost --machine {}' says what it costs there", gpu.name);
-        d.exit_code = ExitCode::machine_lacks;
-        return d;
+        return Diagnostic{
+            .code = "no-emitter",
+            .message = fmt::format(
+                "kernels are planned and emitted for CPUs and for GPUs that CUDA programs, and {} is neither", gpu.name),
+            .expected = "a machine of kind cpu, or a GPU with warps of 32 threads",
+            .hint = fmt::format("'napkin cost --machine {}' says what it costs there", gpu.name),
+            .exit_code = ExitCode::machine_lacks};
     }
     const auto wanted = blocks_by_hand(derived, extents, by_hand, options);
     if (!wanted) return wanted.errors();
@@ -170,7 +168,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
                                        plan.errors().front().code == refused->errors().front().code)))
                 refused = plan;
             if (!plan) continue;
-            copies |= std::any_of(plan->kernels.begin(), plan->kernels.end(), loads_operands_in_a_loop);
+            copies |= any_of(plan->kernels, loads_operands_in_a_loop);
             const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
             if (best && rating >= least) continue;
             best = shape, least = rating, uses_matrix_unit = is_any_on_matrix_unit(*plan);

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "schedule/schedule.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
@@ -40,7 +40,7 @@ private:
         if (!contains(axes, axis)) axes.push_back(axis);
     }
     [[nodiscard]] std::string axis_name(AxisId axis) const { return diagram_.axis(axis).name; }
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[at(axis)]; }
     [[nodiscard]] std::string list(const std::vector<AxisId>& axes) const {
         return axes.empty() ? "no axis" : join(names_of(diagram_.axes, axes), ", ");
     }
@@ -93,7 +93,7 @@ private:
                   "napkin plan --steps", "leave the line out");
         } else if (!contains(others, item.kind) && !is_of_readings(item)) {
             std::vector<std::string> kinds = own;
-            kinds.insert(kinds.end(), others.begin(), others.end());
+            append(kinds, others);
             error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),
                   "one of " + join(kinds, ", "), did_you_mean(item.kind, kinds));
         }
@@ -250,11 +250,11 @@ const std::vector<ScheduleItem>& own_schedule(const Derived& derived) {
 Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std::vector<ScheduleItem>& beside,
                                               const std::shared_ptr<const Source>& file) {
     std::vector<ScheduleItem> items = own_schedule(derived);
-    items.insert(items.end(), beside.begin(), beside.end());
+    append(items, beside);
     if (!file) return items;
     const auto in_file = parse_schedule_file(file);
     if (!in_file) return in_file.errors();
-    items.insert(items.end(), in_file->begin(), in_file->end());
+    append(items, *in_file);
     return items;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "plan/complete.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -23,10 +23,9 @@ constexpr std::int64_t shorter_chunks[] = {64, 32};
 
 VectorUnit unit_of(const Simulator& model) {
     const Machine& machine = model.machine();
-    VectorUnit unit;
-    unit.bytes = static_cast<int>(machine.vector_bits.value) / 8;
-    unit.registers = static_cast<int>(machine.vector_registers.value);
-    unit.line_bytes = static_cast<int>(machine.line_bytes.value);
+    VectorUnit unit{.bytes = static_cast<int>(machine.vector_bits.value) / 8,
+                    .registers = static_cast<int>(machine.vector_registers.value),
+                    .line_bytes = static_cast<int>(machine.line_bytes.value)};
     if (machine.kind == MachineKind::gpu) {
         unit.warp_threads = static_cast<int>(model.lanes());
         unit.blocks_a_core = static_cast<int>(std::lround(blocks_a_core(machine)));
@@ -77,7 +76,7 @@ std::int64_t CandidateSchedules::rows_of_warps() const { return options_.warps.v
 bool CandidateSchedules::is_cut_whole(AxisId axis) const {
     const auto& loops = model_.live().loops;
     return axis == model_.kernel().parts.part ||
-           std::any_of(loops.begin(), loops.end(), [&](const CoreLoop& l) { return l.is_sub && l.axis == axis; });
+           any_of(loops, [&](const CoreLoop& l) { return l.is_sub && l.axis == axis; });
 }
 
 // ---- shapes

@@ -1,6 +1,5 @@
 #include "plan/candidates.hpp"
-
-#include <algorithm>
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -12,8 +11,7 @@ std::vector<std::int64_t> candidate_sizes(std::int64_t extent, std::int64_t unit
         sizes.push_back(s * unit);
         if (unit > 1 && s >= 2 && s <= extent / unit / 3 * 2) sizes.push_back(s * unit / 2 * 3);
     }
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    sort_unique(sizes);
     return sizes;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "plan/tiled.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
@@ -79,13 +79,11 @@ SourceRange range_of(const ScheduleField& field, const std::string& kernel, cons
 
 /// The rule that the kernel's schedule breaks, at what was said of the field that breaks it.
 Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::vector<ScheduleItem>& items) {
-    Diagnostic d;
-    d.code = "broken-schedule";
-    d.range = range_of(rule.field, kernel, items);
-    d.message = rule.message;
-    d.expected = "a schedule that keeps the rules; 'napkin plan' prints one";
-    d.exit_code = ExitCode::bad_input;
-    return d;
+    return Diagnostic{.code = "broken-schedule",
+                      .range = range_of(rule.field, kernel, items),
+                      .message = rule.message,
+                      .expected = "a schedule that keeps the rules; 'napkin plan' prints one",
+                      .exit_code = ExitCode::bad_input};
 }
 
 /// Every part has a chunk.
@@ -122,7 +120,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     const auto given = schedules_by_hand(items, *program);
     if (!given) return given.errors();
     // Sizes alone break no rule: the search takes none that do.
-    const bool sets_statements = options.file || std::any_of(items.begin(), items.end(), [](const ScheduleItem& item) {
+    const bool sets_statements = options.file || any_of(items, [](const ScheduleItem& item) {
                                      return !item.clauses.empty() || contains(kinds_of_statements, item.kind);
                                  });
     // The rules judge waits, too.
@@ -136,7 +134,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
         const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
         auto chosen = choose_kernel(program, k, model, *of_kernel, for_kernels, (*given)[k]);
         if (!chosen) {
-            errors.insert(errors.end(), chosen.errors().begin(), chosen.errors().end());
+            append(errors, chosen.errors());
             continue;
         }
         if (sets_statements)
@@ -263,10 +261,7 @@ double quick_seconds_by_cost(const Derived& derived, const Extents& extents, con
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough) {
     if (machine.kind == MachineKind::gpu) return quick_seconds_by_cost(derived, extents, machine, known, enough);
-    PlanOptions quick;
-    quick.quick = true;
-    quick.completion = Completion::for_rating;
-    quick.ratings = known.ratings;
+    PlanOptions quick{.quick = true, .completion = Completion::for_rating, .ratings = known.ratings};
     const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();

@@ -1,9 +1,9 @@
 #include "plan/choose_form.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "plan/choose.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
 
@@ -14,28 +14,27 @@ namespace {
 bool has_what_is_named(const Derived& alone, const Extents& extents, const std::vector<ScheduleItem>& by_hand) {
     std::vector<ScheduleItem> named;
     for (const ScheduleItem& item : by_hand)
-        if (!item.clauses.empty() && std::any_of(alone.kernels.begin(), alone.kernels.end(),
-                                                 [&](const Kernel& kernel) { return kernel.name == item.kernel; }))
+        if (!item.clauses.empty() &&
+            any_of(alone.kernels, [&](const Kernel& kernel) { return kernel.name == item.kernel; }))
             named.push_back(item);
     return named.empty() || schedules_by_hand(named, tiles_of(alone, extents, {})).ok();
 }
 
 /// A product of computed values with loaded ones of fewer bytes.
 bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>& statements) {
-    return std::any_of(statements.begin(), statements.end(), [&](const TileStatement& s) {
+    return any_of(statements, [&](const TileStatement& s) {
         if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
             return rounds_a_factor(kernel, (*loop)->body);
         const auto* compute = std::get_if<Compute>(&s);
         const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
         if (!product || product->op != BinaryOp::mul) return false;
         const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
-        const auto type = [&](const Read* r) { return kernel.variables[static_cast<std::size_t>(r->array)].memory_type; };
+        const auto type = [&](const Read* r) { return kernel.variables[at(r->array)].memory_type; };
         return a && b && bytes(type(a)) != bytes(type(b)) && std::min(bytes(type(a)), bytes(type(b))) <= 2;
     });
 }
 bool rounds_a_factor(const TileProgram& program) {
-    return std::any_of(program.kernels.begin(), program.kernels.end(),
-                       [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
+    return any_of(program.kernels, [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
 }
 
 }  // namespace
@@ -57,9 +56,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels) ||
         !rounds_a_factor(expand(derived)))
         return least;
-    PlanOptions quick;
-    quick.quick = true;
-    quick.completion = Completion::for_rating;
+    PlanOptions quick{.quick = true, .completion = Completion::for_rating};
     const auto first = choose_plan(derived, extents, machine, by_hand, quick),
                other = choose_plan(least, extents, machine, by_hand, quick);
     return first && (!other || first->seconds() < other->seconds()) ? derived : least;

@@ -20,10 +20,7 @@ namespace {
 std::vector<std::pair<int, int>> possible_columns(const ScheduledKernel& kernel, const std::map<int, Slot>& by_hand) {
     std::vector<std::pair<int, int>> out;
     if (!kernel.on_matrix_unit()) return out;
-    const auto slot_of = [&](int step) {
-        const auto found = kernel.schedule.slots.find(step);
-        return found == kernel.schedule.slots.end() ? Slot{} : found->second;
-    };
+    const auto slot_of = [&](int step) { return value_or(kernel.schedule.slots, step, Slot{}); };
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).kind != AtomKind::fragment || kernel.atom(step).by_hand) continue;
         const auto found = product_beside(kernel, step);

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "plan/reasons.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -27,8 +27,8 @@ constexpr double worth_cutting = 0.985;
 Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {
     Choice& grid = kernel.schedule.grid;
     const std::int64_t groups = kernel.num_groups();
-    const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
-                                     [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
+    const bool by_data = any_of(kernel.loops,
+                                [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
     if (kernel.takes_from_queue()) return model.run(kernel, threads, walk_limit);
     if (by_data && grid.value == 0 && kernel.copying_role() && threads > 1 && groups > threads) {
         grid.value = groups;

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include "derive/parts.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -33,7 +32,7 @@ AxisId streamed_axis(const Kernel& kernel) {
 }
 
 bool names_kernel(const std::vector<ScheduleItem>& items, const std::string& kernel) {
-    return std::any_of(items.begin(), items.end(), [&](const ScheduleItem& item) { return item.kernel == kernel; });
+    return any_of(items, [&](const ScheduleItem& item) { return item.kernel == kernel; });
 }
 
 Diagnostic refused(std::string code, SourceRange range, std::string message, std::string expected, std::string hint) {
@@ -138,8 +137,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
                            const Planner& planner) {
     std::vector<std::optional<Choice>> parts = by_hand;
     const auto planned = [&]() -> Result<Plan> {
-        std::vector<std::int64_t> numbers;
-        for (const auto& part : parts) numbers.push_back(part ? part->value : 1);
+        auto numbers = mapped<std::int64_t>(parts, [&](const auto& part) { return part ? part->value : 1; });
         const Cut cut = cut_streams(derived, extents, numbers);
         PlanOptions of_cut = options;
         if (cut.form.kernels.size() > numbers.size()) of_cut.tiles = nullptr;

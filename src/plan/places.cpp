@@ -1,8 +1,8 @@
 // Chooses how every variable is held: where it lies in memory, as a tile, as one panel of a tile, as panels one after the other.
-#include <algorithm>
 
 #include "plan/complete.hpp"
 #include "schedule/legality.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -16,7 +16,7 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
         for (const Read* r : step.reads) {
             if (r->array != v) continue;
             std::vector<AxisId> axes = target_axes(kernel.variable(compute->variable));
-            axes.insert(axes.end(), compute->reduce_axes.begin(), compute->reduce_axes.end());
+            append(axes, compute->reduce_axes);
             std::int64_t here = 1;
             for (const AxisId a : axes)
                 if (!carries(kernel.variable(v), a))
@@ -55,7 +55,7 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     const bool is_strip = axis >= 0 && carries(kernel.variable(id), axis);
     if ((is_strip || kernel.in_blocks() || lies_on_many_pages(kernel, id)) && reads_of_value(kernel, id, often) >= often)
         return false;
-    Place& place = kernel.schedule.places[static_cast<std::size_t>(id)];
+    Place& place = kernel.schedule.places[at(id)];
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);
     const std::int64_t copied = layout.count;

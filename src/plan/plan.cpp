@@ -24,9 +24,7 @@ SizedProgram Plan::tiles() const {
 }
 
 double Plan::seconds() const {
-    double sum = 0;
-    for (const KernelPlan& kernel : kernels) sum += kernel.time.seconds;
-    return sum;
+    return sum<double>(kernels, [&](const KernelPlan& kernel) { return kernel.time.seconds; });
 }
 
 int Plan::threads() const {

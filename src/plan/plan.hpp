@@ -14,7 +14,7 @@ namespace napkin {
 struct KernelPlan {
     ScheduledKernel scheduled;
     std::size_t whole = 0;     ///< the kernel of the derived diagram that it is, or of whose parts and merge it is one
-    Simulation time;           ///< with H
+    Simulation time = {};      ///< with H
     double memory_values = 0;  ///< M, values a core
     [[nodiscard]] const KernelSchedule& schedule() const { return scheduled.schedule; }
 };

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "machine/block_machine.hpp"
 #include "plan/polynomials.hpp"
 #include "plan/recall.hpp"
 #include "schedule/exponentials.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -19,10 +18,7 @@ namespace {
 constexpr double largest_part = 0.25;
 
 Diagnostic no_orders(const std::string& message, const std::string& expected, const std::string& hint, ExitCode code) {
-    Diagnostic d;
-    d.code = "no-orders";
-    d.message = message, d.expected = expected, d.hint = hint, d.exit_code = code;
-    return d;
+    return Diagnostic{.code = "no-orders", .message = message, .expected = expected, .hint = hint, .exit_code = code};
 }
 
 UnitBound unit_bound(const LoopBody& loop, const TurnClocks& clocks, const std::string& unit, double StatementClocks::* of) {
@@ -33,7 +29,7 @@ UnitBound unit_bound(const LoopBody& loop, const TurnClocks& clocks, const std::
         out.clocks += taken;
         if (taken >= 0.5) parts.emplace_back(taken, fmt::format("{} {:.0f}", loop.body.operations[o].name, taken));
     }
-    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
     for (auto& [taken, text] : parts) out.of.push_back(std::move(text));
     return out;
 }
@@ -59,8 +55,7 @@ public:
         out_.units = {unit_bound(out_.loop, clocks_, "the matrix unit", &StatementClocks::unit),
                       unit_bound(out_.loop, clocks_, "special functions", &StatementClocks::special),
                       unit_bound(out_.loop, rest_of_own(), "all else that threads issue", &StatementClocks::own)};
-        std::stable_sort(out_.units.begin(), out_.units.end(),
-                         [](const UnitBound& a, const UnitBound& b) { return a.clocks > b.clocks; });
+        stable_sort(out_.units, [](const UnitBound& a, const UnitBound& b) { return a.clocks > b.clocks; });
         out_.search = search_order(body, modulo_limit, true);
         out_.least_interval = model_.interval(kernel_, clocks_, out_.search.bounds.pace());
         const ModuloOrder scheduled = order_of(kernel_, loop_, out_.loop);
@@ -82,7 +77,7 @@ private:
             const Atom& own = kernel_.atom(kernel_.step(step));
             const auto add = [&](int some, int of_so_many) {
                 const ScheduledKernel other = with_polynomials(kernel_, step, some, of_so_many);
-                const ScheduledLoop& loop = other.loops[static_cast<std::size_t>(&loop_ - kernel_.loops.data())];
+                const ScheduledLoop& loop = other.loops[at(&loop_ - kernel_.loops.data())];
                 const TurnClocks clocks = model_.turn_clocks(other, loop);
                 const LoopBody body = std::get<LoopBody>(modulo_body(other, loop, clocks));
                 const auto part = polynomial_part(other, other.step(step));
@@ -163,7 +158,7 @@ Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extent
         }
         if (s.loops.empty()) why.push_back(fmt::format("kernel {} has no loop", s.schedule.kernel));
     }
-    if (std::all_of(out.begin(), out.end(), [](const LoopProof& p) { return !p.refusal.empty(); }))
+    if (all_of(out, [](const LoopProof& p) { return !p.refusal.empty(); }))
         return no_orders("no loop has statements whose order is open: " + join(why, "; "),
                          "a loop on the matrix unit for which a role of its own copies",
                          "a schedule with 'role copies 4', or larger sizes", ExitCode::bad_input);

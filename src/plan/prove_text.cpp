@@ -90,10 +90,9 @@ std::string loop_text(const LoopProof& p) {
 }  // namespace
 
 std::string order_text(const LoopBody& loop, const ModuloOrder& order) {
-    std::vector<std::string> parts;
-    for (const int o : order.sequence)
-        parts.push_back(loop.body.operations[at(o)].name +
-                        (order.ahead[at(o)] > 0 ? "+" + std::to_string(order.ahead[at(o)]) : ""));
+    const auto parts = mapped<std::string>(order.sequence, [&](int o) {
+        return loop.body.operations[at(o)].name + (order.ahead[at(o)] > 0 ? "+" + std::to_string(order.ahead[at(o)]) : "");
+    });
     return join(parts, ", ");
 }
 

@@ -52,24 +52,21 @@ std::string uneven_groups_text(std::int64_t groups, double waves) {
 }
 
 Diagnostic size_exceeds_memory(const ScheduleItem& item, double need, std::int64_t nearest, const Simulator& model) {
-    Diagnostic d;
-    d.code = "memory-exceeded";
-    d.range = item.range;
-    d.message = fmt::format("{} {} = {} needs {} of a core's {} even with the smallest other tiles", item.kind,
-                            item.axis, *item.value, bytes_text(need), model.level_name());
-    d.expected = most_memory_text(model);
-    d.hint = nearest > 0 ? fmt::format("the nearest size that fits is {}", nearest) : "no size of this axis alone fits";
-    return d;
+    return Diagnostic{.code = "memory-exceeded",
+                      .range = item.range,
+                      .message = fmt::format("{} {} = {} needs {} of a core's {} even with the smallest other tiles",
+                                             item.kind, item.axis, *item.value, bytes_text(need), model.level_name()),
+                      .expected = most_memory_text(model),
+                      .hint = nearest > 0 ? fmt::format("the nearest size that fits is {}", nearest)
+                                          : "no size of this axis alone fits"};
 }
 
 Diagnostic kernel_exceeds_memory(double need, const Simulator& model) {
-    Diagnostic d;
-    d.code = "memory-exceeded";
-    d.range = model.derived().diagram.range;
-    d.message = fmt::format("kernel {} does not fit a core at any tile size: it needs {}", model.kernel().name,
-                            bytes_text(need));
-    d.expected = most_memory_text(model);
-    return d;
+    return Diagnostic{.code = "memory-exceeded",
+                      .range = model.derived().diagram.range,
+                      .message = fmt::format("kernel {} does not fit a core at any tile size: it needs {}",
+                                             model.kernel().name, bytes_text(need)),
+                      .expected = most_memory_text(model)};
 }
 
 }  // namespace napkin

@@ -1,6 +1,5 @@
 #include "plan/recall.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "plan/tiled.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -69,7 +69,7 @@ public:
 private:
     template <class List, class F>
     static bool all(const List& list, const F& f) {
-        return std::all_of(list.begin(), list.end(), f);
+        return all_of(list, f);
     }
     static bool is_below(std::int64_t id, std::int64_t count) { return id >= 0 && id < count; }
     [[nodiscard]] bool is_axis(AxisId axis) const { return is_below(axis, num_axes_); }
@@ -116,14 +116,13 @@ bool is_sound(const VectorUnit& unit, bool on_gpu) {
 bool are_within(const json& value, std::int64_t most) {
     if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
     if (value.is_number_integer()) return value.get<std::int64_t>() >= -most && value.get<std::int64_t>() <= most;
-    return !value.is_structured() ||
-           std::all_of(value.begin(), value.end(), [&](const json& part) { return are_within(part, most); });
+    return !value.is_structured() || all_of(value, [&](const json& part) { return are_within(part, most); });
 }
 
 /// Of tiles none is longer than its axis, and of anything else there are fewer than this.
 std::int64_t most_of_anything(const Extents& extents) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    return extents.empty() ? most : std::max(most, *std::max_element(extents.begin(), extents.end()));
+    return extents.empty() ? most : std::max(most, *max_element(extents));
 }
 
 std::optional<Plan> plan_in(const json& text, const Derived& derived, const Extents& extents, const Machine& machine,
@@ -145,9 +144,7 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
         if (!Sound(*program, program->kernels[k], schedule, on_gpu).run() || !is_sound(unit, on_gpu))
             return std::nullopt;
         if (on_gpu) unit.matrix = machine.instructions, unit.copies = copy_atoms(machine);
-        KernelPlan kernel;
-        kernel.scheduled = scheduled(program, k, cut->extents, schedule, unit);
-        kernel.whole = cut->whole[k];
+        KernelPlan kernel{.scheduled = scheduled(program, k, cut->extents, schedule, unit), .whole = cut->whole[k]};
         kernels[k].at("time").get_to(kernel.time);
         kernels[k].at("memory").get_to(kernel.memory_values);
         if (kernel.time.busy.empty() || !broken_rules(kernel.scheduled).empty()) return std::nullopt;

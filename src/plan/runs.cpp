@@ -2,11 +2,11 @@
 // of them before the next one starts, so that what they hand to each other stays in the nearest cache. And reductions that can ride in the
 // loops of the statement before them: over the rows that it computes, of the values it has just computed. The tile is then not read again,
 // and rows that are reduced one by one hide each other's latency.
-#include <algorithm>
 #include <set>
 
 #include "plan/complete.hpp"
 #include "schedule/legality.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -15,8 +15,7 @@ class RunForming {
 public:
     explicit RunForming(ScheduledKernel& kernel) : kernel_(kernel) {
         for (const ArrayId a : kernel.outputs)
-            if (std::find(kernel.inputs.begin(), kernel.inputs.end(), a) != kernel.inputs.end())
-                stored_and_loaded_.insert(a);
+            if (contains(kernel.inputs, a)) stored_and_loaded_.insert(a);
     }
 
     void list(const std::vector<Node>& nodes) {
@@ -30,7 +29,7 @@ public:
     }
 
 private:
-    Atom& atom(int step) { return kernel_.schedule.atoms[static_cast<std::size_t>(kernel_.step(step).atom)]; }
+    Atom& atom(int step) { return kernel_.schedule.atoms[at(kernel_.step(step).atom)]; }
 
     void close() {
         // One statement that goes along the rows of its operands hands nothing to another.
@@ -85,12 +84,12 @@ void join_reductions(ScheduledKernel& kernel) {
     const Step* leader = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).run < 0) continue;
-        Atom& atom = kernel.schedule.atoms[static_cast<std::size_t>(step.atom)];
+        Atom& atom = kernel.schedule.atoms[at(step.atom)];
         if (leader && may_follow(kernel, *leader, step)) {
             atom.follows = true;
             // The reduced axis becomes the innermost loop over points.
-            auto& points = kernel.schedule.atoms[static_cast<std::size_t>(leader->atom)].points;
-            const auto at = std::find(points.begin(), points.end(), std::get<Compute>(*step.statement).reduce_axes.front());
+            auto& points = kernel.schedule.atoms[at(leader->atom)].points;
+            const auto at = find(points, std::get<Compute>(*step.statement).reduce_axes.front());
             if (at != points.end()) std::rotate(at, at + 1, points.end());
         }
         leader = &step;

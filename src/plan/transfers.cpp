@@ -1,7 +1,6 @@
 // Chooses how tiles that are read or written in place travel: which results go past the caches, and what is fetched ahead.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "schedule/legality.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -37,9 +37,8 @@ double bytes_moved(const ScheduledKernel& kernel) {
 /// The bytes of an array that another kernel of the program touches, which finds it in caches that can hold it; of any other no bound.
 double bytes_between_kernels(const ScheduledKernel& kernel, ArrayId array) {
     const std::vector<TileKernel>& all = kernel.program->kernels;
-    const bool is_touched = std::any_of(all.begin(), all.end(), [&](const TileKernel& other) {
-        return &other != kernel.kernel && std::any_of(other.variables.begin(), other.variables.end(),
-                                                      [&](const Variable& v) { return v.array == array; });
+    const bool is_touched = any_of(all, [&](const TileKernel& other) {
+        return &other != kernel.kernel && any_of(other.variables, [&](const Variable& v) { return v.array == array; });
     });
     return is_touched ? static_cast<double>(count_values(kernel.program->diagram, array, kernel.extents)) *
                             bytes(kernel.program->diagram.array(array).type)
@@ -73,8 +72,7 @@ void fetch_rows_ahead(ScheduledKernel& kernel) {
         if (step.atom < 0) continue;
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
             const auto id = static_cast<VariableId>(v);
-            const bool is_given = std::any_of(chosen.begin(), chosen.end(),
-                                              [&](const Prefetch& p) { return p.variable == id; });
+            const bool is_given = any_of(chosen, [&](const Prefetch& p) { return p.variable == id; });
             if (is_given || !rows_share_pages(kernel, id, step)) continue;
             const Atom& atom = kernel.atom(step);
             if (atom.rows < kernel.extent(atom.row_axis))
@@ -110,7 +108,7 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
     for (const Prefetch& p : chosen) held += bytes_ahead(kernel, p);
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         const auto id = static_cast<VariableId>(v);
-        if (std::any_of(chosen.begin(), chosen.end(), [&](const Prefetch& p) { return p.variable == id; })) continue;
+        if (any_of(chosen, [&](const Prefetch& p) { return p.variable == id; })) continue;
         std::optional<Prefetch> found;
         double fastest = best;
         for (const Step& step : kernel.steps) {

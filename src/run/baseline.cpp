@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "run/jit.hpp"
 #include "run/memory.hpp"
 #include "run/workers.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -51,24 +51,22 @@ Placement place(const Diagram& diagram, const Extents& extents) {
     Placement result{std::vector<int>(diagram.arrays.size(), -1), {}};
     std::vector<std::size_t> last_use(diagram.arrays.size(), 0);
     for (std::size_t i = 0; i < diagram.equations.size(); ++i) {
-        for (const ArrayId id : read_arrays(diagram.equations[i].body)) last_use[static_cast<std::size_t>(id)] = i;
+        for (const ArrayId id : read_arrays(diagram.equations[i].body)) last_use[at(id)] = i;
     }
     std::vector<int> free;
     for (std::size_t i = 0; i < diagram.equations.size(); ++i) {
         const ArrayId target = diagram.equations[i].target;
-        const ArrayId over = overwritable(diagram, diagram.equations[i], [&](ArrayId id) {
-            return result.slot[static_cast<std::size_t>(id)] >= 0 && last_use[static_cast<std::size_t>(id)] == i;
-        });
+        const ArrayId over = overwritable(diagram, diagram.equations[i],
+                                          [&](ArrayId id) { return result.slot[at(id)] >= 0 && last_use[at(id)] == i; });
         if (over >= 0 && diagram.array(target).role == ArrayRole::temporary) {
-            result.slot[static_cast<std::size_t>(target)] = result.slot[static_cast<std::size_t>(over)];
+            result.slot[at(target)] = result.slot[at(over)];
         } else if (diagram.array(target).role == ArrayRole::temporary) {
             const std::int64_t size = count_values(diagram, target, extents);
             // The smallest free piece that is large enough, and not so large that a small array keeps a big one occupied.
             auto best = free.end();
             for (auto slot = free.begin(); slot != free.end(); ++slot) {
-                const std::int64_t room = result.sizes[static_cast<std::size_t>(*slot)];
-                if (room >= size && room <= 2 * size &&
-                    (best == free.end() || room < result.sizes[static_cast<std::size_t>(*best)]))
+                const std::int64_t room = result.sizes[at(*slot)];
+                if (room >= size && room <= 2 * size && (best == free.end() || room < result.sizes[at(*best)]))
                     best = slot;
             }
             int slot = static_cast<int>(result.sizes.size());
@@ -78,11 +76,11 @@ Placement place(const Diagram& diagram, const Extents& extents) {
             } else {
                 result.sizes.push_back(size);
             }
-            result.slot[static_cast<std::size_t>(target)] = slot;
+            result.slot[at(target)] = slot;
         }
         for (const ArrayId id : read_arrays(diagram.equations[i].body)) {
             const auto a = static_cast<std::size_t>(id);
-            if (result.slot[a] >= 0 && last_use[a] == i && result.slot[a] != result.slot[static_cast<std::size_t>(target)])
+            if (result.slot[a] >= 0 && last_use[a] == i && result.slot[a] != result.slot[at(target)])
                 free.push_back(result.slot[a]);
         }
     }
@@ -90,7 +88,7 @@ Placement place(const Diagram& diagram, const Extents& extents) {
 }
 
 bool needs_double(const Diagram& diagram) {
-    return std::any_of(diagram.arrays.begin(), diagram.arrays.end(), [](const Array& a) { return a.type == DType::f64; });
+    return any_of(diagram.arrays, [](const Array& a) { return a.type == DType::f64; });
 }
 
 std::int64_t value_bytes(const Diagram& diagram) { return needs_double(diagram) ? 8 : 4; }
@@ -106,13 +104,12 @@ std::int64_t available_bytes() {
 }
 
 Diagnostic too_little_memory(std::int64_t wanted, std::int64_t there) {
-    Diagnostic error;
-    error.code = "too-little-memory";
-    error.message = fmt::format(
-        "evaluation equation by equation needs {:.1f} GB for its intermediate arrays; {:.1f} GB are free",
-        static_cast<double>(wanted) / 1e9, static_cast<double>(there) / 1e9);
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{
+        .code = "too-little-memory",
+        .message = fmt::format(
+            "evaluation equation by equation needs {:.1f} GB for its intermediate arrays; {:.1f} GB are free",
+            static_cast<double>(wanted) / 1e9, static_cast<double>(there) / 1e9),
+        .exit_code = ExitCode::machine_lacks};
 }
 
 /// One equation, ready to run.
@@ -127,8 +124,7 @@ struct BaselineStep {
 
 std::int64_t points_of(const Diagram& diagram, const Equation& equation, const Extents& extents) {
     std::int64_t points = count_values(diagram, equation.target, extents);
-    for (const AxisId axis : equation.reduce_axes)
-        points = saturating_mul(points, extents[static_cast<std::size_t>(axis)]);
+    for (const AxisId axis : equation.reduce_axes) points = saturating_mul(points, extents[at(axis)]);
     return points;
 }
 
@@ -215,12 +211,10 @@ Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents,
 void Baseline::run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
     const Diagram& diagram = impl_->diagram;
     std::vector<void*> arrays(diagram.arrays.size(), nullptr);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-        arrays[static_cast<std::size_t>(diagram.inputs[i])] = const_cast<void*>(inputs[i]);
-    for (std::size_t i = 0; i < outputs.size(); ++i) arrays[static_cast<std::size_t>(diagram.outputs[i])] = outputs[i];
+    for (std::size_t i = 0; i < inputs.size(); ++i) arrays[at(diagram.inputs[i])] = const_cast<void*>(inputs[i]);
+    for (std::size_t i = 0; i < outputs.size(); ++i) arrays[at(diagram.outputs[i])] = outputs[i];
     for (std::size_t id = 0; id < arrays.size(); ++id) {
-        if (const int slot = impl_->placement.slot[id]; slot >= 0)
-            arrays[id] = impl_->memory[static_cast<std::size_t>(slot)].get();
+        if (const int slot = impl_->placement.slot[id]; slot >= 0) arrays[id] = impl_->memory[at(slot)].get();
     }
     for (const BaselineStep& step : impl_->steps) {
         if (step.gemm) {
@@ -273,11 +267,10 @@ void Baseline::Impl::run_gemm(const Gemm& g, const std::vector<void*>& arrays) {
                 left /= loop->size;
             }
             const auto call = [&]<class T>(T) {
-                blas->gemm(g.transpose_a, g.transpose_b, cut_rows ? end - begin : g.m, cut_rows ? g.n : end - begin, g.k,
-                           static_cast<T>(g.alpha), static_cast<const T*>(arrays[static_cast<std::size_t>(g.a)]) + a_step,
-                           g.lda, static_cast<const T*>(arrays[static_cast<std::size_t>(g.b)]) + b_step, g.ldb,
-                           static_cast<T>(step == 0 ? 0 : 1),
-                           static_cast<T*>(arrays[static_cast<std::size_t>(g.c)]) + c, g.ldc);
+                blas->gemm(g.transpose_a, g.transpose_b, cut_rows ? end - begin : g.m, cut_rows ? g.n : end - begin,
+                           g.k, static_cast<T>(g.alpha), static_cast<const T*>(arrays[at(g.a)]) + a_step, g.lda,
+                           static_cast<const T*>(arrays[at(g.b)]) + b_step, g.ldb, static_cast<T>(step == 0 ? 0 : 1),
+                           static_cast<T*>(arrays[at(g.c)]) + c, g.ldc);
             };
             use_double ? call(double()) : call(float());
         }

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "emit/cpu/prelude.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
 #include "run/contraction.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -213,7 +213,7 @@ private:
     /// The value of an expression that reads nothing and depends on no axis' coordinate.
     [[nodiscard]] std::optional<double> known(const Expr& e) const {
         if (const auto* c = as<Constant>(e)) return c->value;
-        if (const auto* s = as<AxisSize>(e)) return static_cast<double>(extents_[static_cast<std::size_t>(s->axis)]);
+        if (const auto* s = as<AxisSize>(e)) return static_cast<double>(extents_[at(s->axis)]);
         if (const auto* u = as<Unary>(e)) {
             const auto a = known(u->a);
             return a ? std::optional(apply(u->op, *a)) : std::nullopt;
@@ -250,7 +250,7 @@ private:
 
 /// How an equation's loops are ordered: which axis runs innermost, and whether that is one of the target's.
 struct Order {
-    std::optional<AxisId> inner;  ///< none: the target is a scalar and nothing is reduced
+    std::optional<AxisId> inner = {};  ///< none: the target is a scalar and nothing is reduced
     bool inner_in_target = true;
     std::vector<AxisId> outer;    ///< of the target, without inner
     std::vector<AxisId> reduced;  ///< without inner
@@ -270,17 +270,14 @@ int vector_score(const Writer& writer, const Equation& equation, AxisId axis) {
 
 Order order_of(const Diagram& diagram, const Equation& equation, const Extents& extents) {
     const Writer writer(diagram, extents);
-    Order order;
-    order.outer = diagram.array(equation.target).axes;
-    order.reduced = equation.reduce_axes;
+    Order order{.outer = diagram.array(equation.target).axes, .reduced = equation.reduce_axes};
     int best = 0;
     if (!order.outer.empty()) {
         order.inner = order.outer.back();
-        best = vector_score(writer, equation, *order.inner) +
-               (extents[static_cast<std::size_t>(*order.inner)] >= 16 ? 1 : -4);
+        best = vector_score(writer, equation, *order.inner) + (extents[at(*order.inner)] >= 16 ? 1 : -4);
     }
     for (const AxisId axis : order.reduced) {
-        const int score = vector_score(writer, equation, axis) + (extents[static_cast<std::size_t>(axis)] >= 16 ? 0 : -4);
+        const int score = vector_score(writer, equation, axis) + (extents[at(axis)] >= 16 ? 0 : -4);
         if (order.inner && score <= best) continue;
         best = score;
         order.inner = axis;
@@ -288,12 +285,12 @@ Order order_of(const Diagram& diagram, const Equation& equation, const Extents& 
     }
     if (order.inner) {
         auto& list = order.inner_in_target ? order.outer : order.reduced;
-        list.erase(std::find(list.begin(), list.end(), *order.inner));
+        list.erase(find(list, *order.inner));
     }
     return order;
 }
 
-std::int64_t extent(const Extents& extents, AxisId axis) { return extents[static_cast<std::size_t>(axis)]; }
+std::int64_t extent(const Extents& extents, AxisId axis) { return extents[at(axis)]; }
 
 void write_equation(std::string& out, const Diagram& diagram, const Extents& extents, std::size_t number) {
     const Equation& equation = diagram.equations[number];

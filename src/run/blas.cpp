@@ -26,9 +26,9 @@ using GemmFunction = void (*)(int order, int op_a, int op_b, int m, int n, int k
 struct Blas::Impl {
     SharedLibrary library{library_names(), {"cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads"}};
     std::string name;
-    GemmFunction<float> sgemm = library.function<GemmFunction<float>>("cblas_sgemm");
-    GemmFunction<double> dgemm = library.function<GemmFunction<double>>("cblas_dgemm");
-    void (*set_threads)(int) = library.function<void (*)(int)>("openblas_set_num_threads");
+    GemmFunction<float> sgemm = library.function("cblas_sgemm");
+    GemmFunction<double> dgemm = library.function("cblas_dgemm");
+    void (*set_threads)(int) = library.function("openblas_set_num_threads");
 
     template <class T>
     static void call(GemmFunction<T> gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
@@ -64,15 +64,13 @@ Result<std::shared_ptr<const Blas>> open_once() {
     ::setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
     auto impl = std::make_unique<Blas::Impl>();
     if (impl->library.is_open()) {
-        const auto config = impl->library.function<char* (*)()>("openblas_get_config");
+        char* (*const config)() = impl->library.function("openblas_get_config");
         impl->name = config != nullptr ? config() : "OpenBLAS";
         while (!impl->name.empty() && impl->name.back() == ' ') impl->name.pop_back();
         impl->set_threads(1);
         return std::shared_ptr<const Blas>(std::make_shared<Blas>(std::move(impl)));
     }
-    Diagnostic error;
-    error.code = "no-blas";
-    error.message = "OpenBLAS cannot be opened: " + impl->library.why_not();
+    Diagnostic error{.code = "no-blas", .message = "OpenBLAS cannot be opened: " + impl->library.why_not()};
     error.expected =
         "libopenblas.so.0 where the loader finds it (ldconfig, LD_LIBRARY_PATH), or its path in NAPKIN_BLAS";
     error.hint =

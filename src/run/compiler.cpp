@@ -32,13 +32,12 @@ std::string find_on_path(const std::string& name) {
 }
 
 Diagnostic no_compiler(const std::string& message) {
-    Diagnostic error;
-    error.code = "no-compiler";
-    error.message = message;
-    error.expected = "g++ 12 or later, or clang++ 14 or later";
-    error.hint = "Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; or set CXX to a compiler";
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{
+        .code = "no-compiler",
+        .message = message,
+        .expected = "g++ 12 or later, or clang++ 14 or later",
+        .hint = "Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; or set CXX to a compiler",
+        .exit_code = ExitCode::machine_lacks};
 }
 
 }  // namespace
@@ -71,7 +70,7 @@ Result<Compiler> find_compiler(const JitOptions& options) {
 
 std::string compiler_version(const Compiler& compiler) {
     std::vector<std::string> command{compiler.path};
-    command.insert(command.end(), compiler.arguments.begin(), compiler.arguments.end());
+    append(command, compiler.arguments);
     command.emplace_back("--version");
     const ProcessResult answer = run_process(command);
     return answer.ok() ? answer.output.substr(0, answer.output.find('\n')) : "";

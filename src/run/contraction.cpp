@@ -1,9 +1,9 @@
 #include "run/contraction.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "diagram/product.hpp"
+#include "support/ranges.hpp"
 #include "tile/liveness.hpp"
 
 namespace napkin {
@@ -23,7 +23,7 @@ void collect(const Expr& e, const Extents& extents, Factors& out) {
         if (const auto* c = as<Constant>(factor))
             out.constant *= c->value;
         else if (const auto* size = as<AxisSize>(factor))
-            out.constant *= static_cast<double>(extents[static_cast<std::size_t>(size->axis)]);
+            out.constant *= static_cast<double>(extents[at(size->axis)]);
         else if (const auto* r = as<Read>(factor))
             out.reads.push_back(r);
         else if (conversion && (conversion->type == DType::f64 || conversion->type == DType::f32))
@@ -41,9 +41,8 @@ struct StridedDim {
 
 /// Joins neighbours that are one dimension in every array: [h, q] with stride(h) = q·stride(q).
 void merge(std::vector<StridedDim>& dims) {
-    std::sort(dims.begin(), dims.end(), [](const StridedDim& l, const StridedDim& r) {
-        return std::max({l.a, l.b, l.c}) > std::max({r.a, r.b, r.c});
-    });
+    sort(dims,
+         [](const StridedDim& l, const StridedDim& r) { return std::max({l.a, l.b, l.c}) > std::max({r.a, r.b, r.c}); });
     for (std::size_t i = 1; i < dims.size();) {
         StridedDim& outer = dims[i - 1];
         const StridedDim& inner = dims[i];
@@ -63,8 +62,8 @@ std::optional<std::vector<std::int64_t>> strides_by_axis(const Diagram& diagram,
     const std::vector<std::int64_t> strides = dense_strides(diagram, r.array, extents);
     for (std::size_t i = 0; i < r.indices.size(); ++i) {
         const AxisId axis = r.indices[i].single_axis();
-        if (axis < 0 || result[static_cast<std::size_t>(axis)] != 0) return std::nullopt;
-        result[static_cast<std::size_t>(axis)] = strides[i];
+        if (axis < 0 || result[at(axis)] != 0) return std::nullopt;
+        result[at(axis)] = strides[i];
     }
     return result;
 }
@@ -73,10 +72,7 @@ bool fits(std::int64_t size) { return size <= std::numeric_limits<std::int32_t>:
 
 /// The multiply over one choice of m, n and k, when the strides allow it.
 std::optional<Gemm> gemm_over(const StridedDim& m, const StridedDim& n, const StridedDim& k) {
-    Gemm g;
-    g.m = m.size;
-    g.n = n.size;
-    g.k = k.size;
+    Gemm g{.m = m.size, .n = n.size, .k = k.size};
     if (n.c != 1) return std::nullopt;
     g.ldc = m.c;
     g.transpose_a = k.a != 1;
@@ -105,7 +101,7 @@ std::vector<std::int64_t> dense_strides(const Diagram& diagram, ArrayId array, c
     const std::vector<AxisId>& axes = diagram.array(array).axes;
     std::vector<std::int64_t> strides(axes.size(), 1);
     for (std::size_t i = axes.size(); i-- > 1;) {
-        strides[i - 1] = strides[i] * extents[static_cast<std::size_t>(axes[i])];
+        strides[i - 1] = strides[i] * extents[at(axes[i])];
     }
     return strides;
 }
@@ -125,7 +121,7 @@ std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, co
         if (!a || !b) return std::nullopt;
         // An axis of one value is none.
         const auto long_axes = [&](std::vector<AxisId> axes) {
-            std::erase_if(axes, [&](AxisId axis) { return extents[static_cast<std::size_t>(axis)] == 1; });
+            std::erase_if(axes, [&](AxisId axis) { return extents[at(axis)] == 1; });
             return axes;
         };
         const Expr target = read_self(diagram, equation.target);

@@ -24,7 +24,7 @@ struct Gemm {
     bool transpose_a = false, transpose_b = false;
     std::int64_t m = 1, n = 1, k = 1;
     std::int64_t lda = 1, ldb = 1, ldc = 1;  ///< distance between rows as stored
-    std::vector<GemmLoop> batch, accumulate;
+    std::vector<GemmLoop> batch = {}, accumulate = {};
     friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
 
@@ -19,13 +19,9 @@ std::string axis_list(const Diagram& diagram, const std::vector<AxisId>& axes) {
 
 /// left ⊕ right as written in the language.
 std::string combined(ReduceOp op, const std::string& left, const std::string& right) {
-    switch (op) {
-        case ReduceOp::sum: return left + " + " + right;
-        case ReduceOp::prod: return left + " * " + right;
-        case ReduceOp::max: return "max(" + left + ", " + right + ")";
-        case ReduceOp::min: return "min(" + left + ", " + right + ")";
-    }
-    throw InternalError("unknown reduction");
+    const std::string_view sign = name(pairwise(op));
+    const bool is_call = op == ReduceOp::max || op == ReduceOp::min;
+    return is_call ? fmt::format("{}({}, {})", sign, left, right) : fmt::format("{} {} {}", left, sign, right);
 }
 
 /// What an edit takes away and what it puts there, equation by equation: those that stay as they were are in neither.
@@ -60,8 +56,7 @@ std::string gatherings_text(const Diagram& diagram, const std::vector<Gathering>
 std::string rules_used(const Derived& derived) {
     std::vector<std::pair<std::string, int>> rules;
     for (const DerivationStep& step : derived.steps) {
-        const auto known = std::find_if(rules.begin(), rules.end(),
-                                        [&](const auto& rule) { return rule.first == step.rule; });
+        const auto known = find_if(rules, [&](const auto& rule) { return rule.first == step.rule; });
         if (known != rules.end()) {
             ++known->second;
         } else {
@@ -169,7 +164,7 @@ private:
 
     [[nodiscard]] bool reads_old(const Expr& e) const {
         const std::vector<ArrayId> arrays = read_arrays(e);
-        return std::any_of(arrays.begin(), arrays.end(), [&](ArrayId id) { return state_of_.contains(id); });
+        return any_of(arrays, [&](ArrayId id) { return state_of_.contains(id); });
     }
 
     [[nodiscard]] ExprNames names(const std::string& old_mark) const {
@@ -221,7 +216,7 @@ std::vector<EquationLine> merge_lines(const Derived& derived, const Kernel& kern
         return old != nullptr && old->array == state.old;
     };
     std::vector<EquationLine> lines;
-    if (std::all_of(fold.states.begin(), fold.states.end(), plain)) return lines;
+    if (all_of(fold.states, plain)) return lines;
     for (const FoldState& state : fold.states) {
         if (!state.carry) continue;
         const Expr carry = printer.with_helpers(state.carry);
@@ -280,7 +275,7 @@ std::string describe(const Derived& derived) {
         std::vector<EquationLine> lines = kernel_lines(derived, kernel);
         for (const Fold& fold : kernel.folds) {
             const std::vector<EquationLine> merge = merge_lines(derived, kernel, fold);
-            lines.insert(lines.end(), merge.begin(), merge.end());
+            append(lines, merge);
         }
         out += aligned(lines, "  ");
     }

@@ -34,11 +34,11 @@ std::vector<std::string> usual_flags() {
 std::vector<std::string> compile_command(const Compiler& compiler, const JitOptions& options, const std::string& source,
                                          const std::string& object) {
     std::vector<std::string> command{compiler.path};
-    command.insert(command.end(), compiler.arguments.begin(), compiler.arguments.end());
+    append(command, compiler.arguments);
     const std::vector<std::string> usual = usual_flags();
-    command.insert(command.end(), usual.begin(), usual.end());
+    append(command, usual);
     command.push_back(options.optimization);
-    command.insert(command.end(), options.flags.begin(), options.flags.end());
+    append(command, options.flags);
     for (const std::string& word : {std::string("-o"), object, source, std::string("-lm")}) command.push_back(word);
     return command;
 }
@@ -52,12 +52,7 @@ std::string cache_key(const Compiler& compiler, const JitOptions& options, const
 }
 
 Diagnostic machine_error(const std::string& code, const std::string& message, const std::string& hint = "") {
-    Diagnostic error;
-    error.code = code;
-    error.message = message;
-    error.hint = hint;
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{.code = code, .message = message, .hint = hint, .exit_code = ExitCode::machine_lacks};
 }
 
 std::string first_lines(const std::string& text, int count) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -15,18 +14,17 @@
 #include "run/memory.hpp"
 #include "run/overlap.hpp"
 #include "run/workers.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
 using Entry = void (*)(const void* const*, void* const*, const std::int64_t*, std::int64_t, std::int64_t, void*);
 
 Diagnostic too_little_memory(std::int64_t bytes, const std::string& what) {
-    Diagnostic d;
-    d.code = "too-little-memory";
-    d.message = fmt::format("there is no memory for {}: {} bytes", what, bytes);
-    d.hint = "smaller group and stream sizes need less";
-    d.exit_code = ExitCode::machine_lacks;
-    return d;
+    return Diagnostic{.code = "too-little-memory",
+                      .message = fmt::format("there is no memory for {}: {} bytes", what, bytes),
+                      .hint = "smaller group and stream sizes need less",
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 /// Whether the strides reach the same places as row-major ones; along an axis of one value any stride does.
@@ -99,11 +97,9 @@ struct CpuKernel::Impl {
                         std::vector<Diagnostic>& errors) const {
         const Diagram& diagram = program.diagram;
         const auto error = [&](const std::string& message) {
-            Diagnostic d;
-            d.code = "view-overlap";
-            d.message = message;
-            d.expected = "memory of its own for every element of an output";
-            errors.push_back(std::move(d));
+            errors.push_back({.code = "view-overlap",
+                              .message = message,
+                              .expected = "memory of its own for every element of an output"});
         };
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             const StridedArray output = memory_of(outputs[i]);
@@ -122,11 +118,7 @@ struct CpuKernel::Impl {
     void check(const View& view, ArrayId array, std::vector<Diagnostic>& errors) const {
         const Array& a = program.diagram.array(array);
         const auto error = [&](const char* code, std::string message, std::string expected) {
-            Diagnostic d;
-            d.code = code;
-            d.message = std::move(message);
-            d.expected = std::move(expected);
-            errors.push_back(std::move(d));
+            errors.push_back({.code = code, .message = std::move(message), .expected = std::move(expected)});
         };
         const auto wanted = sizes(array);
         if (!view.data)
@@ -180,7 +172,7 @@ struct CpuKernel::Impl {
                 place = {memory.get(), row_major_strides(sizes(a))};
                 copies[a] = std::move(memory);
             }
-            strides.insert(strides.end(), place.strides.begin(), place.strides.end());
+            append(strides, place.strides);
             return place.data;
         };
         std::map<ArrayId, Memory> packed, to_spread;
@@ -198,7 +190,7 @@ struct CpuKernel::Impl {
         }
         for (const auto& [a, memory] : packed) copy(Direction::pack, memory, a);
         workers->deal(entry.groups, wanted, [&](int worker, std::int64_t begin, std::int64_t end) {
-            entries[k](in.data(), out.data(), strides.data(), begin, end, arenas[static_cast<std::size_t>(worker)].get());
+            entries[k](in.data(), out.data(), strides.data(), begin, end, arenas[at(worker)].get());
         });
         for (const auto& [a, memory] : to_spread) copy(Direction::spread, memory, a);
         return Done{};
@@ -246,11 +238,9 @@ Status CpuKernel::check(const std::vector<KernelInput>& inputs, const std::vecto
             for (std::size_t i = 0; i < arrays.size(); ++i) impl.check(views[i], arrays[i], errors);
             return;
         }
-        Diagnostic d;
-        d.code = "view-count";
-        d.message = fmt::format("{} {} given to {}", views.size(), what, diagram.name);
-        d.expected = std::to_string(arrays.size());
-        errors.push_back(std::move(d));
+        errors.push_back({.code = "view-count",
+                          .message = fmt::format("{} {} given to {}", views.size(), what, diagram.name),
+                          .expected = std::to_string(arrays.size())});
     };
     check_all(inputs, diagram.inputs, "inputs");
     check_all(outputs, diagram.outputs, "outputs");

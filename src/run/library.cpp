@@ -1,8 +1,8 @@
 #include "run/library.hpp"
+#include "support/ranges.hpp"
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace napkin {
@@ -14,8 +14,7 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& candidates, const s
             if (why_not_.empty()) why_not_ = ::dlerror();
             continue;
         }
-        const auto missing = std::find_if(functions.begin(), functions.end(),
-                                          [&](const char* function) { return address(function) == nullptr; });
+        const auto missing = find_if(functions, [&](const char* function) { return address(function) == nullptr; });
         if (missing == functions.end()) {
             path_ = name;
             return;

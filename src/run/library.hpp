@@ -8,17 +8,22 @@ namespace napkin {
 /// Opened once and kept until the process ends.
 class SharedLibrary {
 public:
+    struct Function {
+        void* address;
+        template <class F>
+        operator F*() const {
+            return reinterpret_cast<F*>(address);
+        }
+    };
+
     /// The first of the names or paths that opens and, where functions are named, has all of them; others are closed again.
     explicit SharedLibrary(const std::vector<std::string>& candidates, const std::vector<const char*>& functions = {});
     [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
     [[nodiscard]] const std::string& path() const { return path_; }
     /// The system's words for the first candidate; or what the last one lacked that opened.
     [[nodiscard]] const std::string& why_not() const { return why_not_; }
-    /// The function of that name, null where there is none.
-    template <class Function>
-    [[nodiscard]] Function function(const char* name) const {
-        return reinterpret_cast<Function>(address(name));
-    }
+    /// The function of that name, for a pointer of its type; null where there is none.
+    [[nodiscard]] Function function(const char* name) const { return {address(name)}; }
 
 private:
     [[nodiscard]] void* address(const char* name) const;

@@ -1,6 +1,6 @@
 #include "run/measure.hpp"
+#include "support/ranges.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -19,7 +19,7 @@ double timed(const std::function<void(std::int64_t)>& job, std::int64_t n) {
 }
 
 double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
+    sort(values);
     const std::size_t half = values.size() / 2;
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }

@@ -376,12 +376,10 @@ private:
 Result<MeasuredMachine> measure_machine(const MeasureOptions& options) {
     const int widest = native_vector_bytes(), vector_bytes = options.vector_bytes > 0 ? options.vector_bytes : widest;
     if (vector_bytes > widest || !std::has_single_bit(static_cast<unsigned>(vector_bytes)) || vector_bytes < 16) {
-        Diagnostic d;
-        d.code = "no-vectors";
-        d.message = fmt::format("this processor has no vectors of {} bytes", vector_bytes);
-        d.expected = fmt::format("16, 32 or 64, at most {}", widest);
-        d.exit_code = ExitCode::machine_lacks;
-        return d;
+        return Diagnostic{.code = "no-vectors",
+                          .message = fmt::format("this processor has no vectors of {} bytes", vector_bytes),
+                          .expected = fmt::format("16, 32 or 64, at most {}", widest),
+                          .exit_code = ExitCode::machine_lacks};
     }
     JitOptions jit = options.jit;
     jit.optimization = "-O2";

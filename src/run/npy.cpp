@@ -23,11 +23,7 @@ constexpr std::size_t max_header_bytes = 1 << 16;
 
 Diagnostic npy_error(const std::string& code, const std::string& name, const std::string& message,
                      const std::string& expected = "") {
-    Diagnostic error;
-    error.code = code;
-    error.message = name + ": " + message;
-    error.expected = expected;
-    return error;
+    return Diagnostic{.code = code, .message = name + ": " + message, .expected = expected};
 }
 
 /// How numbers stand in the file: 'f' float, 'i' and 'u' integers, 'b' bool, 'B' bfloat16, 'V' raw bytes.

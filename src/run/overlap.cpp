@@ -1,9 +1,9 @@
 #include "run/overlap.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -18,7 +18,7 @@ struct Stride {
 class Sums {
 public:
     explicit Sums(std::vector<Stride> steps) : steps_(std::move(steps)) {
-        std::sort(steps_.begin(), steps_.end(), [](const Stride& a, const Stride& b) { return a.bytes > b.bytes; });
+        sort(steps_, [](const Stride& a, const Stride& b) { return a.bytes > b.bytes; });
         reach_.resize(steps_.size() + 1, 0);
         for (std::size_t i = steps_.size(); i-- > 0;) reach_[i] = reach_[i + 1] + steps_[i].bytes * steps_[i].most;
     }
@@ -83,7 +83,7 @@ bool overlaps_itself(const StridedArray& a) {
     for (std::size_t d = 0; d < a.sizes.size(); ++d)
         if (a.sizes[d] > 1 && a.strides[d] == 0) return true;
     // Nested axes, by far the usual case: each step is longer than all that the shorter ones reach.
-    std::sort(steps.begin(), steps.end(), [](const Stride& x, const Stride& y) { return x.bytes < y.bytes; });
+    sort(steps, [](const Stride& x, const Stride& y) { return x.bytes < y.bytes; });
     std::int64_t reach = a.width - 1;
     bool nested = true;
     for (const Stride& step : steps) {
@@ -117,7 +117,7 @@ bool overlap(const StridedArray& a, const StridedArray& b) {
         return false;
     // low_a + Σ steps of a = low_b + Σ steps of b, with b's counted from their most backwards.
     steps.push_back({1, a.width - 1});
-    steps.insert(steps.end(), others.begin(), others.end());
+    append(steps, others);
     steps.push_back({1, b.width - 1});
     const auto apart = static_cast<std::int64_t>(low_b - low_a);
     return Sums(std::move(steps)).contain(apart + reach_b);

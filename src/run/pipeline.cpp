@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <mutex>
 
@@ -21,6 +20,7 @@
 #include "run/plan_cache.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 #include "tile/print.hpp"
@@ -133,7 +133,7 @@ Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std:
     }
     auto accepted = gpu::assembled_plan(c.derived, c.extents, c.machine, plan);
     if (!accepted) return accepted.errors();
-    c.notes.insert(c.notes.end(), accepted->notes.begin(), accepted->notes.end());
+    append(c.notes, accepted->notes);
     return std::move(accepted->plan);
 }
 
@@ -193,7 +193,7 @@ public:
 
     Derived form() {
         if (!kept_) return choose(c_, options_.schedule_file, options_.until >= Pass::plan, ratings_);
-        c_.notes.insert(c_.notes.end(), kept_->notes.begin(), kept_->notes.end());
+        append(c_.notes, kept_->notes);
         c_.plan_from_cache = true;
         return std::move(kept_->derived);
     }
@@ -316,7 +316,7 @@ const std::string& kernels_of(const KernelSource& source) {
 std::string_view name(Pass pass) {
     constexpr std::string_view names[] = {"parse", "machine", "derive", "choose", "size",
                                           "plan",  "expand",  "emit",   "compile"};
-    return names[static_cast<std::size_t>(pass)];
+    return names[at(pass)];
 }
 
 Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted) {

@@ -32,15 +32,15 @@ std::string_view name(Pass pass);
 struct PipelineOptions {
     std::string diagram;                        ///< name; empty: the text's last
     std::map<std::string, std::int64_t> sizes;  ///< by axis; they override the text's
-    std::vector<std::string> schedule;  ///< choices as the language's schedule has them: "group q = 192", "form = auxiliary"
-    std::shared_ptr<const Source> schedule_file;  ///< what to_string(Schedule) prints, or parts of it: kept where no rule breaks
-    bool fuse = true;                             ///< false: every equation is a kernel of its own
-    std::string machine;                          ///< name or file; empty: this computer; "gpu": the GPU at hand
-    std::optional<DType> types;                   ///< of every array of floating point, in place of the text's
-    Pass until = Pass::compile;                   ///< the last pass to run
+    std::vector<std::string> schedule = {};  ///< choices as the language's schedule has them: "group q = 192", "form = auxiliary"
+    std::shared_ptr<const Source> schedule_file = {};  ///< what to_string(Schedule) prints, or parts of it: kept where no rule breaks
+    bool fuse = true;                                  ///< false: every equation is a kernel of its own
+    std::string machine = {};                          ///< name or file; empty: this computer; "gpu": the GPU at hand
+    std::optional<DType> types = {};                   ///< of every array of floating point, in place of the text's
+    Pass until = Pass::compile;                        ///< the last pass to run
     bool keep_plan = false;  ///< takes what was chosen from the cache, and keeps there what is chosen (run/plan_cache.hpp)
-    std::vector<Pass> print_after;
-    std::function<void(const std::string&)> print;  ///< takes what print_after asks for
+    std::vector<Pass> print_after = {};
+    std::function<void(const std::string&)> print = {};  ///< takes what print_after asks for
 };
 
 struct PassTime {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "cost/transfers.hpp"
@@ -16,6 +15,7 @@
 #include "run/index_inputs.hpp"
 #include "run/measure.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/exact.hpp"
 
@@ -50,12 +50,8 @@ std::pair<double, double> letters_at(const SizedProgram& program, std::size_t k)
 }
 
 Diagnostic input_error(std::string code, std::string message, std::string expected = "", std::string hint = "") {
-    Diagnostic error;
-    error.code = std::move(code);
-    error.message = std::move(message);
-    error.expected = std::move(expected);
-    error.hint = std::move(hint);
-    return error;
+    return Diagnostic{
+        .code = std::move(code), .message = std::move(message), .expected = std::move(expected), .hint = std::move(hint)};
 }
 
 std::string sizes_text(const std::vector<std::int64_t>& sizes) {
@@ -138,8 +134,8 @@ double useful_flops(const Compilation& c) {
                 const auto* loop = std::get_if<Loop>(&stage);
                 if (flops == 0 || loop == nullptr || loop->support.empty()) continue;
                 // The derivation adds axes but keeps the numbers of those that it found.
-                const bool within = std::all_of(loop->support.begin(), loop->support.end(), [&](const Affine& form) {
-                    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+                const bool within = all_of(loop->support, [&](const Affine& form) {
+                    return all_of(form.terms, [&](const auto& term) {
                         return at(term.first) < c.extents.size() && has_axis(c.diagram, equation, term.first);
                     });
                 });
@@ -269,7 +265,7 @@ Result<std::vector<double>> medians_on_gpu(const std::vector<const gpu::GpuKerne
         }
     std::vector<double> medians;
     for (std::vector<double>& of_work : times) {
-        std::sort(of_work.begin(), of_work.end());
+        sort(of_work);
         medians.push_back(of_work[of_work.size() / 2]);
     }
     return medians;

@@ -14,12 +14,12 @@
 namespace napkin {
 
 struct RunOptions {
-    std::uint64_t seed = 0;                            ///< of the inputs that are not given: N(0, 1)
-    int threads = 0;                                   ///< of both evaluations; 0: as planned
-    bool baseline = true;                              ///< measure equation by equation too
-    bool multiply_rate = false;                        ///< measure OpenBLAS' own sgemm beside them
-    double seconds = 2;                                ///< about how long to measure
-    std::function<void(const std::string&)> progress;  ///< told what goes on; may be null
+    std::uint64_t seed = 0;                                 ///< of the inputs that are not given: N(0, 1)
+    int threads = 0;                                        ///< of both evaluations; 0: as planned
+    bool baseline = true;                                   ///< measure equation by equation too
+    bool multiply_rate = false;                             ///< measure OpenBLAS' own sgemm beside them
+    double seconds = 2;                                     ///< about how long to measure
+    std::function<void(const std::string&)> progress = {};  ///< told what goes on; may be null
 };
 
 struct RunReport {

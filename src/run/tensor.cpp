@@ -87,12 +87,10 @@ std::uint64_t mix(std::uint64_t z) {
 }
 
 Diagnostic too_little_memory(const std::vector<std::int64_t>& sizes, std::int64_t bytes_wanted) {
-    Diagnostic error;
-    error.code = "too-little-memory";
-    error.message = fmt::format("there is no memory for an array of {} ({:.1f} GB)", fmt::join(sizes, "×"),
-                                static_cast<double>(bytes_wanted) / 1e9);
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{.code = "too-little-memory",
+                      .message = fmt::format("there is no memory for an array of {} ({:.1f} GB)", fmt::join(sizes, "×"),
+                                             static_cast<double>(bytes_wanted) / 1e9),
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 }  // namespace
@@ -140,11 +138,9 @@ Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {
     bool too_large = false;
     for (const std::int64_t size : sizes) {
         if (size < 0) {
-            Diagnostic error;
-            error.code = "bad-sizes";
-            error.message = fmt::format("an array cannot have {} values along an axis", size);
-            error.expected = "sizes of at least 0";
-            return error;
+            return Diagnostic{.code = "bad-sizes",
+                              .message = fmt::format("an array cannot have {} values along an axis", size),
+                              .expected = "sizes of at least 0"};
         }
         too_large |= size > 0 && count > limits::max_size_product / 8 / size;
         if (!too_large) count *= size;

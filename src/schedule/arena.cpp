@@ -1,6 +1,4 @@
 // Gives every variable its shape, its lifetime and its place in the arena; memory is shared by variables that never live together.
-#include <algorithm>
-#include <numeric>
 
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
@@ -8,6 +6,7 @@
 #include "schedule/scheduled.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -49,7 +48,7 @@ bool is_copied_by_columns(const ScheduledKernel& kernel, VariableId id) {
     if (!kernel.in_blocks() || variable.dims.empty() ||
         kernel.place(id).innermost + 1 == static_cast<int>(variable.dims.size()))
         return false;
-    return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return any_of(kernel.steps, [&](const Step& step) {
         const auto* load = std::get_if<Load>(step.statement);
         const auto* store = std::get_if<Store>(step.statement);
         return (load && load->variable == id) || (store && store->variable == id);
@@ -124,9 +123,9 @@ private:
     }
     /// No loop around the scope cuts the tile: its indices take the same values there as in the group.
     [[nodiscard]] bool is_of_group(const Variable& variable, int scope) const {
-        return std::all_of(variable.dims.begin(), variable.dims.end(), [&](const Index& dim) {
+        return all_of(variable.dims, [&](const Index& dim) {
             const std::vector<AxisId> axes = dim.axes();
-            return dim.affine() && std::all_of(axes.begin(), axes.end(), [&](AxisId axis) {
+            return dim.affine() && all_of(axes, [&](AxisId axis) {
                        const Span &here = kernel_.span(axis, scope), &group = kernel_.span(axis, 0);
                        return here.tile == group.tile && here.begins == group.begins;
                    });
@@ -232,7 +231,7 @@ private:
         for (std::size_t v = 0; v < n; ++v) {
             std::vector<Life>& lives = kernel_.layouts[v].lives;
             if (lives.empty() || lives.back().last < done.begin) continue;  // not touched here
-            auto here = std::find_if(lives.begin(), lives.end(), [&](const Life& l) { return l.last >= done.begin; });
+            auto here = find_if(lives, [&](const Life& l) { return l.last >= done.begin; });
             if (here->first >= done.begin && !done.early[v]) continue;
             // What is read at first and made anew at last has no value in between.
             if (here + 1 != lives.end() && done.anew[v]) {
@@ -304,9 +303,9 @@ void place(ScheduledKernel& kernel, bool whole) {
     };
     const auto cells = [&](const Layout& layout) { return layout.count * kernel.cell_values(whole); };
     std::vector<VariableId> variables(kernel.layouts.size());
-    std::iota(variables.begin(), variables.end(), 0);
+    iota(variables, 0);
     std::erase_if(variables, [&](VariableId v) { return !kernel.is_held(v) || kernel.is_whole(v) != whole; });
-    std::stable_sort(variables.begin(), variables.end(), [&](VariableId a, VariableId b) {
+    stable_sort(variables, [&](VariableId a, VariableId b) {
         return kernel.layout(a).lives.front().first < kernel.layout(b).lives.front().first;
     });
     std::vector<VariableId> placed;
@@ -320,11 +319,10 @@ void place(ScheduledKernel& kernel, bool whole) {
             if (p != over && kernel.live_together(p, v))
                 busy.emplace_back(other.offset, other.offset + round_up(cells(other), unit));
         }
-        std::sort(busy.begin(), busy.end());
+        sort(busy);
         const auto is_free = [&](std::int64_t offset) {
-            return std::all_of(busy.begin(), busy.end(), [&](const auto& range) {
-                return offset + cells(layout) <= range.first || range.second <= offset;
-            });
+            return all_of(
+                busy, [&](const auto& range) { return offset + cells(layout) <= range.first || range.second <= offset; });
         };
         if (over >= 0 && is_free(kernel.layout(over).offset)) {
             layout.over = over;
@@ -333,7 +331,7 @@ void place(ScheduledKernel& kernel, bool whole) {
             if (over >= 0) {
                 const Layout& dying = kernel.layout(over);
                 busy.emplace_back(dying.offset, dying.offset + round_up(cells(dying), unit));
-                std::sort(busy.begin(), busy.end());
+                sort(busy);
             }
             layout.offset = round_up(behind, unit);
             for (const auto& [begin, end] : busy) {
@@ -354,7 +352,7 @@ std::int64_t most_held(const ScheduledKernel& kernel, bool in_place) {
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
             const Layout& l = kernel.layouts[v];
             const auto id = static_cast<VariableId>(v);
-            const bool lives = std::any_of(l.lives.begin(), l.lives.end(), [&](const Life& life) {
+            const bool lives = any_of(l.lives, [&](const Life& life) {
                 return life.has(step.position) && !(l.over >= 0 && life.first == step.position);
             });
             if (lives && (kernel.is_held(id) || (in_place && !kernel.is_in_registers(id))))
@@ -436,9 +434,7 @@ std::int64_t barrier_bytes(const ScheduledKernel& kernel) {
 
 bool ScheduledKernel::live_together(VariableId a, VariableId b) const {
     const std::vector<Life>&x = layout(a).lives, &y = layout(b).lives;
-    return std::any_of(x.begin(), x.end(), [&](const Life& l) {
-        return std::any_of(y.begin(), y.end(), [&](const Life& other) { return l.meets(other); });
-    });
+    return any_of(x, [&](const Life& l) { return any_of(y, [&](const Life& other) { return l.meets(other); }); });
 }
 
 void shape(ScheduledKernel& kernel, VariableId id) {
@@ -467,7 +463,7 @@ void apply_places(ScheduledKernel& kernel) {
     const Lifetimes lifetimes(kernel);
     place(kernel, false);
     kernel.arena_values += round_up(overshoot(kernel), kernel.lanes);
-    if (std::find(kernel.whole.begin(), kernel.whole.end(), true) != kernel.whole.end()) {
+    if (contains(kernel.whole, true)) {
         kernel.arena_values = round_up(kernel.arena_values, alignment_bytes / 4);
         place(kernel, true);
         kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);

@@ -1,9 +1,8 @@
 #include "schedule/chunk_ranges.hpp"
 
-#include <algorithm>
-
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -36,8 +35,7 @@ std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis) {
 }
 
 bool ChunkRanges::tell_rows_apart(AxisId rows_axis) const {
-    return std::any_of(forms.begin(), forms.end(),
-                       [&](const MaskForm& form) { return contains(axes_of(form), rows_axis); });
+    return any_of(forms, [&](const MaskForm& form) { return contains(axes_of(form), rows_axis); });
 }
 
 std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
@@ -50,17 +48,16 @@ std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const Sch
     for (const MaskForm& form : loop.loop->masks) {
         const std::vector<AxisId> axes = axes_of(form);
         const std::vector<const Read*> reads = reads_of(form);
-        const bool is_known = std::all_of(reads.begin(), reads.end(),
-                                          [&](const Read* r) { return contains(kernel.inputs, r->array); });
+        const bool is_known = all_of(reads, [&](const Read* r) { return contains(kernel.inputs, r->array); });
         if (!is_known || !contains(axes, stream) ||
-            !std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return axis == stream || is_grouped(axis); }))
+            !all_of(axes, [&](AxisId axis) { return axis == stream || is_grouped(axis); }))
             continue;
         out.forms.push_back(form);
         for (const AxisId axis : axes)
             if (axis != stream && axis != rows && !contains(out.others, axis)) out.others.push_back(axis);
     }
     if (out.forms.empty()) return std::nullopt;
-    std::sort(out.others.begin(), out.others.end());
+    sort(out.others);
     const std::int64_t tile = kernel.span(rows, 0).tile, of_warpgroup = warps_together * fragment_rows;
     const bool by_warpgroup = kernel.copying_role() && kernel.schedule.warps.value % warps_together == 0 &&
                               tile == fragment_rows * kernel.schedule.warps.value;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -161,7 +161,7 @@ private:
         if (is_operand && s.scope == 0) fill(s, group_turn_);
         if (copies()) return;
         if (is_operand && s.waits) await(s);
-        const StepTouches& touches = touches_.steps[static_cast<std::size_t>(&s - kernel_.steps.data())];
+        const StepTouches& touches = touches_.steps[at(&s - kernel_.steps.data())];
         for (const VariableId v : touches.registers) add(Event::touch, v);
         access(s);
         store_boxes(s, touches.boxes);
@@ -322,7 +322,7 @@ private:
         const int stages = kernel_.place(e.operand).stages;
         std::vector<Stage>& all = stages_[block][e.operand];
         all.resize(static_cast<std::size_t>(stages));
-        Stage& found = all[static_cast<std::size_t>(e.turn % stages)];
+        Stage& found = all[at(e.turn % stages)];
         found.parts.resize(!kernel_.has_bulk_copies() ? num_computing : contains(shared_, e.operand) ? most_blocks : 1);
         return found;
     }
@@ -453,7 +453,7 @@ private:
     /// A bulk copy's barrier speaks of all of the tile; of threads' copies each warp knows its own.
     bool await(std::size_t w, const Event& e, Stage& s) {
         const auto each = [&](auto&& of_part) {
-            if (kernel_.has_bulk_copies()) return std::all_of(s.parts.begin(), s.parts.end(), of_part);
+            if (kernel_.has_bulk_copies()) return all_of(s.parts, of_part);
             return of_part(s.parts[w]);
         };
         each([&](const Part& part) {

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -40,10 +39,9 @@ bool shares(const ScheduledKernel& kernel, AxisId axis, std::int64_t blocks) {
 /// Some group runs other chunks of a stream than its neighbours along the axis, so that blocks of a cluster do not keep step, or read other tiles.
 bool differ_in_chunks(const ScheduledKernel& kernel, AxisId axis) {
     if (kernel.kernel->parts.any() && axis == kernel.kernel->parts.part) return true;
-    return std::any_of(kernel.loops.begin(), kernel.loops.end(), [&](const ScheduledLoop& loop) {
+    return any_of(kernel.loops, [&](const ScheduledLoop& loop) {
         const bool by_data = chunk_ranges(kernel, loop).has_value();
-        return by_data || std::any_of(loop.loop->support.begin(), loop.loop->support.end(),
-                                      [&](const Affine& form) { return form.coefficient(axis) != 0; });
+        return by_data || any_of(loop.loop->support, [&](const Affine& form) { return form.coefficient(axis) != 0; });
     });
 }
 

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -66,8 +65,7 @@ private:
             if (product->n != axis || !begins_at_parts(k_, *product, step, out_.columns))
                 return fmt::format("the operand of {} has no parts of {} columns", name(number), out_.columns);
         } else if (k_.atom(step).kind != AtomKind::fragment ||
-                   std::any_of(step.reads.begin(), step.reads.end(),
-                               [&](const Read* r) { return k_.is_operand(r->array); })) {
+                   any_of(step.reads, [&](const Read* r) { return k_.is_operand(r->array); })) {
             return fmt::format("{} is no map of columns in registers", name(number));
         }
         out_.steps.push_back(number);

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "algebra/expr_walk.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -20,7 +19,7 @@ bool depends_on(const ScheduledKernel& kernel, const Expr& e, AxisId axis) {
     visit(e, [&](const Expr& part) {
         if (const auto* index = as<AxisIndex>(part)) found |= index->axis == axis;
         if (const auto* r = as<Read>(part))
-            found |= std::any_of(r->indices.begin(), r->indices.end(), [&](const Index& i) { return i.depends_on(axis); });
+            found |= any_of(r->indices, [&](const Index& i) { return i.depends_on(axis); });
     });
     return found && kernel.extent(axis) > 1;
 }

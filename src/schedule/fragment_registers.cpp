@@ -1,10 +1,9 @@
 #include "schedule/fragment_registers.hpp"
 
-#include <algorithm>
-
 #include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -38,10 +37,10 @@ bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
     };
     const bool follows = is_own(compute.carry) ||
                          (factors && factors->op == BinaryOp::mul && is_own(factors->a) && !reads_array(factors->b, id));
-    const bool has_columns = std::any_of(compute.reduce_axes.begin(), compute.reduce_axes.end(), [&](AxisId axis) {
+    const bool has_columns = any_of(compute.reduce_axes, [&](AxisId axis) {
         return axis != kernel.schedule.tensor_axis && kernel.span(axis, sum->scope).tile > 1;
     });
-    return follows && has_columns && std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return follows && has_columns && none_of(kernel.steps, [&](const Step& step) {
                return step.scope != 0 && step.atom >= 0 && &step != sum && reads(step, id);
            });
 }
@@ -61,7 +60,7 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
             if (!kernel.is_in_registers(id)) continue;
             // What dies here gives its registers to what is made of it, value by value.
             const auto& lives = kernel.layouts[v].lives;
-            if (std::any_of(lives.begin(), lives.end(), [&](const Life& l) {
+            if (any_of(lives, [&](const Life& l) {
                     return l.has(step.position) &&
                            !(l.first == step.position && step.atom >= 0 && kernel.atom(step).kind == AtomKind::fragment);
                 }))
@@ -72,7 +71,7 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
             if (const auto product = matrix_product(kernel, step); product && product->a_in_registers) {
                 const auto& lives = kernel.layout(product->a->array).lives;
                 if (!rounded[at(product->a->array)] &&
-                    std::none_of(lives.begin(), lives.end(), [&](const Life& l) { return l.last == step.position; }))
+                    none_of(lives, [&](const Life& l) { return l.last == step.position; }))
                     held += fragment_registers(kernel, product->a->array) / 2;
             }
         most = std::max(most, held);
@@ -88,7 +87,7 @@ bool may_spill(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
     const auto group = s.group.find(s.tensor_axis);
     return group != s.group.end() && group->second.by_hand && s.warps.by_hand &&
-           std::all_of(s.stream.begin(), s.stream.end(), [](const auto& chunk) { return chunk.second.by_hand; });
+           all_of(s.stream, [](const auto& chunk) { return chunk.second.by_hand; });
 }
 
 }  // namespace napkin

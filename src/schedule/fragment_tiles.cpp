@@ -1,5 +1,4 @@
 // Of fragments.hpp: how tiles lie in shared memory and in fragments, and what of them threads read by themselves.
-#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -7,11 +6,12 @@
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
 bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
-    return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return any_of(kernel.steps, [&](const Step& step) {
         const auto* load = std::get_if<Load>(step.statement);
         return load && load->variable == id;
     });
@@ -91,8 +91,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     if (!variable.gathers.empty() || rank < 2) return std::nullopt;
     if (kernel.has_bulk_copies() && rank > static_cast<std::size_t>(kernel.unit.copies.bulk_dimensions))
         return std::nullopt;
-    OperandTile out;
-    out.outer = -1, out.inner = static_cast<int>(rank) - 1;
+    OperandTile out{.outer = -1, .inner = static_cast<int>(rank) - 1};
     std::int64_t stride = value;
     for (std::size_t d = rank; d-- > 0;) {
         const AxisId axis = running_axis(kernel, variable.dims[d], scope);
@@ -125,7 +124,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
 }
 
 bool only_adds_products(const ScheduledKernel& kernel, int scope) {
-    return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return all_of(kernel.steps, [&](const Step& step) {
         const auto* c = std::get_if<Compute>(step.statement);
         return !c || step.scope != scope || (kernel.atom(step).kind == AtomKind::matrix && adds_in_place(*c));
     });
@@ -162,14 +161,13 @@ bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
     if (!kernel.is_read_by_threads(id) || kernel.is_whole(id) || !may_be_read_by_threads(kernel, id) || runs_ahead(kernel))
         return false;
     const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
-    return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
+    return all_of(axes, [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
 }
 
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
     const auto& parts = kernel.column_parts;
     const bool has_parts = parts && kernel.layout(id).scope == parts->scope &&
-                           std::any_of(kernel.variable(id).dims.begin(), kernel.variable(id).dims.end(),
-                                       [&](const Index& dim) { return dim.depends_on(parts->axis); });
+                           any_of(kernel.variable(id).dims, [&](const Index& dim) { return dim.depends_on(parts->axis); });
     return 2 * (has_parts ? parts->parts : 1);
 }
 
@@ -181,19 +179,16 @@ int turns_read_ahead(const ScheduledKernel& kernel, const Step& load) {
     const auto* statement = std::get_if<Load>(load.statement);
     if (!statement || load.scope == 0 || !kernel.copying_role() || !is_read_by_rows(kernel, statement->variable))
         return 0;
-    const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(),
-                                   [&](const ScheduledLoop& l) { return l.scope == load.scope; });
+    const auto loop = find_if(kernel.loops, [&](const ScheduledLoop& l) { return l.scope == load.scope; });
     const std::vector<Index>& dims = kernel.variable(statement->variable).dims;
     const bool is_ahead = loop != kernel.loops.end() && !kernel.operand_loads(load.scope).empty() &&
-                          is_repeated(kernel, *loop) && std::any_of(dims.begin(), dims.end(), [&](const Index& dim) {
-                              return dim.depends_on(loop->loop->axis);
-                          });
+                          is_repeated(kernel, *loop) &&
+                          any_of(dims, [&](const Index& dim) { return dim.depends_on(loop->loop->axis); });
     return is_ahead ? turns : 0;
 }
 
 bool threads_read_ahead(const ScheduledKernel& kernel) {
-    return std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                       [&](const Step& step) { return turns_read_ahead(kernel, step) > 0; });
+    return any_of(kernel.steps, [&](const Step& step) { return turns_read_ahead(kernel, step) > 0; });
 }
 
 int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
@@ -234,9 +229,8 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
         const Interval range = range_of(variable.dims[d], origin, kernel.extents);
         if (range.low < 0 || range.high >= kernel.extent(variable.limits[d])) return false;
     }
-    return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-        return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment;
-    });
+    return all_of(kernel.steps,
+                  [&](const Step& step) { return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment; });
 }
 
 namespace {
@@ -288,7 +282,7 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
     const int scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
     const std::size_t rank = variable.dims.size();
-    const bool is_stored = std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    const bool is_stored = any_of(kernel.steps, [&](const Step& step) {
         const auto* store = std::get_if<Store>(step.statement);
         return store && store->variable == id;
     });
@@ -298,8 +292,7 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
         return std::nullopt;
     if (value == 2 && !copies.stores_fragments) return std::nullopt;
     if (!is_float(variable.memory_type) || (value != 2 && value != 4)) return std::nullopt;
-    StoredBoxes out;
-    out.rows = -1, out.columns = static_cast<int>(rank) - 1;
+    StoredBoxes out{.rows = -1, .columns = static_cast<int>(rank) - 1};
     std::int64_t stride = value;
     for (std::size_t d = rank; d-- > 0;) {
         const AxisId axis = variable.dims[d].single_axis();

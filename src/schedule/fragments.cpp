@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -12,6 +11,7 @@
 #include "machine/block_machine.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -20,8 +20,7 @@ bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return ker
 
 /// A dimension of the read runs along the axis.
 bool runs_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, int scope) {
-    return std::any_of(r.indices.begin(), r.indices.end(),
-                       [&](const Index& i) { return running_axis(kernel, i, scope) == axis; });
+    return any_of(r.indices, [&](const Index& i) { return running_axis(kernel, i, scope) == axis; });
 }
 
 /// The one axis of the read that is wide and not the given one; -1: there is none or several.
@@ -185,7 +184,7 @@ private:
             for (const Read* r : {product->a, product->b})
                 if (!computed_[at(r->array)]) operands_.insert(r->array);
         }
-        if (std::find(out_.atoms.begin(), out_.atoms.end(), AtomKind::matrix) == out_.atoms.end())
+        if (!contains(out_.atoms, AtomKind::matrix))
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
         for (const Step& step : kernel_.steps) {
             if (step.atom >= 0) {
@@ -200,8 +199,7 @@ private:
                 return fmt::format("{} is loaded in a loop within a loop", name(load->variable));
             // Its barriers count the turns of one loop.
             if (const auto* load = std::get_if<Load>(step.statement);
-                load && operands_.contains(load->variable) &&
-                std::any_of(kernel_.steps.begin(), kernel_.steps.end(), [&](const Step& other) {
+                load && operands_.contains(load->variable) && any_of(kernel_.steps, [&](const Step& other) {
                     const auto* again = std::get_if<Load>(other.statement);
                     return again && again->variable == load->variable && other.scope != step.scope;
                 }))
@@ -218,7 +216,7 @@ private:
 
     void find_loops() {
         for (const ScheduledLoop& loop : kernel_.loops) {
-            const bool is_outermost = std::any_of(kernel_.body.begin(), kernel_.body.end(), [&](const Node& node) {
+            const bool is_outermost = any_of(kernel_.body, [&](const Node& node) {
                 const auto* ref = std::get_if<LoopRef>(&node);
                 return ref && &kernel_.loop(*ref) == &loop;
             });
@@ -240,7 +238,7 @@ private:
 
     /// What is read from registers has the axes under which it was computed.
     [[nodiscard]] bool reads_fragments(const Step& step) const {
-        return std::all_of(step.reads.begin(), step.reads.end(), [&](const Read* r) {
+        return all_of(step.reads, [&](const Read* r) {
             if (!computed_[at(r->array)]) return true;
             return r->indices == kernel_.variable(r->array).dims && has_fragments(r->array) &&
                    kernel_.layout(r->array).scope <= step.scope;

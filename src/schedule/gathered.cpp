@@ -1,6 +1,5 @@
 #include "schedule/gathered.hpp"
-
-#include <algorithm>
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -23,7 +22,7 @@ bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id) {
     const std::vector<Index> source = source_of(kernel, id);
     for (std::size_t p = 0; p < variable.dims.size(); ++p) {
         const auto is_it = [&](const Index& i) { return i.is_axis(static_cast<AxisId>(p)); };
-        if (std::any_of(source.begin(), source.end(), is_it)) continue;
+        if (any_of(source, is_it)) continue;
         const AxisId axis = variable.dims[p].single_axis();
         if (axis < 0 || kernel.span(axis, kernel.layout(id).scope).padded > 1) return false;
     }
@@ -36,14 +35,14 @@ GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id) {
     out.source = source_of(kernel, id);
     std::vector<bool> is_plain(variable.dims.size(), false), is_long;
     for (std::size_t d = 0; d < out.source.size(); ++d)
-        if (out.plain(d) >= 0) is_plain[static_cast<std::size_t>(out.plain(d))] = true;
+        if (out.plain(d) >= 0) is_plain[at(out.plain(d))] = true;
     for (const std::int64_t size : kernel.layout(id).sizes) is_long.push_back(size > 1);
 
     const int last = out.plain(out.source.size() - 1), inner = kernel.place(id).innermost;
-    out.is_block = last >= 0 && is_long[static_cast<std::size_t>(last)];
+    out.is_block = last >= 0 && is_long[at(last)];
     if (out.is_block && kernel.in_blocks()) out.columns = last;
     if (out.is_block && !kernel.in_blocks()) {
-        if (is_plain[static_cast<std::size_t>(inner)]) out.columns = inner;
+        if (is_plain[at(inner)]) out.columns = inner;
         for (std::size_t p = 0; p < variable.dims.size(); ++p)
             if (static_cast<int>(p) != out.columns && is_plain[p] && is_long[p]) out.rows = static_cast<int>(p);
     }

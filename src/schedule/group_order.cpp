@@ -1,12 +1,12 @@
 #include "schedule/group_order.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 #include <utility>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -50,9 +50,8 @@ std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, st
 double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
     const auto workers = static_cast<double>(kernel.schedule.threads.value);
     const std::vector<GroupAxis> all = kernel.in_cluster() ? with_groups_of_clusters(kernel, order) : order;
-    double total = 0;
-    for (const Variable* v : loaded(kernel)) total += bytes_of_group(kernel, *v) * different_tiles(all, *v, workers);
-    return total;
+    return sum<double>(loaded(kernel),
+                       [&](const Variable* v) { return bytes_of_group(kernel, *v) * different_tiles(all, *v, workers); });
 }
 
 /// What groups read again of the tiles that those one tile before them along this digit of the order read stays in the cache of all cores
@@ -70,7 +69,7 @@ bool stay_for_next(const ScheduledKernel& kernel, const std::vector<GroupAxis>& 
 /// The order with uneven axes inside of sections: bands of the other axes, as long as what the groups of a section read again stays in the
 /// cache of all cores, or else as short as can be.
 std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
-    const auto first_even = std::find_if(order.begin(), order.end(), [](const GroupAxis& a) { return !a.is_uneven; });
+    const auto first_even = find_if(order, [](const GroupAxis& a) { return !a.is_uneven; });
     std::vector<GroupAxis> found = order;
     const auto all_stay = [&] {
         for (std::size_t d = 0; d < found.size(); ++d)
@@ -115,11 +114,7 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
 
 }  // namespace
 
-std::int64_t num_groups(const std::vector<GroupAxis>& order) {
-    std::int64_t n = 1;
-    for (const GroupAxis& axis : order) n *= axis.tiles;
-    return n;
-}
+std::int64_t num_groups(const std::vector<GroupAxis>& order) { return product<std::int64_t>(order, &GroupAxis::tiles); }
 
 std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
     std::vector<GroupAxis> out;
@@ -132,8 +127,7 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
     if (!kernel.in_blocks()) return out;
-    const auto joined = std::find_if(out.begin(), out.end(),
-                                     [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster_axis; });
+    const auto joined = find_if(out, [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster_axis; });
     const bool is_clustered = kernel.in_cluster() && joined != out.end() && joined->tiles % kernel.cluster_blocks() == 0;
     if (is_clustered) joined->tiles /= kernel.cluster_blocks();
     out = with_bands(kernel, in_sections(kernel, out));
@@ -177,8 +171,7 @@ double missed_out_of_step(const ScheduledKernel& kernel, double groups) {
 }
 
 double GroupTimes::count() const {
-    double n = 0;
-    for (const GroupTime& g : of_section) n += g.count;
+    const double n = sum<double>(of_section, &GroupTime::count);
     return n * static_cast<double>(sections);
 }
 double GroupTimes::total() const {
@@ -197,7 +190,7 @@ double time_in_turn(const GroupTimes& groups, double workers) {
         for (const GroupTime& g : groups.of_section)
             for (double i = 0; i < g.count; ++i, ++group)
                 times[(begin + (group / w % 2 == 0 ? group % w : w - 1 - group % w)) % w] += g.time;
-    return *std::max_element(times.begin(), times.end());
+    return *max_element(times);
 }
 
 double time_as_workers_end(const GroupTimes& groups, double workers) {

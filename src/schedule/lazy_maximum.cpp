@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -12,6 +11,7 @@
 
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -43,8 +43,7 @@ public:
 
     [[nodiscard]] std::optional<Drift> of(const Expr& e) const {
         if (const auto* r = as<Read>(e)) {
-            const auto found = known_.find(r->array);
-            return found == known_.end() ? Drift{} : found->second;
+            return value_or(known_, r->array, Drift{});
         }
         if (const auto* u = as<Unary>(e)) return of(*u);
         if (const auto* b = as<Binary>(e)) return of(*b);
@@ -123,8 +122,7 @@ public:
     /// Why it may not lag; empty: it may.
     std::string run() {
         const Compute& m = compute(maximum_);
-        const auto loop = std::find_if(k_.loops.begin(), k_.loops.end(),
-                                       [&](const ScheduledLoop& l) { return l.scope == k_.step(maximum_).scope; });
+        const auto loop = find_if(k_.loops, [&](const ScheduledLoop& l) { return l.scope == k_.step(maximum_).scope; });
         if (loop == k_.loops.end() || !is_repeated(k_, *loop)) return "its loop has one turn";
         if (!m.carry || !is_read(m.carry, found_.maximum)) return "it follows something else than itself";
         if (auto refusal = find_moving(); !refusal.empty()) return refusal;
@@ -178,7 +176,7 @@ private:
         }
         if (correction_ < 0) return "nothing is corrected as it moves";
         found_.moving = {old_, maximum_, finite_, correction_};
-        std::sort(found_.moving.begin(), found_.moving.end());
+        sort(found_.moving);
         found_.finite = finite_, found_.correction = compute(correction_).variable;
         for (const int s : found_.moving)
             if (!is_fragment(s)) return "it is not computed on fragments";
@@ -344,8 +342,7 @@ bool LazyMaximum::is_corrected(const Step& step) const {
 
 bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
     const Step& weights = kernel.step(lazy.weights);
-    const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(),
-                                   [&](const ScheduledLoop& l) { return l.scope == weights.scope; });
+    const auto loop = find_if(kernel.loops, [&](const ScheduledLoop& l) { return l.scope == weights.scope; });
     const AxisId stream = loop->loop->axis;
     // The value of the axis itself, and not what is read there; a comparison, and what a choice depends on, say where, and not how much.
     const std::function<bool(const Expr&)> mentions = [&](const Expr& e) {
@@ -357,7 +354,7 @@ bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
         return c && mentions(c->a);
     };
     const auto computes = [&](int s) { return mentions(std::get<Compute>(*kernel.step(s).statement).body); };
-    return computes(lazy.weights) || std::any_of(lazy.again.begin(), lazy.again.end(), computes);
+    return computes(lazy.weights) || any_of(lazy.again, computes);
 }
 
 std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
@@ -371,8 +368,7 @@ std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
 
 bool reads_again(const ScheduledKernel& kernel, int step, VariableId operand) {
     return kernel.lazy && kernel.lazy->weights == step &&
-           std::any_of(kernel.lazy->again.begin(), kernel.lazy->again.end(),
-                       [&](int again) { return reads(kernel.step(again), operand); });
+           any_of(kernel.lazy->again, [&](int again) { return reads(kernel.step(again), operand); });
 }
 
 }  // namespace napkin

@@ -1,12 +1,12 @@
 #include "schedule/legality.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "schedule/gathered.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -48,7 +48,7 @@ private:
                 for (const int s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
                     for (const Read* r : kernel_.step(s).reads)
-                        if (!defined.contains(r->array)) early_[static_cast<std::size_t>(r->array)] = true;
+                        if (!defined.contains(r->array)) early_[at(r->array)] = true;
                     defined.insert(compute.variable);
                     touch(s, next_run_);
                 }
@@ -58,7 +58,7 @@ private:
     }
 
     void touch(int step, int run) {
-        const auto use = [&](VariableId v) { runs_[static_cast<std::size_t>(v)].insert(run); };
+        const auto use = [&](VariableId v) { runs_[at(v)].insert(run); };
         use(variable_of(kernel_.step(step)));
         for (const Read* r : kernel_.step(step).reads) use(r->array);
     }
@@ -110,8 +110,8 @@ bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& a
     std::vector<AxisId> points = target_axes(kernel.variable(f.variable)),
                         wanted = target_axes(kernel.variable(l.variable));
     points.push_back(axis);
-    std::sort(points.begin(), points.end());
-    std::sort(wanted.begin(), wanted.end());
+    sort(points);
+    sort(wanted);
     if (points != wanted) return false;
 
     if (reads_variable(l.body, f.variable) || reads_variable(l.carry, f.variable) ||
@@ -156,8 +156,8 @@ std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id) {
 bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const int last = static_cast<int>(variable.dims.size()) - 1;
-    const bool written = std::find(kernel.outputs.begin(), kernel.outputs.end(), variable.array) != kernel.outputs.end();
-    const bool loaded = std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& s) {
+    const bool written = contains(kernel.outputs, variable.array);
+    const bool loaded = any_of(kernel.steps, [&](const Step& s) {
         const auto* load = std::get_if<Load>(s.statement);
         return load && load->variable == id;
     });
@@ -166,7 +166,7 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
     if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;
     if (is_cut(kernel, variable) || written || last < 0) return false;
-    if (std::any_of(variable.dims.begin(), variable.dims.end(), starts_late)) return false;
+    if (any_of(variable.dims, starts_late)) return false;
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
 
@@ -207,8 +207,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
         moves |= in_group.begins;
         if (in_group.tile > 1) wanted.insert(axis);
         const auto cut = [&](const Step& step) { return kernel.span(axis, step.scope).tile != in_group.tile; };
-        if (cut(in) || std::any_of(loads.begin(), loads.end(), [&](const Step* s) { return cut(*s); }))
-            return "a loop cuts it";
+        if (cut(in) || any_of(loads, [&](const Step* s) { return cut(*s); })) return "a loop cuts it";
     }
     if (!moves) return "every group reads the same tile";
     const Atom& atom = kernel.atom(in);
@@ -235,10 +234,8 @@ std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id,
         return "the statement does not reduce several rows at once";
     const AxisId inner = atom.reduced.back();
     if (kernel.span(inner, in.scope).tile == 1) return "its rows are single values";
-    const bool reads = std::any_of(in.reads.begin(), in.reads.end(),
-                                   [&](const Read* r) { return r->array == id && r->indices == variable.dims; });
-    const bool has_rows = std::any_of(variable.dims.begin(), variable.dims.end(),
-                                      [&](const Index& dim) { return dim.is_axis(atom.row_axis); });
+    const bool reads = any_of(in.reads, [&](const Read* r) { return r->array == id && r->indices == variable.dims; });
+    const bool has_rows = any_of(variable.dims, [&](const Index& dim) { return dim.is_axis(atom.row_axis); });
     if (!reads || !has_rows || !variable.dims.back().is_axis(inner) || carries(variable, atom.vector_axis))
         return "the statement's rows are not the tile's";
     return "";
@@ -259,7 +256,7 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
     const int inner = kernel.place(id).innermost;
     if (axis < 0 || inner < 0 || !variable.gathers.empty() || is_cut(kernel, variable) || kernel.is_whole(id))
         return false;
-    if (!variable.dims[static_cast<std::size_t>(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
+    if (!variable.dims[at(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
     if (kernel.span(axis, kernel.layout(id).scope).tile <= kernel.panel()) return false;
     bool fits = false;
     for (const Step& step : kernel.steps) {

@@ -1,6 +1,5 @@
 #include "schedule/modulo.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <tuple>
@@ -8,6 +7,7 @@
 
 #include "schedule/modulo_turn.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -42,7 +42,7 @@ std::vector<int> cycle_above(const ModuloBody& body, double pace) {
     for (std::size_t i = 0; i < n; ++i) last = body.dependences[at(by[at(last)])].from;
     std::vector<int> out;
     for (int o = last; out.empty() || o != last; o = body.dependences[at(out.back())].from) out.push_back(by[at(o)]);
-    std::reverse(out.begin(), out.end());
+    reverse(out);
     return out;
 }
 
@@ -65,7 +65,7 @@ std::pair<int, double> slowest_copy(const ModuloBody& body) {
 }  // namespace
 
 bool ModuloOrder::runs_ahead() const {
-    return std::any_of(ahead.begin(), ahead.end(), [](int by) { return by > 0; });
+    return any_of(ahead, [](int by) { return by > 0; });
 }
 
 ModuloOrder in_turn(const ModuloBody& body) {
@@ -88,9 +88,9 @@ ModuloOrder products_ahead(const ModuloBody& body) {
             if (body.operations[o].is_product && needs_product[o]) is_last[o] = true;
         }
     ModuloOrder out = in_turn(body);
-    if (std::find(is_last.begin(), is_last.end(), true) == is_last.end()) return out;
+    if (!contains(is_last, true)) return out;
     for (std::size_t o = 0; o < n; ++o) out.ahead[o] = is_last[o] ? 0 : 1;
-    std::stable_sort(out.sequence.begin(), out.sequence.end(), [&](int a, int b) {
+    stable_sort(out.sequence, [&](int a, int b) {
         const auto place = [&](int o) { return is_last[at(o)] ? 1 : body.operations[at(o)].is_product ? 0 : 2; };
         return place(a) < place(b);
     });
@@ -103,7 +103,7 @@ bool may_be(const ModuloBody& body, const ModuloOrder& order) {
             return false;
     const auto is_of_threads = [&](int o) { return !body.operations[at(o)].is_product; };
     if (order.runs_ahead() ? !std::is_partitioned(order.sequence.begin(), order.sequence.end(), std::not_fn(is_of_threads))
-                           : !std::is_sorted(order.sequence.begin(), order.sequence.end()))
+                           : !is_sorted(order.sequence))
         return false;
     return broken_dependences(body, order).empty();
 }
@@ -121,9 +121,7 @@ std::vector<int> broken_dependences(const ModuloBody& body, const ModuloOrder& o
 }
 
 double clocks_one_by_one(const ModuloBody& body) {
-    double sum = 0;
-    for (const ModuloOperation& o : body.operations) sum += o.own + o.unit + o.latency;
-    return sum;
+    return sum<double>(body.operations, [&](const ModuloOperation& o) { return o.own + o.unit + o.latency; });
 }
 
 double clocks_alone(const ModuloBody& body, const ModuloOrder& order) {

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "schedule/fragment_registers.hpp"
 #include "schedule/lazy_maximum.hpp"
 #include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -49,7 +48,7 @@ private:
                 return fmt::format("all warps run {} together", name(variable_of(step)));
         }
         if (out_.steps.empty()) return "it computes nothing";
-        std::sort(out_.steps.begin(), out_.steps.end());
+        sort(out_.steps);
         return "";
     }
 
@@ -75,7 +74,7 @@ private:
                 return !k_.is_operand(r->array) || k_.place(r->array).stages >= stages_to_outlast ||
                        k_.layout(r->array).scope == 0;
             };
-            o.outlasts_turn = !touches_itself(s) && std::all_of(step.reads.begin(), step.reads.end(), is_staged);
+            o.outlasts_turn = !touches_itself(s) && all_of(step.reads, is_staged);
         }
         out_.body.operations.push_back(std::move(o));
     }
@@ -87,10 +86,10 @@ private:
     /// What moves a maximum that may lag, and what is computed again as it moves, runs in the turn of the weights.
     void bind_to_weights() {
         if (!k_.lazy) return;
-        const auto weights = std::find(out_.steps.begin(), out_.steps.end(), k_.lazy->weights);
+        const auto weights = find(out_.steps, k_.lazy->weights);
         if (weights == out_.steps.end()) return;
         std::vector<int> bound = k_.lazy->moving;
-        bound.insert(bound.end(), k_.lazy->again.begin(), k_.lazy->again.end());
+        append(bound, k_.lazy->again);
         bound.push_back(k_.lazy->sum), bound.push_back(k_.lazy->weights);
         int first = -1;
         for (std::size_t o = 0; o < out_.steps.size(); ++o)
@@ -137,7 +136,7 @@ private:
         bool is_outside = k_.variable(v).is_state;
         for (std::size_t s = 0; s < k_.steps.size(); ++s) {
             const int number = static_cast<int>(s);
-            const auto o = std::find(out_.steps.begin(), out_.steps.end(), number);
+            const auto o = find(out_.steps, number);
             if (!touches(number, v) || is_column(k_.step(number))) continue;
             if (o == out_.steps.end()) {
                 is_outside = true;
@@ -172,8 +171,7 @@ private:
         const Step& step = k_.step(out_.steps[at(reader)]);
         if (k_.atom(step).kind != AtomKind::matrix) return;
         const auto product = matrix_product(k_, step);
-        const bool lives_on = value.is_carried ||
-                              std::any_of(value.readers.begin(), value.readers.end(), [&](int r) { return r > reader; });
+        const bool lives_on = value.is_carried || any_of(value.readers, [&](int r) { return r > reader; });
         if (product && product->a_in_registers && product->a->array == v && lives_on)
             out_.body.operations[at(reader)].rounded += value.registers / 2;
     }
@@ -196,7 +194,7 @@ ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, c
     out.ahead.resize(body.steps.size());
     for (const Node& node : loop.body)
         if (const int* s = std::get_if<int>(&node)) {
-            const auto o = std::find(body.steps.begin(), body.steps.end(), *s);
+            const auto o = find(body.steps, *s);
             if (o == body.steps.end()) continue;
             out.sequence.push_back(static_cast<int>(o - body.steps.begin()));
             out.ahead[at(out.sequence.back())] = kernel.step(*s).ahead;
@@ -206,7 +204,7 @@ ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, c
 
 std::map<int, Slot> slots_of(const LoopBody& body, const ModuloOrder& order) {
     std::map<int, Slot> out;
-    if (!order.runs_ahead() && std::is_sorted(order.sequence.begin(), order.sequence.end())) return out;
+    if (!order.runs_ahead() && is_sorted(order.sequence)) return out;
     int position = 0;
     for (std::size_t i = 0; i < order.sequence.size(); ++i) {
         const int o = order.sequence[i];

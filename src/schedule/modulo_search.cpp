@@ -1,9 +1,9 @@
 // Branch and bound over orders: by how many turns each operation runs ahead, then which one is issued next.
-#include <algorithm>
 
 #include "schedule/modulo.hpp"
 #include "schedule/modulo_turn.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -70,10 +70,9 @@ private:
             order_.ahead[at(o)] = by;
             const int bound_to = body_.operations[at(o)].bound_to;
             if (bound_to >= 0 && bound_to < o && order_.ahead[at(bound_to)] != by) continue;
-            const bool is_kept = std::all_of(
-                body_.dependences.begin(), body_.dependences.end(), [&](const ModuloDependence& d) {
-                    return std::max(d.from, d.to) != o || order_.ahead[at(d.from)] + d.distance >= order_.ahead[at(d.to)];
-                });
+            const bool is_kept = all_of(body_.dependences, [&](const ModuloDependence& d) {
+                return std::max(d.from, d.to) != o || order_.ahead[at(d.from)] + d.distance >= order_.ahead[at(d.to)];
+            });
             if (is_kept) choose_ahead(o + 1);
         }
         order_.ahead[at(o)] = 0;
@@ -84,7 +83,7 @@ private:
         if (is_issued(o)) return false;
         for (int p = 0; p < n_ && !body_.operations[at(o)].is_product; ++p)
             if (body_.operations[at(p)].is_product && !is_issued(p)) return false;
-        return std::all_of(body_.dependences.begin(), body_.dependences.end(), [&](const ModuloDependence& d) {
+        return all_of(body_.dependences, [&](const ModuloDependence& d) {
             const bool is_within_turn = order_.ahead[at(d.from)] + d.distance == order_.ahead[at(d.to)];
             return d.to != o || d.from == o || !is_within_turn || is_issued(d.from);
         });

@@ -1,8 +1,7 @@
 #include "schedule/modulo_turn.hpp"
 
-#include <algorithm>
-
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -49,8 +48,7 @@ std::vector<double> ModuloTurn::state() const {
 std::int64_t AliveValues::registers(const ModuloValue& value, int operation) const {
     if (value.is_carried) return value.registers;
     const auto is_placed = [&](int o) { return placed_[at(o)]; };
-    const bool is_written = std::any_of(value.writers.begin(), value.writers.end(), is_placed),
-               is_being_written = contains(value.writers, operation);
+    const bool is_written = any_of(value.writers, is_placed), is_being_written = contains(value.writers, operation);
     const int written_ahead = value.writers.empty() ? 0 : ahead_[at(value.writers.front())];
     bool is_alive = false, waits = false;
     for (const int r : value.readers) {
@@ -69,8 +67,7 @@ std::int64_t AliveValues::registers(const ModuloValue& value, int operation) con
     const auto is_under_way = [&](int r) {
         return body_.operations[at(r)].is_product && ahead_[at(r)] < written_ahead && is_placed(r);
     };
-    if (value.is_halved_to_come && body_.operations[at(operation)].is_product &&
-        std::any_of(value.readers.begin(), value.readers.end(), is_under_way))
+    if (value.is_halved_to_come && body_.operations[at(operation)].is_product && any_of(value.readers, is_under_way))
         held = std::max(held, to_come);
     return held;
 }

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -47,7 +46,7 @@ private:
     /// alone would be as coarse.
     [[nodiscard]] std::string why_too_coarse() const {
         const auto* summed = as<Read>(compute_.body);
-        if (std::any_of(k_.steps.begin(), k_.steps.end(), [&](const Step& step) {
+        if (any_of(k_.steps, [&](const Step& step) {
                 const auto* load = std::get_if<Load>(step.statement);
                 return load && load->variable == summed->array;
             }))
@@ -115,7 +114,7 @@ std::string why_apart_from_products(const ScheduledKernel& kernel, const Step& s
     for (const Step& step : kernel.steps) {
         const auto* store = std::get_if<Store>(step.statement);
         const bool is_alone = step.atom >= 0 && &step != &sum && reads(step, compute.variable) &&
-                              std::none_of(products.begin(), products.end(), [&](VariableId v) { return reads(step, v); });
+                              none_of(products, [&](VariableId v) { return reads(step, v); });
         if (is_alone || (store && store->variable == compute.variable))
             return fmt::format("{} takes it without the product, and would be as coarse as its rounded factors",
                                store ? "a store" : kernel.variable(variable_of(step)).name);

@@ -117,8 +117,7 @@ private:
 
     [[nodiscard]] std::string text(const Place& p, const Variable& v) const {
         std::string out(napkin::name(p.holding));
-        if (p.innermost >= 0)
-            out += fmt::format(", inner {}", to_string(v.dims[static_cast<std::size_t>(p.innermost)], diagram_.names()));
+        if (p.innermost >= 0) out += fmt::format(", inner {}", to_string(v.dims[at(p.innermost)], diagram_.names()));
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
         if (p.non_temporal) out += ", nontemporal";
         if (p.boxes > 0) out += fmt::format(", boxes {}", p.boxes);

@@ -1,16 +1,14 @@
 #include "schedule/quotients.hpp"
 
-#include <algorithm>
-
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
 bool is_result_alone(const ScheduledKernel& kernel, const Step& step) {
     const auto* compute = step.statement ? std::get_if<Compute>(step.statement) : nullptr;
     return compute && !compute->reduce && !compute->carry && !step.is_whole &&
-           std::none_of(kernel.steps.begin(), kernel.steps.end(),
-                        [&](const Step& other) { return other.atom >= 0 && reads(other, compute->variable); });
+           none_of(kernel.steps, [&](const Step& other) { return other.atom >= 0 && reads(other, compute->variable); });
 }
 
 std::optional<CommonDivisor> common_divisor(const ScheduledKernel& kernel, const Step& step) {

@@ -1,10 +1,9 @@
 // The fields of a schedule that were fixed by hand, from what was written to the statements and variables of a tile program.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "schedule/schedule.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parser.hpp"
 #include "syntax/plain_expression.hpp"
@@ -49,8 +48,8 @@ private:
             const std::vector<std::string> own = item.kind == "atom"   ? atom_names(kernel)
                                                  : item.kind == "slot" ? statement_names(kernel)
                                                                        : names_of(kernel.variables);
-            const auto place = std::find(own.begin(), own.end(), item.axis);
-            meant.insert(meant.end(), own.begin(), own.end());
+            const auto place = find(own, item.axis);
+            append(meant, own);
             if (place == own.end()) continue;
             const auto index = static_cast<std::size_t>(place - own.begin());
             if (item.kind == "atom") read_atom(item, index, own.size(), out_[k]);
@@ -146,9 +145,7 @@ private:
     }
     std::vector<AxisId> axes_of(const ScheduleClause& clause) {
         check_no_number(clause);
-        std::vector<AxisId> list;
-        for (const auto& name : clause.names) list.push_back(axis(name.text, name.range));
-        return list;
+        return mapped<AxisId>(clause.names, [&](const auto& name) { return axis(name.text, name.range); });
     }
     /// Nothing but the axis, the number and these words.
     void check_rest(const ScheduleClause& clause, std::size_t first, std::initializer_list<std::string_view> words) {
@@ -164,7 +161,7 @@ private:
         a.by_hand = true;
         for (const ScheduleClause& c : item.clauses) {
             const auto has = [&](std::string_view word) {
-                return std::any_of(c.names.begin(), c.names.end(), [&](const auto& n) { return n.text == word; });
+                return any_of(c.names, [&](const auto& n) { return n.text == word; });
             };
             if (c.word == "vectors") {
                 a.vector_axis = axis_of(c), a.vectors = small_of(c);
@@ -206,8 +203,7 @@ private:
             }
         }
         const auto has_clause = [&](std::string_view word) {
-            return std::any_of(item.clauses.begin(), item.clauses.end(),
-                               [&](const ScheduleClause& c) { return c.word == word; });
+            return any_of(item.clauses, [&](const ScheduleClause& c) { return c.word == word; });
         };
         if (has_clause("polynomials") != has_clause("of"))
             fail("bad-schedule", item.range,
@@ -225,7 +221,7 @@ private:
             } else if (c.word == "role") {
                 const std::vector<std::string> roles = names_of(s.roles);
                 const std::string name = c.names.empty() ? "" : c.names[0].text;
-                const auto role = std::find(roles.begin(), roles.end(), name);
+                const auto role = find(roles, name);
                 if (role == roles.end())
                     fail("unknown-role", c.range, fmt::format("the kernel has no role '{}'", name),
                          roles.empty() ? "a line `role` before it" : "one of " + join(roles, ", "),
@@ -287,7 +283,7 @@ private:
                 check_rest(c, 0, {});
             } else if (c.word == "in") {
                 const std::string name = c.names.empty() ? "" : c.names[0].text;
-                const auto found = std::find(statements.begin(), statements.end(), name);
+                const auto found = find(statements, name);
                 if (found == statements.end())
                     fail("unknown-statement", c.range, fmt::format("the kernel has no statement '{}'", name),
                          "one of " + join(statements, ", "), did_you_mean(name, statements));
@@ -316,7 +312,7 @@ private:
             parser.finish();
             const NameTable names{names_of(program_.diagram.axes), names_of(kernel.variables)};
             const std::vector<Index> index = plain_indices({node}, names, wrong);
-            const auto found = std::find(variable.dims.begin(), variable.dims.end(), index[0]);
+            const auto found = find(variable.dims, index[0]);
             if (wrong.empty() && found != variable.dims.end()) return static_cast<int>(found - variable.dims.begin());
         }
         std::vector<std::string> dims;
@@ -336,8 +332,7 @@ private:
 bool is_of_readings(const ScheduleItem& item) { return item.kind == "overhead" || item.kind == "units"; }
 
 const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items) {
-    const auto found = std::find_if(items.begin(), items.end(),
-                                    [](const ScheduleItem& item) { return item.kind == "machine"; });
+    const auto found = find_if(items, [](const ScheduleItem& item) { return item.kind == "machine"; });
     return found == items.end() ? nullptr : &*found;
 }
 

@@ -16,8 +16,8 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         const Atom& atom = kernel.atom(step);
-        ReductionTree& tree = trees[static_cast<std::size_t>(step.atom)];
-        if (cut && step.scope == kernel.loops[static_cast<std::size_t>(cut->loop)].scope) tree.splits = 2;
+        ReductionTree& tree = trees[at(step.atom)];
+        if (cut && step.scope == kernel.loops[at(cut->loop)].scope) tree.splits = 2;
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
         // A column of ones is rounded and added up as the product's are.
         const Step* multiplied = &step;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -20,6 +19,7 @@
 #include "schedule/views.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -75,7 +75,7 @@ private:
         if (a.rows < 1 || a.vectors < 1)
             return report(field, "the block of {} has {} rows of {} vectors", name, a.rows, a.vectors);
         if (step.is_whole && a.vector_axis >= 0) report(field, "{} computes integers, which fill no vectors", name);
-        if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[static_cast<std::size_t>(inner)] != a.vector_axis))
+        if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[at(inner)] != a.vector_axis))
             report(field, "{} fills vectors along {}, along which its values do not lie beside each other", name,
                    axis_name(a.vector_axis));
         if (a.shared && !k_.in_blocks())
@@ -103,14 +103,14 @@ private:
                 name, registers_of(a), k_.unit.registers, a.rows, a.vectors, a.vectors, a.vectors == 1 ? "" : "s",
                 std::max(1, (k_.unit.registers - 1) / a.vectors - 1));
         if (a.cut_axis >= 0 && (!compute.reduce || *compute.reduce != ReduceOp::sum || a.across || step.is_whole ||
-                                a.cut < 1 || std::find(a.reduced.begin(), a.reduced.end(), a.cut_axis) == a.reduced.end()))
+                                a.cut < 1 || !contains(a.reduced, a.cut_axis)))
             report(field, "{} cannot be cut along {}: only sums are, along a loop of theirs", name, axis_name(a.cut_axis));
     }
 
     void check_axes(const ScheduleField& field, const std::string& name, const char* what, std::vector<AxisId> have,
                     std::vector<AxisId> want) {
-        std::sort(have.begin(), have.end());
-        std::sort(want.begin(), want.end());
+        sort(have);
+        sort(want);
         if (have != want) report(field, "the loops of {} are not over its {}", name, what);
     }
 
@@ -182,7 +182,7 @@ private:
         if (!roles.refusal.empty()) return report(tensor(), "it cannot run on the matrix unit: {}", roles.refusal);
         for (const Step& step : k_.steps) {
             if (step.atom < 0) continue;
-            const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[static_cast<std::size_t>(step.atom)] : AtomKind::block;
+            const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[at(step.atom)] : AtomKind::block;
             if (kind == AtomKind::fragment && k_.atom(step).kind == AtomKind::column)
                 check_column(step);
             else if (k_.atom(step).kind != kind)
@@ -346,8 +346,7 @@ private:
 
     void check_prefetches() {
         for (const Prefetch& p : k_.schedule.prefetches) {
-            const auto in = std::find_if(k_.steps.begin(), k_.steps.end(),
-                                         [&](const Step& s) { return s.atom == p.atom; });
+            const auto in = find_if(k_.steps, [&](const Step& s) { return s.atom == p.atom; });
             if (p.ahead.value == 0 || in == k_.steps.end()) continue;
             const std::string &name = k_.variable(p.variable).name,
                               &where = k_.variable(std::get<Compute>(*in->statement).variable).name;
@@ -414,9 +413,7 @@ private:
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel) { return Rules(kernel).run(); }
 
 std::vector<std::string> verify(const ScheduledKernel& kernel) {
-    std::vector<std::string> messages;
-    for (BrokenRule& rule : broken_rules(kernel)) messages.push_back(std::move(rule.message));
-    return messages;
+    return mapped<std::string>(broken_rules(kernel), [&](BrokenRule& rule) { return std::move(rule.message); });
 }
 
 }  // namespace napkin

@@ -32,7 +32,7 @@ enum class AtomKind : std::uint8_t {
 };
 
 inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix", "column"};
-constexpr std::string_view name(AtomKind kind) { return atom_kind_names[static_cast<std::size_t>(kind)]; }
+constexpr std::string_view name(AtomKind kind) { return atom_kind_names[at(kind)]; }
 
 /// The atom of a statement. A register block of vectors, and the loops in which the statement runs it: a block holds rows × vectors
 /// accumulators (of a map: values); the loops over the target's points stand around those over what is reduced. Of the other kinds only the
@@ -74,7 +74,7 @@ enum class Holding : std::uint8_t {
 };
 
 inline constexpr std::string_view holding_names[] = {"buffer", "panel", "packed", "view", "registers", "operand"};
-constexpr std::string_view name(Holding holding) { return holding_names[static_cast<std::size_t>(holding)]; }
+constexpr std::string_view name(Holding holding) { return holding_names[at(holding)]; }
 
 struct Place {
     Holding holding = Holding::buffer;
@@ -130,7 +130,7 @@ enum class Dealing : std::uint8_t {
 };
 /// What a schedule says of it: `groups queue`.
 inline constexpr std::string_view dealing_words[] = {"fixed", "queue", "cut"};
-constexpr std::string_view name(Dealing dealing) { return dealing_words[static_cast<std::size_t>(dealing)]; }
+constexpr std::string_view name(Dealing dealing) { return dealing_words[at(dealing)]; }
 /// The value of KernelSchedule::dealing that the word stands for; that of `fixed` for any other.
 constexpr std::int64_t dealing_of(std::string_view word) {
     std::int64_t value = std::ssize(dealing_words) - 1;

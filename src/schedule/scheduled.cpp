@@ -1,11 +1,10 @@
 #include "schedule/scheduled.hpp"
 
-#include <algorithm>
-
 #include "schedule/column_parts.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/lazy_maximum.hpp"
 #include "schedule/whole.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -32,8 +31,7 @@ public:
             if (std::holds_alternative<Free>(s)) continue;
             define(s, scope);
             out.emplace_back(static_cast<int>(kernel_.steps.size()));
-            Step step;
-            step.statement = &s, step.scope = scope;
+            Step step{.statement = &s, .scope = scope};
             if (const auto* compute = std::get_if<Compute>(&s))
                 step.atom = num_atoms_++, step.reads = reads_of(*compute);
             kernel_.steps.push_back(std::move(step));
@@ -44,15 +42,13 @@ public:
 private:
     LoopRef add_loop(const TileLoop& loop, int scope) {
         Scope inner = kernel_.scope(scope);
-        inner[static_cast<std::size_t>(loop.axis)] = span_of(chunk_of(loop, kernel_.sizes, kernel_.extents),
-                                                             kernel_.extent(loop.axis));
-        inner[static_cast<std::size_t>(loop.axis)].is_part = loop.is_sub &&
-                                                             inner[static_cast<std::size_t>(loop.axis)].begins;
+        inner[at(loop.axis)] = span_of(chunk_of(loop, kernel_.sizes, kernel_.extents), kernel_.extent(loop.axis));
+        inner[at(loop.axis)].is_part = loop.is_sub && inner[at(loop.axis)].begins;
         kernel_.scopes.push_back(std::move(inner));
         const LoopRef ref{static_cast<int>(kernel_.loops.size())};
         kernel_.loops.push_back({&loop, static_cast<int>(kernel_.scopes.size()) - 1});
         std::vector<Node> body = run(loop.body, kernel_.loop(ref).scope);
-        kernel_.loops[static_cast<std::size_t>(ref.loop)].body = std::move(body);
+        kernel_.loops[at(ref.loop)].body = std::move(body);
         return ref;
     }
 
@@ -62,7 +58,7 @@ private:
             if (layout.scope < 0) layout.scope = scope;
         };
         const auto use = [](std::vector<ArrayId>& list, ArrayId a) {
-            if (std::find(list.begin(), list.end(), a) == list.end()) list.push_back(a);
+            if (!contains(list, a)) list.push_back(a);
         };
         if (const auto* load = std::get_if<Load>(&s))
             at(load->variable), use(kernel_.inputs, kernel_.variable(load->variable).array);
@@ -80,7 +76,7 @@ void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& ind
     const std::vector<Index>& dims = kernel.variable(id).dims;
     for (std::size_t d = 0; d < dims.size(); ++d) {
         if (!indices[d].depends_on(axis)) continue;
-        auto& blocks = kernel.layouts[static_cast<std::size_t>(id)].blocks;
+        auto& blocks = kernel.layouts[at(id)].blocks;
         if (dims[d].depends_on(axis))
             blocks.emplace(axis, block);
         else
@@ -92,7 +88,7 @@ void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& ind
 void pad(ScheduledKernel& kernel) {
     const auto pad_axis = [&](AxisId axis, std::int64_t block) {
         for (Scope& scope : kernel.scopes) {
-            Span& span = scope[static_cast<std::size_t>(axis)];
+            Span& span = scope[at(axis)];
             span.padded = std::max(span.padded, round_up(span.tile, block));
         }
     };
@@ -141,9 +137,9 @@ std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& no
         --i;
         for (std::size_t k = 1; k < run.steps.size(); ++k)
             if (kernel.atom(kernel.step(run.steps[k])).follows)
-                kernel.steps[static_cast<std::size_t>(run.steps[k - 1])].follower = run.steps[k];
+                kernel.steps[at(run.steps[k - 1])].follower = run.steps[k];
         out.emplace_back(std::move(run));
-        out.insert(out.end(), after.begin(), after.end());
+        append(out, after);
     }
     return out;
 }
@@ -160,7 +156,7 @@ std::vector<AxisId> target_axes(const Variable& variable) {
 }
 
 bool carries(const Variable& variable, AxisId axis) {
-    return std::any_of(variable.dims.begin(), variable.dims.end(), [&](const Index& d) { return d.depends_on(axis); });
+    return any_of(variable.dims, [&](const Index& d) { return d.depends_on(axis); });
 }
 
 VariableId variable_of(const Step& step) {
@@ -172,7 +168,7 @@ VariableId variable_of(const Step& step) {
 }
 
 bool reads(const Step& step, VariableId variable) {
-    return std::any_of(step.reads.begin(), step.reads.end(), [&](const Read* r) { return r->array == variable; });
+    return any_of(step.reads, [&](const Read* r) { return r->array == variable; });
 }
 
 bool is_only_looked_up(const ScheduledKernel& kernel, VariableId id) {
@@ -269,13 +265,13 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
     for (const AxisId axis : out.kernel->group_axes)
         if (const auto found = out.schedule.group.find(axis); found != out.schedule.group.end())
-            out.sizes.group[static_cast<std::size_t>(axis)] = std::min(found->second.value, out.extent(axis));
-    if (out.kernel->parts.any()) out.sizes.group[static_cast<std::size_t>(out.kernel->parts.part)] = 1;
+            out.sizes.group[at(axis)] = std::min(found->second.value, out.extent(axis));
+    if (out.kernel->parts.any()) out.sizes.group[at(out.kernel->parts.part)] = 1;
     out.sizes.sub.assign(num_axes, 0);
     for (const auto& [axis, choice] : out.schedule.subloop)
-        out.sizes.sub[static_cast<std::size_t>(axis)] = std::min(choice.value, out.extent(axis));
+        out.sizes.sub[at(axis)] = std::min(choice.value, out.extent(axis));
     for (const auto& [axis, choice] : out.schedule.stream)
-        out.sizes.stream[static_cast<std::size_t>(axis)] = std::min(choice.value, out.extent(axis));
+        out.sizes.stream[at(axis)] = std::min(choice.value, out.extent(axis));
     Scope group(num_axes);
     for (std::size_t a = 0; a < num_axes; ++a) group[a] = span_of(out.sizes.group[a], extents[a]);
     out.scopes.push_back(std::move(group));

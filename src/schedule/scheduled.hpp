@@ -2,7 +2,6 @@
 // The scheduled program: a kernel's tile program under its schedule, with all that follows from the two: how every axis runs in every
 // loop, in which order statements run, where every variable lies. What is planned, costed, counted, printed and emitted is this; it is
 // made once, and after it everything only reads.
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "machine/machine.hpp"
 #include "schedule/schedule.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -65,7 +65,7 @@ using Scope = std::vector<Span>;  ///< by AxisId
 /// A statement that runs: Load, Store, Init or Compute.
 struct Step {
     const TileStatement* statement = nullptr;
-    std::vector<const Read*> reads;  ///< of a Compute: those of its body, then those of its carry
+    std::vector<const Read*> reads = {};  ///< of a Compute: those of its body, then those of its carry
     int scope = 0;
     int atom = -1;              ///< of a Compute: index into KernelSchedule::atoms
     int follower = -1;          ///< the step that rides in this one's loops; -1: none
@@ -173,7 +173,7 @@ struct LazyMaximum {
 
     /// What the step computes is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;
-    [[nodiscard]] bool moves(int step) const { return std::find(moving.begin(), moving.end(), step) != moving.end(); }
+    [[nodiscard]] bool moves(int step) const { return contains(moving, step); }
 };
 
 /// Products whose columns a loop's turn computes in parts, one after the other, each with all that the turn makes of it (column_parts.hpp).
@@ -184,10 +184,8 @@ struct ColumnParts {
     std::vector<int> steps;               ///< that run for each part, in order
     std::vector<VariableId> passing;      ///< what no other steps touch: registers hold one part of it
 
-    [[nodiscard]] bool has(int step) const { return std::find(steps.begin(), steps.end(), step) != steps.end(); }
-    [[nodiscard]] bool is_passing(VariableId id) const {
-        return std::find(passing.begin(), passing.end(), id) != passing.end();
-    }
+    [[nodiscard]] bool has(int step) const { return contains(steps, step); }
+    [[nodiscard]] bool is_passing(VariableId id) const { return contains(passing, id); }
 };
 
 struct ScheduledKernel {
@@ -222,11 +220,9 @@ struct ScheduledKernel {
     std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
     std::int64_t memory_values = 0;  ///< the same with tiles that are read or written in place
 
-    [[nodiscard]] const Variable& variable(VariableId id) const {
-        return kernel->variables[static_cast<std::size_t>(id)];
-    }
-    [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Variable& variable(VariableId id) const { return kernel->variables[at(id)]; }
+    [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[at(id)]; }
+    [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[at(id)]; }
     [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == Holding::view; }
     /// The prefetches in the loops of the statement.
     [[nodiscard]] std::vector<const Prefetch*> prefetches_in(const Step& step) const {
@@ -277,18 +273,14 @@ struct ScheduledKernel {
     /// Warps share the work of every statement; else one thread does all of it.
     [[nodiscard]] bool in_blocks() const { return schedule.warps.value > 0; }
     [[nodiscard]] bool arena_in_core() const { return !in_blocks() || arena_bytes() <= unit.block_bytes; }
-    [[nodiscard]] const Scope& scope(int id) const { return scopes[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] const Span& span(AxisId axis, int at_scope) const {
-        return scope(at_scope)[static_cast<std::size_t>(axis)];
-    }
-    [[nodiscard]] const ScheduledLoop& loop(LoopRef ref) const { return loops[static_cast<std::size_t>(ref.loop)]; }
-    [[nodiscard]] const Step& step(int id) const { return steps[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const Scope& scope(int id) const { return scopes[at(id)]; }
+    [[nodiscard]] const Span& span(AxisId axis, int at_scope) const { return scope(at_scope)[at(axis)]; }
+    [[nodiscard]] const ScheduledLoop& loop(LoopRef ref) const { return loops[at(ref.loop)]; }
+    [[nodiscard]] const Step& step(int id) const { return steps[at(id)]; }
     [[nodiscard]] int number(const Step& step) const { return static_cast<int>(&step - steps.data()); }
     /// The step runs once for each part of its columns.
     [[nodiscard]] bool runs_in_parts(const Step& step) const { return column_parts && column_parts->has(number(step)); }
-    [[nodiscard]] const Atom& atom(const Step& step) const {
-        return schedule.atoms[static_cast<std::size_t>(step.atom)];
-    }
+    [[nodiscard]] const Atom& atom(const Step& step) const { return schedule.atoms[at(step.atom)]; }
     /// Warps that share a reduction leave a copy of its target each: so many values in all.
     [[nodiscard]] std::int64_t partials(const Step& step) const {
         if (step.atom < 0 || atom(step).kind != AtomKind::block || !atom(step).shared) return 0;
@@ -296,10 +288,10 @@ struct ScheduledKernel {
     }
     /// How far the statements that touch the variable reach along one of its axes, of `count` values.
     [[nodiscard]] std::int64_t reach(VariableId id, AxisId axis, std::int64_t count) const;
-    [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[at(id)]; }
     /// Both have their values at some position.
     [[nodiscard]] bool live_together(VariableId a, VariableId b) const;
-    [[nodiscard]] bool is_whole(VariableId id) const { return whole[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] bool is_whole(VariableId id) const { return whole[at(id)]; }
     [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * schedule.panel_vectors; }
     /// Values of the compute type that one number takes.
     [[nodiscard]] std::int64_t cell_values(bool is_integer) const { return is_integer && !is_double ? 2 : 1; }
@@ -313,7 +305,7 @@ struct ScheduledKernel {
     [[nodiscard]] std::int64_t num_groups() const;
     /// Some groups run more chunks than others, as group_order says.
     [[nodiscard]] bool has_uneven_groups() const {
-        return std::any_of(group_order.begin(), group_order.end(), [](const GroupAxis& a) { return a.is_uneven; });
+        return any_of(group_order, [](const GroupAxis& a) { return a.is_uneven; });
     }
     /// The groups run one section after the other: all values of the uneven axes, at the same values of the axes outside of them.
     [[nodiscard]] std::int64_t num_sections() const;

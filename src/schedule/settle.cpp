@@ -2,7 +2,6 @@
 // its result is touched, or its factors' registers are; one that only adds up tiles of shared memory is under way while the next turn's
 // begins. A stage of an operand is free when what read it last is done. Where the statements of a loop's last turn that run after all others do not read a
 // tile that was loaded outside of the loop, it is free before them, so that the next group's can come meanwhile.
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "schedule/scheduled.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -103,11 +103,10 @@ private:
     [[nodiscard]] bool is_read_in(const Node& node, VariableId operand) const {
         const auto of_step = [&](int s) { return reads(kernel_.step(s), operand) || reads_again(kernel_, s, operand); };
         const auto in = [&](const std::vector<Node>& nodes) {
-            return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return is_read_in(n, operand); });
+            return any_of(nodes, [&](const Node& n) { return is_read_in(n, operand); });
         };
         if (const int* s = std::get_if<int>(&node)) return of_step(*s);
-        if (const auto* run = std::get_if<Run>(&node))
-            return std::any_of(run->steps.begin(), run->steps.end(), of_step);
+        if (const auto* run = std::get_if<Run>(&node)) return any_of(run->steps, of_step);
         const auto* ref = std::get_if<LoopRef>(&node);
         return ref && in(kernel_.loop(*ref).body);
     }
@@ -118,8 +117,7 @@ private:
     /// The statements of the scope in which the operand is loaded.
     [[nodiscard]] const std::vector<Node>& body_of(VariableId operand) const {
         const int scope = kernel_.layout(operand).scope;
-        const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
-                                       [&](const ScheduledLoop& l) { return l.scope == scope; });
+        const auto loop = find_if(kernel_.loops, [&](const ScheduledLoop& l) { return l.scope == scope; });
         return scope == 0 || loop == kernel_.loops.end() ? kernel_.body : loop->body;
     }
     [[nodiscard]] bool same(const Node& a, const Node& b) const {
@@ -157,7 +155,7 @@ private:
         if (!ref) return false;
         const ScheduledLoop& l = kernel_.loop(*ref);
         return !l.epilogue.empty() && is_repeated(kernel_, l) && kernel_.layout(operand).scope != l.scope &&
-               std::none_of(l.epilogue.begin(), l.epilogue.end(), [&](const Node& n) { return is_read_in(n, operand); });
+               none_of(l.epilogue, [&](const Node& n) { return is_read_in(n, operand); });
     }
     void free_before_epilogue(ScheduledLoop& l, const Node& node, Products& products) {
         if (!kernel_.copying_role()) return;
@@ -183,8 +181,7 @@ private:
     /// that it holds on to, for the next turn's and for one that is copied meanwhile.
     [[nodiscard]] bool may_outlast_a_turn(const UnderWay& product) const {
         const std::vector<const Read*>& read = kernel_.step(product.step).reads;
-        return kernel_.copying_role() && !touches(product.step, product) &&
-               std::all_of(read.begin(), read.end(), [&](const Read* r) {
+        return kernel_.copying_role() && !touches(product.step, product) && all_of(read, [&](const Read* r) {
                    return !kernel_.is_operand(r->array) || kernel_.place(r->array).stages >= stages_to_outlast ||
                           kernel_.layout(r->array).scope == 0;
                });

@@ -1,11 +1,11 @@
 // The order of a loop's statements by their slots, and what of a turn runs ahead of it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "schedule/scheduled.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -16,28 +16,24 @@ public:
 
     void run() {
         for (ScheduledLoop& loop : kernel_.loops) {
-            const bool has_slots = std::any_of(loop.body.begin(), loop.body.end(), [&](const Node& node) {
+            const bool has_slots = any_of(loop.body, [&](const Node& node) {
                 const int* s = std::get_if<int>(&node);
                 return s && (slot(*s).ahead != 0 || slot(*s).position != 0);
             });
-            const bool is_plain = std::all_of(loop.body.begin(), loop.body.end(),
-                                              [](const Node& node) { return std::holds_alternative<int>(node); });
+            const bool is_plain = all_of(loop.body, [](const Node& node) { return std::holds_alternative<int>(node); });
             if (has_slots && is_plain) order(loop);
         }
     }
 
 private:
-    [[nodiscard]] Slot slot(int step) const {
-        const auto found = kernel_.schedule.slots.find(step);
-        return found == kernel_.schedule.slots.end() ? Slot{} : found->second;
-    }
+    [[nodiscard]] Slot slot(int step) const { return value_or(kernel_.schedule.slots, step, Slot{}); }
 
     /// An operand is waited for where it is first read: before the first statement in order of those that run the furthest ahead.
     void order(ScheduledLoop& loop) {
         std::vector<int> steps, loads;
         for (const Node& node : loop.body)
             (kernel_.loads_operand(kernel_.step(std::get<int>(node))) ? loads : steps).push_back(std::get<int>(node));
-        std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) { return slot(a).position < slot(b).position; });
+        stable_sort(steps, [&](int a, int b) { return slot(a).position < slot(b).position; });
         for (const int s : steps) kernel_.steps[at(s)].ahead = slot(s).ahead;
         std::vector<Node> body;
         for (const int s : steps) {
@@ -46,8 +42,7 @@ private:
                 int furthest = 0;
                 for (const int other : steps)
                     if (reads(kernel_.step(other), operand)) furthest = std::max(furthest, slot(other).ahead);
-                const bool is_there = std::any_of(body.begin(), body.end(),
-                                                  [&](const Node& node) { return std::get<int>(node) == load; });
+                const bool is_there = any_of(body, [&](const Node& node) { return std::get<int>(node) == load; });
                 if (is_there || !reads(kernel_.step(s), operand) || slot(s).ahead != furthest) continue;
                 kernel_.steps[at(load)].ahead = furthest;
                 body.emplace_back(load);
@@ -55,12 +50,11 @@ private:
             body.emplace_back(s);
         }
         for (const int load : loads)  // of operands that nothing reads
-            if (std::none_of(body.begin(), body.end(), [&](const Node& node) { return std::get<int>(node) == load; }))
-                body.emplace_back(load);
+            if (none_of(body, [&](const Node& node) { return std::get<int>(node) == load; })) body.emplace_back(load);
         loop.body = std::move(body);
         loop.prologue.clear(), loop.epilogue.clear(), loop.skipped.clear();
-        const bool is_ahead = std::any_of(loop.body.begin(), loop.body.end(),
-                                          [&](const Node& node) { return kernel_.step(std::get<int>(node)).ahead > 0; });
+        const bool is_ahead = any_of(loop.body,
+                                     [&](const Node& node) { return kernel_.step(std::get<int>(node)).ahead > 0; });
         if (!is_ahead) return;
         for (const Node& node : loop.body)
             (kernel_.step(std::get<int>(node)).ahead > 0 ? loop.prologue : loop.epilogue).push_back(node);
@@ -75,7 +69,7 @@ public:
     SlotRules(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {
         for (std::size_t n = 0; n < loop.body.size(); ++n)
             if (const int* s = std::get_if<int>(&loop.body[n])) steps_.emplace_back(*s, n);
-        std::sort(steps_.begin(), steps_.end());
+        sort(steps_);
     }
 
     std::vector<std::string> run() const {
@@ -124,8 +118,8 @@ private:
 std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
     std::vector<std::string> out;
     for (const auto& [step, slot] : kernel.schedule.slots) {
-        const auto loop = std::find_if(kernel.loops.begin(), kernel.loops.end(), [&, s = step](const ScheduledLoop& l) {
-            return std::any_of(l.body.begin(), l.body.end(), [&](const Node& node) {
+        const auto loop = find_if(kernel.loops, [&, s = step](const ScheduledLoop& l) {
+            return any_of(l.body, [&](const Node& node) {
                 const int* found = std::get_if<int>(&node);
                 return found && *found == s;
             });
@@ -134,14 +128,13 @@ std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
             out.push_back("a slot with a position is of a statement in a loop, and there is none around this one");
     }
     for (const ScheduledLoop& loop : kernel.loops)
-        if (std::any_of(loop.body.begin(), loop.body.end(), [](const Node& n) { return std::holds_alternative<int>(n); }))
+        if (any_of(loop.body, [](const Node& n) { return std::holds_alternative<int>(n); }))
             for (std::string& fault : SlotRules(kernel, loop).run()) out.push_back(std::move(fault));
     return out;
 }
 
 bool runs_ahead(const ScheduledKernel& kernel) {
-    return std::any_of(kernel.loops.begin(), kernel.loops.end(),
-                       [](const ScheduledLoop& l) { return !l.prologue.empty(); });
+    return any_of(kernel.loops, [](const ScheduledLoop& l) { return !l.prologue.empty(); });
 }
 
 void apply_slots(ScheduledKernel& kernel) { Slots(kernel).run(); }

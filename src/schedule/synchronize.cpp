@@ -1,6 +1,5 @@
 // The synchronisation of the warps that run a group together: barriers and waits stand where the clocks find something out of order without
 // them.
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include "schedule/scheduled.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -155,8 +155,7 @@ private:
             kernel_.waits_for_boxes |= step.publishes;
             if (!step.waits) continue;
             if (kernel_.copying_role()) continue;
-            const auto loop = std::find_if(kernel_.loops.begin(), kernel_.loops.end(),
-                                           [&](const ScheduledLoop& l) { return l.scope == step.scope; });
+            const auto loop = find_if(kernel_.loops, [&](const ScheduledLoop& l) { return l.scope == step.scope; });
             if (step.scope == 0) step.synchronizes = true;
             if (loop != kernel_.loops.end()) loop->synchronizes_before = loop->synchronizes = true;
             if (kernel_.has_bulk_copies()) continue;
@@ -223,7 +222,7 @@ private:
         };
         const auto here = kernel_.steps.begin() + (&step - kernel_.steps.data());
         if (here + 1 != kernel_.steps.end() && is_beside(*(here + 1))) return -1;
-        const auto all = std::count_if(kernel_.steps.begin(), kernel_.steps.end(), is_beside),
+        const auto all = count_if(kernel_.steps, is_beside),
                    later = std::count_if(here + 1, kernel_.steps.end(), is_beside);
         const int ahead = is_repeated(kernel_, *loop) ? kernel_.place(std::get<Load>(*step.statement).variable).stages - 1
                                                       : 0;

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "schedule/fragments.hpp"
 #include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -33,7 +32,7 @@ private:
     }
 
     int add(Area area) {
-        const auto found = std::find_if(out_.areas.begin(), out_.areas.end(), [&](const Area& other) {
+        const auto found = find_if(out_.areas, [&](const Area& other) {
             return other.array == area.array && other.operand == area.operand && other.begin == area.begin &&
                    other.end == area.end;
         });
@@ -105,7 +104,7 @@ private:
             if (kernel_.is_operand(r->array)) out.operands.push_back(r->array);
         }
         // What a product rounds its factor into it reads until it is done.
-        const bool rounds = out.runs_beside && std::any_of(s.reads.begin(), s.reads.end(), [&](const Read* r) {
+        const bool rounds = out.runs_beside && any_of(s.reads, [&](const Read* r) {
                                 return r->array != compute->variable && kernel_.is_in_registers(r->array);
                             });
         if (!out.runs_beside || !in_place || rounds) touch_registers(compute->variable);

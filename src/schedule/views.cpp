@@ -1,9 +1,9 @@
 #include "schedule/views.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "schedule/gathered.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -50,11 +50,11 @@ std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, int scope) {
 
 bool starts_late(const Index& dim) {
     const Affine* form = dim.affine();
-    return form && std::any_of(form->terms.begin(), form->terms.end(), [](const auto& t) { return t.second < 0; });
+    return form && any_of(form->terms, [](const auto& t) { return t.second < 0; });
 }
 
 void shape_view(ScheduledKernel& kernel, VariableId id) {
-    Layout& layout = kernel.layouts[static_cast<std::size_t>(id)];
+    Layout& layout = kernel.layouts[at(id)];
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<int> scope = load_scope(kernel, id);

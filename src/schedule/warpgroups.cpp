@@ -1,12 +1,12 @@
 #include "schedule/warpgroups.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -19,12 +19,10 @@ constexpr std::int64_t most_tiles_walked = 1024;
 /// other, which groups that run other chunks cannot do.
 bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const auto is_own = [&](VariableId id) { return kernel.is_operand(id) || !kernel.is_held(id); };
-    return std::none_of(loop.body.begin(), loop.body.end(),
-                        [](const Node& n) { return std::holds_alternative<LoopRef>(n); }) &&
-           std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return none_of(loop.body, [](const Node& n) { return std::holds_alternative<LoopRef>(n); }) &&
+           all_of(kernel.steps, [&](const Step& step) {
                return step.scope != loop.scope ||
-                      (is_own(variable_of(step)) && std::all_of(step.reads.begin(), step.reads.end(),
-                                                                [&](const Read* r) { return is_own(r->array); }));
+                      (is_own(variable_of(step)) && all_of(step.reads, [&](const Read* r) { return is_own(r->array); }));
            });
 }
 /// Of the last tile of rows, the groups of four warps whose rows all lie past the end.
@@ -62,16 +60,15 @@ bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     if (kernel.operand_loads(loop.scope).empty() || !is_repeated(kernel, loop) || !is_without_tiles_of_all(kernel, loop))
         return false;
     const auto is_owed = [&](const std::vector<Node>& nodes) {
-        return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+        return any_of(nodes, [](const Node& node) {
             const auto* settle = std::get_if<Settle>(&node);
-            return settle && std::any_of(settle->frees.begin(), settle->frees.end(),
-                                         [](const Freed& freed) { return freed.ahead < 0; });
+            return settle && any_of(settle->frees, [](const Freed& freed) { return freed.ahead < 0; });
         });
     };
     if (is_owed(loop.body) || is_owed(loop.epilogue) || is_owed(kernel.body)) return false;
     const auto ranges = chunk_ranges(kernel, loop);
     return groups_past_the_end(kernel) > 0 || (ranges && ranges->tell_rows_apart(kernel.schedule.tensor_axis)) ||
-           std::any_of(loop.loop->support.begin(), loop.loop->support.end(), [&](const Affine& form) {
+           any_of(loop.loop->support, [&](const Affine& form) {
                return form.coefficient(kernel.schedule.tensor_axis) != 0 && form.coefficient(loop.loop->axis) != 0;
            });
 }
@@ -132,7 +129,7 @@ bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id) {
             computed = &step;
     }
     if (!computed || !product || computed->scope != product->scope || product->ahead >= computed->ahead) return false;
-    return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return all_of(kernel.steps, [&](const Step& step) {
         // A column of ones is the product's own.
         return step.atom < 0 || &step == product || !reads(step, id) || kernel.atom(step).kind == AtomKind::column ||
                (step.ahead == computed->ahead && step.scope == computed->scope);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -11,6 +10,7 @@
 #include <tuple>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/text.hpp"
 
@@ -308,7 +308,7 @@ std::vector<std::string> cycle(const ChartProgram& program, const std::vector<Ch
         out.push_back(fmt::format("{} after {}: {}", name_of(waits), name_of(rows[at(last->after)]),
                                   reason(program, rows, *last)));
     }
-    std::reverse(out.begin(), out.end());
+    reverse(out);
     return out;
 }
 
@@ -361,8 +361,7 @@ std::vector<ChartDeadlock> deadlocks(const ChartProgram& program) {
 
 namespace {
 bool is_whole(const ChartProgram& program, const std::vector<ChartRow>& rows) {
-    int times = 0;
-    for (const ChartOperation& o : program.operations) times += times_of(program, o);
+    const int times = sum<int>(program.operations, [&](const ChartOperation& o) { return times_of(program, o); });
     return rows.size() == at(times) * num_iterations;
 }
 double most_clocks(const std::map<std::string, double>& units) {
@@ -413,12 +412,10 @@ Chart run_chart(const ChartProgram& program) {
     out.ideal_interval = interval_of(ideal);
     for (const auto& [unit, of_unit] : clocks) {
         if (of_unit <= 0) continue;
-        const auto overhead = program.overheads.find(unit);
-        const double bare = of_unit / (1 + (overhead == program.overheads.end() ? 0 : overhead->second));
+        const double bare = of_unit / (1 + value_or(program.overheads, unit, 0));
         out.units.push_back({unit, of_unit, of_unit / out.interval, bare / out.ideal_interval, room_of(program, unit)});
     }
-    std::stable_sort(out.units.begin(), out.units.end(),
-                     [](const UnitShare& a, const UnitShare& b) { return a.clocks > b.clocks; });
+    stable_sort(out.units, [](const UnitShare& a, const UnitShare& b) { return a.clocks > b.clocks; });
     out.window = done_with(out.rows, period);
     out.in_flight = in_flight(program, out.rows);
     out.binds = cycle(program, out.rows);
@@ -446,8 +443,7 @@ std::vector<std::string> verify(const Chart& chart) {
             if (use.clocks > 0) by_unit[use.unit].push_back({&r, r.begin + use.clocks});
     }
     for (auto& [unit, rows] : by_unit) {
-        std::stable_sort(rows.begin(), rows.end(),
-                         [](const auto& a, const auto& b) { return a.first->begin < b.first->begin; });
+        stable_sort(rows, [](const auto& a, const auto& b) { return a.first->begin < b.first->begin; });
         for (std::size_t i = 1; i < rows.size(); ++i)
             if (rows[i].first->begin < rows[i - 1].second - slack)
                 out.push_back(fmt::format("{} is used by {} and by {} at clock {:.3f}", unit,

@@ -1,12 +1,11 @@
 // The program of a chart: a stream's statements in their order of issue, what each takes of which unit, and what it must wait for.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cost/divisors.hpp"
 #include "machine/peaks.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/uses.hpp"
@@ -63,15 +62,13 @@ public:
     }
 
     [[nodiscard]] bool is_empty() const {
-        return std::all_of(operations_.begin(), operations_.end(),
-                           [](const ChartOperation& o) { return o.clocks() == 0; });
+        return all_of(operations_, [](const ChartOperation& o) { return o.clocks() == 0; });
     }
 
 private:
     [[nodiscard]] const std::string& name_of(VariableId v) const { return assigned_.kernel.variables[at(v)].name; }
     [[nodiscard]] bool is_charted(const std::string& unit) const {
-        return choices_.units.empty() ||
-               std::any_of(choices_.units.begin(), choices_.units.end(), [&](const Listed& l) { return l.name == unit; });
+        return choices_.units.empty() || any_of(choices_.units, [&](const Listed& l) { return l.name == unit; });
     }
 
     /// A statement of threads and of the matrix unit is two operations, that of threads first.
@@ -152,8 +149,8 @@ private:
             return;
         }
         const VariableId target = where.product_of >= 0 ? where.product_of : v;
-        const bool multiplied_apart = std::any_of(assigned_.variables.begin(), assigned_.variables.end(),
-                                                  [&](const AssignedVariable& o) { return o.product_of == v; });
+        const bool multiplied_apart = any_of(assigned_.variables,
+                                             [&](const AssignedVariable& o) { return o.product_of == v; });
         const std::string& statement = context_.diagram.array(assigned_.kernel.variables[at(target)].array).name;
         for (const ThroughputRow& row : steps_.throughput.rows) {
             const bool is_matrix = row.unit == "tensor";
@@ -162,7 +159,7 @@ private:
                 continue;
             const double clocks = with_overhead(row.unit, row.clocks() * rows_);
             std::vector<ChartUse>& to = is_matrix ? matrix : threads;
-            const auto known = std::find_if(to.begin(), to.end(), [&](const ChartUse& u) { return u.unit == row.unit; });
+            const auto known = find_if(to, [&](const ChartUse& u) { return u.unit == row.unit; });
             known == to.end() ? to.push_back({row.unit, clocks}) : void(known->clocks += clocks);
         }
     }
@@ -228,7 +225,7 @@ private:
     /// In one of the streams among the statements.
     [[nodiscard]] bool is_computed(const std::vector<TileStatement>& statements, const std::string& name,
                                    bool in_stream = false) const {
-        return std::any_of(statements.begin(), statements.end(), [&](const TileStatement& s) {
+        return any_of(statements, [&](const TileStatement& s) {
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
                 return is_computed((*loop)->body, name, true);
             const auto* compute = std::get_if<Compute>(&s);
@@ -265,7 +262,7 @@ private:
             rank[o] = {last, static_cast<int>(o)};
             if (!operations_[o].is_transfer) operations_[o].ahead = issue[last].ahead;
         }
-        std::sort(rank.begin(), rank.end());
+        sort(rank);
         std::vector<ChartOperation> sorted;
         std::vector<int> to(operations_.size());
         for (std::size_t i = 0; i < rank.size(); ++i)
@@ -278,8 +275,7 @@ private:
 
     [[nodiscard]] Diagnostic deadlock(const ChartProgram& program, const ChartDeadlock& d) const {
         const ChartOperation &waits = program.operations[at(d.operation)], &on = program.operations[at(d.need.operation)];
-        const auto listed = std::find_if(choices_.issue.begin(), choices_.issue.end(),
-                                         [&](const Listed& l) { return l.name == waits.name; });
+        const auto listed = find_if(choices_.issue, [&](const Listed& l) { return l.name == waits.name; });
         if (choices_.issue.empty()) throw InternalError(waits.name + " waits for " + on.name + ": " + d.need.why);
         const std::string& place = d.need.place;
         return {.code = "issue-deadlock",

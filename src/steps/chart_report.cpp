@@ -1,13 +1,13 @@
 // A chart as text, a line for every unit and a column for some clocks, and as JSON.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "steps/report.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -60,11 +60,9 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
     out += fmt::format("     a column is {} clocks; two intervals of the steady state\n", clocks_text(column));
     std::vector<std::vector<std::string>> lines;
     for (const UnitShare& unit : chart.units) {
-        const bool is_shared = std::all_of(
-            program.operations.begin(), program.operations.end(), [&](const ChartOperation& o) {
-                return o.is_shared ||
-                       std::none_of(o.uses.begin(), o.uses.end(), [&](const ChartUse& u) { return u.unit == unit.unit; });
-            });
+        const bool is_shared = all_of(program.operations, [&](const ChartOperation& o) {
+            return o.is_shared || none_of(o.uses, [&](const ChartUse& u) { return u.unit == unit.unit; });
+        });
         for (int w = 0; w < (is_shared ? 1 : program.num_warpgroups); ++w) {
             std::string line(columns, '.');
             for (const ChartRow* r : shown.rows) {
@@ -74,7 +72,7 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
                     const auto from = std::lround((r->begin - shown.begin) / column),
                                to = std::lround((r->begin + use.clocks - shown.begin) / column);
                     for (auto c = std::max(from, 0L); c < std::min<long>(to, columns); ++c)
-                        line[static_cast<std::size_t>(c)] = letter(letters[at(r->operation)]);
+                        line[at(c)] = letter(letters[at(r->operation)]);
                 }
             }
             lines.push_back({w == 0 ? unit.unit : "", is_shared ? "all" : std::to_string(w), line});
@@ -149,7 +147,7 @@ nlohmann::ordered_json chart_json(const StreamChart& stream, const std::string& 
                  {"iteration", r->iteration},
                  {"begin", r->begin - shown.begin},
                  {"end", r->begin + use.clocks - shown.begin},
-                 {"waited_for", causes[static_cast<std::size_t>(r->cause)]}});
+                 {"waited_for", causes[at(r->cause)]}});
     for (const ChartBarrier& b : chart.barriers)
         if (b.at >= shown.begin && b.at < shown.end)
             out["barriers"].push_back({{"at", b.at - shown.begin}, {"from", b.from}, {"to", b.to}});

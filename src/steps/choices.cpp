@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -94,7 +93,7 @@ private:
                      item.kind == "issue"
                          ? "names, each with the iterations by which it is ahead, at most 8: issue S 1, O_acc"
                          : "names with commas between them");
-            if (std::any_of(to.begin(), to.end(), [&](const Listed& l) { return l.name == c.word; }))
+            if (any_of(to, [&](const Listed& l) { return l.name == c.word; }))
                 fail("bad-schedule", c.range, fmt::format("{} names {} twice", item.kind, c.word), "each name once");
             to.push_back({c.word, static_cast<int>(c.number.value_or(0)), c.range});
         }
@@ -147,7 +146,7 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
     };
     for (const ScheduleItem& item : items) {
         if (item.kind != "precision" && item.kind != "piece" && item.kind != "place") continue;
-        const auto known = std::find(names.begin(), names.end(), item.axis);
+        const auto known = find(names, item.axis);
         if (known == names.end()) {
             error("unknown-variable", item, fmt::format("the kernel has no variable '{}'", item.axis),
                   "one of " + join(names, ", "), did_you_mean(item.axis, names));
@@ -159,8 +158,7 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
             error("bad-schedule", item, fmt::format("{} is computed or loaded, not passed on in pieces", item.axis),
                   "a variable that is passed from one level to another", "");
         for (const auto& [axis, piece] : choices.pieces.at(item.axis))
-            if (std::none_of(variables[id].dims.begin(), variables[id].dims.end(),
-                             [&, a = axis](const Index& d) { return d.single_axis() == a; }))
+            if (none_of(variables[id].dims, [&, a = axis](const Index& d) { return d.single_axis() == a; }))
                 error("bad-schedule", item, fmt::format("{} has no such axis", item.axis), "one of its own axes", "");
     }
     if (!errors.empty()) return errors;

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/uses.hpp"
 
@@ -42,7 +42,7 @@ void gather_values_of_rows(const StepContext& context, std::vector<Configuration
         return row.at == HeldAt::threads && row.warpgroup_bytes > 0 && row.values == share && row.size != "1";
     };
     for (ConfigurationRow& row : rows) {
-        const auto known = std::find_if(out.begin(), out.end(), [&](const ConfigurationRow& other) {
+        const auto known = find_if(out, [&](const ConfigurationRow& other) {
             return of_rows(row) && of_rows(other) && other.size == row.size && other.type == row.type;
         });
         if (known == out.end()) {
@@ -65,9 +65,8 @@ RegisterEstimate estimate(const StepContext& context, const Assigned& assigned, 
         const double registers = static_cast<double>(row.warpgroup_bytes) / 4.0 / static_cast<double>(context.threads);
         double states = 0;
         for (const auto& place : row.places)
-            states += std::any_of(place.begin(), place.end(), [&](const std::string& name) {
-                return std::any_of(assigned.kernel.variables.begin(), assigned.kernel.variables.end(),
-                                   [&](const Variable& v) { return v.name == name && v.is_state; });
+            states += any_of(place, [&](const std::string& name) {
+                return any_of(assigned.kernel.variables, [&](const Variable& v) { return v.name == name && v.is_state; });
             });
         const double share = row.at == HeldAt::fragments ? 1 : states / static_cast<double>(row.places.size());
         out.accumulators += share * registers, out.values += (1 - share) * registers;
@@ -149,9 +148,8 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
         const auto held = [&](const ConfigurationRow& r) {
             return (r.at == HeldAt::memory) == (&b == &steps.budgets[0]) ? r.block_bytes + r.warpgroup_bytes : 0;
         };
-        const auto largest = std::max_element(
-            steps.configuration.begin(), steps.configuration.end(),
-            [&](const ConfigurationRow& x, const ConfigurationRow& y) { return held(x) < held(y); });
+        const auto largest = max_element(
+            steps.configuration, [&](const ConfigurationRow& x, const ConfigurationRow& y) { return held(x) < held(y); });
         errors.push_back(
             {.code = "memory-exceeded",
              .range = range,
@@ -167,9 +165,8 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
     if (const std::int64_t most = static_cast<std::int64_t>(limits.threads_a_block.value) / context.threads;
         errors.empty() && steps.num_warpgroups > most) {
         const auto& [axis, share] = *context.warpgroup.begin();
-        const auto by_hand = choices.group.find(axis);
         errors.push_back({.code = "too-many-threads",
-                          .range = by_hand == choices.group.end() ? SourceRange{} : by_hand->second,
+                          .range = value_or(choices.group, axis, SourceRange{}),
                           .message = fmt::format("{} warpgroups are {} threads of a block", steps.num_warpgroups,
                                                  steps.num_warpgroups * context.threads),
                           .expected = fmt::format("at most {} threads, {} warpgroups", limits.threads_a_block.value, most),

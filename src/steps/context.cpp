@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -53,9 +52,8 @@ std::vector<CutSize> StepContext::cuts_of(const Assigned& assigned, VariableId i
 }
 
 bool is_shared(const StepContext& context, const Variable& variable) {
-    return std::none_of(variable.dims.begin(), variable.dims.end(), [&](const Index& dim) {
-        return std::any_of(context.warpgroup.begin(), context.warpgroup.end(),
-                           [&](const auto& share) { return dim.depends_on(share.first); });
+    return none_of(variable.dims, [&](const Index& dim) {
+        return any_of(context.warpgroup, [&](const auto& share) { return dim.depends_on(share.first); });
     });
 }
 

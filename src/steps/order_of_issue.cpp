@@ -1,10 +1,9 @@
 // Orders in which warpgroups may issue a stream's operations, where no schedule says one.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -38,7 +37,7 @@ std::optional<Chain> chain_of(const ChartProgram& program, const Assigned& assig
         if (!is_product(program.operations[at(o)])) continue;
         std::set<int> needed;
         add_needed(program, o, needed);
-        const bool waits = std::any_of(needed.begin(), needed.end(), [&](int n) {
+        const bool waits = any_of(needed, [&](int n) {
             return is_of_threads(program.operations[at(n)]) && program.operations[at(n)].clocks() > 0;
         });
         if (!waits) out.first.push_back(program.operations[at(o)].name);
@@ -46,8 +45,7 @@ std::optional<Chain> chain_of(const ChartProgram& program, const Assigned& assig
     // Of what threads do before it, the last that is no copy.
     for (const int o : of_last) {
         const std::string& name = program.operations[at(o)].name;
-        const auto variable = std::find_if(assigned.kernel.variables.begin(), assigned.kernel.variables.end(),
-                                           [&](const Variable& v) { return v.name == name; });
+        const auto variable = find_if(assigned.kernel.variables, [&](const Variable& v) { return v.name == name; });
         const auto id = static_cast<std::size_t>(variable - assigned.kernel.variables.begin());
         if (is_of_threads(program.operations[at(o)]) && assigned.variables[id].copy_of < 0) out.between = name;
     }

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 
 #include "cost/divisors.hpp"
 #include "cost/on_machine.hpp"
@@ -12,6 +10,7 @@
 #include "steps/open_sizes.hpp"
 #include "steps/tell.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
@@ -48,7 +47,7 @@ public:
             if (kernel)
                 report.kernels.push_back(std::move(kernel).value());
             else
-                errors.insert(errors.end(), kernel.errors().begin(), kernel.errors().end());
+                append(errors, kernel.errors());
         }
         if (!errors.empty()) return errors;
         return report;
@@ -97,8 +96,7 @@ private:
         for (const Stage& stage : kernel.stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) streams.push_back(loop->axis);
         for (const AxisId axis : streams) take(axis, hand.stream, sizes.stream, options.stream);
-        const bool has_group = std::any_of(kernel.group_axes.begin(), kernel.group_axes.end(),
-                                           [&](AxisId axis) { return hand.group.contains(axis); });
+        const bool has_group = any_of(kernel.group_axes, [&](AxisId axis) { return hand.group.contains(axis); });
         for (const AxisId axis : kernel.group_axes) {
             // Beside groups by hand, an axis whose groups would repeat each other's work runs whole.
             if (has_group && contains(kernel.recompute_axes, axis) && !hand.group.contains(axis))
@@ -258,7 +256,7 @@ private:
             const SteadyState least = steady_state(other->context, subject.kernel, other->assigned, other->steps, clocks);
             others.push_back({least.seconds, least.core_seconds, std::make_unique<Made>(std::move(other).value())});
         }
-        std::stable_sort(others.begin(), others.end(), [](const Other& a, const Other& b) {
+        stable_sort(others, [](const Other& a, const Other& b) {
             return std::pair{a.seconds, a.core_seconds} < std::pair{b.seconds, b.core_seconds};
         });
         for (Other& other : others) {
@@ -488,19 +486,17 @@ private:
         return out;
     }
     [[nodiscard]] static bool steps_order_is_open(const std::vector<ScheduleItem>& items) {
-        return std::none_of(items.begin(), items.end(),
-                            [](const ScheduleItem& item) { return item.kind == "issue" || item.kind == "turns"; });
+        return none_of(items, [](const ScheduleItem& item) { return item.kind == "issue" || item.kind == "turns"; });
     }
 
     [[nodiscard]] std::vector<std::string> instructions_of(const Assigned& assigned,
                                                            const std::vector<StatementWork>& work) const {
         std::vector<std::string> out;
         for (const StatementWork& w : work) {
-            const bool multiplied = std::any_of(
-                assigned.variables.begin(), assigned.variables.end(), [&](const AssignedVariable& v) {
-                    const auto id = static_cast<std::size_t>(&v - assigned.variables.data());
-                    return v.at == HeldAt::fragments && assigned.kernel.variables[id].array == w.target;
-                });
+            const bool multiplied = any_of(assigned.variables, [&](const AssignedVariable& v) {
+                const auto id = static_cast<std::size_t>(&v - assigned.variables.data());
+                return v.at == HeldAt::fragments && assigned.kernel.variables[id].array == w.target;
+            });
             const Instruction* i = w.contraction && multiplied ? instruction_for(machine_, w.contraction->type) : nullptr;
             std::string text = i ? fmt::format("{} {}", i->name, name(w.contraction->type)) : "";
             if (i && !contains(out, text)) out.push_back(std::move(text));

@@ -1,7 +1,6 @@
 // The steps of a planned kernel, as its schedule has placed it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "cost/divisors.hpp"
@@ -13,6 +12,7 @@
 #include "steps/choices.hpp"
 #include "steps/tell.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/print.hpp"
 #include "tile/uses.hpp"
@@ -152,16 +152,16 @@ private:
         std::vector<const Step*> steps;
         for (const Step& step : s_.steps)
             if (std::holds_alternative<Compute>(*step.statement) && step.scope > 0) steps.push_back(&step);
-        std::stable_sort(steps.begin(), steps.end(),
-                         [](const Step* a, const Step* b) { return a->position < b->position; });
+        stable_sort(steps, [](const Step* a, const Step* b) { return a->position < b->position; });
         StepChoices out;
-        out.overheads = choices_.overheads, out.units = choices_.units;
+        out.overheads = choices_.overheads;
+        out.units = choices_.units;
         if (const auto turns = s_.schedule.turns.value > 0 ? turns_at_products(s_) : std::nullopt)
             for (const int step : {turns->first, turns->last})
                 out.turns.push_back({s_.variable(variable_of(s_.step(step))).name, 0, {}});
         for (const Step* step : steps) {
             const std::string& name = s_.variable(variable_of(*step)).name;
-            if (std::none_of(out.issue.begin(), out.issue.end(), [&](const Listed& l) { return l.name == name; }))
+            if (none_of(out.issue, [&](const Listed& l) { return l.name == name; }))
                 out.issue.push_back({name, step->ahead, {}});
         }
         return out;
@@ -252,8 +252,7 @@ Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const 
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items) {
     constexpr std::array<std::string_view, 11> of_kernels{"tensor",  "warps", "role",     "atom",    "slot", "vector",
                                                           "vectors", "rows",  "prefetch", "threads", "split"};
-    return std::any_of(items.begin(), items.end(),
-                       [&](const ScheduleItem& item) { return contains(of_kernels, item.kind); });
+    return any_of(items, [&](const ScheduleItem& item) { return contains(of_kernels, item.kind); });
 }
 
 }  // namespace napkin

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cost/divisors.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/uses.hpp"
 
@@ -32,8 +31,7 @@ struct Product {
             const bool holds = promote(a.type, wanted) == a.type;
             return std::pair{!holds, holds ? bytes(a.type) : -bytes(a.type)};
         };
-        return std::min_element(accumulators().begin(), accumulators().end(),
-                                [&](const Accumulator& a, const Accumulator& b) { return rank(a) < rank(b); })
+        return min_element(accumulators(), [&](const Accumulator& a, const Accumulator& b) { return rank(a) < rank(b); })
             ->type;
     }
     [[nodiscard]] std::string names() const {

@@ -38,7 +38,7 @@ void add_tables(const KernelSteps& k, Json& out) {
                                         {"size", r.size},
                                         {"values", r.values},
                                         {"type", name(r.type)},
-                                        {"held", held_names[static_cast<std::size_t>(r.at)]},
+                                        {"held", held_names[at(r.at)]},
                                         {"stages", r.stages},
                                         {"block_bytes", r.block_bytes},
                                         {"warpgroup_bytes", r.warpgroup_bytes}});
@@ -99,7 +99,7 @@ nlohmann::ordered_json steps_json(const StepReport& report) {
         kernel["order_of_issue"] = k.order;
         kernel["charts"] = Json::array();
         for (const StreamChart& chart : k.charts)
-            kernel["charts"].push_back(chart_json(chart, report.axes[static_cast<std::size_t>(chart.stream)]));
+            kernel["charts"].push_back(chart_json(chart, report.axes[at(chart.stream)]));
         out["kernels"].push_back(std::move(kernel));
     }
     return out;

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "steps/report.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -105,7 +104,7 @@ std::string throughput_text(const StepReport& report, const KernelSteps& k) {
                                               100 * u.overhead.share, u.overhead.source));
     }
     for (auto& row : rows) row.resize(5);
-    if (std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row[4].empty(); }))
+    if (all_of(rows, [](const auto& row) { return row[4].empty(); }))
         for (auto& row : rows) row.pop_back();
     out += "\n" + table(rows, {1, 2, 3}, "     ");
     out += fmt::format("     lower bound {} clocks, of {}\n", two_places(t.lower_bound()), t.units.front().unit);
@@ -129,14 +128,14 @@ std::string throughput_text(const StepReport& report, const KernelSteps& k) {
 /// Machines with the shortest time first; those without a time, or without steps, behind them.
 std::vector<std::size_t> by_time(const std::vector<StepsOnMachine>& machines) {
     std::vector<std::size_t> order(machines.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    iota(order, std::size_t{0});
     const auto seconds = [&](std::size_t m) {
         double sum = 0;
         if (machines[m].report)
             for (const KernelSteps& k : machines[m].report->kernels) sum += k.steady.seconds;
         return sum > 0 ? sum : std::numeric_limits<double>::infinity();
     };
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+    stable_sort(order, [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
     return order;
 }
 
@@ -152,8 +151,7 @@ std::string to_string(const StepReport& report) {
                            k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s", k.warpgroup_threads);
         out += steps_text(k) + configuration_text(k) + throughput_text(report, k);
         if (!k.order.empty()) out += fmt::format("\n  order of issue: {}\n", k.order);
-        for (const StreamChart& chart : k.charts)
-            out += to_string(chart, report.axes[static_cast<std::size_t>(chart.stream)]);
+        for (const StreamChart& chart : k.charts) out += to_string(chart, report.axes[at(chart.stream)]);
         if (k.steady.seconds > 0)
             out += fmt::format(
                 "\n  all groups in their steady state: {}, {:.0f} TFLOP/s, bound by {}: {:.0f} groups of {:.4g} clocks "
@@ -192,8 +190,7 @@ std::string to_string(const std::vector<StepsOnMachine>& machines) {
                  of.rates.text()});
         }
     }
-    const auto first = std::find_if(machines.begin(), machines.end(),
-                                    [](const StepsOnMachine& m) { return m.report.has_value(); });
+    const auto first = find_if(machines, [](const StepsOnMachine& m) { return m.report.has_value(); });
     std::string out = first == machines.end()
                           ? ""
                           : fmt::format("steps of {} on {} machines\n\n", first->report->diagram, machines.size());

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
-
 #include "cost/divisors.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -35,7 +33,7 @@ void find_products(const Assigned& assigned, const std::vector<TileStatement>& l
 std::vector<std::pair<CutSize, std::int64_t>> SizeDivisors::merged() const {
     std::vector<std::pair<CutSize, std::int64_t>> out;
     for (const SizeDivisor& d : constraints) {
-        const auto known = std::find_if(out.begin(), out.end(), [&](const auto& m) { return m.first == d.size; });
+        const auto known = find_if(out, [&](const auto& m) { return m.first == d.size; });
         known == out.end() ? void(out.emplace_back(d.size, d.value))
                            : void(known->second = std::lcm(known->second, d.value));
     }
@@ -96,8 +94,7 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
         innermost(w.contraction->k, i.k.at(w.contraction->type), "k");
         for (VariableId v = 0; at(v) < variables.size(); ++v) {
             const auto operand = [&](const OperandRead& o) { return o.array == variables[at(v)].array; };
-            if (!assigned.variables[at(v)].is_operand || std::none_of(w.operands.begin(), w.operands.end(), operand))
-                continue;
+            if (!assigned.variables[at(v)].is_operand || none_of(w.operands, operand)) continue;
             for (const CutSize& size : context.cuts_of(assigned, v, choices))
                 if (size.letter == 'p' && contains(w.contraction->k, size.axis))
                     demand(size, i.k.at(w.contraction->type),

@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <cmath>
 
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -44,8 +44,7 @@ double least_clocks(const StepContext& context, const StepChoices& choices, cons
     double rows = static_cast<double>(context.num_warpgroups()), most = 0;
     for (const auto& [axis, share] : context.warpgroup) rows *= static_cast<double>(share);
     for (const UnitTotal& unit : steps.throughput.units)
-        if (choices.units.empty() ||
-            std::any_of(choices.units.begin(), choices.units.end(), [&](const Listed& l) { return l.name == unit.unit; }))
+        if (choices.units.empty() || any_of(choices.units, [&](const Listed& l) { return l.name == unit.unit; }))
             most = std::max(most, unit.with_overhead() * rows * chunks.begin()->second);
     return most;
 }

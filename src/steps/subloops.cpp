@@ -1,8 +1,8 @@
 // Subloops: of accumulators, a chunk of a stream is accumulated in parts; of contractions, columns of what they add to are computed in parts.
-#include <algorithm>
 
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -35,13 +35,12 @@ TileLoop in_parts(const TileLoop& loop, const std::set<VariableId>& loaded, cons
     TileLoop out = loop;
     out.body = std::move(chunk);
     out.body.emplace_back(std::make_shared<const TileLoop>(TileLoop{loop.axis, {}, std::move(part), true}));
-    out.body.insert(out.body.end(), ends.begin(), ends.end());
+    append(out.body, ends);
     return out;
 }
 
 bool has_own_dimension(const Variable& variable, AxisId axis) {
-    return std::any_of(variable.dims.begin(), variable.dims.end(),
-                       [&](const Index& dim) { return dim.single_axis() == axis; });
+    return any_of(variable.dims, [&](const Index& dim) { return dim.single_axis() == axis; });
 }
 
 /// The list with a loop over parts of columns around each contraction that adds to an accumulator: it is linear in all of its axes.

@@ -1,9 +1,9 @@
-#include <algorithm>
 
 #include "cost/divisors.hpp"
 #include "machine/peaks.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -62,10 +62,8 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
                                 contraction_rate(machine, w.contraction->type).unit == "tensor";
         for (const OpCount& op : w.ops) {
             const bool is_product = w.contraction && op.kind == OpKind::fma &&
-                                    std::all_of(w.contraction->k.begin(), w.contraction->k.end(),
-                                                [&](AxisId k) { return is_among(op.axes, k); }) &&
-                                    std::all_of(w.contraction->n.begin(), w.contraction->n.end(),
-                                                [&](AxisId n) { return is_among(op.axes, n); });
+                                    all_of(w.contraction->k, [&](AxisId k) { return is_among(op.axes, k); }) &&
+                                    all_of(w.contraction->n, [&](AxisId n) { return is_among(op.axes, n); });
             ThroughputRow row{context.diagram.array(w.target).name, std::string(name(op.kind)), type_of[w.target], 0, 0};
             if (is_product && multiplies) row.unit = "tensor", row.type = w.contraction->type;
             const double flops = row.unit == "tensor" || row.unit == "fma" ? 2 : 1;
@@ -73,7 +71,7 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
                              times(context, columns, op.axes, w.stream, parts && row.unit != "tensor");
             row.per_clock = flops * per_clock(machine, row.unit, row.type);
             if (!(row.per_clock > 0) || !(row.operations > 0)) continue;
-            const auto known = std::find_if(out.rows.begin(), out.rows.end(), [&](const ThroughputRow& r) {
+            const auto known = find_if(out.rows, [&](const ThroughputRow& r) {
                 return r.statement == row.statement && r.unit == row.unit && r.type == row.type;
             });
             known == out.rows.end() ? out.rows.push_back(row) : void(known->operations += row.operations);
@@ -81,20 +79,16 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     }
     double products = 0;
     for (const ThroughputRow& row : out.rows) {
-        auto total = std::find_if(out.units.begin(), out.units.end(),
-                                  [&](const UnitTotal& u) { return u.unit == row.unit; });
+        auto total = find_if(out.units, [&](const UnitTotal& u) { return u.unit == row.unit; });
         if (total == out.units.end()) {
-            const auto overhead = choices.overheads.find(row.unit);
-            out.units.push_back({row.unit, 0, 0, overhead == choices.overheads.end() ? NamedOverhead{} : overhead->second});
+            out.units.push_back({row.unit, 0, 0, value_or(choices.overheads, row.unit, NamedOverhead{})});
             total = out.units.end() - 1;
         }
         total->operations += row.operations, total->clocks += row.clocks();
         if (row.unit == "tensor") products += row.operations;
     }
-    std::stable_sort(out.units.begin(), out.units.end(),
-                     [](const UnitTotal& a, const UnitTotal& b) { return a.clocks > b.clocks; });
-    const auto tensor = std::find_if(out.units.begin(), out.units.end(),
-                                     [](const UnitTotal& u) { return u.unit == "tensor"; });
+    stable_sort(out.units, [](const UnitTotal& a, const UnitTotal& b) { return a.clocks > b.clocks; });
+    const auto tensor = find_if(out.units, [](const UnitTotal& u) { return u.unit == "tensor"; });
     if (tensor == out.units.end()) return out;
     out.tensor_flop_per_s = products / out.lower_bound() * machine.cores.value * machine.clock_hz.value;
     std::vector<IterationRow> rows;
@@ -107,9 +101,8 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
         const auto* load = std::get_if<Load>(&s);
         if (!load || assigned.variables[at(load->variable)].streamed.empty()) return;
-        double values = 1;
-        for (const CutSize& cut : context.cuts_of(assigned, load->variable, choices))
-            values *= static_cast<double>(cut.size);
+        const double values = product<double>(context.cuts_of(assigned, load->variable, choices),
+                                              [&](const CutSize& cut) { return static_cast<double>(cut.size); });
         const bool shared = is_shared(context, assigned.kernel.variables[at(load->variable)]);
         chunk += shared ? values * bytes(assigned.variables[at(load->variable)].type) : infinity;
     });

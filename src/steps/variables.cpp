@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -21,12 +20,10 @@ public:
         std::vector<VariableLife*> order;
         for (VariableLife& life : lives_)
             if (life.first >= 0) order.push_back(&life);
-        std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+        stable_sort(order, [](const auto* a, const auto* b) { return a->first < b->first; });
         for (VariableLife* life : order)
             if (life->recomputed.empty()) take_slot(*life);
-        std::vector<VariableLife> out;
-        for (const VariableLife* life : order) out.push_back(*life);
-        return out;
+        return mapped<VariableLife>(order, [&](const VariableLife* life) { return *life; });
     }
 
 private:
@@ -65,7 +62,7 @@ private:
                 continue;
             const std::vector<CutSize> size = context_.cuts_of(assigned_, id, choices_);
             const auto is_of_rows = [](const CutSize& cut) { return cut.letter == 't' || cut.letter == 'g'; };
-            if (is_shared(context_, variable(id)) || !std::all_of(size.begin(), size.end(), is_of_rows)) continue;
+            if (is_shared(context_, variable(id)) || !all_of(size, is_of_rows)) continue;
             std::set<VariableId> read;
             bool cheap = true;
             visit(compute->body, [&](const Expr& e) {
@@ -78,8 +75,7 @@ private:
             const VariableId of = *read.begin();
             const int last = lives_[at(id)].last;
             const bool stays = lives_[at(of)].last >= last &&
-                               std::none_of(written[of].begin(), written[of].end(),
-                                            [&, from = position](int p) { return from < p && p <= last; });
+                               none_of(written[of], [&, from = position](int p) { return from < p && p <= last; });
             if (stays)
                 lives_[at(id)].recomputed = fmt::format(
                     "a choice by {} alone, which lives on: it is made again wherever it is read", variable(of).name);
@@ -92,7 +88,7 @@ private:
         if (given.last != made.first || writer == writers_.end() || writer->second->reduce) return false;
         const Compute& c = *writer->second;
         const std::vector<const Read*> reads = reads_in_order(c.body, c.carry);
-        return std::all_of(reads.begin(), reads.end(), [&](const Read* r) {
+        return all_of(reads, [&](const Read* r) {
             return r->array != given.variable || r->indices == variable(made.variable).dims;
         });
     }
@@ -105,7 +101,7 @@ private:
             if (slot.size != size || first.at != place.at || bytes(first.type) < bytes(place.type) ||
                 first.stages > 1 || place.stages > 1)
                 continue;
-            const bool is_free = std::all_of(slot.lives.begin(), slot.lives.end(), [&](const VariableLife* other) {
+            const bool is_free = all_of(slot.lives, [&](const VariableLife* other) {
                 return other->last < life.first || in_place(*other, life);
             });
             if (!is_free) continue;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "study/compare.hpp"
@@ -16,13 +15,11 @@ const std::vector<std::string> item_forms = {"FILE",         "no-fuse",       "f
 const std::vector<std::string> keys = {"machine", "types", "diagram", "devices", "cluster", "form"};
 
 Diagnostic bad_against(std::string message, std::string expected, std::string hint = "") {
-    Diagnostic d;
-    d.code = "bad-against";
-    d.message = std::move(message);
-    d.expected = std::move(expected);
-    d.hint = std::move(hint);
-    d.exit_code = ExitCode::usage;
-    return d;
+    return Diagnostic{.code = "bad-against",
+                      .message = std::move(message),
+                      .expected = std::move(expected),
+                      .hint = std::move(hint),
+                      .exit_code = ExitCode::usage};
 }
 
 std::string did_you_mean_one_of(const std::string& word, const std::vector<std::string>& candidates,
@@ -32,10 +29,8 @@ std::string did_you_mean_one_of(const std::string& word, const std::vector<std::
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 1) return std::nullopt;
-    return value;
+    const auto value = parse_number<std::int64_t>(text);
+    return value && *value >= 1 ? value : std::nullopt;
 }
 
 class SpecReader {

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -16,36 +15,35 @@ AxisSizes at_size(const TiedAxes& group, std::int64_t size) {
 }
 
 bool is_fixed(const std::vector<Subject>& subjects, const TiedAxes& group) {
-    return std::any_of(group.axes.begin(), group.axes.end(), [&](const std::string& axis) {
-        return std::any_of(subjects.begin(), subjects.end(), [&](const Subject& s) { return s.fixed.contains(axis); });
+    return any_of(group.axes, [&](const std::string& axis) {
+        return any_of(subjects, [&](const Subject& s) { return s.fixed.contains(axis); });
     });
 }
 
 /// Some side runs, and the size is one for every side.
 bool is_of_use(const std::vector<Outcome>& outcomes) {
-    return std::none_of(outcomes.begin(), outcomes.end(), [](const Outcome& o) { return o.has_no_sizes(); }) &&
-           std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& o) { return o.figures.has_value(); });
+    return none_of(outcomes, [](const Outcome& o) { return o.has_no_sizes(); }) &&
+           any_of(outcomes, [](const Outcome& o) { return o.figures.has_value(); });
 }
 
 /// The powers of two up to the largest and the present size, as far up and down from that as they are of use.
 Result<std::vector<std::int64_t>> sizes_to_look_at(CostTable& table, const TiedAxes& group, std::int64_t largest) {
     std::vector<std::int64_t> all = {group.size};
     for (std::int64_t size = 1; size <= largest; size *= 2) all.push_back(size);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    const auto present = std::find(all.begin(), all.end(), group.size) - all.begin();
+    sort_unique(all);
+    const auto present = find(all, group.size) - all.begin();
     std::vector<std::int64_t> sizes;
     for (auto i = present; i < std::ssize(all); ++i) {
-        const auto outcomes = table.at(at_size(group, all[static_cast<std::size_t>(i)]));
+        const auto outcomes = table.at(at_size(group, all[at(i)]));
         if (!outcomes) return outcomes.errors();
         if (!is_of_use(*outcomes)) break;
-        sizes.push_back(all[static_cast<std::size_t>(i)]);
+        sizes.push_back(all[at(i)]);
     }
     for (auto i = present - 1; i >= 0; --i) {
-        const auto outcomes = table.at(at_size(group, all[static_cast<std::size_t>(i)]));
+        const auto outcomes = table.at(at_size(group, all[at(i)]));
         if (!outcomes) return outcomes.errors();
         if (!is_of_use(*outcomes)) break;
-        sizes.insert(sizes.begin(), all[static_cast<std::size_t>(i)]);
+        sizes.insert(sizes.begin(), all[at(i)]);
     }
     return sizes;
 }

@@ -15,10 +15,10 @@ namespace napkin {
 struct CostQuery {
     std::shared_ptr<const Source> source;
     PipelineOptions pipeline;  ///< diagram, sizes, schedule, fuse, machine, types
-    LevelOptions levels;
-    std::optional<double> memory_values;  ///< M for H*; a core's of the machine where it is left out
-    double special_overhead = 0;          ///< of special functions, beside their operations, as a share of their time
-    bool explain = false;                 ///< the derivation in the text
+    LevelOptions levels = {};
+    std::optional<double> memory_values = {};  ///< M for H*; a core's of the machine where it is left out
+    double special_overhead = 0;  ///< of special functions, beside their operations, as a share of their time
+    bool explain = false;         ///< the derivation in the text
 };
 
 /// Figures of a whole launch, all kernels together; enough for sweeps and comparisons.

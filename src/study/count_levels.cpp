@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "check/sample.hpp"
 #include "diagram/evaluate.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"
 
@@ -42,28 +42,26 @@ Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
         out.sizes.push_back(inner);
         inner.sub.clear();
     }
-    std::reverse(out.names.begin(), out.names.end());
-    std::reverse(out.sizes.begin(), out.sizes.end());
+    reverse(out.names);
+    reverse(out.sizes);
     return out;
 }
 
 }  // namespace
 
 bool LevelCount::equal() const {
-    return std::all_of(levels.begin(), levels.end(), [](const CountedLevel& l) { return l.predicted == l.counted; });
+    return all_of(levels, [](const CountedLevel& l) { return l.predicted == l.counted; });
 }
 
 Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
                                 const std::vector<KernelOnMachine>& kernels, const std::vector<TileKernel>& tiles) {
     constexpr double most_points = 2e8;
     if (const double points = evaluation_points(derived.source, extents); points > most_points) {
-        Diagnostic d;
-        d.code = "too-many-points";
-        d.range = derived.source.range;
-        d.message = fmt::format("{:.3g} points are too many to count one by one", points);
-        d.expected = fmt::format("at most {:.0g} points", most_points);
-        d.hint = "smaller sizes, with --set";
-        return d;
+        return Diagnostic{.code = "too-many-points",
+                          .range = derived.source.range,
+                          .message = fmt::format("{:.3g} points are too many to count one by one", points),
+                          .expected = fmt::format("at most {:.0g} points", most_points),
+                          .hint = "smaller sizes, with --set"};
     }
     std::vector<Nest> nests;
     std::vector<TileSizes> cores;

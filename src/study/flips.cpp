@@ -1,6 +1,5 @@
 #include "study/flips.hpp"
-
-#include <algorithm>
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -52,8 +51,7 @@ Result<std::vector<Flip>> find_flips(std::vector<std::int64_t> sizes, std::int64
         for (std::int64_t size = from; size <= to; size += step) sizes.push_back(size);
         sizes.insert(sizes.end(), {flip.at - 1, flip.at});
     }
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    sort_unique(sizes);
     return between_neighbours(sizes, best);
 }
 

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "study/sweep.hpp"
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -14,27 +14,20 @@ constexpr const char* forms =
     "AXIS=LO..HI, AXIS=LO..HI:STEP, AXIS=LO..HI:*FACTOR or AXIS=a,b,c, as in d=32..512 or q=x=1024..65536";
 
 Diagnostic bad_sweep(std::string_view text, const std::string& what) {
-    Diagnostic d;
-    d.code = "bad-sweep";
-    d.message = fmt::format("--sweep {}: {}", text, what);
-    d.expected = forms;
-    d.exit_code = ExitCode::usage;
-    return d;
+    return Diagnostic{.code = "bad-sweep",
+                      .message = fmt::format("--sweep {}: {}", text, what),
+                      .expected = forms,
+                      .exit_code = ExitCode::usage};
 }
 
 std::optional<std::int64_t> size_of(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > limits::max_size_product)
-        return std::nullopt;
-    return value;
+    const auto value = parse_number<std::int64_t>(text);
+    return value && *value >= 1 && *value <= limits::max_size_product ? value : std::nullopt;
 }
 
 std::optional<double> factor_of(std::string_view text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(value > 1) || value > 1e18) return std::nullopt;
-    return value;
+    const auto value = parse_number<double>(text);
+    return value && *value > 1 && *value <= 1e18 ? value : std::nullopt;
 }
 
 std::int64_t power_of_two_above(std::int64_t size) {
@@ -85,8 +78,7 @@ Result<SweepAxis> parse_sweep(std::string_view text) {
             if (comma == std::string_view::npos) break;
             rest.remove_prefix(comma + 1);
         }
-        std::sort(out.sizes.begin(), out.sizes.end());
-        out.sizes.erase(std::unique(out.sizes.begin(), out.sizes.end()), out.sizes.end());
+        sort_unique(out.sizes);
         if (out.sizes.size() > max_sweep_points)
             return bad_sweep(text, fmt::format("more than {} sizes", max_sweep_points));
         return out;

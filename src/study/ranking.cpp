@@ -1,10 +1,9 @@
 #include "study/ranking.hpp"
 
-#include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "study/flips.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -15,16 +14,14 @@ Result<Ranking> rank(std::vector<Subject> subjects) {
     auto outcomes = table.at({});
     if (!outcomes) return outcomes.errors();
     Ranking out{table.subjects(), std::move(tied).value(), std::move(outcomes).value(), {}};
-    if (std::none_of(out.outcomes.begin(), out.outcomes.end(), [](const Outcome& o) { return o.figures.has_value(); }))
-        return out.outcomes.front().why;
+    if (none_of(out.outcomes, [](const Outcome& o) { return o.figures.has_value(); })) return out.outcomes.front().why;
     out.order.resize(out.outcomes.size());
-    std::iota(out.order.begin(), out.order.end(), std::size_t{0});
+    iota(out.order, std::size_t{0});
     const auto seconds = [&](std::size_t i) {
         const auto& figures = out.outcomes[i].figures;
         return figures ? figures->seconds : std::numeric_limits<double>::infinity();
     };
-    std::stable_sort(out.order.begin(), out.order.end(),
-                     [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+    stable_sort(out.order, [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
     return out;
 }
 

@@ -27,7 +27,7 @@ json coalescing(const Compilation& c) {
                 std::int64_t stride = 0, step = 1;
                 for (auto a = array.axes.rbegin(); a != array.axes.rend(); ++a) {
                     if (*a == axis) stride = step;
-                    step *= c.extents[static_cast<std::size_t>(*a)];
+                    step *= c.extents[at(*a)];
                 }
                 out.push_back({{"array", array.name},
                                {"axis", c.diagram.axis(axis).name},
@@ -135,7 +135,7 @@ json to_json(const Ranking& r) {
     for (const Criterion criterion : all_criteria) {
         const int best = best_of(r.outcomes, criterion);
         auto& entry = out["best"][std::string(name(criterion))];
-        if (best >= 0) entry = r.subjects[static_cast<std::size_t>(best)].label;
+        if (best >= 0) entry = r.subjects[at(best)].label;
         if (best == all_equal) entry = "equal";
     }
     return out;
@@ -143,9 +143,7 @@ json to_json(const Ranking& r) {
 
 json to_json(const Sweep& s) {
     const auto winner = [&](int who) {
-        return who == nobody      ? json()
-               : who == all_equal ? json("equal")
-                                  : json(s.subjects[static_cast<std::size_t>(who)].label);
+        return who == nobody ? json() : who == all_equal ? json("equal") : json(s.subjects[at(who)].label);
     };
     json out;
     out["subjects"] = json::array();

@@ -28,7 +28,7 @@ std::string summary_text(const CostSummary& s, std::size_t kernels) {
 
 std::string lower_text(const std::vector<Subject>& subjects, int winner) {
     if (winner == nobody) return "neither";
-    return winner == all_equal ? "equal" : subjects[static_cast<std::size_t>(winner)].label;
+    return winner == all_equal ? "equal" : subjects[at(winner)].label;
 }
 
 /// One line of the table: a figure of both sides, their ratio, and whose is lower.

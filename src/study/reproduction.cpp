@@ -148,9 +148,7 @@ std::string cell(const std::string& text) {
 Result<std::vector<RowOutcome>> reproduce(const Reproduction& reproduction, const Query& query) {
     Results results;
     std::vector<Diagnostic> errors;
-    const auto collect = [&](const std::vector<Diagnostic>& more) {
-        errors.insert(errors.end(), more.begin(), more.end());
-    };
+    const auto collect = [&](const std::vector<Diagnostic>& more) { append(errors, more); };
     for (const auto& [name, command] : reproduction.queries) {
         auto result = query(command);
         if (result)

@@ -31,8 +31,8 @@ public:
             if (!used_.contains(name))
                 toml_.error("unused-query", query.range, fmt::format("no row uses the query '{}'", name), "", "");
         if (toml_.errors().empty()) return std::move(reproduction_);
-        std::stable_sort(toml_.errors().begin(), toml_.errors().end(),
-                         [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
+        stable_sort(toml_.errors(),
+                    [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
         return std::move(toml_.errors());
     }
 
@@ -92,8 +92,8 @@ private:
                           "unit", "note", "disagrees", "read_back"},
                          where);
         ReproductionRow row;
-        row.range = toml_.range_of(table.source());
         row.document = toml_.text(table, "document", where);
+        row.range = toml_.range_of(table.source());
         std::vector<std::string> documents;
         for (const auto& entry : reproduction_.documents) documents.push_back(entry.first);
         toml_.check_name(table, "document", row.document, documents, "document");
@@ -171,8 +171,7 @@ private:
         for (const ResultName& name : std::get<std::vector<ResultName>>(names)) {
             used_.insert(name.name);
             if (reproduction_.queries.contains(name.name)) continue;
-            std::vector<std::string> known;
-            for (const auto& query : reproduction_.queries) known.push_back(query.first);
+            const auto known = mapped<std::string>(reproduction_.queries, [](const auto& query) { return query.first; });
             toml_.error("unknown-query", part(text, name.at, name.name.size()),
                         fmt::format("there is no query '{}'", name.name), "a name under [queries]",
                         did_you_mean(name.name, known));

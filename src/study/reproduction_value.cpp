@@ -15,9 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 [[noreturn]] void bad(std::size_t at, std::size_t length, std::string message, std::string expected = "") {
     throw ValueError{at, length, "bad-expression", std::move(message), std::move(expected), ""};
 }
@@ -119,7 +116,7 @@ struct Paths {
             std::size_t end = at + 1;
             std::string piece(1, text[at] == '\n' ? ' ' : text[at]);
             if (text[at] == '#') throw ArithmeticError{at, 1, "'#' has no meaning here", "", ""};
-            const bool begins = is_letter(text[at]) && (at == 0 || !(is_letter(text[at - 1]) || is_digit(text[at - 1])));
+            const bool begins = is_letter(text[at]) && (at == 0 || !is_name_character(text[at - 1]));
             if (const std::size_t stop = std::min(text.find_first_of(" \n()", at), text.size());
                 begins && text.substr(at, stop - at).find('/') != std::string_view::npos) {
                 piece = fmt::format("p{}", paths.size());

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "study/flips.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/share_out.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
@@ -18,12 +18,11 @@ namespace {
 bool is_one_of(const std::string& code, std::initializer_list<std::string_view> codes) { return contains(codes, code); }
 
 Diagnostic too_large_for_memory(const CostSummary& figures) {
-    Diagnostic d;
-    d.code = "memory-exceeded";
-    d.message = fmt::format("the arrays take {}", bytes_text(figures.footprint_bytes));
-    d.expected = fmt::format("at most {}, the memory of {}", bytes_text(figures.memory_bytes), figures.machine);
-    d.hint = "smaller sizes with --set";
-    return d;
+    return Diagnostic{
+        .code = "memory-exceeded",
+        .message = fmt::format("the arrays take {}", bytes_text(figures.footprint_bytes)),
+        .expected = fmt::format("at most {}, the memory of {}", bytes_text(figures.memory_bytes), figures.machine),
+        .hint = "smaller sizes with --set"};
 }
 
 Result<Outcome> cost(const Subject& subject, const AxisSizes& sizes) {
@@ -49,8 +48,7 @@ Result<Outcome> cost(const Subject& subject, const AxisSizes& sizes) {
 /// Axes whose entry in `sizes` of the text names them together.
 void tie_of_text(const std::vector<AstSize>& entries, std::vector<std::vector<std::string>>& ties) {
     for (const AstSize& entry : entries) {
-        std::vector<std::string> tie;
-        for (const AstWord& word : entry.names) tie.push_back(word.text);
+        auto tie = mapped<std::string>(entry.names, &AstWord::text);
         if (tie.size() > 1 && entry.value) ties.push_back(std::move(tie));
     }
 }
@@ -95,14 +93,12 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
     }
     for (const auto& [axis, size] : sizes) {
         if (contains(axes, axis)) continue;
-        std::sort(axes.begin(), axes.end());
-        axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-        Diagnostic d;
-        d.code = "unknown-axis";
-        d.message = fmt::format("a size is given for {}, but {} has no such axis", axis, subjects.front().diagram.name);
-        d.expected = fmt::format("one of {}", join(axes, ", "));
-        d.hint = did_you_mean(axis, axes);
-        return d;
+        sort_unique(axes);
+        return Diagnostic{.code = "unknown-axis",
+                          .message = fmt::format("a size is given for {}, but {} has no such axis", axis,
+                                                 subjects.front().diagram.name),
+                          .expected = fmt::format("one of {}", join(axes, ", ")),
+                          .hint = did_you_mean(axis, axes)};
     }
     for (Subject& subject : subjects) {
         for (const auto& [axis, size] : sizes)
@@ -131,7 +127,7 @@ Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
 
 std::string_view name(Criterion criterion) {
     constexpr std::string_view names[] = {"time", "energy", "price"};
-    return names[static_cast<std::size_t>(criterion)];
+    return names[at(criterion)];
 }
 
 std::optional<double> value(const CostSummary& figures, Criterion criterion) {
@@ -167,13 +163,12 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
         for (const AxisId id : used_axes(subject.diagram)) {
             const Axis& axis = subject.diagram.axis(id);
             const bool formula = axis.size && !axis.size->as_constant() && !same_size_as(axis);
-            const bool seen = std::any_of(groups.begin(), groups.end(),
-                                          [&](const TiedAxes& g) { return g.axes[0] == axis.name; });
-            if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[static_cast<std::size_t>(id)]});
+            const bool seen = any_of(groups, [&](const TiedAxes& g) { return g.axes[0] == axis.name; });
+            if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[at(id)]});
         }
     }
     const auto group_of = [&](const std::string& axis) {
-        return std::find_if(groups.begin(), groups.end(), [&](const TiedAxes& g) { return contains(g.axes, axis); });
+        return find_if(groups, [&](const TiedAxes& g) { return contains(g.axes, axis); });
     };
     for (const Subject& subject : subjects) {
         for (const auto& tie : declared_ties(subject)) {
@@ -182,7 +177,7 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
             for (const std::string& axis : tie) {
                 const auto from = group_of(axis);
                 if (from == groups.end() || from == to || from->size != to->size) continue;
-                to->axes.insert(to->axes.end(), from->axes.begin(), from->axes.end());
+                append(to->axes, from->axes);
                 groups.erase(from);
             }
         }

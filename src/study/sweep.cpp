@@ -2,20 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
 namespace {
 
 Diagnostic error(std::string code, std::string message, std::string expected, std::string hint = "") {
-    Diagnostic d;
-    d.code = std::move(code);
-    d.message = std::move(message);
-    d.expected = std::move(expected);
-    d.hint = std::move(hint);
+    Diagnostic d{
+        .code = std::move(code), .message = std::move(message), .expected = std::move(expected), .hint = std::move(hint)};
     if (d.code == "bad-sweep") d.exit_code = ExitCode::usage;
     return d;
 }
@@ -79,7 +76,7 @@ Status bound_along(CostTable& table, const std::vector<SweepAxis>& axes, std::si
         const auto outcomes = table.at(sizes_at(axes, sizes));
         if (!outcomes) return outcomes.errors();
         const std::string found = binds((*outcomes)[0]);
-        const auto known = std::find(kinds.begin(), kinds.end(), found);
+        const auto known = find(kinds, found);
         const auto position = known - kinds.begin();
         if (known == kinds.end()) kinds.push_back(found);
         return static_cast<int>(position);
@@ -87,7 +84,7 @@ Status bound_along(CostTable& table, const std::vector<SweepAxis>& axes, std::si
     const auto flips = find_flips(axes.back().sizes, table.looks_near_flips(), kind);
     if (!flips) return flips.errors();
     BoundAlong along{{sizes.begin(), sizes.end() - 1}, binds(out.points[first].outcomes[0]), {}};
-    for (const Flip& flip : *flips) along.changes.push_back({flip.at, kinds[static_cast<std::size_t>(flip.after)]});
+    for (const Flip& flip : *flips) along.changes.push_back({flip.at, kinds[at(flip.after)]});
     out.bounds.push_back(std::move(along));
     return Done{};
 }
@@ -113,8 +110,7 @@ Result<Sweep> sweep(std::vector<Subject> subjects, const std::vector<SweepAxis>&
         auto outcomes = table.at(sizes_at(axes, point.sizes));
         if (!outcomes) return outcomes.errors();
         point.outcomes = std::move(outcomes).value();
-        runs = runs || std::any_of(point.outcomes.begin(), point.outcomes.end(),
-                                   [](const Outcome& o) { return o.figures.has_value(); });
+        runs = runs || any_of(point.outcomes, [](const Outcome& o) { return o.figures.has_value(); });
         out.points.push_back(std::move(point));
         more = false;
         for (std::size_t i = axes.size(); i-- > 0 && !more;) {

@@ -12,7 +12,7 @@ namespace {
 
 std::string winner_text(const std::vector<Subject>& subjects, int winner) {
     if (winner == nobody) return "none";
-    return winner == all_equal ? "equal" : subjects[static_cast<std::size_t>(winner)].label;
+    return winner == all_equal ? "equal" : subjects[at(winner)].label;
 }
 
 std::string header_of(const SweepAxis& axis) { return names_text(axis.axes); }
@@ -121,7 +121,7 @@ std::string to_text(const Sweep& s) {
 
 std::string to_csv(const Sweep& s) {
     std::vector<std::string> cells;
-    for (const SweepAxis& axis : s.axes) cells.insert(cells.end(), axis.axes.begin(), axis.axes.end());
+    for (const SweepAxis& axis : s.axes) append(cells, axis.axes);
     for (const Subject& subject : s.subjects)
         for (const std::string_view column : csv_columns)
             cells.push_back(

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -17,6 +16,7 @@
 
 #include "support/files.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -92,12 +92,11 @@ std::int64_t changed(const std::string& path) {
 }
 
 bool sizes_agree(const std::string& entry, const Manifest& manifest) {
-    return std::all_of(manifest.files.begin(), manifest.files.end(),
-                       [&](const ManifestFile& f) { return file_bytes(entry + "/" + f.name) == f.bytes; });
+    return all_of(manifest.files, [&](const ManifestFile& f) { return file_bytes(entry + "/" + f.name) == f.bytes; });
 }
 
 bool contents_agree(const std::string& entry, const Manifest& manifest) {
-    return std::all_of(manifest.files.begin(), manifest.files.end(), [&](const ManifestFile& f) {
+    return all_of(manifest.files, [&](const ManifestFile& f) {
         const std::optional<std::string> content = read_file(entry + "/" + f.name);
         return content && sha256(*content) == f.sha;
     });
@@ -142,8 +141,7 @@ std::int64_t remove_entry(const std::string& directory, const std::string& key) 
     std::string entry = directory + "/" + key;
     std::vector<std::string> own = own_files(entry);
     const std::vector<std::string> present = directory_names(entry);
-    const bool shared = std::any_of(present.begin(), present.end(),
-                                    [&](const std::string& name) { return !contains(own, name); });
+    const bool shared = any_of(present, [&](const std::string& name) { return !contains(own, name); });
     if (!shared) {
         const std::string away = make_temporary_directory(directory + "/" + std::string(draft_prefix));
         if (!away.empty() && ::rename(entry.c_str(), away.c_str()) == 0) {
@@ -203,13 +201,11 @@ std::int64_t remove_dead_drafts(const std::string& directory) {
 }
 
 Diagnostic not_private(const std::string& directory, const std::string& why, const std::string& hint) {
-    Diagnostic error;
-    error.code = "cache-not-private";
-    error.message = "the kernel cache " + directory + " " + why + ": code in it could be somebody else's";
-    error.expected = "a directory of your own that nobody else can write to (mode 0700)";
-    error.hint = hint;
-    error.exit_code = ExitCode::machine_lacks;
-    return error;
+    return Diagnostic{.code = "cache-not-private",
+                      .message = "the kernel cache " + directory + " " + why + ": code in it could be somebody else's",
+                      .expected = "a directory of your own that nobody else can write to (mode 0700)",
+                      .hint = hint,
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 std::string variable(const char* name) {
@@ -341,24 +337,19 @@ std::vector<CacheEntry> Cache::list() const {
     for (const std::string& name : directory_names(directory_)) {
         const std::string path = directory_ + "/" + name;
         if (name.starts_with(draft_prefix) || !is_napkins(path)) continue;
-        CacheEntry entry;
-        entry.key = name;
-        entry.bytes = tree_bytes(path);
+        CacheEntry entry{.key = name, .bytes = tree_bytes(path)};
         const std::optional<Manifest> manifest = read_manifest(path);
         entry.intact = manifest && manifest->key == name && sizes_agree(path, *manifest);
         if (manifest) entry.note = manifest->note, entry.created = manifest->created;
         entry.used = changed(path + "/" + manifest_name);
         entries.push_back(std::move(entry));
     }
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const CacheEntry& a, const CacheEntry& b) { return a.used > b.used; });
+    stable_sort(entries, [](const CacheEntry& a, const CacheEntry& b) { return a.used > b.used; });
     return entries;
 }
 
 CacheStats Cache::stats() const {
-    CacheStats stats;
-    stats.directory = directory_;
-    stats.cap_bytes = cap_bytes_;
+    CacheStats stats{.directory = directory_, .cap_bytes = cap_bytes_};
     for (const std::string& name : directory_names(directory_))
         stats.foreign += is_napkins(directory_ + "/" + name) ? 0 : 1;
     for (const CacheEntry& entry : list()) {

@@ -22,7 +22,7 @@ inline constexpr std::int64_t default_cache_cap_bytes = std::int64_t{512} << 20;
 
 struct CacheEntry {
     std::string key;
-    std::string note;  ///< one line by whoever made it, e.g. the compiler
+    std::string note = {};  ///< one line by whoever made it, e.g. the compiler
     std::int64_t bytes = 0;
     std::int64_t created = 0, used = 0;  ///< seconds since 1970
     bool intact = true;  ///< manifest readable and every file there with its size; contents are checked on use

@@ -18,6 +18,16 @@ struct Format {
     double overflow;  ///< what lies past `max` after rounding
 };
 
+struct Facts {
+    std::string_view name;
+    int bytes;
+    double epsilon;
+};
+/// In the order of all_dtypes.
+constexpr Facts all_facts[] = {{"f64", 8, 0x1p-52}, {"f32", 4, 0x1p-23}, {"f16", 2, 0x1p-10}, {"bf16", 2, 0x1p-7},
+                               {"e4m3", 1, 0x1p-3}, {"e5m2", 1, 0x1p-2}, {"i32", 4, 0},       {"i64", 8, 0}};
+const Facts& facts(DType type) { return all_facts[static_cast<std::size_t>(type)]; }
+
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr Format f16_format{10, -14, 65504.0, infinity};
 constexpr Format bf16_format{7, -126, 0x1.fep127, infinity};
@@ -56,19 +66,7 @@ double round_to_int(double x, double beyond, double largest) {
 
 }  // namespace
 
-std::string_view name(DType type) {
-    switch (type) {
-        case DType::f64: return "f64";
-        case DType::f32: return "f32";
-        case DType::f16: return "f16";
-        case DType::bf16: return "bf16";
-        case DType::e4m3: return "e4m3";
-        case DType::e5m2: return "e5m2";
-        case DType::i32: return "i32";
-        case DType::i64: return "i64";
-    }
-    throw InternalError("unknown number format");
-}
+std::string_view name(DType type) { return facts(type).name; }
 
 std::optional<DType> dtype_from_name(std::string_view text) {
     for (DType type : all_dtypes) {
@@ -77,35 +75,10 @@ std::optional<DType> dtype_from_name(std::string_view text) {
     return std::nullopt;
 }
 
-int bytes(DType type) {
-    switch (type) {
-        case DType::f64: return 8;
-        case DType::f32: return 4;
-        case DType::f16: return 2;
-        case DType::bf16: return 2;
-        case DType::e4m3: return 1;
-        case DType::e5m2: return 1;
-        case DType::i32: return 4;
-        case DType::i64: return 8;
-    }
-    throw InternalError("unknown number format");
-}
-
+int bytes(DType type) { return facts(type).bytes; }
 bool is_float(DType type) { return type != DType::i32 && type != DType::i64; }
 
-double epsilon(DType type) {
-    switch (type) {
-        case DType::f64: return 0x1p-52;
-        case DType::f32: return 0x1p-23;
-        case DType::f16: return 0x1p-10;
-        case DType::bf16: return 0x1p-7;
-        case DType::e4m3: return 0x1p-3;
-        case DType::e5m2: return 0x1p-2;
-        case DType::i32:
-        case DType::i64: return 0;
-    }
-    throw InternalError("unknown number format");
-}
+double epsilon(DType type) { return facts(type).epsilon; }
 
 double round_to(DType type, double x) {
     switch (type) {
@@ -130,10 +103,6 @@ bool spaced(DType type, int exponent, double epsilon) {
     const double next = std::ldexp(1 + epsilon, exponent);
     return std::ldexp(next, -exponent) == 1 + epsilon && holds(type, next);
 }
-
-}  // namespace
-
-namespace {
 
 /// By trying which numbers the type holds.
 FormatRange measured_range(DType type) {

@@ -1,4 +1,5 @@
 #include "support/files.hpp"
+#include "support/ranges.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -151,7 +151,7 @@ std::vector<std::string> directory_names(const std::string& path) {
         if (name != "." && name != "..") names.push_back(name);
     }
     ::closedir(directory);
-    std::sort(names.begin(), names.end());
+    sort(names);
     return names;
 }
 
@@ -167,9 +167,7 @@ std::string make_temporary_directory(const std::string& prefix) {
 
 Diagnostic file_error(int error_number, const std::string& otherwise, const std::string& what) {
     const bool full = error_number == ENOSPC || error_number == EDQUOT;
-    Diagnostic error;
-    error.code = full ? "disk-full" : otherwise;
-    error.message = what + ": " + std::strerror(error_number);
+    Diagnostic error{.code = full ? "disk-full" : otherwise, .message = what + ": " + std::strerror(error_number)};
     if (full)
         error.hint =
             "free some space, or set NAPKIN_CACHE_DIR (kernels) or TMPDIR (compilation) to a directory on another disk";

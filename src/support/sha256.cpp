@@ -41,7 +41,7 @@ void add_block(State& state, const unsigned char* block) {
         h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
     }
     const State added{a, b, c, d, e, f, g, h};
-    for (int i = 0; i < 8; ++i) state[static_cast<std::size_t>(i)] += added[static_cast<std::size_t>(i)];
+    for (int i = 0; i < 8; ++i) state[at(i)] += added[at(i)];
 }
 
 }  // namespace

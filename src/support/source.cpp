@@ -1,8 +1,8 @@
 #include "support/source.hpp"
+#include "support/ranges.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 namespace napkin {
@@ -99,8 +99,7 @@ Excerpt excerpt(const SourceRange& range) {
     }
 
     // Clip: the range's first columns stay in sight, with some of what stands before it.
-    std::size_t total = 0;
-    for (const Glyph& glyph : glyphs) total += glyph.columns;
+    const std::size_t total = sum<std::size_t>(glyphs, &Glyph::columns);
     std::size_t skip = 0;
     if (total > max_columns) {
         const std::size_t wanted_end = left + std::min(width, max_columns / 2) + 10;
@@ -207,8 +206,7 @@ std::string printable_in_color(std::string_view text) {
         out += printable(text.substr(0, escape));
         if (escape == std::string_view::npos) break;
         text.remove_prefix(escape);
-        const auto color = std::find_if(colors.begin(), colors.end(),
-                                        [&](std::string_view c) { return text.starts_with(c); });
+        const auto color = find_if(colors, [&](std::string_view c) { return text.starts_with(c); });
         out += color == colors.end() ? "\xEF\xBF\xBD" : std::string(*color);
         text.remove_prefix(color == colors.end() ? 1 : color->size());
     }

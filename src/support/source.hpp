@@ -35,8 +35,8 @@ struct Note {
 /// One user error: what is wrong and where, what was expected, what is near.
 struct Diagnostic {
     std::string code;  ///< stable name of the error, e.g. "unknown-array"
-    SourceRange range;
-    std::string message;
+    SourceRange range = {};
+    std::string message = {};
     std::string expected = {};  ///< what was expected, with both sizes or types where there are two; may be empty
     std::string hint = {};      ///< the nearest name or legal choice; may be empty
     std::vector<Note> notes = {};

@@ -35,13 +35,12 @@ std::size_t count_arguments(std::string_view word) {
 }
 
 bool is_scalar_function_of_two(std::string_view word) {
-    return std::any_of(functions_of_two.begin(), functions_of_two.end(),
-                       [&](const FunctionOfTwo& f) { return f.word == word; });
+    return any_of(functions_of_two, [&](const FunctionOfTwo& f) { return f.word == word; });
 }
 
 bool is_scalar_function(std::string_view word) {
     return word == "where" || is_scalar_function_of_two(word) || dtype_from_name(word) ||
-           std::any_of(functions_of_one.begin(), functions_of_one.end(), [&](UnaryOp op) { return name(op) == word; });
+           any_of(functions_of_one, [&](UnaryOp op) { return name(op) == word; });
 }
 
 Expr call_scalar_function(std::string_view word, const std::vector<Expr>& arguments) {

@@ -4,9 +4,8 @@
 // each of the callee's arrays that depends on the argument, and to no other, so an argument without it is shared.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/elaborator.hpp"
 #include "syntax/not_in_language.hpp"
@@ -91,8 +90,7 @@ std::string Elaborator::call_text(const Binding& b) const { return signature_tex
 
 bool Elaborator::result_stays(const Binding& b, AxisId callee_axis) const {
     const Diagram& c = b.callee->diagram;
-    return std::any_of(c.outputs.begin(), c.outputs.end(),
-                       [&](ArrayId id) { return contains(c.array(id).axes, callee_axis); });
+    return any_of(c.outputs, [&](ArrayId id) { return contains(c.array(id).axes, callee_axis); });
 }
 
 // ---- arguments -------------------------------------------------------------------------------------------------------------
@@ -213,7 +211,7 @@ bool Elaborator::check_argument_type(const Binding& b, std::size_t parameter, co
     const ArrayId id = b.callee->diagram.inputs[parameter];
     const Array& wanted = b.callee->diagram.array(id);
     const auto* r = as<Read>(e);
-    if (!r || !b.callee->typed[static_cast<std::size_t>(id)] || d_.array(r->array).type == wanted.type) return true;
+    if (!r || !b.callee->typed[at(id)] || d_.array(r->array).type == wanted.type) return true;
     const Array& given = d_.array(r->array);
     error(Code::type_mismatch, range, fmt::format("{} is {}", given.name, name(given.type)),
           fmt::format("{} for {} of {}", name(wanted.type), wanted.name, b.callee->diagram.name),
@@ -232,11 +230,11 @@ Elaborator::Parameter Elaborator::stored_argument(const Binding& b, std::size_t 
     for (const AxisId a : frame.bound) {
         if (!contains(own, a) && depends_on_axis(e, a)) axes.push_back(a);
     }
-    axes.insert(axes.end(), own.begin(), own.end());
-    const bool typed = b.callee->typed[static_cast<std::size_t>(id)];
+    append(axes, own);
+    const bool typed = b.callee->typed[at(id)];
     const ArrayId stored = add(unique_name(frame.base + "_" + wanted.name), axes,
                                typed ? std::optional(wanted.type) : std::nullopt, ArrayRole::temporary, frame.equation);
-    if (!typed) d_.arrays[static_cast<std::size_t>(stored)].type = infer_type(e);
+    if (!typed) d_.arrays[at(stored)].type = infer_type(e);
     add_equation({stored, std::nullopt, {}, std::move(e), frame.equation, {}});
     return {read_self(d_, stored), own};
 }
@@ -275,7 +273,7 @@ bool Elaborator::bind_targets(Binding& b, const std::vector<ArrayId>& targets) {
             if (!b.woven.contains(a) && !contains(b.axes, a)) given.push_back(a);
         }
         for (const AxisId a : result.axes) {
-            if (b.axes[static_cast<std::size_t>(a)] < 0) wanted.push_back(a);
+            if (b.axes[at(a)] < 0) wanted.push_back(a);
         }
         if (given.size() != wanted.size()) {
             std::string woven;
@@ -292,7 +290,7 @@ bool Elaborator::bind_targets(Binding& b, const std::vector<ArrayId>& targets) {
                   given.size() > wanted.size() ? "an index is woven when an argument has it: f(X[h, ..])" : "");
             return false;
         }
-        for (std::size_t k = 0; k < wanted.size(); ++k) b.axes[static_cast<std::size_t>(wanted[k])] = given[k];
+        for (std::size_t k = 0; k < wanted.size(); ++k) b.axes[at(wanted[k])] = given[k];
     }
     return true;
 }
@@ -303,7 +301,7 @@ bool Elaborator::bind_open_axes(Binding& b, const std::vector<std::optional<Arra
         if (!operands[p]) continue;
         for (std::size_t j = 0; j < operands[p]->open.size(); ++j) {
             const AxisId own = c.array(c.inputs[p]).axes[j];
-            AxisId& image = b.axes[static_cast<std::size_t>(own)];
+            AxisId& image = b.axes[at(own)];
             if (image >= 0) continue;
             const AxisId dimension = d_.array(operands[p]->array).axes[operands[p]->open[j]];
             const bool free = !b.woven.contains(dimension) && !contains(b.axes, dimension) &&
@@ -372,9 +370,8 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
         }
         operands[p] = std::move(operand);
     }
-    if (errors() > before || std::any_of(operands.begin(), operands.end(), [&](const auto& o) {
-            return !o && !c.array(c.inputs[static_cast<std::size_t>(&o - operands.data())]).axes.empty();
-        })) {
+    if (errors() > before ||
+        any_of(operands, [&](const auto& o) { return !o && !c.array(c.inputs[at(&o - operands.data())]).axes.empty(); })) {
         return false;
     }
     // Axes that the arguments name.
@@ -384,7 +381,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             const AstWord& word = operands[p]->names[operands[p]->open[j]];
             if (word.text.empty()) continue;
             const AxisId own = c.array(c.inputs[p]).axes[j];
-            AxisId& image = b.axes[static_cast<std::size_t>(own)];
+            AxisId& image = b.axes[at(own)];
             const AxisId id = axis(word.text);
             if (image >= 0 && image != id) {
                 error(Code::call_axis_clash, word.range,
@@ -406,7 +403,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
         Parameter parameter;
         for (std::size_t j = 0; j < operand.open.size(); ++j) {
             const std::size_t dimension = operand.open[j];
-            const AxisId image = b.axes[static_cast<std::size_t>(c.array(c.inputs[p]).axes[j])];
+            const AxisId image = b.axes[at(c.array(c.inputs[p]).axes[j])];
             operand.indices[dimension] = Affine::axis(image);
             parameter.own.push_back(image);
             if (image != array.axes[dimension])
@@ -449,7 +446,7 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
     if (errors() > before) return false;
     Frame inner = frame;
     for (std::size_t i = 0; i < own.size(); ++i) {
-        b.axes[static_cast<std::size_t>(own[i])] = images[i];
+        b.axes[at(own[i])] = images[i];
         if (!contains(inner.bound, images[i])) inner.bound.push_back(images[i]);
         if (!result_stays(b, own[i]) && contains(frame.bound, images[i])) {
             error(Code::axis_bound_twice, call.axes[i].range,
@@ -461,7 +458,7 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
     for (std::size_t p = 0; p < operands.size(); ++p) {
         const Array& wanted = c.array(c.inputs[p]);
         Parameter parameter;
-        for (const AxisId a : wanted.axes) parameter.own.push_back(b.axes[static_cast<std::size_t>(a)]);
+        for (const AxisId a : wanted.axes) parameter.own.push_back(b.axes[at(a)]);
         Expr e = wanted.axes.empty() ? scalar_argument(b, p, *operands[p], inner).expr : lower(*operands[p], inner);
         if (errors() > before) {
             b.parameters.push_back(std::move(parameter));

@@ -1,9 +1,9 @@
 #include "syntax/codes.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -13,7 +13,7 @@ std::string name(Code code) {
         NAPKIN_SYNTAX_CODES(NAPKIN_CODE)
 #undef NAPKIN_CODE
     };
-    std::string text = names[static_cast<std::size_t>(code)];
+    std::string text = names[at(code)];
     std::replace(text.begin(), text.end(), '_', '-');
     return text;
 }
@@ -31,7 +31,7 @@ Diagnostic& Diagnostics::error(std::string code, SourceRange range, std::string 
                                std::string hint) {
     ++count_;
     // What starts where an error stands already is most often its consequence.
-    const bool again = std::any_of(errors_.begin(), errors_.end(), [&](const Diagnostic& d) {
+    const bool again = any_of(errors_, [&](const Diagnostic& d) {
         return d.range.source == range.source && d.range.begin == range.begin && d.range.end == range.end;
     });
     if (again || errors_.size() >= limits::max_errors) return dummy_ = Diagnostic{};
@@ -45,16 +45,15 @@ bool Diagnostics::full() const { return errors_.size() >= limits::max_errors; }
 std::vector<Diagnostic> Diagnostics::take() {
     std::vector<const Source*> order;
     const auto place = [&](const Diagnostic& d) {
-        const auto at = std::find(order.begin(), order.end(), d.range.source.get());
+        const auto at = find(order, d.range.source.get());
         if (at != order.end()) return static_cast<std::size_t>(at - order.begin());
         order.push_back(d.range.source.get());
         return order.size() - 1;
     };
     std::vector<std::array<std::size_t, 3>> keys;
     for (std::size_t i = 0; i < errors_.size(); ++i) keys.push_back({place(errors_[i]), errors_[i].range.begin, i});
-    std::sort(keys.begin(), keys.end());
-    std::vector<Diagnostic> sorted;
-    for (const auto& key : keys) sorted.push_back(std::move(errors_[key[2]]));
+    sort(keys);
+    auto sorted = mapped<Diagnostic>(keys, [&](const auto& key) { return std::move(errors_[key[2]]); });
     errors_.clear();
     count_ = 0;
     return sorted;

@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "syntax/elaborator.hpp"
 
@@ -179,8 +178,7 @@ void Elaborator::signature() {
         for (const AstWord& word : a.axes) {
             if (axes.size() > limits::max_axes_per_array) break;  // reported where the array is added
             const AxisId id = axis(word.text);
-            if (!d_.axes[static_cast<std::size_t>(id)].range.source)
-                d_.axes[static_cast<std::size_t>(id)].range = word.range;
+            if (!d_.axes[at(id)].range.source) d_.axes[at(id)].range = word.range;
             if (contains(axes, id)) {
                 error(Code::duplicate_axis, word.range,
                       fmt::format("{} stands twice among the axes of {}", word.text, a.name.text),
@@ -211,8 +209,7 @@ std::vector<AxisId> Elaborator::target_axes(const AstArray& target) {
         if (out.size() > limits::max_axes_per_array) break;  // reported where the array is added
         if (is_array(word.text)) clash(word);
         const AxisId id = axis(word.text);
-        if (!d_.axes[static_cast<std::size_t>(id)].range.source)
-            d_.axes[static_cast<std::size_t>(id)].range = word.range;
+        if (!d_.axes[at(id)].range.source) d_.axes[at(id)].range = word.range;
         if (contains(out, id)) {
             error(Code::duplicate_axis, word.range,
                   fmt::format("{} stands twice among the indices of {}", word.text, target.name.text),
@@ -322,7 +319,7 @@ void Elaborator::equation(const AstEquation& e) {
         const std::vector<AxisId>* axes = open || first < 0 ? nullptr : &d_.array(first).axes;
         const auto body = lower_string_call(*call, *e.body, frame, axes, open ? &inferred : nullptr);
         if (body && errors() == before && first >= 0) {
-            if (open) d_.arrays[static_cast<std::size_t>(first)].axes = inferred;
+            if (open) d_.arrays[at(first)].axes = inferred;
             define(e, frame, first, *body);
         }
         done = true;
@@ -344,9 +341,8 @@ void Elaborator::equation(const AstEquation& e) {
 }
 
 void Elaborator::define(const AstEquation& e, const Frame&, ArrayId target, const Body& body) {
-    Array& array = d_.arrays[static_cast<std::size_t>(target)];
-    if (!out_.typed[static_cast<std::size_t>(target)] && array.role == ArrayRole::temporary)
-        array.type = infer_type(body.expr);
+    Array& array = d_.arrays[at(target)];
+    if (!out_.typed[at(target)] && array.role == ArrayRole::temporary) array.type = infer_type(body.expr);
     add_equation({target, body.reduce, body.reduce_axes, body.expr, e.range, {}});
 }
 
@@ -387,7 +383,7 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
     const std::vector<std::set<AxisId>> axes = result_axes(b);
     std::vector<ArrayId> direct(targets.size(), -1);
     for (std::size_t i = 0; i < targets.size(); ++i) {
-        Array& array = d_.arrays[static_cast<std::size_t>(targets[i])];
+        Array& array = d_.arrays[at(targets[i])];
         if (contains(open, targets[i])) {
             const Array& result = callee->diagram.array(callee->diagram.outputs[i]);
             for (const AxisId a : result.axes) array.axes.push_back(map_axis(b, a));
@@ -401,8 +397,7 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
                   fmt::format("{} among the indices of {}", d_.axis(a).name, array.name));
         }
         const ArrayId output = callee->diagram.outputs[i];
-        const bool other_type = out_.typed[static_cast<std::size_t>(targets[i])] &&
-                                callee->typed[static_cast<std::size_t>(output)] &&
+        const bool other_type = out_.typed[at(targets[i])] && callee->typed[at(output)] &&
                                 callee->diagram.array(output).type != array.type;
         if (own == axes[i] && !other_type) direct[i] = targets[i];
     }
@@ -446,13 +441,11 @@ void Elaborator::finish() {
     // The type of a number that may be left out says how precise it is, not what the result is.
     const auto untyped = [&](const Array& a) {
         const auto id = static_cast<std::size_t>(&a - d_.arrays.data());
-        const auto input = std::find(d_.inputs.begin(), d_.inputs.end(), static_cast<ArrayId>(id));
-        return !out_.typed[id] ||
-               (input != d_.inputs.end() && out_.defaults[static_cast<std::size_t>(input - d_.inputs.begin())]);
+        const auto input = find(d_.inputs, static_cast<ArrayId>(id));
+        return !out_.typed[id] || (input != d_.inputs.end() && out_.defaults[at(input - d_.inputs.begin())]);
     };
-    out_.elementwise = d_.outputs.size() == 1 && std::all_of(d_.arrays.begin(), d_.arrays.end(), scalar) &&
-                       std::all_of(d_.equations.begin(), d_.equations.end(), map) && d_.axes.empty() &&
-                       std::all_of(d_.arrays.begin(), d_.arrays.end(), untyped);
+    out_.elementwise = d_.outputs.size() == 1 && all_of(d_.arrays, scalar) && all_of(d_.equations, map) &&
+                       d_.axes.empty() && all_of(d_.arrays, untyped);
     if (over_limit_) out_.ok = false;
 }
 
@@ -472,15 +465,15 @@ void apply_defaults(Template& t) {
     }
     d.arrays = std::move(kept);
     std::erase_if(d.inputs, [&](ArrayId id) { return values.contains(id); });
-    for (ArrayId& id : d.inputs) id = renumbered[static_cast<std::size_t>(id)];
-    for (ArrayId& id : d.outputs) id = renumbered[static_cast<std::size_t>(id)];
+    for (ArrayId& id : d.inputs) id = renumbered[at(id)];
+    for (ArrayId& id : d.outputs) id = renumbered[at(id)];
     for (Equation& e : d.equations) {
-        e.target = renumbered[static_cast<std::size_t>(e.target)];
+        e.target = renumbered[at(e.target)];
         e.body = transform(e.body, [&](const Expr& node) {
             const auto* r = as<Read>(node);
             if (!r) return node;
             if (const auto at = values.find(r->array); at != values.end()) return constant(at->second);
-            return read(renumbered[static_cast<std::size_t>(r->array)], r->indices);
+            return read(renumbered[at(r->array)], r->indices);
         });
     }
     t.typed.clear();

@@ -1,11 +1,11 @@
 // What a bound call becomes: the callee's equations over the caller's axes and arrays, or, where all is scalar, an expression.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -36,7 +36,7 @@ std::size_t count_reads(const Expr& e, ArrayId array) {
 }  // namespace
 
 AxisId Elaborator::map_axis(Binding& b, AxisId callee_axis) {
-    AxisId& image = b.axes[static_cast<std::size_t>(callee_axis)];
+    AxisId& image = b.axes[at(callee_axis)];
     if (image >= 0) return image;
     const Axis& own = b.callee->diagram.axis(callee_axis);
     if (b.callee->globals.contains(own.name)) {
@@ -59,12 +59,11 @@ Expr Elaborator::map_parameter(Binding&, const Parameter& p, const std::vector<I
     const auto* r = as<Read>(p.expr);
     if (!r || p.own.empty()) return p.expr;
     const auto there = [&](AxisId axis) -> std::optional<Index> {
-        const auto at = std::find(p.own.begin(), p.own.end(), axis);
-        if (at == p.own.end()) return std::nullopt;
-        return indices[static_cast<std::size_t>(at - p.own.begin())];
+        const auto own = find(p.own, axis);
+        if (own == p.own.end()) return std::nullopt;
+        return indices[at(own - p.own.begin())];
     };
-    std::vector<Index> out;
-    for (const Index& index : r->indices) out.push_back(substitute(index, there));
+    auto out = mapped<Index>(r->indices, [&](const Index& index) { return substitute(index, there); });
     return read(r->array, std::move(out));
 }
 
@@ -74,19 +73,19 @@ std::vector<std::set<AxisId>> Elaborator::result_axes(Binding& b) {
     std::vector<std::set<AxisId>> woven(c.arrays.size());
     for (std::size_t p = 0; p < c.inputs.size() && p < b.parameters.size(); ++p) {
         for (const AxisId a : free_axes(b.parameters[p].expr)) {
-            if (!contains(b.parameters[p].own, a)) woven[static_cast<std::size_t>(c.inputs[p])].insert(a);
+            if (!contains(b.parameters[p].own, a)) woven[at(c.inputs[p])].insert(a);
         }
     }
     for (const Equation& e : c.equations) {
-        std::set<AxisId>& target = woven[static_cast<std::size_t>(e.target)];
+        std::set<AxisId>& target = woven[at(e.target)];
         for (const ArrayId id : read_arrays(e.body)) {
-            const std::set<AxisId>& source = woven[static_cast<std::size_t>(id)];
+            const std::set<AxisId>& source = woven[at(id)];
             target.insert(source.begin(), source.end());
         }
     }
     std::vector<std::set<AxisId>> out;
     for (const ArrayId id : c.outputs) {
-        std::set<AxisId> axes = woven[static_cast<std::size_t>(id)];
+        std::set<AxisId> axes = woven[at(id)];
         for (const AxisId a : c.array(id).axes) axes.insert(map_axis(b, a));
         out.push_back(std::move(axes));
     }
@@ -103,11 +102,10 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
     std::vector<Image> images(c.arrays.size());
     std::vector<int> parameter_of(c.arrays.size(), -1), result_of(c.arrays.size(), -1);
     for (std::size_t p = 0; p < c.inputs.size(); ++p) {
-        parameter_of[static_cast<std::size_t>(c.inputs[p])] = static_cast<int>(p);
+        parameter_of[at(c.inputs[p])] = static_cast<int>(p);
         if (p >= b.parameters.size()) b.parameters.push_back({constant(*b.callee->defaults[p]), {}});
     }
-    for (std::size_t r = 0; r < c.outputs.size(); ++r)
-        result_of[static_cast<std::size_t>(c.outputs[r])] = static_cast<int>(r);
+    for (std::size_t r = 0; r < c.outputs.size(); ++r) result_of[at(c.outputs[r])] = static_cast<int>(r);
 
     const auto map_expr = [&](const Expr& e) {
         return transform(e, [&](const Expr& node) -> Expr {
@@ -118,15 +116,14 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
             std::vector<Index> indices;  // those that are not affine are expressions below the read, and done
             for (const Index& index : r->indices)
                 indices.push_back(index.affine() ? map_index(b, *index.affine()) : index);
-            const int parameter = parameter_of[static_cast<std::size_t>(r->array)];
-            if (parameter >= 0) return map_parameter(b, b.parameters[static_cast<std::size_t>(parameter)], indices);
-            const Image& image = images[static_cast<std::size_t>(r->array)];
+            const int parameter = parameter_of[at(r->array)];
+            if (parameter >= 0) return map_parameter(b, b.parameters[at(parameter)], indices);
+            const Image& image = images[at(r->array)];
             const Array& array = d_.array(image.id);
             std::vector<Index> placed;
             for (std::size_t i = 0; i < array.axes.size(); ++i) {
                 const int dimension = image.dimensions[i];
-                placed.push_back(dimension < 0 ? Affine::axis(array.axes[i])
-                                               : indices[static_cast<std::size_t>(dimension)]);
+                placed.push_back(dimension < 0 ? Affine::axis(array.axes[i]) : indices[at(dimension)]);
             }
             return read(image.id, std::move(placed));
         });
@@ -155,12 +152,11 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
         visit(body, [&](const Expr& node) { check_coordinates(node, b.range); });
         if (errors() > before) return {};
         const Array& own = c.array(e.target);
-        std::vector<AxisId> own_axes;
-        for (const AxisId a : own.axes) own_axes.push_back(map_axis(b, a));
+        const auto own_axes = mapped<AxisId>(own.axes, [&](AxisId a) { return map_axis(b, a); });
         const std::vector<AxisId> free = free_axes(body);
 
-        const int result = result_of[static_cast<std::size_t>(e.target)];
-        const ArrayId target = result >= 0 ? targets[static_cast<std::size_t>(result)] : -1;
+        const int result = result_of[at(e.target)];
+        const ArrayId target = result >= 0 ? targets[at(result)] : -1;
         Image image;
         if (target >= 0) {
             image.id = target;
@@ -172,7 +168,7 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
             for (const AxisId a : free) {
                 if (b.woven.contains(a) && !contains(axes, a)) axes.push_back(a);
             }
-            axes.insert(axes.end(), own_axes.begin(), own_axes.end());
+            append(axes, own_axes);
             // What the callee named after its result is named after the caller's.
             std::string suffix = result >= 0 && c.outputs.size() == 1 ? b.name.text : own.name;
             for (const ArrayId id : c.outputs) {
@@ -180,25 +176,25 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
                 if (suffix.size() > prefix.size() + 1 && suffix.starts_with(prefix + "_"))
                     suffix = suffix.substr(prefix.size() + 1);
             }
-            const bool typed = b.callee->typed[static_cast<std::size_t>(e.target)];
+            const bool typed = b.callee->typed[at(e.target)];
             image.id = add(unique_name(frame.base + "_" + suffix), std::move(axes),
                            typed ? std::optional(own.type) : std::nullopt, ArrayRole::temporary, frame.equation);
         }
-        Array& array = d_.arrays[static_cast<std::size_t>(image.id)];
-        if (!out_.typed[static_cast<std::size_t>(image.id)]) {
-            if (target >= 0 && b.callee->typed[static_cast<std::size_t>(e.target)] && array.role == ArrayRole::temporary) {
+        Array& array = d_.arrays[at(image.id)];
+        if (!out_.typed[at(image.id)]) {
+            if (target >= 0 && b.callee->typed[at(e.target)] && array.role == ArrayRole::temporary) {
                 array.type = own.type;
             } else if (array.role == ArrayRole::temporary) {
                 array.type = infer_type(body);
             }
         }
         for (const AxisId a : array.axes) {
-            const auto at = std::find(own_axes.begin(), own_axes.end(), a);
+            const auto at = find(own_axes, a);
             image.dimensions.push_back(at == own_axes.end() ? -1 : static_cast<int>(at - own_axes.begin()));
         }
-        images[static_cast<std::size_t>(e.target)] = image;
+        images[at(e.target)] = image;
         Equation equation{image.id, e.reduce, std::move(reduce_axes), std::move(body), frame.equation, {b.name.text}};
-        equation.inlined.insert(equation.inlined.end(), e.inlined.begin(), e.inlined.end());
+        append(equation.inlined, e.inlined);
         add_equation(std::move(equation));
     }
     if (over_limit_) return {};
@@ -209,9 +205,7 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
         suggest_size(b.axes[i],
                      c.axes[i].size->renamed([&](Symbol symbol) { return axis_symbol(map_axis(b, symbol.axis())); }));
     }
-    std::vector<ArrayId> out;
-    for (const ArrayId id : c.outputs) out.push_back(images[static_cast<std::size_t>(id)].id);
-    return out;
+    return mapped<ArrayId>(c.outputs, [&](ArrayId id) { return images[at(id)].id; });
 }
 
 /// A callee of scalars and maps becomes an expression: arguments and inner arrays stand where they are read, unless they are large
@@ -241,8 +235,7 @@ Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
         Expr body = transform(e.body, [&](const Expr& node) {
             const auto* r = as<Read>(node);
             if (!r) return node;
-            const auto at = values.find(r->array);
-            return at == values.end() ? node : at->second;
+            return value_or(values, r->array, node);
         });
         const bool is_result = e.target == c.outputs[0];
         if (is_result && uses[e.target] == 0) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -10,12 +9,11 @@
 
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// Characters that people paste, with what the language has for them.
 struct Lookalike {
     std::string_view text, use;
@@ -129,7 +127,7 @@ private:
         // What is open now decides about the next line.
         for (const Token& t : tokens)
             open_ = is_opening(t) ? open_ + 1 : is_closing(t) ? std::max(0, open_ - 1) : open_;
-        current_.tokens.insert(current_.tokens.end(), tokens.begin(), tokens.end());
+        append(current_.tokens, tokens);
     }
 
     std::uint32_t indentation() {
@@ -163,8 +161,7 @@ private:
                 const std::string_view wanted = t.text == ")" ? "(" : "[";
                 if (open.empty() || kept[open.back()].text != wanted) {
                     // With the matching one further out, the inner ones were forgotten; else this one is too many.
-                    const bool further = std::any_of(open.begin(), open.end(),
-                                                     [&](std::size_t i) { return kept[i].text == wanted; });
+                    const bool further = any_of(open, [&](std::size_t i) { return kept[i].text == wanted; });
                     if (!further) {
                         diagnostics_.error(Code::unmatched_bracket, range(t), fmt::format("'{}' closes nothing", t.text));
                         continue;
@@ -215,7 +212,7 @@ private:
             comment();
         } else if (is_letter(c)) {
             const auto letters = [&] {
-                while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+                while (at_ < text_.size() && is_name_character(text_[at_])) ++at_;
             };
             letters();
             const bool numbered = !out.empty() && contains(kinds_of_statements, out[0].text) &&
@@ -294,7 +291,7 @@ private:
             if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
             good = digits();
         }
-        while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) ||
+        while (at_ < text_.size() && (is_name_character(text_[at_]) ||
                                       (text_[at_] == '.' && !(at_ + 1 < text_.size() && text_[at_ + 1] == '.')))) {
             good = false;
             ++at_;
@@ -420,10 +417,7 @@ private:
 
 }  // namespace
 
-bool is_name(std::string_view text) {
-    return !text.empty() && is_letter(text[0]) &&
-           std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
-}
+bool is_name(std::string_view text) { return !text.empty() && is_letter(text[0]) && all_of(text, is_name_character); }
 
 std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
     if (source->text.size() > limits::max_file_bytes) {

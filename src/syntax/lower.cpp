@@ -1,10 +1,10 @@
 // Expressions: names find their meaning, inner reductions and calls become temporaries.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -255,7 +255,7 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
         return body ? store(*body, frame, name) : constant(0);
     }
     const auto reduction = find_place_of_extremum(name) ? find_place_of_extremum(name) : find_reduction(name);
-    const bool bare = !n.arguments.empty() && std::all_of(n.arguments.begin(), n.arguments.end(), [&](const AstNode& a) {
+    const bool bare = !n.arguments.empty() && all_of(n.arguments, [&](const AstNode& a) {
         const auto* word = std::get_if<AstName>(&a.v);
         return word && axis_names_.contains(word->name) && !arrays_.contains(word->name);
     });
@@ -384,8 +384,7 @@ std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Fr
             continue;
         }
         const AxisId id = axis(word.text);
-        if (!d_.axes[static_cast<std::size_t>(id)].range.source)
-            d_.axes[static_cast<std::size_t>(id)].range = word.range;
+        if (!d_.axes[at(id)].range.source) d_.axes[at(id)].range = word.range;
         if (contains(out, id)) {
             error(Code::duplicate_axis, word.range, fmt::format("{} stands twice", word.text), "each axis once");
             continue;
@@ -475,7 +474,7 @@ Expr Elaborator::store(const Body& body, const Frame& frame, const std::string& 
     }
     const std::string name = unique_name(frame.base + "_" + suffix);
     const ArrayId id = add(name, axes, std::nullopt, ArrayRole::temporary, frame.equation);
-    d_.arrays[static_cast<std::size_t>(id)].type = infer_type(body.expr);
+    d_.arrays[at(id)].type = infer_type(body.expr);
     add_equation({id, body.reduce, body.reduce_axes, body.expr, frame.equation, {}});
     return read_self(d_, id);
 }

@@ -1,6 +1,6 @@
 #include "syntax/not_in_language.hpp"
+#include "support/ranges.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace napkin {
@@ -58,7 +58,7 @@ constexpr std::array entries{
 }  // namespace
 
 const NotInLanguage* find_not_in_language(std::string_view name) {
-    const auto at = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+    const auto at = find_if(entries, [&](const Entry& e) { return e.name == name; });
     return at == entries.end() ? nullptr : at->meaning;
 }
 

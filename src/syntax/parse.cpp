@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "diagram/blocks.hpp"
 #include "diagram/conversions.hpp"
+#include "support/ranges.hpp"
 #include "syntax/elaborate.hpp"
 #include "syntax/parser.hpp"
 #include "syntax/print.hpp"
@@ -100,8 +100,7 @@ std::vector<ScheduleItem> schedule_for(const Module& module, const AstDefinition
 /// Items of the command line first; one of the text for the same choice is left out.
 void add_schedule(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
     for (const ScheduleItem& item : items) {
-        const bool again = std::any_of(out.begin(), out.end(),
-                                       [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
+        const bool again = any_of(out, [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
         if (!again) out.push_back(item);
     }
 }
@@ -157,9 +156,7 @@ Result<std::vector<std::string>> list_diagrams(const std::shared_ptr<const Sourc
     Diagnostics diagnostics;
     const Module module = parse_module(source, diagnostics);
     if (!diagnostics.empty()) return diagnostics.take();
-    std::vector<std::string> names;
-    for (const AstDefinition& d : module.definitions) names.push_back(d.name.text);
-    return names;
+    return mapped<std::string>(module.definitions, [&](const AstDefinition& d) { return d.name.text; });
 }
 
 }  // namespace napkin

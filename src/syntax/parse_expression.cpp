@@ -3,11 +3,11 @@
 // A reduction or a call in prefix form is an operand that takes everything to its right.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "syntax/builtins.hpp"
 #include "syntax/parser.hpp"
 
@@ -39,7 +39,7 @@ constexpr std::array operators{
 
 const Operator* find_operator(const Token& t) {
     if (t.kind != TokenKind::symbol && t.kind != TokenKind::name) return nullptr;
-    const auto at = std::find_if(operators.begin(), operators.end(), [&](const Operator& o) { return o.text == t.text; });
+    const auto at = find_if(operators, [&](const Operator& o) { return o.text == t.text; });
     return at == operators.end() ? nullptr : &*at;
 }
 
@@ -348,7 +348,7 @@ bool LineParser::prefix_follows(std::string_view name, const std::vector<AstNode
     if (name == "sum" || name == "prod" || name == "argmax" || name == "argmin") return true;
     if (name == "max" || name == "min") return arguments.size() == 1;
     // softmax(x) -S[q, x]: a sign stands at what it belongs to, an operator between its operands.
-    const bool names_only = !arguments.empty() && std::all_of(arguments.begin(), arguments.end(), is_bare_name);
+    const bool names_only = !arguments.empty() && all_of(arguments, is_bare_name);
     return names_only && !is_builtin(name) && peek().begin > tokens_[at_ - 1].end && peek(1).begin == peek().end &&
            peek(1).kind != TokenKind::number;
 }

@@ -12,11 +12,11 @@
 // `machine NAME` says which machine it is for: that of `--machine` where there is none.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/parser.hpp"
@@ -140,8 +140,7 @@ ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagno
     const AstWord kind = parser.name("a kind of choice such as group or stream");
     if (parser.failed()) return item;
     item.kind = kind.text;
-    const auto found = std::find_if(kinds.begin(), kinds.end(),
-                                    [&](const ScheduleKind& k) { return k.name == kind.text; });
+    const auto found = find_if(kinds, [&](const ScheduleKind& k) { return k.name == kind.text; });
     if (found == kinds.end()) {
         std::vector<std::string> names;
         for (const ScheduleKind& k : kinds) names.emplace_back(k.name);
@@ -177,7 +176,7 @@ ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagno
 }
 
 void add(ScheduleItem item, LineParser& parser, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
-    const bool again = std::any_of(out.begin(), out.end(), [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
+    const bool again = any_of(out, [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
     if (out.size() >= limits::max_equations)
         parser.fail(Code::bad_schedule, item.range, "too many choices", fmt::format("at most {}", limits::max_equations));
     else if (again)
@@ -261,10 +260,9 @@ Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<cons
             ScheduleItem item = machine_item(parser, source, end, diagnostics);
             // Schedules of several kernels, each with its line, may be put together.
             const auto is_same = [&](const ScheduleItem& o) { return o.kind == machine_kind && o.word == item.word; };
-            if (diagnostics.empty() && std::none_of(items.begin(), items.end(), is_same))
-                add(std::move(item), parser, items, diagnostics);
+            if (diagnostics.empty() && none_of(items, is_same)) add(std::move(item), parser, items, diagnostics);
             std::vector<Diagnostic> of_line = diagnostics.take();
-            errors.insert(errors.end(), of_line.begin(), of_line.end());
+            append(errors, of_line);
             continue;
         }
         const bool is_head = parser.accept_word("kernel");
@@ -286,7 +284,7 @@ Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<cons
         std::vector<Diagnostic> of_tokens = lexical.take();
         std::erase_if(of_tokens, [&](const Diagnostic& d) { return d.range.begin >= read; });
         if (!of_tokens.empty()) of_line = std::move(of_tokens);
-        errors.insert(errors.end(), of_line.begin(), of_line.end());
+        append(errors, of_line);
     }
     if (!errors.empty()) return errors;
     return items;

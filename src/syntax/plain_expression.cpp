@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "support/ranges.hpp"
 #include "syntax/builtins.hpp"
 
 namespace napkin {
 namespace {
 
 int place_of(std::string_view name, const std::vector<std::string>& names) {
-    const auto found = std::find(names.begin(), names.end(), name);
+    const auto found = find(names, name);
     return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 

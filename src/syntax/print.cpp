@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "diagram/symbol_names.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -17,12 +16,12 @@ struct Numbering {
 
     explicit Numbering(std::size_t count) : number(count, -1) {}
     void see(int old) {
-        int& n = number[static_cast<std::size_t>(old)];
+        int& n = number[at(old)];
         if (n >= 0) return;
         n = static_cast<int>(order.size());
         order.push_back(old);
     }
-    [[nodiscard]] int operator()(int old) const { return number[static_cast<std::size_t>(old)]; }
+    [[nodiscard]] int operator()(int old) const { return number[at(old)]; }
 };
 
 void see_axes(const Expr& e, Numbering& axes) {
@@ -141,7 +140,7 @@ Diagram canonical(const Diagram& d) {
     for (Equation e : d.equations) {
         e.target = arrays(e.target);
         for (AxisId& a : e.reduce_axes) a = axes(a);
-        std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
+        sort(e.reduce_axes);
         e.body = transform(e.body, [&](const Expr& node) -> Expr {
             if (const auto* n = as<AxisIndex>(node)) return axis_index(axes(n->axis));
             if (const auto* n = as<AxisSize>(node)) return axis_size(axes(n->axis));
@@ -163,10 +162,10 @@ std::string print(const Diagram& d) {
     // Axes that the equations and the signature do not show as axes must be declared.
     std::vector<bool> shown(d.axes.size(), false);
     for (const Array& array : d.arrays) {
-        for (const AxisId a : array.axes) shown[static_cast<std::size_t>(a)] = true;
+        for (const AxisId a : array.axes) shown[at(a)] = true;
     }
     for (const Equation& e : d.equations) {
-        for (const AxisId a : e.reduce_axes) shown[static_cast<std::size_t>(a)] = true;
+        for (const AxisId a : e.reduce_axes) shown[at(a)] = true;
     }
     // One that indexes another axis' dimension would take its size.
     for (const Equation& e : d.equations) {
@@ -174,12 +173,12 @@ std::string print(const Diagram& d) {
             const auto* r = as<Read>(node);
             for (std::size_t i = 0; r && i < r->indices.size(); ++i) {
                 const AxisId plain = r->indices[i].single_axis();
-                if (plain >= 0 && plain != d.array(r->array).axes[i]) shown[static_cast<std::size_t>(plain)] = false;
+                if (plain >= 0 && plain != d.array(r->array).axes[i]) shown[at(plain)] = false;
             }
         });
     }
     for (const ArrayId id : d.inputs) {
-        for (const AxisId a : d.array(id).axes) shown[static_cast<std::size_t>(a)] = true;
+        for (const AxisId a : d.array(id).axes) shown[at(a)] = true;
     }
     std::string sizes;
     for (std::size_t i = 0; i < d.axes.size(); ++i) {

@@ -1,7 +1,6 @@
 // A definition's names: axes, arrays, fresh ones, and the types of what has none in the text.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -9,6 +8,7 @@
 #include "algebra/number.hpp"
 #include "diagram/evaluate.hpp"
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -154,7 +154,7 @@ void Elaborator::add_equation(Equation e) {
         return;
     }
     budget.equations -= 1;
-    std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
+    sort(e.reduce_axes);
     d_.equations.push_back(std::move(e));
 }
 

@@ -1,10 +1,10 @@
 // Sizes: the text's `sizes`, those that axes take from the dimensions they index, and whether they agree.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "syntax/elaborator.hpp"
 
@@ -112,8 +112,7 @@ void Elaborator::apply_sizes() {
         std::set<std::string> here;
         for (const AstSize& entry : entries) {
             // Entries beside the definitions are for the main diagram and may name axes that this one does not have.
-            const bool ours = std::any_of(entry.names.begin(), entry.names.end(),
-                                          [&](const AstWord& word) { return axes_.contains(word.text); });
+            const bool ours = any_of(entry.names, [&](const AstWord& word) { return axes_.contains(word.text); });
             if (outer && !ours) continue;
             std::optional<Size> size;
             if (entry.value) {
@@ -162,7 +161,7 @@ void Elaborator::apply_sizes() {
                           "a number, or axes whose sizes are given");
                     continue;
                 }
-                d_.axes[static_cast<std::size_t>(id)].size = size;
+                d_.axes[at(id)].size = size;
             }
         }
     };
@@ -173,7 +172,7 @@ void Elaborator::apply_sizes() {
     std::set<AxisId> of_inputs;
     for (const ArrayId id : d_.inputs) of_inputs.insert(d_.array(id).axes.begin(), d_.array(id).axes.end());
     const auto take = [&](AxisId id, const Size& size) {
-        Axis& target = d_.axes[static_cast<std::size_t>(id)];
+        Axis& target = d_.axes[at(id)];
         std::set<Symbol> seen;
         if (target.size || given.contains(target.name) || leads_to(d_, size, id, seen)) return;
         target.size = size;

@@ -1,8 +1,7 @@
 // mean(c, n) X[b, c, n]: a callee of one axis applied over several. Its axis is replaced by as many axes before the call is bound.
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
@@ -34,7 +33,7 @@ std::optional<Template> spread(const Template& t, AxisId axis, std::size_t count
     Template out = t;
     Diagram& d = out.diagram;
     std::vector<AxisId> parts{axis};
-    d.axes[static_cast<std::size_t>(axis)].size.reset();
+    d.axes[at(axis)].size.reset();
     for (std::size_t i = 1; i < count; ++i) {
         std::string name = fmt::format("{}_{}", d.axis(axis).name, i + 1);
         while (d.find_axis(name) || d.find_array(name)) name += "_";
@@ -42,13 +41,13 @@ std::optional<Template> spread(const Template& t, AxisId axis, std::size_t count
         d.axes.push_back({std::move(name), std::nullopt, d.axis(axis).range});
     }
     const auto spread_axes = [&](std::vector<AxisId>& axes) {
-        const auto at = std::find(axes.begin(), axes.end(), axis);
+        const auto at = find(axes, axis);
         if (at != axes.end()) axes.insert(at + 1, parts.begin() + 1, parts.end());
     };
     for (Array& array : d.arrays) spread_axes(array.axes);
     for (Equation& e : d.equations) {
         spread_axes(e.reduce_axes);
-        std::sort(e.reduce_axes.begin(), e.reduce_axes.end());
+        sort(e.reduce_axes);
         e.body = transform(e.body, [&](const Expr& node) {
             if (const auto* n = as<AxisSize>(node); n && n->axis == axis) {
                 Expr size = node;

@@ -4,17 +4,13 @@
 // stands, else a fresh one.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
+#include "support/text.hpp"
 #include "syntax/elaborator.hpp"
 
 namespace napkin {
 namespace {
-
-bool is_name_character(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 constexpr std::size_t max_operands = 64;
 
@@ -146,8 +142,7 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     for (std::size_t i = 0; i < pattern.output->names.size(); ++i) {
         const AstWord& word = pattern.output->names[i];
         const auto same = [&](const AstWord& other) { return other.text == word.text; };
-        const bool known = std::any_of(pattern.operands.begin(), pattern.operands.end(),
-                                       [&](const Term& t) { return std::any_of(t.names.begin(), t.names.end(), same); });
+        const bool known = any_of(pattern.operands, [&](const Term& t) { return any_of(t.names, same); });
         if (!known)
             error(Code::einsum_output, word.range,
                   fmt::format("{} stands after -> and in no term before it", word.text), "a name of some operand");
@@ -171,9 +166,8 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
             std::size_t written = 0;
             if (indexed) {
                 written = indexed->indices.size();
-                const bool points = std::any_of(indexed->indices.begin(), indexed->indices.end(), [](const AstNode& i) {
-                    return std::holds_alternative<AstEllipsis>(i.v);
-                });
+                const bool points = any_of(indexed->indices,
+                                           [](const AstNode& i) { return std::holds_alternative<AstEllipsis>(i.v); });
                 if (points) --written;
                 if (!points) written = 0;
             }
@@ -197,14 +191,13 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
         }
     }
     if (errors() > before) return std::nullopt;
-    if (std::any_of(operands.begin(), operands.end(), [](const ArrayOperand& o) { return o.array < 0; }))
-        return std::nullopt;  // reported elsewhere
+    if (any_of(operands, [](const ArrayOperand& o) { return o.array < 0; })) return std::nullopt;  // reported elsewhere
 
     if (!einsum && !reduction) {
         auto names_of = [](const Term& t) {
             std::vector<std::string> names;
             for (const AstWord& word : t.names) names.push_back(word.text);
-            std::sort(names.begin(), names.end());
+            sort(names);
             return names;
         };
         if (names_of(pattern.operands[0]) != names_of(*pattern.output)) {
@@ -235,8 +228,7 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
     }
     std::vector<AxisId> consumed;
     const auto stays = [&](const std::string& name) {
-        return std::any_of(pattern.output->names.begin(), pattern.output->names.end(),
-                           [&](const AstWord& w) { return w.text == name; });
+        return any_of(pattern.output->names, [&](const AstWord& w) { return w.text == name; });
     };
     for (std::size_t p = 0; p < operands.size(); ++p) {
         for (std::size_t j = 0; j < operands[p].open.size(); ++j) {

@@ -34,8 +34,8 @@ void for_each_run(const Buffer& part, const Buffer& whole, F f) {
 }  // namespace
 
 void Tile::cut(AxisId axis, std::int64_t from, std::int64_t size, std::int64_t limit) {
-    begin[static_cast<std::size_t>(axis)] = from;
-    count[static_cast<std::size_t>(axis)] = std::min(size, limit - from);
+    begin[at(axis)] = from;
+    count[at(axis)] = std::min(size, limit - from);
 }
 
 void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile, DType type) {
@@ -83,9 +83,7 @@ void load_box(const Buffer& whole, Buffer& part) {
 }
 
 void load_cell(const Buffer& whole, std::int64_t from, Buffer& part, std::int64_t to) {
-    with_cells(whole.data, part.data, [&](const auto& source, auto& target) {
-        target[static_cast<std::size_t>(to)] = source[static_cast<std::size_t>(from)];
-    });
+    with_cells(whole.data, part.data, [&](const auto& source, auto& target) { target[at(to)] = source[at(from)]; });
 }
 
 void load_inside(const Buffer& array, Buffer& part) {

@@ -12,9 +12,7 @@ namespace napkin {
 struct Tile {
     std::vector<std::int64_t> begin, count;
 
-    [[nodiscard]] std::int64_t end(AxisId axis) const {
-        return begin[static_cast<std::size_t>(axis)] + count[static_cast<std::size_t>(axis)];
-    }
+    [[nodiscard]] std::int64_t end(AxisId axis) const { return begin[at(axis)] + count[at(axis)]; }
     /// The axis becomes [from, from + size), or less where it would pass `limit`.
     void cut(AxisId axis, std::int64_t from, std::int64_t size, std::int64_t limit);
 };

@@ -10,9 +10,7 @@
 namespace napkin {
 namespace {
 std::vector<std::int64_t> counts_of(const std::vector<AxisId>& axes, const Tile& tile) {
-    std::vector<std::int64_t> counts;
-    for (const AxisId a : axes) counts.push_back(tile.count[at(a)]);
-    return counts;
+    return mapped<std::int64_t>(axes, [&](AxisId a) { return tile.count[at(a)]; });
 }
 
 /// Where a read of a tile finds its element among the core's buffers.

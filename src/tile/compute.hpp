@@ -16,9 +16,10 @@ class Arithmetic {
 public:
     /// `round_casts`: casts to a float type round; else a number format only says that a value is whole, or not.
     Arithmetic(const TileKernel& kernel, const Extents& extents, bool round_casts)
-        : kernel_(kernel), extents_(extents), round_casts_(round_casts), kinds_([&kernel](ArrayId variable) {
-              return kernel.variables[static_cast<std::size_t>(variable)].memory_type;
-          }) {}
+        : kernel_(kernel),
+          extents_(extents),
+          round_casts_(round_casts),
+          kinds_([&kernel](ArrayId variable) { return kernel.variables[at(variable)].memory_type; }) {}
 
     /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not alive. Throws
     /// InternalError where the statement reads what is not there.

@@ -1,10 +1,10 @@
 #include "tile/exact.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "diagram/box.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
 
@@ -160,28 +160,26 @@ TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
     ChunkRuns runs;
     for (const AxisId axis : grouped_) {
         const bool in_support = (live_.parts.cut(loop.axis) && axis == live_.parts.part) ||
-                                std::any_of(loop.support.begin(), loop.support.end(),
-                                            [&](const Affine& f) { return f.coefficient(axis) != 0; });
+                                any_of(loop.support, [&](const Affine& f) { return f.coefficient(axis) != 0; });
         if (in_support)
             runs.axes.push_back(axis);
         else
             runs.other_groups = saturating_mul(runs.other_groups, num_tiles(axis));
     }
     std::map<std::vector<bool>, Case> cases;
-    walk_groups(runs.axes,
-                [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
-                    const ChunkRange range = chunks_in(loop, begin, tile);
-                    if (range.end <= range.begin) return;
-                    std::vector<bool> ragged;
-                    for (const AxisId axis : runs.axes) ragged.push_back(tile[at(axis)] < cut(axis, -1));
-                    Case& c = cases[ragged];
-                    // All but the last one are full.
-                    const auto add = [&](std::int64_t size, std::int64_t times) {
-                        if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
-                    };
-                    add(range.size, range.end - range.begin - 1);
-                    add(range.size_of(range.end - 1), 1);
-                });
+    walk_groups(runs.axes, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
+                               std::int64_t weight) {
+        const ChunkRange range = chunks_in(loop, begin, tile);
+        if (range.end <= range.begin) return;
+        const auto ragged = mapped<bool>(runs.axes, [&](AxisId axis) { return tile[at(axis)] < cut(axis, -1); });
+        Case& c = cases[ragged];
+        // All but the last one are full.
+        const auto add = [&](std::int64_t size, std::int64_t times) {
+            if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
+        };
+        add(range.size, range.end - range.begin - 1);
+        add(range.size_of(range.end - 1), 1);
+    });
     for (auto& [key, c] : cases) {
         c.ragged = key;
         runs.cases.push_back(c);
@@ -279,7 +277,7 @@ void TileCounter::for_each_group(const std::function<void(const std::vector<std:
     std::vector<AxisId> walked;
     std::int64_t repeats = 1;
     for (const AxisId axis : grouped_) {
-        if (std::any_of(runs_.begin(), runs_.end(), [&](const ChunkRuns& r) { return contains(r.axes, axis); }))
+        if (any_of(runs_, [&](const ChunkRuns& r) { return contains(r.axes, axis); }))
             walked.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));

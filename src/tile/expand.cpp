@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "algebra/expr_walk.hpp"
 #include "derive/parts.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "tile/uses.hpp"
 
@@ -29,7 +29,7 @@ std::vector<TileStatement> with_frees(const TileKernel& kernel, std::vector<Tile
         if (const auto* compute = std::get_if<Compute>(&*s)) {
             const auto reads = reads_in_order(compute->body, compute->carry);
             const auto is_own = [&](const Read* r) { return r->array == compute->variable; };
-            if (std::none_of(reads.begin(), reads.end(), is_own)) defined = compute->variable;
+            if (none_of(reads, is_own)) defined = compute->variable;
         }
         if (defined >= 0 && !outer.contains(defined)) needed.erase(defined);
         reversed.push_back(std::move(*s));
@@ -94,7 +94,7 @@ private:
                 std::string other;
                 const auto own = [&](ArrayId array) {
                     const VariableId v = computed_variable(array);
-                    return read(in_part(v), out_.variables[static_cast<std::size_t>(v)].dims);
+                    return read(in_part(v), out_.variables[at(v)].dims);
                 };
                 const auto over_parts = [&](const Expr& node) {
                     const auto* r = as<Read>(node);
@@ -128,8 +128,7 @@ private:
     VariableId computed_variable(ArrayId array) {
         const auto [it, added] = computed_variables_.try_emplace(array, -1);
         if (added) {
-            std::vector<Index> dims;
-            for (const AxisId axis : diagram_.array(array).axes) dims.push_back(Affine::axis(axis));
+            auto dims = mapped<Index>(diagram_.array(array).axes, [&](AxisId axis) { return Affine::axis(axis); });
             it->second = add_variable(array, std::move(dims), diagram_.array(array).axes);
         }
         return it->second;
@@ -138,7 +137,7 @@ private:
     /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two tiles at once.
     VariableId loaded_variable(const Read& r, AxisId loop_axis) {
         const bool streamed = loop_axis >= 0 && depends_on(r.indices, loop_axis);
-        const auto known = std::find_if(loaded_variables_.begin(), loaded_variables_.end(), [&](const LoadedVariable& v) {
+        const auto known = find_if(loaded_variables_, [&](const LoadedVariable& v) {
             return v.array == r.array && v.streamed == streamed && v.indices == r.indices;
         });
         if (known != loaded_variables_.end()) return known->variable;
@@ -148,7 +147,7 @@ private:
         if (gathers)
             for (const Index& index : r.indices) indices.push_back(over_variables(index, loop_axis));
         const VariableId v = add_variable(r.array, std::move(box.dims), std::move(box.limits));
-        out_.variables[static_cast<std::size_t>(v)].gathers = std::move(indices);
+        out_.variables[at(v)].gathers = std::move(indices);
         loaded_variables_.push_back({r.array, streamed, r.indices, v});
         return v;
     }
@@ -168,8 +167,7 @@ private:
             for (const Index& index : r->indices) indices.push_back(over_variables(index, loop_axis));
             return read(variable_of(*r, loop_axis), std::move(indices));
         }
-        std::vector<Expr> parts;
-        for (const Expr& child : children(e)) parts.push_back(in_index(child, loop_axis));
+        auto parts = mapped<Expr>(children(e), [&](const Expr& child) { return in_index(child, loop_axis); });
         return parts.empty() ? e : with_children(e, std::move(parts));
     }
 
@@ -179,8 +177,7 @@ private:
         std::map<const ExprNode*, Expr> done;
         const auto rewrite = [&](const Expr& node) -> Expr {
             if (const auto* r = as<Read>(node)) return read(variable_of(*r, loop_axis), box_of(diagram_, *r).dims);
-            std::vector<Expr> parts;
-            for (const Expr& child : children(node)) parts.push_back(done.at(child.get()));
+            auto parts = mapped<Expr>(children(node), [&](const Expr& child) { return done.at(child.get()); });
             return parts.empty() ? node : with_children(node, std::move(parts));
         };
         for_each_postorder(e, [&](const Expr& node) { done[node.get()] = rewrite(node); }, Walk::values);
@@ -234,9 +231,7 @@ private:
             body.push_back(Init{computed_variable(state), value});
         }
 
-        TileLoop out;
-        out.axis = loop.axis;
-        out.support = loop.support, out.masks = loop.masks;
+        TileLoop out{.axis = loop.axis, .support = loop.support, .masks = loop.masks};
         std::set<VariableId> loaded;
         for (const Statement& s : loop.body) {
             for (const Read* r : loads_in_order(s)) {

@@ -1,10 +1,10 @@
 #include "tile/interpret.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "diagram/box.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "tile/buffer.hpp"
 #include "tile/compute.hpp"
@@ -16,8 +16,7 @@ namespace {
 using Memory = std::vector<Buffer>;
 
 Buffer whole_array(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    std::vector<Index> dims;
-    for (const AxisId axis : diagram.array(array).axes) dims.push_back(Affine::axis(axis));
+    const auto dims = mapped<Index>(diagram.array(array).axes, [&](AxisId axis) { return Affine::axis(axis); });
     Buffer buffer;
     place(buffer, dims, {std::vector<std::int64_t>(extents.size(), 0), extents}, diagram.array(array).type);
     return buffer;
@@ -247,9 +246,8 @@ private:
         internal_check(size >= 1, "interpret: a stream size below 1");
         for (; from < end; from += size) {
             tile_.cut(loop.axis, from, size, end);
-            const bool skipped = std::any_of(loop.support.begin(), loop.support.end(), [&](const Affine& s) {
-                return range_of(s, tile_.begin, tile_.count).high < 0;
-            });
+            const bool skipped = any_of(
+                loop.support, [&](const Affine& s) { return range_of(s, tile_.begin, tile_.count).high < 0; });
             if (skipped) {
                 skip_chunks(loop, from, tile_.end(loop.axis));
                 continue;

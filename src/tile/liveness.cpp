@@ -1,9 +1,9 @@
 #include "tile/liveness.hpp"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "tile/expand.hpp"
 #include "tile/sizes.hpp"
@@ -76,8 +76,8 @@ private:
 
     void walk_loop(const TileLoop& loop) {
         add_moment(loop.axis, -1);
-        const bool may_skip = !loop.support.empty() || std::any_of(loop.masks.begin(), loop.masks.end(),
-                                                                   [](const MaskForm& f) { return !f.has_reads(); });
+        const bool may_skip = !loop.support.empty() ||
+                              any_of(loop.masks, [](const MaskForm& f) { return !f.has_reads(); });
         out_.loops.push_back({loop.axis, loop.support, loop.is_sub, loop_, step_, may_skip});
         const int outer = std::exchange(loop_, static_cast<int>(out_.loops.size()) - 1);
         walk(loop.body);
@@ -137,8 +137,7 @@ std::vector<AxisId> axes_of(const std::vector<Index>& dims) {
         else
             for (const AxisId axis : d.axes()) axes.push_back(axis);
     }
-    std::sort(axes.begin(), axes.end());
-    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+    sort_unique(axes);
     return axes;
 }
 

@@ -22,14 +22,14 @@ public:
           tile_(program.extents),
           uses_(kernel_.variables.size()) {
         names_ = diagram_.names();
-        names_.array = [this](VariableId v) { return kernel_.variables[static_cast<std::size_t>(v)].name; };
+        names_.array = [this](VariableId v) { return kernel_.variables[at(v)].name; };
     }
 
     std::string run() {
         std::vector<std::string> cuts;
         for (const auto& [axis, size] : groups_of(kernel_, sizes_)) {
             cuts.push_back(fmt::format("{} ({} at a time)", diagram_.axis(axis).name, size));
-            tile_[static_cast<std::size_t>(axis)] = size;
+            tile_[at(axis)] = size;
         }
         add_line(cuts.empty() ? "once:" : fmt::format("for each group of {}:", join(cuts, ", ")));
         print_list(kernel_.body);
@@ -52,7 +52,7 @@ private:
         std::vector<std::pair<std::size_t, std::size_t>> lives;  ///< numbers of the first and last line
     };
 
-    Use& use(VariableId v) { return uses_[static_cast<std::size_t>(v)]; }
+    Use& use(VariableId v) { return uses_[at(v)]; }
     std::string name(VariableId v) const { return names_.array(v); }
 
     void add_line(const std::string& text) { lines_.push_back(std::string(4 * depth_, ' ') + text); }
@@ -65,7 +65,7 @@ private:
         const std::vector<std::int64_t> zero(tile_.size(), 0);
         std::vector<std::string> sizes;
         u.values = 1;
-        for (const Index& dim : kernel_.variables[static_cast<std::size_t>(v)].dims) {
+        for (const Index& dim : kernel_.variables[at(v)].dims) {
             const Interval range = range_of(dim, zero, tile_);
             sizes.push_back(std::to_string(range.high - range.low + 1));
             *u.values *= range.high - range.low + 1;
@@ -106,9 +106,9 @@ private:
         add_line(fmt::format("for each {} of {} ({} at a time){}{}:", loop.is_sub ? "part" : "chunk",
                              diagram_.axis(loop.axis).name, chunk,
                              in_part ? " in " + diagram_.axis(kernel_.parts.part).name : "", skipped));
-        const std::int64_t extent = std::exchange(tile_[static_cast<std::size_t>(loop.axis)], chunk);
+        const std::int64_t extent = std::exchange(tile_[at(loop.axis)], chunk);
         print_list(loop.body);
-        tile_[static_cast<std::size_t>(loop.axis)] = extent;
+        tile_[at(loop.axis)] = extent;
     }
 
     void print_one(const Load& load) { use(load.variable).loaded = true, add_line("load " + name(load.variable)); }
@@ -121,9 +121,7 @@ private:
     void print_one(const Compute& compute) { add_line(element(compute.variable) + " = " + right_side(compute)); }
 
     /// The variable at its own axes: S[q, x].
-    std::string element(VariableId v) const {
-        return to_string(read(v, kernel_.variables[static_cast<std::size_t>(v)].dims), names_);
-    }
+    std::string element(VariableId v) const { return to_string(read(v, kernel_.variables[at(v)].dims), names_); }
 
     std::string right_side(const Compute& c) const {
         std::string body = to_string(c.body, names_);
@@ -149,9 +147,8 @@ private:
         for (std::size_t i = 0; i < kernel_.variables.size(); ++i) {
             const Variable& v = kernel_.variables[i];
             const Use& u = uses_[i];
-            std::vector<std::string> indices;
-            for (const Index& index : v.gathers.empty() ? v.dims : v.gathers)
-                indices.push_back(to_string(index, names_));
+            const auto indices = mapped<std::string>(v.gathers.empty() ? v.dims : v.gathers,
+                                                     [&](const Index& index) { return to_string(index, names_); });
             std::vector<std::string> lives;
             for (const auto& [first, last] : u.lives)
                 lives.push_back(first == last ? std::to_string(first) : fmt::format("{}–{}", first, last));

@@ -63,7 +63,7 @@ using TileStatement = std::variant<Load, Store, Init, Compute, Free, std::shared
 struct TileLoop {
     AxisId axis = -1;
     std::vector<Affine> support;
-    std::vector<TileStatement> body;
+    std::vector<TileStatement> body = {};
     bool is_sub = false;  ///< a part of one statement, cut by TileSizes::sub; else of a stream
     std::vector<MaskForm> masks = {};
 };

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {
@@ -116,7 +116,7 @@ private:
         for (std::size_t s = i + 1; s < list.size(); ++s) (is_own(list[s]) ? inside : after).push_back(list[s]);
         out.emplace_back(std::make_shared<const TileLoop>(TileLoop{axis_, {}, std::move(inside), true}));
         const std::size_t place = out.size() - 1;
-        out.insert(out.end(), after.begin(), after.end());
+        append(out, after);
         list = std::move(out);
         return place;
     }

@@ -9,7 +9,7 @@ namespace {
 void add_with_gathers(const TileKernel& kernel, VariableId v, std::set<VariableId>& uses) {
     if (v < 0 || static_cast<std::size_t>(v) >= kernel.variables.size()) return;
     uses.insert(v);
-    for (const Index& index : kernel.variables[static_cast<std::size_t>(v)].gathers)
+    for (const Index& index : kernel.variables[at(v)].gathers)
         if (const Expr* e = index.expression())
             for (const VariableId inner : read_arrays(*e)) uses.insert(inner);
 }
@@ -34,16 +34,15 @@ void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set
 }  // namespace
 
 Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r) {
-    return box_of(r, [&](VariableId v) -> const std::vector<AxisId>& {
-        return diagram.array(kernel.variables[static_cast<std::size_t>(v)].array).axes;
-    });
+    return box_of(
+        r, [&](VariableId v) -> const std::vector<AxisId>& { return diagram.array(kernel.variables[at(v)].array).axes; });
 }
 
 std::vector<Index> array_indices(const TileKernel& kernel, const Variable& variable) {
     if (variable.gathers.empty()) return variable.dims;
     const Expr in_arrays = transform(read(-1, variable.gathers), [&](const Expr& node) {
         const auto* r = as<Read>(node);
-        return r && r->array >= 0 ? read(kernel.variables[static_cast<std::size_t>(r->array)].array, r->indices) : node;
+        return r && r->array >= 0 ? read(kernel.variables[at(r->array)].array, r->indices) : node;
     });
     return as<Read>(in_arrays)->indices;
 }

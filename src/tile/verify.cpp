@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "diagram/guards.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "tile/uses.hpp"
 
@@ -92,22 +92,20 @@ private:
     }
 
     [[nodiscard]] bool is_axis(AxisId a) const { return a >= 0 && static_cast<std::size_t>(a) < diagram_.axes.size(); }
-    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[static_cast<std::size_t>(a)]; }
+    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[at(a)]; }
     [[nodiscard]] const std::string& axis_name(AxisId a) const { return diagram_.axis(a).name; }
-    [[nodiscard]] const Variable& variable(VariableId v) const {
-        return kernel_.variables[static_cast<std::size_t>(v)];
-    }
+    [[nodiscard]] const Variable& variable(VariableId v) const { return kernel_.variables[at(v)]; }
     [[nodiscard]] bool is_grouped(AxisId axis) const {
-        return std::any_of(groups_.begin(), groups_.end(), [&](const auto& g) { return g.first == axis; });
+        return any_of(groups_, [&](const auto& g) { return g.first == axis; });
     }
 
     [[nodiscard]] bool is_cut_by_subloop(AxisId axis) const {
-        return std::any_of(loops_.begin(), loops_.end(), [&](const TileLoop* l) { return l->is_sub && l->axis == axis; });
+        return any_of(loops_, [&](const TileLoop* l) { return l->is_sub && l->axis == axis; });
     }
 
     /// The most values of an axis that a tile has.
     [[nodiscard]] std::int64_t tile_size(const std::vector<Cuts>& cuts, AxisId axis) const {
-        const Cuts& of_axis = cuts[static_cast<std::size_t>(axis)];
+        const Cuts& of_axis = cuts[at(axis)];
         return of_axis.empty() ? extent(axis) : of_axis.back();
     }
 
@@ -116,7 +114,7 @@ private:
         if (size < 1) report("the {} size of {} is {}, below 1", what, axis_name(axis), size);
         if (size > extent(axis))
             report("the {} size of {} is {}, past its extent {}", what, axis_name(axis), size, extent(axis));
-        cuts_[static_cast<std::size_t>(axis)].push_back(std::clamp<std::int64_t>(size, 1, tile_size(cuts_, axis)));
+        cuts_[at(axis)].push_back(std::clamp<std::int64_t>(size, 1, tile_size(cuts_, axis)));
     }
 
     void check_groups() {
@@ -249,13 +247,13 @@ private:
         for (const auto& [axis, size] : groups_) {
             const auto& axes = diagram_.array(v.array).axes;
             const auto runs_part = [&](const TileLoop* loop) { return kernel_.parts.cut(loop->axis); };
-            if (axis == kernel_.parts.part && std::any_of(loops_.begin(), loops_.end(), runs_part)) continue;
+            if (axis == kernel_.parts.part && any_of(loops_, runs_part)) continue;
             if (!contains(axes, axis))
                 report("{} is stored at the same points by every group of {}", v.name, axis_name(axis));
         }
         for (const TileLoop* loop : loops_) {
             const auto carries = [&](const Index& dim) { return dim.depends_on(loop->axis); };
-            if (std::none_of(v.dims.begin(), v.dims.end(), carries))
+            if (none_of(v.dims, carries))
                 report("{} is stored at the same points in every iteration of the loop over {}", v.name,
                        axis_name(loop->axis));
             if (!loop->support.empty())
@@ -295,7 +293,7 @@ private:
         loops_.push_back(loop.get());
         check_list(loop->body);
         loops_.pop_back();
-        cuts_[static_cast<std::size_t>(loop->axis)].pop_back();
+        cuts_[at(loop->axis)].pop_back();
     }
 
     void check_one(const Compute& compute) {
@@ -355,7 +353,7 @@ private:
                 report("{} reduces over the grouped axis {}: no group holds all of it", name, axis_name(axis));
             if (contains(own, axis)) report("{} reduces over its own axis {}", name, axis_name(axis));
             const auto streams = [&](const TileLoop* loop) { return loop->axis == axis; };
-            if (variable(compute.variable).is_state && !compute.carry && std::any_of(loops_.begin(), loops_.end(), streams))
+            if (variable(compute.variable).is_state && !compute.carry && any_of(loops_, streams))
                 report("state {} is reduced over the streamed axis {} without a carry: earlier chunks are lost", name,
                        axis_name(axis));
         }

@@ -1,11 +1,11 @@
 #include "tile/work.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "diagram/product.hpp"
+#include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "tile/expand.hpp"
 #include "tile/uses.hpp"
@@ -92,14 +92,13 @@ private:
 };
 
 std::vector<AxisId> united(std::vector<AxisId> a, const std::vector<AxisId>& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    std::sort(a.begin(), a.end());
-    a.erase(std::unique(a.begin(), a.end()), a.end());
+    append(a, b);
+    sort_unique(a);
     return a;
 }
 
 bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) {
-    return std::all_of(inner.begin(), inner.end(), [&](AxisId a) { return contains(outer, a); });
+    return all_of(inner, [&](AxisId a) { return contains(outer, a); });
 }
 
 /// The statement as a product of two matrices, when its factors fall into two operands: one whose axes another has joins that one.
@@ -109,9 +108,7 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKern
     std::vector<std::vector<AxisId>> operands;
     for (const Expr& factor : factors_of(s.body)) {
         const std::vector<AxisId> axes = free_axes(factor);
-        if (axes.empty() ||
-            std::any_of(operands.begin(), operands.end(), [&](const auto& other) { return within(axes, other); }))
-            continue;
+        if (axes.empty() || any_of(operands, [&](const auto& other) { return within(axes, other); })) continue;
         std::erase_if(operands, [&](const auto& other) { return within(other, axes); });
         operands.push_back(axes);
     }
@@ -119,7 +116,7 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKern
     auto axes = product_axes(operands[0], operands[1], diagram.array(kernel.variables[at(s.variable)].array).axes,
                              s.reduce_axes);
     if (!axes) return std::nullopt;
-    axes->n.insert(axes->n.end(), axes->loose.begin(), axes->loose.end());
+    append(axes->n, axes->loose);
     if (axes->m.empty() || axes->n.empty()) return std::nullopt;
     Contraction c{axes->m, axes->n, axes->k, axes->batch};
     int widest = 0;
@@ -139,8 +136,7 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKern
 std::vector<OperandRead> operands_of(const TileKernel& kernel, const Compute& s) {
     std::vector<OperandRead> operands;
     const auto add = [&](ArrayId array, const std::vector<Index>& dims) {
-        const bool known = std::any_of(operands.begin(), operands.end(),
-                                       [&](const OperandRead& o) { return o.array == array && o.dims == dims; });
+        const bool known = any_of(operands, [&](const OperandRead& o) { return o.array == array && o.dims == dims; });
         if (!known) operands.push_back({array, dims, axes_of(dims)});
     };
     visit(s.body, [&](const Expr& e) {
@@ -180,7 +176,7 @@ StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Co
     if (s.carry && !as<Read>(s.carry)) {
         counter.count(s.carry);
         std::vector<AxisId> points = work.target_axes;
-        std::sort(points.begin(), points.end());
+        sort(points);
         const bool fused = s.reduce && *s.reduce == ReduceOp::sum && product(s.carry) && free_axes(s.carry) == points &&
                            counter.remove(OpKind::simple, points);
         counter.add(fused ? OpKind::fma : OpKind::simple, points);
@@ -194,7 +190,7 @@ StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Co
 std::string_view name(OpKind kind) {
     constexpr std::string_view names[num_op_kinds] = {"fma", "simple", "div", "sqrt", "exp",
                                                       "log", "tanh",   "erf", "sin",  "pow"};
-    return names[static_cast<std::size_t>(kind)];
+    return names[at(kind)];
 }
 
 std::vector<StatementWork> statement_work(const Diagram& diagram, const TileKernel& kernel) {
@@ -232,7 +228,7 @@ WorkTotals total_work(const TileCounter& counter, const std::vector<StatementWor
     WorkTotals totals;
     for (const StatementWork& s : work)
         for (const OpCount& op : s.ops) {
-            std::int64_t& total = totals.by_kind[static_cast<std::size_t>(op.kind)];
+            std::int64_t& total = totals.by_kind[at(op.kind)];
             total = saturating_add(total, saturating_mul(op.count, counter.points(op.axes, s.loop)));
         }
     return totals;

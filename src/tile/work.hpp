@@ -64,7 +64,7 @@ std::vector<StatementWork> statement_work(const Derived& derived, const Kernel& 
 /// Operations by kind over a launch, saturating at 2^62.
 struct WorkTotals {
     std::array<std::int64_t, num_op_kinds> by_kind{};
-    [[nodiscard]] std::int64_t of(OpKind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
+    [[nodiscard]] std::int64_t of(OpKind kind) const { return by_kind[at(kind)]; }
     [[nodiscard]] double flops() const;  ///< an fma counts as 2, everything else as 1
     friend bool operator==(const WorkTotals&, const WorkTotals&) = default;
 };

@@ -37,11 +37,10 @@ std::vector<std::string> row(const std::string& file, const Measured& m) {
 }
 
 ExitCode bench(const BenchCommand& c) {
-    RunOptions run;
-    run.seed = static_cast<std::uint64_t>(c.seed);
-    run.threads = static_cast<int>(c.common.threads);
-    run.multiply_rate = true;
-    run.seconds = c.seconds;
+    RunOptions run{.seed = static_cast<std::uint64_t>(c.seed),
+                   .threads = static_cast<int>(c.common.threads),
+                   .multiply_rate = true,
+                   .seconds = c.seconds};
     Json document = json_document("bench");
     document["date"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
     document["machine"] = host_machine().description;

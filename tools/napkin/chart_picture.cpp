@@ -62,7 +62,7 @@ Result<std::vector<draw::MeasuredPoint>> read_measured(const std::vector<std::st
         if (!text) return text.errors();
         const auto points = draw::measured_points(file, (*text)->text);
         if (!points) return points.errors();
-        out.insert(out.end(), points->begin(), points->end());
+        append(out, *points);
     }
     return out;
 }
@@ -100,7 +100,7 @@ Result<svg::Document> draw_overlap(const ChartRequest& c) {
     const KernelSteps& kernel = of->report.kernels[of->kernel];
     const auto stream = first_stream(kernel);
     if (!stream) return stream.errors();
-    return draw::overlap_chart(**stream, of->report.axes[static_cast<std::size_t>((*stream)->stream)],
+    return draw::overlap_chart(**stream, of->report.axes[at((*stream)->stream)],
                                fmt::format("{} on {}", of->report.diagram, of->report.machine));
 }
 
@@ -171,9 +171,7 @@ Result<svg::Document> draw_sweep(const ChartRequest& c) {
     if (!source) return source.errors();
     AxisSizes sizes;
     for (const std::string& machine : machine_list(c.common.machine)) {
-        CostQuery query;
-        query.source = *source;
-        query.pipeline = pipeline_options(c.common, Pass::choose);
+        CostQuery query{.source = *source, .pipeline = pipeline_options(c.common, Pass::choose)};
         query.pipeline.machine = machine;
         sizes = std::move(query.pipeline.sizes);
         query.pipeline.sizes.clear();
@@ -217,7 +215,7 @@ Result<std::string> trace_text(const ChartRequest& c) {
     const auto stream = first_stream(of->report.kernels[of->kernel]);
     if (!stream) return stream.errors();
     const auto machine = load_machine(of->report.machine);
-    return json_text(draw::overlap_trace(**stream, of->report.axes[static_cast<std::size_t>((*stream)->stream)],
+    return json_text(draw::overlap_trace(**stream, of->report.axes[at((*stream)->stream)],
                                          machine ? machine->clock_hz.value : 0)) +
            "\n";
 }

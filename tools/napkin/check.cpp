@@ -18,9 +18,7 @@ std::string array_text(const Diagram& diagram, ArrayId id) {
 }
 
 std::vector<std::string> array_texts(const Diagram& diagram, const std::vector<ArrayId>& ids) {
-    std::vector<std::string> texts;
-    for (const ArrayId id : ids) texts.push_back(array_text(diagram, id));
-    return texts;
+    return mapped<std::string>(ids, [&](ArrayId id) { return array_text(diagram, id); });
 }
 
 Json arrays_json(const Diagram& diagram, const std::vector<ArrayId>& ids) {

@@ -56,11 +56,7 @@ std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& 
 
 namespace {
 Diagnostic unread_file(std::string code, std::string message, std::string hint = "") {
-    Diagnostic error;
-    error.code = std::move(code);
-    error.message = std::move(message);
-    error.hint = std::move(hint);
-    return error;
+    return Diagnostic{.code = std::move(code), .message = std::move(message), .hint = std::move(hint)};
 }
 
 /// Files beside the missing one, or anywhere below when its folder is missing too, that could have been meant.
@@ -126,9 +122,7 @@ Status read_schedule(const Options& options, PipelineOptions& pipeline) {
 }
 
 PipelineOptions pipeline_options(const Options& options, Pass until) {
-    PipelineOptions result;
-    result.diagram = options.diagram;
-    result.sizes = assignments(options.set, "--set");
+    PipelineOptions result{.diagram = options.diagram, .sizes = assignments(options.set, "--set")};
     for (const auto& [axis, size] : assignments(options.group, "--group"))
         result.schedule.push_back(fmt::format("group {} = {}", axis, size));
     for (const auto& [axis, parts] : assignments(options.split, "--split"))

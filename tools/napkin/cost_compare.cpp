@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "study/report.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::cli {
@@ -90,7 +89,7 @@ ExitCode cost_many(const CostQuery& query, const AxisSizes& sizes, const ManyOpt
         if (axis)
             axes.push_back(*axis);
         else
-            errors.insert(errors.end(), axis.errors().begin(), axis.errors().end());
+            append(errors, axis.errors());
     }
     if (!errors.empty()) return fail(errors, common);
     auto subjects = subjects_of(query, sizes, many);

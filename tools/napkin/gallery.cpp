@@ -112,8 +112,7 @@ ExitCode draw_gallery(const GalleryRequest& c) {
     if (!source) return fail(source.errors(), c.common);
     const Json list = Json::parse(source.value()->text, nullptr, false);
     const auto unreadable = [&](const std::string& why) {
-        Diagnostic error;
-        error.code = "bad-gallery", error.message = c.common.file + " is no list of figures: " + why;
+        Diagnostic error{.code = "bad-gallery", .message = c.common.file + " is no list of figures: " + why};
         error.expected =
             "{\"figures\": [{\"number\", \"name\", \"caption\", \"parts\": [{\"file\", \"diagram\", \"step\"} or one "
             "{\"chart\", "

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "machine/peaks.hpp"
 #include "machine/possible.hpp"
 #include "support/numbers.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::cli {
@@ -55,7 +55,7 @@ private:
     }
     std::string mark(const std::string& source) {
         if (source.empty()) return "";
-        const auto found = std::find(sources_.begin(), sources_.end(), source);
+        const auto found = find(sources_, source);
         const auto index = found - sources_.begin();
         if (found == sources_.end()) sources_.push_back(source);
         return fmt::format(" [{}]", index + 1);
@@ -181,7 +181,7 @@ private:
                                                 : fmt::format("{} that keeps {} bits{}", name(a.type), a.bits.value,
                                                               mark(a.bits.source)));
             const std::string text = join(types, " or ");
-            const auto known = std::find_if(in.begin(), in.end(), [&](const auto& other) { return other.first == text; });
+            const auto known = find_if(in, [&](const auto& other) { return other.first == text; });
             if (known == in.end())
                 in.emplace_back(text, name(type));
             else
@@ -388,7 +388,7 @@ std::string occupancy_text(const Machine& machine, const BlockShape& block, cons
         name(o.limit));
     const auto memory = [](double bytes) { return quantity_text(bytes, Dimension::bytes); };
     const auto allowed = [&](OccupancyLimit limit, const std::string& why) -> std::vector<std::string> {
-        const std::int64_t blocks = o.allowed[static_cast<std::size_t>(limit)];
+        const std::int64_t blocks = o.allowed[at(limit)];
         return {std::string(name(limit)), blocks < 0 ? "any" : std::to_string(blocks), why};
     };
     out += table(
@@ -406,7 +406,7 @@ Json occupancy_json(const BlockShape& block, const Occupancy& o) {
     Json allowed = Json::object();
     for (const OccupancyLimit limit :
          {OccupancyLimit::blocks, OccupancyLimit::warps, OccupancyLimit::registers, OccupancyLimit::memory}) {
-        const std::int64_t blocks = o.allowed[static_cast<std::size_t>(limit)];
+        const std::int64_t blocks = o.allowed[at(limit)];
         allowed[std::string(name(limit))] = blocks < 0 ? Json() : Json(blocks);
     }
     return {{"threads", block.threads},    {"registers_a_thread", block.registers_a_thread},

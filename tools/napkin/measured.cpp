@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "run/npy.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 
@@ -34,7 +34,7 @@ Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const 
         if (tensor) {
             tensors.emplace(name, std::move(tensor).value());
         } else {
-            errors.insert(errors.end(), tensor.errors().begin(), tensor.errors().end());
+            append(errors, tensor.errors());
         }
     }
     if (!errors.empty()) return errors;
@@ -50,12 +50,10 @@ Status check_outputs(const Diagram& diagram, const Files& files) {
     std::vector<Diagnostic> errors;
     for (const auto& [name, path] : files) {
         if (contains(names, name)) continue;
-        Diagnostic error;
-        error.code = "unknown-output";
-        error.message = fmt::format("{} has no output {}", diagram.name, name);
-        error.expected = fmt::format("one of {}", fmt::join(names, ", "));
-        error.hint = did_you_mean(name, names);
-        errors.push_back(std::move(error));
+        errors.push_back({.code = "unknown-output",
+                          .message = fmt::format("{} has no output {}", diagram.name, name),
+                          .expected = fmt::format("one of {}", fmt::join(names, ", ")),
+                          .hint = did_you_mean(name, names)});
     }
     if (!errors.empty()) return errors;
     return Done{};

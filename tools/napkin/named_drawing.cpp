@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "draw/drawings.hpp"
 #include "draw/machine_steps.hpp"
 #include "plan/by_hand.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin::cli {
@@ -56,7 +55,7 @@ Result<NamedDrawing> named_drawing(const Options& options, const std::string& st
     subject.notes = drawn_sizes(compilation->diagram, assignments(options.set, "--set"));
     const std::vector<draw::StepName> names = draw::step_names(subject);
     const auto is_step = [&](const draw::StepName& s) { return s.name == step; };
-    if (step != "all" && std::none_of(names.begin(), names.end(), is_step)) {
+    if (step != "all" && none_of(names, is_step)) {
         std::vector<std::string> known;
         for (const draw::StepName& s : names)
             if (s.name.find_first_not_of("0123456789") != std::string::npos) known.push_back(s.name);

@@ -67,7 +67,7 @@ void add_plan_and_source(const Options& options, draw::ReportInput& input) {
     }
     if (compiled) {
         input.plan = compiled->plan;
-        input.notes.insert(input.notes.end(), compiled->notes.begin(), compiled->notes.end());
+        append(input.notes, compiled->notes);
         input.emitted = kernels_of(compiled->code);
         return;
     }
@@ -117,7 +117,7 @@ ExitCode report(const ReportCommand& c) {
         if (!text) return fail(text.errors(), c.common);
         const auto points = draw::measured_points(file, (*text)->text);
         if (!points) return fail(points.errors(), c.common);
-        input.measured.insert(input.measured.end(), points->begin(), points->end());
+        append(input.measured, *points);
     }
     auto wasm = read_wasm(c.wasm.empty() ? core_of_tool() : c.wasm);
     if (!wasm) return fail(wasm.errors(), c.common);

@@ -38,12 +38,8 @@ private:
 };
 
 Diagnostic query_error(const PlacedText& query, std::string message, std::string expected = "") {
-    Diagnostic error;
-    error.code = "bad-query";
-    error.range = query.range;
-    error.message = std::move(message);
-    error.expected = std::move(expected);
-    return error;
+    return Diagnostic{
+        .code = "bad-query", .range = query.range, .message = std::move(message), .expected = std::move(expected)};
 }
 
 /// The JSON of the command line that a query is. What depends on the computer at hand would not be the same everywhere.
@@ -124,13 +120,12 @@ ExitCode reproduce(const ReproduceCommand& c) {
     if (c.check) {
         for (const std::size_t i : surprises(*reproduction, *outcomes)) {
             const ReproductionRow& row = reproduction->rows[i];
-            Diagnostic error;
-            error.code = "disagreement";
-            error.range = row.values.front().range;
-            error.message = fmt::format("{}, {}: it says {}; napkin computes {}", row.document, row.where, row.says,
-                                        (*outcomes)[i].computed);
-            error.expected = row.disagrees.empty() ? "agreement, or 'disagrees' with the reason"
-                                                   : "no 'disagrees', as they agree";
+            Diagnostic error{.code = "disagreement",
+                             .range = row.values.front().range,
+                             .message = fmt::format("{}, {}: it says {}; napkin computes {}", row.document, row.where,
+                                                    row.says, (*outcomes)[i].computed),
+                             .expected = row.disagrees.empty() ? "agreement, or 'disagrees' with the reason"
+                                                               : "no 'disagrees', as they agree"};
             code = fail({error}, c.common);
         }
         if (contents(table) != markdown) {
@@ -140,9 +135,7 @@ ExitCode reproduce(const ReproduceCommand& c) {
     } else if (!c.output.empty()) {
         std::ofstream(table, std::ios::binary) << markdown;
         if (contents(table) != markdown) {
-            Diagnostic error;
-            error.code = "unwritable-file";
-            error.message = fmt::format("{} cannot be written", table.string());
+            Diagnostic error{.code = "unwritable-file", .message = fmt::format("{} cannot be written", table.string())};
             return fail({error}, c.common);
         }
     }

@@ -270,11 +270,10 @@ ExitCode run(const RunCommand& c) {
     const auto input_files = files(c.inputs, "--input");
     const auto output_files = files(c.outputs, "--output");
     check_distinct(output_files);
-    RunOptions options;
-    options.seed = static_cast<std::uint64_t>(c.seed);
-    options.threads = static_cast<int>(c.common.threads);
-    options.baseline = !c.no_baseline;
-    options.seconds = c.seconds;
+    RunOptions options{.seed = static_cast<std::uint64_t>(c.seed),
+                       .threads = static_cast<int>(c.common.threads),
+                       .baseline = !c.no_baseline,
+                       .seconds = c.seconds};
     const auto measured = compile_and_measure(c.common, input_files, output_files, options,
                                               {.derivation = !c.no_validate, .numbers = !c.no_check});
     if (!measured) return fail(measured.errors(), c.common);

@@ -41,8 +41,7 @@ Result<std::vector<StepsOnMachine>> steps_on_machines(const Options& options, co
         if (report)
             out[i].report = std::move(report).value(), any = true;
         else
-            out[i].why = report.errors().front(),
-            errors.insert(errors.end(), report.errors().begin(), report.errors().end());
+            out[i].why = report.errors().front(), append(errors, report.errors());
     }
     if (!any && !errors.empty()) return errors;
     return out;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "emit/cuda/prelude.hpp"
 #include "emit/emit_chunk_ranges.hpp"
 #include "emit/emit_fragment.hpp"
@@ -12,6 +10,7 @@
 #include "schedule/cluster.hpp"
 #include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
+#include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::cuda {
@@ -28,9 +27,8 @@ bool needs_wide_index(const ScheduledKernel& kernel) {
         }
         return false;
     };
-    return kernel.num_groups() > most / 2 || kernel.arena_values > most ||
-           std::any_of(kernel.inputs.begin(), kernel.inputs.end(), is_long) ||
-           std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_long);
+    return kernel.num_groups() > most / 2 || kernel.arena_values > most || any_of(kernel.inputs, is_long) ||
+           any_of(kernel.outputs, is_long);
 }
 
 std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
@@ -40,15 +38,15 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
         const OperandTile tile = *operand_tile(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
         const auto part = cluster_part(kernel, v);
-        map.box[static_cast<std::size_t>(tile.outer)] = part ? part->rows : tile.rows;
-        map.box[static_cast<std::size_t>(tile.inner)] = tile.width;
+        map.box[at(tile.outer)] = part ? part->rows : tile.rows;
+        map.box[at(tile.inner)] = tile.width;
         maps.push_back(std::move(map));
     }
     for (const VariableId v : writers::boxed_of(kernel)) {
         const StoredBoxes boxes = *stored_boxes(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
-        map.box[static_cast<std::size_t>(boxes.rows)] = fragment_rows;
-        map.box[static_cast<std::size_t>(boxes.columns)] = boxes.width;
+        map.box[at(boxes.rows)] = fragment_rows;
+        map.box[at(boxes.columns)] = boxes.width;
         maps.push_back(std::move(map));
     }
     return maps;

@@ -1,8 +1,8 @@
 #include "run/gpu/assembler.hpp"
+#include "support/ranges.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <regex>
 #include <sstream>
 
@@ -50,7 +50,7 @@ std::vector<AssemblerReport> reports_in(const std::string& log) {
     }
     for (const std::string& remark : remarks_in(log)) {
         const std::string function = named_in(remark);
-        const bool known = std::any_of(out.begin(), out.end(), [&](const auto& r) { return r.kernel == function; });
+        const bool known = any_of(out, [&](const auto& r) { return r.kernel == function; });
         for (AssemblerReport& report : out)
             if (!known || report.kernel == function) report.remarks.push_back(remark);
     }
@@ -77,7 +77,7 @@ std::vector<std::string> refusals(const AssemblerReport& report) {
     std::vector<std::string> out;
     const auto add = [&](const std::string& what, const std::string& why) {
         const std::string clause = what + (why.empty() ? "" : ": " + why);
-        if (std::find(out.begin(), out.end(), clause) == out.end()) out.push_back(clause);
+        if (!contains(out, clause)) out.push_back(clause);
     };
     for (const std::string& remark : report.remarks) {
         std::smatch found;

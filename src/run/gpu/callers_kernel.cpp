@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::gpu {
 namespace {
@@ -17,11 +16,7 @@ std::int64_t to_workspace_alignment(std::int64_t bytes) {
 }
 
 Diagnostic fault_of_arrays(const char* code, std::string message, std::string expected) {
-    Diagnostic d;
-    d.code = code;
-    d.message = std::move(message);
-    d.expected = std::move(expected);
-    return d;
+    return Diagnostic{.code = code, .message = std::move(message), .expected = std::move(expected)};
 }
 
 }  // namespace
@@ -29,7 +24,7 @@ Diagnostic fault_of_arrays(const char* code, std::string message, std::string ex
 CallersKernel::CallersKernel(std::shared_ptr<const Launcher> launcher) : launcher_(std::move(launcher)) {
     const Diagram& diagram = launcher_->program().diagram;
     given_ = diagram.inputs;
-    given_.insert(given_.end(), diagram.outputs.begin(), diagram.outputs.end());
+    append(given_, diagram.outputs);
     for (const ArrayId array : launcher_->between()) {
         offsets_.push_back(workspace_bytes_);
         workspace_bytes_ += to_workspace_alignment(launcher_->bytes_of(array));

@@ -19,18 +19,15 @@ constexpr Code invalid_option = 5;  // NVRTC_ERROR_INVALID_OPTION
 struct Nvrtc {
     SharedLibrary library{cuda_library_paths("NAPKIN_NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
                                              {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"})};
-    Code (*version)(int*, int*) = library.function<Code (*)(int*, int*)>("nvrtcVersion");
-    Code (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) =
-        library.function<Code (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
-            "nvrtcCreateProgram");
-    Code (*destroy)(Program*) = library.function<Code (*)(Program*)>("nvrtcDestroyProgram");
-    Code (*compile)(Program, int, const char* const*) =
-        library.function<Code (*)(Program, int, const char* const*)>("nvrtcCompileProgram");
-    Code (*log_size)(Program,
-                     std::size_t*) = library.function<Code (*)(Program, std::size_t*)>("nvrtcGetProgramLogSize");
-    Code (*log)(Program, char*) = library.function<Code (*)(Program, char*)>("nvrtcGetProgramLog");
-    Code (*cubin_size)(Program, std::size_t*) = library.function<Code (*)(Program, std::size_t*)>("nvrtcGetCUBINSize");
-    Code (*cubin)(Program, char*) = library.function<Code (*)(Program, char*)>("nvrtcGetCUBIN");
+    Code (*version)(int*, int*) = library.function("nvrtcVersion");
+    Code (*create)(Program*, const char*, const char*, int, const char* const*,
+                   const char* const*) = library.function("nvrtcCreateProgram");
+    Code (*destroy)(Program*) = library.function("nvrtcDestroyProgram");
+    Code (*compile)(Program, int, const char* const*) = library.function("nvrtcCompileProgram");
+    Code (*log_size)(Program, std::size_t*) = library.function("nvrtcGetProgramLogSize");
+    Code (*log)(Program, char*) = library.function("nvrtcGetProgramLog");
+    Code (*cubin_size)(Program, std::size_t*) = library.function("nvrtcGetCUBINSize");
+    Code (*cubin)(Program, char*) = library.function("nvrtcGetCUBIN");
     [[nodiscard]] bool is_whole() const {
         return library.is_open() && version && create && destroy && compile && log_size && log && cubin_size && cubin;
     }
@@ -44,9 +41,8 @@ struct Nvrtc {
 Result<const Nvrtc*> nvrtc() {
     static const Nvrtc* const it = new Nvrtc;
     if (it->is_whole()) return it;
-    Diagnostic d;
-    d.code = "no-cuda-compiler";
-    d.message = "NVRTC, which compiles kernels for GPUs, is not found: " + it->library.why_not();
+    Diagnostic d{.code = "no-cuda-compiler",
+                 .message = "NVRTC, which compiles kernels for GPUs, is not found: " + it->library.why_not()};
     d.expected =
         "libnvrtc.so of CUDA 12 or 13: on the loader's path, in /usr/local/cuda, or from pip's nvidia-cuda-nvrtc";
     d.hint = "set NAPKIN_NVRTC to the library's path";
@@ -55,11 +51,7 @@ Result<const Nvrtc*> nvrtc() {
 }
 
 Cubin from(std::string code, const std::string& log) {
-    Cubin out;
-    out.code = std::move(code);
-    out.kernels = reports_in(log);
-    out.remarks = remarks_in(log);
-    return out;
+    return Cubin{.code = std::move(code), .kernels = reports_in(log), .remarks = remarks_in(log)};
 }
 
 Result<Cubin> compile_anew(const Nvrtc& n, const std::string& source, const std::vector<std::string>& options,
@@ -82,12 +74,10 @@ Result<Cubin> compile_anew(const Nvrtc& n, const std::string& source, const std:
     }
     static_cast<void>(n.destroy(&program));
     if (code == invalid_option) {
-        Diagnostic d;
-        d.code = "no-such-architecture";
-        d.message = fmt::format("{} does not take {}", n.name(), options.front());
-        d.expected = "an architecture that it compiles for: NVRTC of another CUDA may";
-        d.exit_code = ExitCode::machine_lacks;
-        return d;
+        return Diagnostic{.code = "no-such-architecture",
+                          .message = fmt::format("{} does not take {}", n.name(), options.front()),
+                          .expected = "an architecture that it compiles for: NVRTC of another CUDA may",
+                          .exit_code = ExitCode::machine_lacks};
     }
     if (code != 0) throw InternalError("NVRTC refuses emitted code:\n" + log.substr(0, 4000));
     return from(std::move(cubin), log);

@@ -14,7 +14,7 @@ struct Cubin {
     std::vector<std::string> remarks;  ///< of the assembler, on any kernel
     double compile_seconds = 0;        ///< 0 when from_cache
     bool from_cache = false;
-    std::string compiler;  ///< "NVRTC 13.0"
+    std::string compiler = {};  ///< "NVRTC 13.0"
 };
 
 /// Compiles for an architecture such as "sm_90a". Results below the normal range of f32 are 0 (-ftz).

@@ -11,7 +11,7 @@ std::vector<std::string> cuda_library_paths(const char* variable, const std::vec
                                             const std::vector<std::string>& wheels) {
     std::vector<std::string> out;
     if (const char* own = std::getenv(variable); own != nullptr && *own != '\0') out.emplace_back(own);
-    out.insert(out.end(), names.begin(), names.end());
+    append(out, names);
     std::vector<std::string> folders{"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"};
     if (const char* cuda = std::getenv("CUDA_HOME"); cuda != nullptr)
         folders.insert(folders.begin(), std::string(cuda) + "/lib64");

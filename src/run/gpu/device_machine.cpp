@@ -21,18 +21,17 @@ Result<Machine> machine_of(const DeviceInfo& device, const std::vector<Machine>&
         known.push_back(machine.name);
         if (machine.architecture == device.architecture()) alike.push_back(machine.name);
     }
-    Diagnostic d;
-    d.code = "unknown-machine";
-    d.message = fmt::format("the GPU at hand is {} ({}), which no machine's file describes", device.name,
-                            device.architecture());
-    d.expected = "a GPU that one of these describes: " + join(known, ", ");
-    d.hint = alike.empty()
-                 ? fmt::format("--machine FILE.toml takes a description of your own, with architecture = \"{}\"",
-                               device.architecture())
-                 : fmt::format("code for a machine of its architecture runs on it: --machine {}",
-                               join(alike, " or --machine "));
-    d.exit_code = ExitCode::machine_lacks;
-    return d;
+    return Diagnostic{
+        .code = "unknown-machine",
+        .message = fmt::format("the GPU at hand is {} ({}), which no machine's file describes", device.name,
+                               device.architecture()),
+        .expected = "a GPU that one of these describes: " + join(known, ", "),
+        .hint = alike.empty()
+                    ? fmt::format("--machine FILE.toml takes a description of your own, with architecture = \"{}\"",
+                                  device.architecture())
+                    : fmt::format("code for a machine of its architecture runs on it: --machine {}",
+                                  join(alike, " or --machine ")),
+        .exit_code = ExitCode::machine_lacks};
 }
 
 Result<std::string> note_on_device(const DeviceInfo& device, const Machine& machine) {
@@ -40,15 +39,13 @@ Result<std::string> note_on_device(const DeviceInfo& device, const Machine& mach
     if (machine.architecture == device.architecture())
         return fmt::format("the kernel is planned for {}, and runs on {}: its times may differ from the predicted ones",
                            machine.description, device.name);
-    Diagnostic d;
-    d.code = "other-gpu";
-    d.message = fmt::format("the kernel is planned for {}, and the GPU at hand is {} ({})", machine.description,
-                            device.name, device.architecture());
-    d.expected = fmt::format(
-        "--machine gpu, which is the one at hand, or a machine whose file says architecture = \"{}\"",
-        device.architecture());
-    d.exit_code = ExitCode::machine_lacks;
-    return d;
+    return Diagnostic{.code = "other-gpu",
+                      .message = fmt::format("the kernel is planned for {}, and the GPU at hand is {} ({})",
+                                             machine.description, device.name, device.architecture()),
+                      .expected = fmt::format(
+                          "--machine gpu, which is the one at hand, or a machine whose file says architecture = \"{}\"",
+                          device.architecture()),
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 }  // namespace napkin::gpu

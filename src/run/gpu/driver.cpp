@@ -24,48 +24,38 @@ constexpr int max_dynamic_shared_size = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHA
 
 struct Driver {
     SharedLibrary library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
-    Code (*init)(unsigned) = library.function<Code (*)(unsigned)>("cuInit");
-    Code (*error_string)(Code, const char**) = library.function<Code (*)(Code, const char**)>("cuGetErrorString");
-    Code (*driver_version)(int*) = library.function<Code (*)(int*)>("cuDriverGetVersion");
-    Code (*device_count)(int*) = library.function<Code (*)(int*)>("cuDeviceGetCount");
-    Code (*device_get)(int*, int) = library.function<Code (*)(int*, int)>("cuDeviceGet");
-    Code (*device_name)(char*, int, int) = library.function<Code (*)(char*, int, int)>("cuDeviceGetName");
-    Code (*device_memory)(std::size_t*, int) = library.function<Code (*)(std::size_t*, int)>("cuDeviceTotalMem_v2");
-    Code (*attribute)(int*, int, int) = library.function<Code (*)(int*, int, int)>("cuDeviceGetAttribute");
-    Code (*retain)(void**, int) = library.function<Code (*)(void**, int)>("cuDevicePrimaryCtxRetain");
-    Code (*set_current)(void*) = library.function<Code (*)(void*)>("cuCtxSetCurrent");
-    Code (*get_current)(void**) = library.function<Code (*)(void**)>("cuCtxGetCurrent");
-    Code (*push_current)(void*) = library.function<Code (*)(void*)>("cuCtxPushCurrent_v2");
-    Code (*pop_current)(void**) = library.function<Code (*)(void**)>("cuCtxPopCurrent_v2");
-    Code (*wait)() = library.function<Code (*)()>("cuCtxSynchronize");
-    Code (*mem_alloc)(std::uint64_t*,
-                      std::size_t) = library.function<Code (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2");
-    Code (*mem_free)(std::uint64_t) = library.function<Code (*)(std::uint64_t)>("cuMemFree_v2");
-    Code (*to_device)(std::uint64_t, const void*, std::size_t) =
-        library.function<Code (*)(std::uint64_t, const void*, std::size_t)>("cuMemcpyHtoD_v2");
-    Code (*to_host)(void*, std::uint64_t,
-                    std::size_t) = library.function<Code (*)(void*, std::uint64_t, std::size_t)>("cuMemcpyDtoH_v2");
-    Code (*set)(std::uint64_t, unsigned char,
-                std::size_t) = library.function<Code (*)(std::uint64_t, unsigned char, std::size_t)>("cuMemsetD8_v2");
-    Code (*module_load)(void**, const void*) = library.function<Code (*)(void**, const void*)>("cuModuleLoadData");
-    Code (*module_unload)(void*) = library.function<Code (*)(void*)>("cuModuleUnload");
-    Code (*module_function)(void**, void*, const char*) =
-        library.function<Code (*)(void**, void*, const char*)>("cuModuleGetFunction");
-    Code (*function_attribute)(void*, int, int) = library.function<Code (*)(void*, int, int)>("cuFuncSetAttribute");
+    Code (*init)(unsigned) = library.function("cuInit");
+    Code (*error_string)(Code, const char**) = library.function("cuGetErrorString");
+    Code (*driver_version)(int*) = library.function("cuDriverGetVersion");
+    Code (*device_count)(int*) = library.function("cuDeviceGetCount");
+    Code (*device_get)(int*, int) = library.function("cuDeviceGet");
+    Code (*device_name)(char*, int, int) = library.function("cuDeviceGetName");
+    Code (*device_memory)(std::size_t*, int) = library.function("cuDeviceTotalMem_v2");
+    Code (*attribute)(int*, int, int) = library.function("cuDeviceGetAttribute");
+    Code (*retain)(void**, int) = library.function("cuDevicePrimaryCtxRetain");
+    Code (*set_current)(void*) = library.function("cuCtxSetCurrent");
+    Code (*get_current)(void**) = library.function("cuCtxGetCurrent");
+    Code (*push_current)(void*) = library.function("cuCtxPushCurrent_v2");
+    Code (*pop_current)(void**) = library.function("cuCtxPopCurrent_v2");
+    Code (*wait)() = library.function("cuCtxSynchronize");
+    Code (*mem_alloc)(std::uint64_t*, std::size_t) = library.function("cuMemAlloc_v2");
+    Code (*mem_free)(std::uint64_t) = library.function("cuMemFree_v2");
+    Code (*to_device)(std::uint64_t, const void*, std::size_t) = library.function("cuMemcpyHtoD_v2");
+    Code (*to_host)(void*, std::uint64_t, std::size_t) = library.function("cuMemcpyDtoH_v2");
+    Code (*set)(std::uint64_t, unsigned char, std::size_t) = library.function("cuMemsetD8_v2");
+    Code (*module_load)(void**, const void*) = library.function("cuModuleLoadData");
+    Code (*module_unload)(void*) = library.function("cuModuleUnload");
+    Code (*module_function)(void**, void*, const char*) = library.function("cuModuleGetFunction");
+    Code (*function_attribute)(void*, int, int) = library.function("cuFuncSetAttribute");
     Code (*launch_kernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                          void**) = library.function<Code (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                                              unsigned, void*, void**, void**)>("cuLaunchKernel");
-    Code (*encode_tiled)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
-                         const std::uint32_t*, const std::uint32_t*, int, int, int, int) =
-        library.function<Code (*)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
-                                  const std::uint32_t*, const std::uint32_t*, int, int, int, int)>(
-            "cuTensorMapEncodeTiled");
-    Code (*event_create)(void**, unsigned) = library.function<Code (*)(void**, unsigned)>("cuEventCreate");
-    Code (*event_destroy)(void*) = library.function<Code (*)(void*)>("cuEventDestroy_v2");
-    Code (*event_record)(void*, void*) = library.function<Code (*)(void*, void*)>("cuEventRecord");
-    Code (*event_wait)(void*) = library.function<Code (*)(void*)>("cuEventSynchronize");
-    Code (*event_elapsed)(float*, void*,
-                          void*) = library.function<Code (*)(float*, void*, void*)>("cuEventElapsedTime");
+                          void**) = library.function("cuLaunchKernel");
+    Code (*encode_tiled)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
+                         const std::uint32_t*, int, int, int, int) = library.function("cuTensorMapEncodeTiled");
+    Code (*event_create)(void**, unsigned) = library.function("cuEventCreate");
+    Code (*event_destroy)(void*) = library.function("cuEventDestroy_v2");
+    Code (*event_record)(void*, void*) = library.function("cuEventRecord");
+    Code (*event_wait)(void*) = library.function("cuEventSynchronize");
+    Code (*event_elapsed)(float*, void*, void*) = library.function("cuEventElapsedTime");
 
     /// All of it is there: a driver that lacks one is older than the oldest GPU that kernels are emitted for.
     [[nodiscard]] bool is_whole() const {
@@ -89,22 +79,18 @@ std::string words(Code code) {
 }
 
 Diagnostic no_gpu(const std::string& why) {
-    Diagnostic d;
-    d.code = "no-gpu";
-    d.message = "there is no GPU that kernels could run on: " + why;
-    d.expected = "an NVIDIA GPU with its driver";
-    d.hint = "'napkin plan', 'napkin emit' and 'napkin cost' take --machine h200 without one";
-    d.exit_code = ExitCode::machine_lacks;
-    return d;
+    return Diagnostic{.code = "no-gpu",
+                      .message = "there is no GPU that kernels could run on: " + why,
+                      .expected = "an NVIDIA GPU with its driver",
+                      .hint = "'napkin plan', 'napkin emit' and 'napkin cost' take --machine h200 without one",
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 Status checked(Code code, const std::string& what) {
     if (code == success) return Done{};
-    Diagnostic d;
-    d.code = code == out_of_memory ? "too-little-memory" : "gpu-failed";
-    d.message = fmt::format("{}: {}", what, words(code));
-    d.exit_code = ExitCode::machine_lacks;
-    return d;
+    return Diagnostic{.code = code == out_of_memory ? "too-little-memory" : "gpu-failed",
+                      .message = fmt::format("{}: {}", what, words(code)),
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 /// Of the device, once it is opened.

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "run/gpu/cuda_library.hpp"
 #include "run/library.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::gpu {
 namespace {
@@ -55,33 +54,27 @@ struct Lt {
     SharedLibrary library{cuda_library_paths("NAPKIN_CUBLASLT",
                                              {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
                                              {"nvidia/cu13/lib", "nvidia/cublas/lib"})};
-    int (*create)(LtHandle*) = library.function<int (*)(LtHandle*)>("cublasLtCreate");
-    std::size_t (*version)() = library.function<std::size_t (*)()>("cublasLtGetVersion");
-    const char* (*words)(int) = library.function<const char* (*)(int)>("cublasLtGetStatusString");
-    int (*descriptor)(LtDescriptor*, int,
-                      int) = library.function<int (*)(LtDescriptor*, int, int)>("cublasLtMatmulDescCreate");
-    int (*set_descriptor)(LtDescriptor, int, const void*, std::size_t) =
-        library.function<int (*)(LtDescriptor, int, const void*, std::size_t)>("cublasLtMatmulDescSetAttribute");
-    int (*free_descriptor)(LtDescriptor) = library.function<int (*)(LtDescriptor)>("cublasLtMatmulDescDestroy");
-    int (*layout)(LtDescriptor*, int, std::uint64_t, std::uint64_t, std::int64_t) =
-        library.function<int (*)(LtDescriptor*, int, std::uint64_t, std::uint64_t, std::int64_t)>(
-            "cublasLtMatrixLayoutCreate");
-    int (*set_layout)(LtDescriptor, int, const void*, std::size_t) =
-        library.function<int (*)(LtDescriptor, int, const void*, std::size_t)>("cublasLtMatrixLayoutSetAttribute");
-    int (*free_layout)(LtDescriptor) = library.function<int (*)(LtDescriptor)>("cublasLtMatrixLayoutDestroy");
-    int (*preference)(LtDescriptor*) = library.function<int (*)(LtDescriptor*)>("cublasLtMatmulPreferenceCreate");
-    int (*set_preference)(LtDescriptor, int, const void*, std::size_t) =
-        library.function<int (*)(LtDescriptor, int, const void*, std::size_t)>("cublasLtMatmulPreferenceSetAttribute");
-    int (*free_preference)(LtDescriptor) = library.function<int (*)(LtDescriptor)>("cublasLtMatmulPreferenceDestroy");
+    int (*create)(LtHandle*) = library.function("cublasLtCreate");
+    std::size_t (*version)() = library.function("cublasLtGetVersion");
+    const char* (*words)(int) = library.function("cublasLtGetStatusString");
+    int (*descriptor)(LtDescriptor*, int, int) = library.function("cublasLtMatmulDescCreate");
+    int (*set_descriptor)(LtDescriptor, int, const void*,
+                          std::size_t) = library.function("cublasLtMatmulDescSetAttribute");
+    int (*free_descriptor)(LtDescriptor) = library.function("cublasLtMatmulDescDestroy");
+    int (*layout)(LtDescriptor*, int, std::uint64_t, std::uint64_t,
+                  std::int64_t) = library.function("cublasLtMatrixLayoutCreate");
+    int (*set_layout)(LtDescriptor, int, const void*,
+                      std::size_t) = library.function("cublasLtMatrixLayoutSetAttribute");
+    int (*free_layout)(LtDescriptor) = library.function("cublasLtMatrixLayoutDestroy");
+    int (*preference)(LtDescriptor*) = library.function("cublasLtMatmulPreferenceCreate");
+    int (*set_preference)(LtDescriptor, int, const void*,
+                          std::size_t) = library.function("cublasLtMatmulPreferenceSetAttribute");
+    int (*free_preference)(LtDescriptor) = library.function("cublasLtMatmulPreferenceDestroy");
     int (*heuristic)(LtHandle, LtDescriptor, LtDescriptor, LtDescriptor, LtDescriptor, LtDescriptor, LtDescriptor, int,
-                     LtHeuristic*, int*) =
-        library.function<int (*)(LtHandle, LtDescriptor, LtDescriptor, LtDescriptor, LtDescriptor, LtDescriptor,
-                                 LtDescriptor, int, LtHeuristic*, int*)>("cublasLtMatmulAlgoGetHeuristic");
-    int (*multiply)(LtHandle, LtDescriptor, const void*, const void*, LtDescriptor, const void*, LtDescriptor, const void*,
-                    const void*, LtDescriptor, void*, LtDescriptor, const LtAlgorithm*, void*, std::size_t, void*) =
-        library.function<int (*)(LtHandle, LtDescriptor, const void*, const void*, LtDescriptor, const void*,
-                                 LtDescriptor, const void*, const void*, LtDescriptor, void*, LtDescriptor,
-                                 const LtAlgorithm*, void*, std::size_t, void*)>("cublasLtMatmul");
+                     LtHeuristic*, int*) = library.function("cublasLtMatmulAlgoGetHeuristic");
+    int (*multiply)(LtHandle, LtDescriptor, const void*, const void*, LtDescriptor, const void*, LtDescriptor,
+                    const void*, const void*, LtDescriptor, void*, LtDescriptor, const LtAlgorithm*, void*, std::size_t,
+                    void*) = library.function("cublasLtMatmul");
 
     [[nodiscard]] bool is_whole() const {
         return library.is_open() && create && version && words && descriptor && set_descriptor && free_descriptor &&
@@ -97,10 +90,9 @@ struct Lt {
 Result<const Lt*> open_lt() {
     static const Lt* const it = new Lt;  // it outlives every static that frees descriptors
     if (it->is_whole()) return it;
-    Diagnostic d;
-    d.code = "no-cublaslt";
-    d.message = it->library.is_open() ? it->library.path() + " lacks functions of CUDA 12's cuBLASLt"
-                                      : "cuBLASLt is not found: " + it->library.why_not();
+    Diagnostic d{.code = "no-cublaslt",
+                 .message = it->library.is_open() ? it->library.path() + " lacks functions of CUDA 12's cuBLASLt"
+                                                  : "cuBLASLt is not found: " + it->library.why_not()};
     d.expected =
         "libcublasLt.so of CUDA 12 or 13: on the loader's path, in /usr/local/cuda, or from pip's nvidia-cublas";
     d.hint = "set NAPKIN_CUBLASLT to the library's path";
@@ -109,11 +101,9 @@ Result<const Lt*> open_lt() {
 }
 
 Diagnostic lt_failure(const Lt& lt, const char* code, const std::string& what, int status) {
-    Diagnostic d;
-    d.code = code;
-    d.message = fmt::format("{}: {} (cuBLAS status {})", what, lt.words(status), status);
-    d.exit_code = ExitCode::machine_lacks;
-    return d;
+    return Diagnostic{.code = code,
+                      .message = fmt::format("{}: {} (cuBLAS status {})", what, lt.words(status), status),
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 /// The library's handle on the device's primary context. It is kept until the process ends.
@@ -127,16 +117,14 @@ Result<LtHandle> lt_handle(const Lt& lt) {
 }  // namespace
 
 ColumnMultiply in_columns(const Gemm& g) {
-    ColumnMultiply out;
-    out.alpha = g.alpha;
-    out.left = {g.b, g.transpose_b ? g.k : g.n, g.transpose_b ? g.n : g.k, g.ldb, g.transpose_b, 0};
-    out.right = {g.a, g.transpose_a ? g.m : g.k, g.transpose_a ? g.k : g.m, g.lda, g.transpose_a, 0};
-    out.target = {g.c, g.n, g.m, g.ldc, false, 0};
+    ColumnMultiply out{.left = {g.b, g.transpose_b ? g.k : g.n, g.transpose_b ? g.n : g.k, g.ldb, g.transpose_b, 0},
+                       .right = {g.a, g.transpose_a ? g.m : g.k, g.transpose_a ? g.k : g.m, g.lda, g.transpose_a, 0},
+                       .target = {g.c, g.n, g.m, g.ldc, false, 0},
+                       .alpha = g.alpha};
     // The longest loop is the library's batch; the others are calls.
     std::vector<GemmLoop> loops = g.batch;
     if (!loops.empty()) {
-        const auto longest = std::max_element(loops.begin(), loops.end(),
-                                              [](const GemmLoop& a, const GemmLoop& b) { return a.size < b.size; });
+        const auto longest = max_element(loops, [](const GemmLoop& a, const GemmLoop& b) { return a.size < b.size; });
         out.batch = longest->size;
         out.left.batch_stride = longest->b, out.right.batch_stride = longest->a, out.target.batch_stride = longest->c;
         loops.erase(longest);
@@ -251,11 +239,7 @@ Result<std::shared_ptr<const LibraryMultiply>> LibraryMultiply::prepare(const Ge
     const std::string what = fmt::format("cuBLASLt takes no product of {} and {} in {}", name(a), name(b), name(c));
     const auto a_type = lt_type(a), b_type = lt_type(b), c_type = lt_type(c);
     if (!a_type || !b_type || !c_type) {
-        Diagnostic d;
-        d.code = "not-multiplied";
-        d.message = what;
-        d.exit_code = ExitCode::machine_lacks;
-        return d;
+        return Diagnostic{.code = "not-multiplied", .message = what, .exit_code = ExitCode::machine_lacks};
     }
     const auto handle = lt_handle(**lt);
     if (!handle) return handle.errors();

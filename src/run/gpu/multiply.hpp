@@ -31,7 +31,7 @@ struct ColumnMultiply {
     ColumnMatrix left, right, target;
     double alpha = 1;
     std::int64_t batch = 1;
-    std::vector<MultiplyCall> calls;
+    std::vector<MultiplyCall> calls = {};
 };
 ColumnMultiply in_columns(const Gemm& gemm);
 
