@@ -11,13 +11,6 @@
 namespace napkin {
 namespace {
 
-void for_each_statement(const Kernel& kernel, const std::function<void(const Statement&)>& f) {
-    for (const Stage& stage : kernel.stages) {
-        const auto* loop = std::get_if<Loop>(&stage);
-        for (const Statement& s : loop ? loop->body : std::get<Block>(stage).statements) f(s);
-    }
-}
-
 bool has_odd_rows(const Diagram& diagram, const Extents& extents, ArrayId id, std::int64_t row_bytes) {
     const Array& array = diagram.array(id);
     return array.axes.size() > 1 && extents[at(array.axes.back())] * bytes(array.type) % row_bytes != 0;
@@ -29,13 +22,9 @@ ArrayId add_copy(Derived& form, Extents& extents, ArrayId id, std::int64_t row_b
     const Array array = d.array(id);
     const AxisId last = array.axes.back();
     const std::int64_t unit = row_bytes / bytes(array.type), size = (extents[at(last)] + unit - 1) / unit * unit;
-    const std::string wanted = d.axis(last).name + "_rows";
-    std::string name = wanted;
-    for (int n = 2; d.find_axis(name) || d.find_array(name); ++n) name = fmt::format("{}_{}", wanted, n);
-    d.axes.push_back({name, Size(size), d.axis(last).range});
     extents.push_back(size);
     std::vector<AxisId> axes = array.axes;
-    axes.back() = static_cast<AxisId>(d.axes.size()) - 1;
+    axes.back() = add_axis(d, d.axis(last).name + "_rows", size, d.axis(last).range);
     return add_array(d, array.name + "_rows", std::move(axes), array.type, ArrayRole::temporary);
 }
 

@@ -465,15 +465,6 @@ private:
 
     // --- the kernel's interface --------------------------------------------------------------------------------------
 
-    template <class F>
-    static void for_each_statement(const Kernel& kernel, F f) {
-        for (const auto& stage : kernel.stages) {
-            const auto& list = std::holds_alternative<Block>(stage) ? std::get<Block>(stage).statements
-                                                                    : std::get<Loop>(stage).body;
-            for (const auto& s : list) f(s);
-        }
-    }
-
     /// Final results whose running values were all that the loops needed.
     void drop_unread(Kernel& kernel) const {
         for (bool changed = true; changed;) {

@@ -87,6 +87,21 @@ struct Kernel {
     StreamParts parts = {};  ///< in the place of a kernel whose stream is cut into parts
 };
 
+inline std::vector<Statement>& statements_of(Stage& stage) {
+    auto* loop = std::get_if<Loop>(&stage);
+    return loop ? loop->body : std::get<Block>(stage).statements;
+}
+inline const std::vector<Statement>& statements_of(const Stage& stage) {
+    const auto* loop = std::get_if<Loop>(&stage);
+    return loop ? loop->body : std::get<Block>(stage).statements;
+}
+/// Calls f on all that a kernel computes, in order.
+template <class F>
+void for_each_statement(const Kernel& kernel, F&& f) {
+    for (const Stage& stage : kernel.stages)
+        for (const Statement& s : statements_of(stage)) f(s);
+}
+
 /// A change of the equations: arrays appended, arrays given other axes over the same dimensions, equations that give place to others.
 struct Edit {
     struct Replacement {

@@ -34,7 +34,11 @@ std::vector<ArrayId> targets_of(const Kernel& kernel) {
 class Parting {
 public:
     Parting(Diagram& diagram, const Kernel& kernel, AxisId axis, std::int64_t parts)
-        : d_(diagram), k_(kernel), axis_(axis), part_(add_axis("_part", parts)), merged_(add_axis("_parts", parts)) {}
+        : d_(diagram),
+          k_(kernel),
+          axis_(axis),
+          part_(add_axis_of_parts("_part", parts)),
+          merged_(add_axis_of_parts("_parts", parts)) {}
 
     std::vector<Kernel> run() {
         std::vector<Kernel> kernels;
@@ -60,12 +64,8 @@ public:
     }
 
 private:
-    AxisId add_axis(const std::string& suffix, std::int64_t size) {
-        const std::string wanted = d_.axis(axis_).name + suffix;
-        std::string name = wanted;
-        for (int n = 2; d_.find_axis(name) || d_.find_array(name); ++n) name = fmt::format("{}_{}", wanted, n);
-        d_.axes.push_back({name, Size(size), d_.axis(axis_).range});
-        return static_cast<AxisId>(d_.axes.size()) - 1;
+    AxisId add_axis_of_parts(const std::string& suffix, std::int64_t size) {
+        return add_axis(d_, d_.axis(axis_).name + suffix, size, d_.axis(axis_).range);
     }
 
     /// The state of every part in memory. It has the grouped axes that the state lacks too: every group stores its own.

@@ -12,17 +12,6 @@
 namespace napkin {
 namespace {
 
-std::vector<Statement>& statements_of(Stage& stage) {
-    auto* loop = std::get_if<Loop>(&stage);
-    return loop ? loop->body : std::get<Block>(stage).statements;
-}
-const std::vector<Statement>& statements_of(const Stage& stage) { return statements_of(const_cast<Stage&>(stage)); }
-
-void for_each_statement(const Kernel& kernel, const std::function<void(const Statement&)>& f) {
-    for (const Stage& stage : kernel.stages)
-        for (const Statement& s : statements_of(stage)) f(s);
-}
-
 bool has_axis(const Diagram& d, const Statement& s, AxisId axis) {
     return contains(d.array(s.target).axes, axis) || contains(s.reduce_axes, axis) || depends_on_axis(s.body, axis) ||
            (s.carry && depends_on_axis(s.carry, axis));
@@ -70,7 +59,10 @@ const Statement* only_reduction(const Diagram& d, const Kernel& kernel, AxisId a
             if (found || !is_plain) return nullptr;
             found = &s;
         }
-        if (loop && (!loop->masks.empty() || !loop->support.empty() || loop->init.size() != 1)) return nullptr;
+        // The merge begins with nothing, as every tile does.
+        if (loop && (!found || !loop->masks.empty() || !loop->support.empty() || loop->init.size() != 1 ||
+                     loop->init.front().second != identity(*found->reduce)))
+            return nullptr;
     }
     return found;
 }
@@ -173,16 +165,8 @@ private:
     bool is_done_ = true;
 };
 
-AxisId add_tiles(Diagram& d, AxisId axis, std::int64_t count) {
-    const std::string wanted = d.axis(axis).name + "_tiles";
-    std::string name = wanted;
-    for (int n = 2; d.find_axis(name) || d.find_array(name); ++n) name = fmt::format("{}_{}", wanted, n);
-    d.axes.push_back({name, Size(count), d.axis(axis).range});
-    return static_cast<AxisId>(d.axes.size()) - 1;
-}
-
 /// What the consumer is without its reduction: the merge of the parts, and all that stands behind it.
-void merge_instead(Kernel& kernel, ArrayId target, const Statement& merged, ArrayId part) {
+void merge_instead(Kernel& kernel, AxisId axis, ArrayId target, const Statement& merged, ArrayId part) {
     std::vector<Stage> stages;
     for (Stage& stage : kernel.stages) {
         std::vector<Statement>& list = statements_of(stage);
@@ -203,7 +187,7 @@ void merge_instead(Kernel& kernel, ArrayId target, const Statement& merged, Arra
                     if (!computes(kernel, r)) inputs.insert(r);
     });
     kernel.inputs.assign(inputs.begin(), inputs.end());
-    kernel.folds.clear();
+    std::erase_if(kernel.folds, [&](const Fold& fold) { return fold.axis == axis; });
     internal_check(contains(kernel.inputs, part), "tiled reduction: the merge reads no parts");
 }
 
@@ -227,7 +211,7 @@ std::optional<WithTiledReduction> with_tiled_reduction(const Derived& derived, c
     WithTiledReduction out{derived, extents};
     Diagram& d = out.form.diagram;
     const std::int64_t extent = extents[at(how.axis)];
-    const AxisId tiles = add_tiles(d, how.axis, extent / how.tile);
+    const AxisId tiles = add_axis(d, d.axis(how.axis).name + "_tiles", extent / how.tile, d.axis(how.axis).range);
     d.axes[at(how.axis)].size = Size(how.tile);
     out.extents[at(how.axis)] = how.tile;
     out.extents.push_back(extent / how.tile);
@@ -248,7 +232,7 @@ std::optional<WithTiledReduction> with_tiled_reduction(const Derived& derived, c
     const DType type = d.array(target).type == DType::f64 ? DType::f64 : DType::f32;
     const ArrayId part = add_array(d, d.array(target).name + "_part", axes, type, ArrayRole::temporary);
     const Statement merged{target, reduction.reduce, {tiles}, read_self(d, part), nullptr, reduction.range};
-    merge_instead(consumer, target, merged, part);
+    merge_instead(consumer, how.axis, target, merged, part);
     std::erase(consumer.group_axes, tiles), std::erase(consumer.group_axes, how.axis);
 
     reduction.target = part, reduction.carry = nullptr;

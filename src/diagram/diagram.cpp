@@ -38,6 +38,14 @@ ExprNames Diagram::names() const {
             [this, name_of](ArrayId id) { return name_of(arrays, id); }};
 }
 
+AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t size, SourceRange range) {
+    std::string name = wanted_name;
+    for (int n = 2; diagram.find_axis(name) || diagram.find_array(name); ++n)
+        name = fmt::format("{}_{}", wanted_name, n);
+    diagram.axes.push_back({name, Size(size), std::move(range)});
+    return static_cast<AxisId>(diagram.axes.size()) - 1;
+}
+
 ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role) {
     // One walk over the names, however many suffixes are taken.
     std::set<std::string_view> taken;

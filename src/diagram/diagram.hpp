@@ -103,6 +103,9 @@ struct Diagram {
     [[nodiscard]] ExprNames names() const;
 };
 
+/// Adds an axis of a known size under a name that no axis and no array has (x_part, x_part_2, …) and returns its id.
+AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t size, SourceRange range);
+
 /// Adds an array under a name made unique by a suffix (S, S_2, …) and returns its id.
 ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role);
 

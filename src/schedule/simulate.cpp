@@ -40,7 +40,7 @@ double share_of_moves(const ScheduledKernel& k, int scope) {
 }
 
 bool counts(const StatementWork& work, OpKind kind) {
-    return std::any_of(work.ops.begin(), work.ops.end(), [&](const OpCount& op) { return op.kind == kind; });
+    return any_of(work.ops, [&](const OpCount& op) { return op.kind == kind; });
 }
 
 }  // namespace

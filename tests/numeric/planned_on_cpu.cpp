@@ -106,6 +106,11 @@ std::string fault_early_or_late(const Planned& p, const Reference& reference, co
     return "";
 }
 
+Planned with_larger_call(Planned planned, const std::string& call) {
+    planned.source.text.insert(planned.source.text.find(call), "1.01f * ");
+    return planned;
+}
+
 Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix) {
     return planned(text, schedule, load_machine("h200").value(), prefix);
 }

@@ -28,6 +28,8 @@ Planned planned(const std::string& text, const std::string& schedule, const Mach
                 const std::string& prefix = "k");
 /// The same for an H200.
 Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix = "k");
+/// With the first call of the function 1% larger than it is. Throws where it is not called.
+Planned with_larger_call(Planned planned, const std::string& call);
 
 /// Attention of logits that are made of S[h, q, x], k being 32: of numbers of this type, with `inputs` beside Q, K and V, each behind a comma.
 std::string attention_of_logits(const std::string& logits, const std::string& type, const std::string& sizes,

@@ -73,6 +73,12 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
     const std::string product = "f(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n";
     const Chosen copied = chosen_twice("odd rows", parsed(product + "sizes m = n = 4096, k = 4103\n"), gpu);
     EXPECT_TRUE(copied.plan.change.has_aligned_rows);
+    const Chosen tiled = chosen_twice(
+        "tiles",
+        parsed("f(A[m, k]: bf16, B[n, k]: bf16) -> D[m, n]: bf16, Q[m]: f32\n    D[m, n] = sum(k) A[m, k] * B[n, k]\n"
+               "    Q[m] = sum(n) D[m, n] * D[m, n]\nsizes m = 8192, n = 4096, k = 1024\n"),
+        gpu);
+    EXPECT_EQ(tiled.plan.change.tiled.size(), 1U);
     const auto file = std::make_shared<const Source>(
         Source{"by hand", "group q = 64\nsubloop k = 32\nthreads = 3\nvector q\n"});
     const Chosen by_hand = chosen_twice("by hand", parsed(bf16_attention), cpu, file);
