@@ -105,9 +105,9 @@ Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel
     }
     std::vector<Diagnostic> errors;
     for (std::size_t a = 0; a < extents.size(); ++a)
-        for (const auto& [member, kind] : {std::pair{&TileSizes::group, "group"}, {&TileSizes::stream, "stream"}}) {
-            const auto sizes = mapped<std::int64_t*>(levels, [&](TileSizes& level) { return &(level.*member)[a]; });
-            nest_axis(derived.diagram.axes[a], extents[a], kind, sizes, errors);
+        for (const auto& kind : {std::pair{&TileSizes::group, "group"}, {&TileSizes::stream, "stream"}}) {
+            const auto sizes = mapped<std::int64_t*>(levels, [&](TileSizes& level) { return &(level.*kind.first)[a]; });
+            nest_axis(derived.diagram.axes[a], extents[a], kind.second, sizes, errors);
         }
     if (!errors.empty()) return errors;
     return levels;

@@ -73,10 +73,9 @@ TEST(TiledReduction, GivesWhatTheDefinitionDoes) {
     expect_same(inputs + "D[m, n], Q[m]\n" + product + "    Q[m] = sum(n) where(n < 7, D[m, n], n) / size(n)\n" + sizes,
                 {{"D_sum", "D"}, {"Q"}});
     // A longer row beside it, read at shifted columns.
-    expect_same(
-        "f(A[m, k], B[n, k], R[m, n], h[j]) -> D[m, n], Q[m]\n" + product +
-            "    Q[m] = sum(n) D[m, n] * h[2*n + 1]\nsizes m = 6, n = 12, k = 5, j = 24\n",
-        {{"D_sum", "D"}, {"Q"}});
+    expect_same("f(A[m, k], B[n, k], R[m, n], h[j]) -> D[m, n], Q[m]\n" + product +
+                    "    Q[m] = sum(n) D[m, n] * h[2*n + 1]\nsizes m = 6, n = 12, k = 5, j = 24\n",
+                {{"D_sum", "D"}, {"Q"}});
     // A map over the axis, after the reduction, and a table of blocks beside it.
     expect_same(
         "f(A[m, k], B[n, k], R[m, n], s[w]) -> D[m, n], Y[m, n]\n    D[m, n] = (sum(k) A[m, k] * B[n, k]) * s[n // 4] "
