@@ -1,4 +1,5 @@
 // Chooses how every variable is held: where it lies in memory, as a tile, as one panel of a tile, as panels one after the other.
+#include <numeric>
 
 #include "plan/complete.hpp"
 #include "schedule/legality.hpp"
@@ -43,8 +44,31 @@ bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
     return rows > translations;
 }
 
+/// Whether the lines of a column of the tile fall into so few sets of the first cache that they do not stay there, and into more of them in
+/// a buffer without gaps.
+bool crowds_sets(const ScheduledKernel& kernel, VariableId id) {
+    // A set is chosen by an address within a page, so that it is known before the page is translated; Intel's cores up to Skylake and AMD's Zen to
+    // Zen 5 have at least 8 lines in each.
+    constexpr std::int64_t lines_of_set = 8;
+    const Variable& variable = kernel.variable(id);
+    if (variable.dims.size() < 2) return false;
+    const auto span = [&](std::size_t d) {
+        std::int64_t values = 1;
+        for (const AxisId axis : variable.dims[d].axes()) values *= kernel.span(axis, kernel.layout(id).scope).tile;
+        return values;
+    };
+    const std::size_t last = variable.dims.size() - 1;
+    const auto stay = [&](std::int64_t row_bytes) {
+        const std::int64_t apart = std::max<std::int64_t>(std::gcd(row_bytes, page_bytes), kernel.unit.line_bytes);
+        return lines_of_set * page_bytes / apart;
+    };
+    const std::int64_t of_value = bytes(variable.memory_type),
+                       in_memory = stay(kernel.extent(variable.limits[last]) * of_value);
+    return span(last - 1) > in_memory && stay(span(last) * of_value) > in_memory;
+}
+
 /// Along the vector axis a tile is a narrow strip of memory; what is read often is better copied to a buffer without gaps. So is a tile
-/// whose rows lie on many pages, and one whose last part lies past the array's end, where the buffer that
+/// whose rows lie on many pages or crowd a few sets of the cache, and one whose last part lies past the array's end, where the buffer that
 /// stands in for it, with the memory's strides, would be much larger.
 bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     for (const Step& step : kernel.steps)
@@ -53,8 +77,8 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     const std::int64_t often = kernel.in_blocks() ? 2 : 4;
     const AxisId axis = kernel.schedule.vector_axis;
     const bool is_strip = axis >= 0 && carries(kernel.variable(id), axis);
-    if ((is_strip || kernel.in_blocks() || lies_on_many_pages(kernel, id)) && reads_of_value(kernel, id, often) >= often)
-        return false;
+    const bool is_awkward = is_strip || kernel.in_blocks() || lies_on_many_pages(kernel, id) || crowds_sets(kernel, id);
+    if (is_awkward && reads_of_value(kernel, id, often) >= often) return false;
     Place& place = kernel.schedule.places[at(id)];
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);

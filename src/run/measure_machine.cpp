@@ -240,6 +240,38 @@ private:
         for (std::size_t l = 1; l < num; ++l) pipe(l, share);
         if (num > 1) runs(machine_.levels[1], share);
         past_caches(share);
+        if (num > 2 && machine_.levels[1].instances.value < cores()) kept(machine_.levels[1], machine_.levels[2], share);
+    }
+
+    /// Of a cache that others use too, as those of a server do whose cores are rented out one by one, less stays than there is: the largest part of it that
+    /// all cores read again closer to its own rate than to that of the level above.
+    void kept(Level& cache, const Level& below, double seconds) {
+        constexpr int parts = 8, reads = 8;
+        const double bytes = cache.capacity_bytes.value * cache.instances.value;
+        const auto values_of = [&](int part) {
+            return static_cast<std::int64_t>(bytes * part / parts / cores() / sizeof(float)) & ~std::int64_t{1023};
+        };
+        std::vector<std::function<void()>> candidates;
+        for (int part = 1; part <= parts && values_of(part) * threads() <= values_; ++part)
+            candidates.push_back([this, f = kernel("read_all"), each = values_of(part)] {
+                auto* const memory = static_cast<float*>(memory_.get());
+                workers_.run([&](int worker) { f(reads, memory + worker * each, each); });
+            });
+        if (candidates.empty()) return;
+        const Medians medians = interleaved_medians(candidates, seconds);
+        int kept = 0;
+        for (const double taken : medians.seconds) {
+            const double read = sizeof(float) * static_cast<double>(values_of(kept + 1) * threads()),
+                         at_own = 1 / (below.bandwidth_bytes_per_s.value * below.instances.value),
+                         from_above = 1 / (cache.bandwidth_bytes_per_s.value * cache.instances.value);
+            // Of the reads the first one always comes from above.
+            if (taken > read * (from_above + (reads - 1) * (at_own + from_above) / 2)) break;
+            ++kept;
+        }
+        if (kept == static_cast<int>(candidates.size())) return;
+        cache.capacity_bytes = measured(cache.capacity_bytes.value * std::max(kept, 1) / parts,
+                                        fmt::format("what stays of {} that all cores read again and again, in parts of an eighth",
+                                                    quantity_text(cache.capacity_bytes.value, Dimension::bytes)));
     }
 
     /// Copies with stores past the caches, in memory and then of sizes down to those that the caches hold on to.

@@ -153,6 +153,13 @@ double different_tiles(const std::vector<GroupAxis>& order, const Variable& vari
     return std::min(1.0, tiles / std::min(groups, below));
 }
 
+double groups_between_uses(const std::vector<GroupAxis>& order, const Variable& variable) {
+    double below = 1;
+    for (auto g = order.rbegin(); g != order.rend(); below *= static_cast<double>(g->tiles), ++g)
+        if (g->tiles > 1 && !carries(variable, g->axis)) break;
+    return below;
+}
+
 double groups_together(const ScheduledKernel& kernel, const Variable& variable, double workers) {
     const std::vector<GroupAxis>& order = kernel.group_order;
     double together = 1;

@@ -23,6 +23,9 @@ std::int64_t num_groups(const std::vector<GroupAxis>& order);
 /// Of the tiles of the variable that so many groups in a row load, the part that are different ones.
 double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double groups);
 
+/// After how many groups one reads a tile of the variable again that a group read; all groups where none does.
+double groups_between_uses(const std::vector<GroupAxis>& order, const Variable& variable);
+
 /// Bytes of all tiles of the variable that a group loads where no mask skips any, each once.
 double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable);
 

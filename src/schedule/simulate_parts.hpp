@@ -26,7 +26,8 @@ struct Simulator::Pipes {
     double unit = 0;    ///< of the arithmetic, what a matrix unit does while its warps may go on
     double shared = 0;  ///< in which the core's memory gives that unit its operands
     double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
-    double waits = 0;  ///< in which no unit is busy
+    double target = 0;  ///< in which sums that are added to come into the first cache and leave it, beside nothing
+    double waits = 0;   ///< in which no unit is busy
     std::array<double, num_op_kinds> by_kind{};
     /// Of units beside the one that multiplies and adds.
     [[nodiscard]] double special() const {
