@@ -19,7 +19,7 @@ void measure(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[at(id)];
     const Variable& variable = kernel.variable(id);
     const AxisId vector_axis = kernel.schedule.vector_axis;
-    const bool is_loaded_wide = !variable.gathers.empty() || is_cut(kernel, variable);
+    const bool is_loaded_wide = !variable.gathers.empty() || kernel.facts(id).is_cut;
     layout.sizes.assign(variable.dims.size(), 1);
     layout.tile = 1;
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
@@ -71,7 +71,7 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
     if (kernel.place(id).innermost >= 0) {
         const auto inner = at(kernel.place(id).innermost);
         // Whole vectors are copied in; a row that starts late (negative coefficients, padding) needs room for one more.
-        const bool late = starts_late(variable.dims[inner]) || is_cut(kernel, variable);
+        const bool late = starts_late(variable.dims[inner]) || kernel.facts(id).is_cut;
         const bool packed = kernel.is_packed(id);
         const std::int64_t row = round_up(layout.sizes[inner], kernel.lanes) + (late ? kernel.lanes : 0);
         take(inner, packed ? kernel.panel() : is_copied_by_columns(kernel, id) ? row | 1 : row);
@@ -451,7 +451,7 @@ void apply_places(ScheduledKernel& kernel) {
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
                 if (const auto id = static_cast<VariableId>(v);
-                    ((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !is_only_looked_up(kernel, id)) ||
+                    ((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_looked_up) ||
                      kernel.is_operand(id) || kernel.is_boxed(id)) &&
                     kernel.kernel->variables[v].array == arrays[i])
                     found[i] = true;
@@ -463,7 +463,7 @@ void apply_places(ScheduledKernel& kernel) {
     const Lifetimes lifetimes(kernel);
     place(kernel, false);
     kernel.arena_values += round_up(overshoot(kernel), kernel.lanes);
-    if (contains(kernel.whole, true)) {
+    if (any_of(kernel.variable_facts, [](const VariableFacts& facts) { return facts.is_whole; })) {
         kernel.arena_values = round_up(kernel.arena_values, alignment_bytes / 4);
         place(kernel, true);
         kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);

@@ -157,15 +157,11 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const int last = static_cast<int>(variable.dims.size()) - 1;
     const bool written = contains(kernel.outputs, variable.array);
-    const bool loaded = any_of(kernel.steps, [&](const Step& s) {
-        const auto* load = std::get_if<Load>(s.statement);
-        return load && load->variable == id;
-    });
-    if (!loaded) return why_not_in_place(kernel, id).empty();
-    if (is_only_looked_up(kernel, id)) return true;
+    if (!kernel.facts(id).load_scope) return why_not_in_place(kernel, id).empty();
+    if (kernel.facts(id).is_only_looked_up) return true;
     if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
     if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;
-    if (is_cut(kernel, variable) || written || last < 0) return false;
+    if (kernel.facts(id).is_cut || written || last < 0) return false;
     if (any_of(variable.dims, starts_late)) return false;
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
@@ -195,7 +191,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
         return found;
     }();
     if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
-    if (is_only_looked_up(kernel, id)) return "no statement computes with it";
+    if (kernel.facts(id).is_only_looked_up) return "no statement computes with it";
     if (!variable.gathers.empty()) return "data decide where it lies";
     if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
     std::set<AxisId> points, wanted;
@@ -254,7 +250,7 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const AxisId axis = kernel.schedule.vector_axis;
     const int inner = kernel.place(id).innermost;
-    if (axis < 0 || inner < 0 || !variable.gathers.empty() || is_cut(kernel, variable) || kernel.is_whole(id))
+    if (axis < 0 || inner < 0 || !variable.gathers.empty() || kernel.facts(id).is_cut || kernel.is_whole(id))
         return false;
     if (!variable.dims[at(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
     if (kernel.span(axis, kernel.layout(id).scope).tile <= kernel.panel()) return false;
