@@ -26,30 +26,28 @@ bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
     return true;
 }
 
-/// Collects for every variable the runs that touch it; -1 stands for everything outside of runs.
+/// Finds for every variable the run that touches it.
 class RunUses {
 public:
     explicit RunUses(const ScheduledKernel& kernel)
-        : kernel_(kernel), runs_(kernel.layouts.size()), early_(kernel.layouts.size(), false) {
+        : kernel_(kernel), runs_(kernel.layouts.size(), untouched), early_(kernel.layouts.size(), false) {
         walk(kernel.body);
         for (const ScheduledLoop& loop : kernel.loops) walk(loop.body);
     }
     /// It lives within one run, which defines each of its panels before it reads it.
-    [[nodiscard]] bool in_one_run(std::size_t v) const {
-        return runs_[v].size() == 1 && *runs_[v].begin() >= 0 && !early_[v];
-    }
+    [[nodiscard]] bool in_one_run(std::size_t v) const { return runs_[v] >= 0 && !early_[v]; }
 
 private:
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
-            if (const int* step = std::get_if<int>(&node)) touch(*step, -1);
+            if (const int* step = std::get_if<int>(&node)) touch(*step, elsewhere);
             if (const auto* run = std::get_if<Run>(&node)) {
-                std::set<VariableId> defined;
+                std::vector<VariableId> defined;
                 for (const int s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
                     for (const Read* r : kernel_.step(s).reads)
-                        if (!defined.contains(r->array)) early_[at(r->array)] = true;
-                    defined.insert(compute.variable);
+                        if (!contains(defined, r->array)) early_[at(r->array)] = true;
+                    defined.push_back(compute.variable);
                     touch(s, next_run_);
                 }
                 ++next_run_;
@@ -58,13 +56,17 @@ private:
     }
 
     void touch(int step, int run) {
-        const auto use = [&](VariableId v) { runs_[at(v)].insert(run); };
+        const auto use = [&](VariableId v) {
+            int& only = runs_[at(v)];
+            only = only == untouched || only == run ? run : elsewhere;
+        };
         use(variable_of(kernel_.step(step)));
         for (const Read* r : kernel_.step(step).reads) use(r->array);
     }
 
+    static constexpr int untouched = -2, elsewhere = -1;  ///< by nothing; outside of runs, or by several of them
     const ScheduledKernel& kernel_;
-    std::vector<std::set<int>> runs_;
+    std::vector<int> runs_;
     std::vector<bool> early_;  ///< read before the run defines it
     int next_run_ = 0;
 };

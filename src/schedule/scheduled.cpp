@@ -89,11 +89,13 @@ void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& ind
     const std::vector<Index>& dims = kernel.variable(id).dims;
     for (std::size_t d = 0; d < dims.size(); ++d) {
         if (!indices[d].depends_on(axis)) continue;
-        auto& blocks = kernel.layouts[at(id)].blocks;
+        const auto add = [&, &blocks = kernel.layouts[at(id)].blocks](AxisId own) {
+            if (!contains(blocks, std::pair(own, block))) blocks.emplace_back(own, block);
+        };
         if (dims[d].depends_on(axis))
-            blocks.emplace(axis, block);
+            add(axis);
         else
-            for (const AxisId own : dims[d].axes()) blocks.emplace(own, block);
+            for (const AxisId own : dims[d].axes()) add(own);
     }
 }
 

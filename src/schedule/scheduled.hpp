@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -130,8 +130,9 @@ struct Life {
 
 /// Where a variable lies at the core.
 struct Layout {
-    int scope = -1;                                    ///< in which it is defined: its tile and origin
-    std::set<std::pair<AxisId, std::int64_t>> blocks;  ///< how many values of an axis the statements that touch it take at a time
+    int scope = -1;  ///< in which it is defined: its tile and origin
+    /// How many values of an axis the statements that touch it take at a time, each once.
+    std::vector<std::pair<AxisId, std::int64_t>> blocks;
     std::vector<std::int64_t> sizes, strides;
     std::int64_t panel_stride = 0;  ///< packed: from one panel to the next
     std::int64_t count = 1;         ///< values with padding
