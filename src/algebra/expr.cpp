@@ -225,7 +225,7 @@ Expr with_children(const Expr& e, std::vector<Expr> replacement) {
 }
 
 Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f) {
-    std::unordered_map<const ExprNode*, Expr> rewritten;
+    OfNodes<Expr> rewritten;
     for_each_postorder(e, [&](const Expr& node) {
         bool changed = false;
         std::vector<Expr> kids;
@@ -233,7 +233,7 @@ Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f) {
             kids.push_back(rewritten.at(child.get()));
             changed = changed || kids.back() != child;
         });
-        rewritten[node.get()] = f(changed ? with_children(node, std::move(kids)) : node);
+        rewritten.add(node.get(), f(changed ? with_children(node, std::move(kids)) : node));
     });
     return rewritten.at(e.get());
 }
@@ -241,15 +241,14 @@ Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f) {
 void visit(const Expr& e, const std::function<void(const Expr&)>& f) {
     MetNodes seen;
     std::vector<const Expr*> pending{&e};
-    std::vector<const Expr*> kids;
     while (!pending.empty()) {
         const Expr* node = pending.back();
         pending.pop_back();
         if (!seen.insert(node->get())) continue;
         f(*node);
-        kids.clear();
-        for_each_child(**node, [&](const Expr& child) { kids.push_back(&child); });
-        pending.insert(pending.end(), kids.rbegin(), kids.rend());
+        const auto num_others = static_cast<std::ptrdiff_t>(pending.size());
+        for_each_child(**node, [&](const Expr& child) { pending.push_back(&child); });
+        std::reverse(pending.begin() + num_others, pending.end());
     }
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 // Walking expressions without recursion: every distinct node once, however often it is shared and however deep it lies.
+#include <algorithm>
+#include <array>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <variant>
@@ -34,21 +37,50 @@ void for_each_child(const ExprNode& node, F&& f) {
 class MetNodes {
 public:
     bool contains(const ExprNode* node) const {
-        return many_.empty() ? napkin::contains(few_, node) : many_.count(node) > 0;
+        if (!many_.empty()) return many_.count(node) > 0;
+        const auto* end = few_.data() + num_few_;
+        return std::find(few_.data(), end, node) != end;
     }
     /// Whether it is new.
     bool insert(const ExprNode* node) {
         if (!many_.empty()) return many_.insert(node).second;
-        if (napkin::contains(few_, node)) return false;
-        few_.push_back(node);
-        if (few_.size() > most_few) many_.insert(few_.begin(), few_.end());
+        if (contains(node)) return false;
+        if (num_few_ == few_.size())
+            many_.insert(few_.begin(), few_.end()), many_.insert(node);
+        else
+            few_[num_few_++] = node;
         return true;
     }
 
 private:
-    static constexpr std::size_t most_few = 32;
-    std::vector<const ExprNode*> few_;
+    std::array<const ExprNode*, 32> few_;  // NOLINT(*-member-init): the first ones are set
+    std::size_t num_few_ = 0;
     std::unordered_set<const ExprNode*> many_;  ///< all of them, once there are more than a few
+};
+
+/// What a walk has found of the nodes that it has met, in the same way.
+template <class T>
+class OfNodes {
+public:
+    /// Pre: it was added.
+    const T& at(const ExprNode* node) const {
+        if (!many_.empty()) return many_.at(node);
+        return std::find_if(few_.rbegin(), few_.rend(), [&](const auto& entry) { return entry.first == node; })->second;
+    }
+    /// Pre: the node is new.
+    void add(const ExprNode* node, T found) {
+        if (!many_.empty()) {
+            many_.emplace(node, std::move(found));
+            return;
+        }
+        few_.emplace_back(node, std::move(found));
+        if (few_.size() > most_few) many_.insert(few_.begin(), few_.end());
+    }
+
+private:
+    static constexpr std::size_t most_few = 32;
+    std::vector<std::pair<const ExprNode*, T>> few_;
+    std::unordered_map<const ExprNode*, T> many_;  ///< of all of them, once there are more than a few
 };
 
 /// Whether a walk goes into the indices of reads too, or stays with the values that the expression is made of.
@@ -59,7 +91,6 @@ template <class F>
 void for_each_postorder(const Expr& e, F&& f, Walk walk = Walk::all) {
     MetNodes done;
     std::vector<std::pair<const Expr*, bool>> pending{{&e, false}};  // true: its children are done
-    std::vector<const Expr*> kids;
     while (!pending.empty()) {
         const auto [node, ready] = pending.back();
         pending.pop_back();
@@ -70,10 +101,10 @@ void for_each_postorder(const Expr& e, F&& f, Walk walk = Walk::all) {
             continue;
         }
         pending.emplace_back(node, true);
-        kids.clear();
+        const auto num_others = static_cast<std::ptrdiff_t>(pending.size());
         if (walk == Walk::all || !as<Read>(*node))
-            for_each_child(**node, [&](const Expr& child) { kids.push_back(&child); });
-        for (auto kid = kids.rbegin(); kid != kids.rend(); ++kid) pending.emplace_back(*kid, false);
+            for_each_child(**node, [&](const Expr& child) { pending.emplace_back(&child, false); });
+        std::reverse(pending.begin() + num_others, pending.end());
     }
 }
 

@@ -22,7 +22,7 @@ public:
             for (std::size_t v = 0; v < frame.layouts.size(); ++v) {
                 tiles_.variables.push_back(frame.kernel->variables[v]);
                 frame_.layouts.push_back(frame.layouts[v]);
-                frame_.whole.push_back(frame.whole[v]);
+                frame_.variable_facts.push_back(frame.variable_facts[v]);
                 frame_.schedule.places.push_back(frame.schedule.places[v]);
                 frame_.variables.push_back(fmt::format("{}_{}_", frame.variables[v], part));
             }

@@ -301,7 +301,7 @@ private:
             if (!stages_are_declared_) declare_stage(frame_, out_, load->variable, 0);
             write_wait(frame_, out_, s, s.ahead + shift_);
         } else if (load) {
-            if (s.stays || (frame_.is_view(load->variable) && is_only_looked_up(frame_, load->variable))) return;
+            if (s.stays || (frame_.is_view(load->variable) && frame_.facts(load->variable).is_only_looked_up)) return;
             if (frame_.is_read_by_threads(load->variable) && !is_read_by_rows(frame_, load->variable)) return;
             out_(fmt::format("// load {}", tile(load->variable)));
             if (frame_.is_read_by_threads(load->variable)) return write_load_of_rows(frame_, out_, s);

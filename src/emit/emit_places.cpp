@@ -48,14 +48,14 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
             if (static_cast<int>(d) != inner) shape += std::to_string(l.sizes[d]) + " × ";
         shape += inner >= 0 ? std::to_string(l.sizes[at(inner)]) : "1";
         const std::string place = fmt::format("base + {}", l.offset);
-        out(fmt::format("{}* const {} = {};  // {}{}", frame.cell_type(id),
-                        frame.is_view(id) ? frame.copies[v] : frame.variables[v],
-                        frame.whole[v] ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
-                        frame.is_panel(id)    ? ", one panel"
-                        : frame.is_packed(id) ? fmt::format(", panels of {}", frame.panel())
-                        : frame.is_operand(id)
-                            ? fmt::format(" {}, stages: {}", name(frame.variable(id).memory_type), frame.place(id).stages)
-                            : ""));
+        out(fmt::format(
+            "{}* const {} = {};  // {}{}", frame.cell_type(id), frame.is_view(id) ? frame.copies[v] : frame.variables[v],
+            frame.variable_facts[v].is_whole ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
+            frame.is_panel(id)    ? ", one panel"
+            : frame.is_packed(id) ? fmt::format(", panels of {}", frame.panel())
+            : frame.is_operand(id)
+                ? fmt::format(" {}, stages: {}", name(frame.variable(id).memory_type), frame.place(id).stages)
+                : ""));
     }
 }
 

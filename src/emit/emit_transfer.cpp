@@ -46,7 +46,7 @@ public:
     }
 
     void load() {
-        if (is_cut(frame_, v_)) return load_cut();
+        if (frame_.facts(variable_).is_cut) return load_cut();
         if (!frame_.is_view(variable_)) {
             copy(true, frame_.name(variable_));
             return;

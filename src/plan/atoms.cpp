@@ -246,10 +246,9 @@ void choose_atoms(ScheduledKernel& kernel) {
     }
 }
 
-ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit, Completion completion, ProductOrder products,
-                         const Simulator* model, const WholeParts* whole) {
-    ScheduledKernel out = flattened(program, kernel, extents, std::move(schedule), unit, whole);
+ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
+                         ProductOrder products, const Simulator* model) {
+    ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
     choose_orders(out);
     choose_atoms(out);
     if (out.on_matrix_unit() && !choose_fragments(out)) out.schedule.tensor_axis = -1;

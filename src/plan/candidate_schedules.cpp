@@ -45,13 +45,12 @@ VectorUnit unit_of(const Simulator& model) {
 CandidateSchedules::CandidateSchedules(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
                                        const Simulator& model, const HandChoices& hand, const PlanOptions& options,
                                        KernelSchedule given)
-    : program_(program),
-      index_(kernel),
-      model_(model),
+    : model_(model),
       hand_(hand),
       options_(options),
       given_(std::move(given)),
       unit_(unit_of(model)),
+      unscheduled_(unscheduled(program, kernel, model.extents(), unit_)),
       threads_(hand.threads ? *hand.threads->value : model.machine().num_cores()) {}
 
 std::int64_t CandidateSchedules::extent(AxisId axis) const { return model_.extents()[at(axis)]; }
@@ -124,7 +123,7 @@ std::vector<Shape> CandidateSchedules::on_matrix_unit() const {
 /// Some statement sums a product of two arrays.
 bool CandidateSchedules::may_have_products() const {
     bool found = false;
-    for_each_statement(program_->kernels[index_].body, [&](const TileStatement& s) {
+    for_each_statement(unscheduled_.kernel->body, [&](const TileStatement& s) {
         const auto* compute = std::get_if<Compute>(&s);
         const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
         found = found || (product && product->op == BinaryOp::mul && as<Read>(product->a) && as<Read>(product->b));
@@ -148,11 +147,10 @@ bool CandidateSchedules::runs_there(const Shape& shape) const { return completed
 std::optional<Diagnostic> CandidateSchedules::no_tensor() const {
     if (!hand_.tensor || hand_.tensor_axis < 0) return std::nullopt;
     // Said of this kernel alone, or of a program that has no other.
-    if (hand_.tensor->kernel.empty() && program_->kernels.size() != 1) return std::nullopt;
+    if (hand_.tensor->kernel.empty() && unscheduled_.program->kernels.size() != 1) return std::nullopt;
     std::string why = fmt::format("{} has none", model_.machine().name);
     if (options_.warps.value > 0 && !unit_.matrix.empty()) {
-        ScheduledKernel k = flattened(program_, index_, model_.extents(), ordinary(on_matrix_unit(hand_.tensor_axis)),
-                                      unit_);
+        ScheduledKernel k = with_sizes(unscheduled_, ordinary(on_matrix_unit(hand_.tensor_axis)));
         choose_orders(k);
         why = matrix_roles(k).refusal;
     }
@@ -230,7 +228,7 @@ std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const Shape& shape
 /// What is said of the clusters of all kernels is of those on the matrix unit that group their axis.
 bool CandidateSchedules::joins_blocks(const Shape& shape) const {
     if (!hand_.cluster) return false;
-    return !hand_.cluster->kernel.empty() || program_->kernels.size() == 1 ||
+    return !hand_.cluster->kernel.empty() || unscheduled_.program->kernels.size() == 1 ||
            (shape.tensor >= 0 && contains(model_.kernel().group_axes, hand_.cluster_axis));
 }
 
@@ -295,9 +293,7 @@ KernelSchedule CandidateSchedules::at_sizes(const Shape& shape, const std::vecto
 }
 
 ScheduledKernel CandidateSchedules::completed(KernelSchedule schedule, Completion completion) const {
-    if (!whole_) whole_ = whole_parts(flattened(program_, index_, model_.extents(), schedule, unit_));
-    ScheduledKernel k = complete(program_, index_, model_.extents(), std::move(schedule), unit_, completion,
-                                 options_.products, &model_, &*whole_);
+    ScheduledKernel k = complete(unscheduled_, std::move(schedule), completion, options_.products, &model_);
     choose_non_temporal(k, model_.machine());
     fetch_rows_ahead(k);
     return k;

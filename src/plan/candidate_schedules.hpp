@@ -83,15 +83,13 @@ private:
     [[nodiscard]] std::int64_t rows_of_warps() const;
     [[nodiscard]] bool is_cut_whole(AxisId axis) const;
 
-    const std::shared_ptr<const TileProgram>& program_;
-    std::size_t index_;
     const Simulator& model_;
     const HandChoices& hand_;
     const PlanOptions& options_;
     KernelSchedule given_;
     VectorUnit unit_;
+    ScheduledKernel unscheduled_;
     std::int64_t threads_ = 1;
-    mutable std::optional<WholeParts> whole_;  ///< found with the first schedule
 };
 
 }  // namespace napkin

@@ -41,8 +41,10 @@ std::optional<ScheduledKernel> with_columns(const ScheduledKernel& kernel,
         if (const auto slot = schedule.slots.find(product); slot != schedule.slots.end())
             schedule.slots[sum] = slot->second;
     }
-    ScheduledKernel out = flattened(kernel.program, at(static_cast<int>(kernel.kernel - kernel.program->kernels.data())),
-                                    kernel.extents, std::move(schedule), kernel.unit);
+    ScheduledKernel out = with_sizes(
+        unscheduled(kernel.program, at(static_cast<int>(kernel.kernel - kernel.program->kernels.data())),
+                    kernel.extents, kernel.unit),
+        std::move(schedule));
     apply_atoms(out);
     apply_slots(out);
     out.lazy = chosen_lazy_maximum(out);

@@ -56,11 +56,9 @@ enum class Completion : std::uint8_t { whole, for_rating };
 /// to come (choose_slots).
 enum class ProductOrder : std::uint8_t { in_turn, ahead };
 
-/// The schedule with its atoms and places, and all that follows from it. `model`: that of the kernel, whose clocks say which products run ahead. `whole`: flattened's. Pre: sizes, vector
+/// The schedule with its atoms and places, and all that follows from it. `model`: that of the kernel, whose clocks say which products run ahead. Pre: sizes, vector
 /// axis, panel and rows are there.
-ScheduledKernel complete(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                         KernelSchedule schedule, const VectorUnit& unit, Completion completion = Completion::whole,
-                         ProductOrder products = ProductOrder::in_turn, const Simulator* model = nullptr,
-                         const WholeParts* whole = nullptr);
+ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion = Completion::whole,
+                         ProductOrder products = ProductOrder::in_turn, const Simulator* model = nullptr);
 
 }  // namespace napkin

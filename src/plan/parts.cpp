@@ -60,14 +60,15 @@ bool is_meant(const Derived& derived, std::size_t k, const ScheduleItem& split) 
 Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Extents& extents, std::size_t k,
                                              const std::vector<ScheduleItem>& items) {
     std::optional<ScheduleItem> out;
-    Derived alone = derived;
-    alone.kernels = {derived.kernels[k]};
     for (const ScheduleItem& item : items) {
         if (item.kind != "split" || !is_meant(derived, k, item)) continue;
         const bool is_named = !item.kernel.empty(), was_named = out && !out->kernel.empty();
         if (was_named && !is_named) continue;
-        if (is_named)
+        if (is_named) {
+            Derived alone = derived;
+            alone.kernels = {derived.kernels[k]};
             if (const auto legal = hand_choices(alone, extents, {item}); !legal) return legal.errors();
+        }
         if (is_named && was_named && out->value != item.value)
             return refused("duplicate-schedule", item.range,
                            fmt::format("the stream of kernel {} is cut in {} parts and in {}", derived.kernels[k].name,

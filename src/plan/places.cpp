@@ -97,7 +97,7 @@ void choose_places(ScheduledKernel& kernel) {
         Place& place = kernel.schedule.places[v];
         if (place.by_hand || place.holding == Holding::registers || place.holding == Holding::operand) continue;
         if (may_be_view(kernel, id) &&
-            (kernel.on_matrix_unit() || is_only_looked_up(kernel, id) || is_better_in_place(kernel, id)))
+            (kernel.on_matrix_unit() || kernel.facts(id).is_only_looked_up || is_better_in_place(kernel, id)))
             place.holding = Holding::view;
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))
             place.holding = Holding::packed;

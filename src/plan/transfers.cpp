@@ -72,6 +72,7 @@ void fetch_rows_ahead(ScheduledKernel& kernel) {
         if (step.atom < 0) continue;
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
             const auto id = static_cast<VariableId>(v);
+            if (!kernel.is_view(id) || !reads(step, id)) continue;
             const bool is_given = any_of(chosen, [&](const Prefetch& p) { return p.variable == id; });
             if (is_given || !rows_share_pages(kernel, id, step)) continue;
             const Atom& atom = kernel.atom(step);

@@ -19,7 +19,7 @@ void measure(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[at(id)];
     const Variable& variable = kernel.variable(id);
     const AxisId vector_axis = kernel.schedule.vector_axis;
-    const bool is_loaded_wide = !variable.gathers.empty() || is_cut(kernel, variable);
+    const bool is_loaded_wide = !variable.gathers.empty() || kernel.facts(id).is_cut;
     layout.sizes.assign(variable.dims.size(), 1);
     layout.tile = 1;
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
@@ -71,7 +71,7 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
     if (kernel.place(id).innermost >= 0) {
         const auto inner = at(kernel.place(id).innermost);
         // Whole vectors are copied in; a row that starts late (negative coefficients, padding) needs room for one more.
-        const bool late = starts_late(variable.dims[inner]) || is_cut(kernel, variable);
+        const bool late = starts_late(variable.dims[inner]) || kernel.facts(id).is_cut;
         const bool packed = kernel.is_packed(id);
         const std::int64_t row = round_up(layout.sizes[inner], kernel.lanes) + (late ? kernel.lanes : 0);
         take(inner, packed ? kernel.panel() : is_copied_by_columns(kernel, id) ? row | 1 : row);
@@ -344,23 +344,28 @@ void place(ScheduledKernel& kernel, bool whole) {
     }
 }
 
-/// The most values of tiles that are alive at a time, in the arena or with those in place. What takes the place of another is one with it at the step where both live.
-std::int64_t most_held(const ScheduledKernel& kernel, bool in_place) {
-    std::int64_t most = 0;
-    for (const Step& step : kernel.steps) {
-        std::int64_t held = kernel.partials(step);
-        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-            const Layout& l = kernel.layouts[v];
-            const auto id = static_cast<VariableId>(v);
-            const bool lives = any_of(l.lives, [&](const Life& life) {
-                return life.has(step.position) && !(l.over >= 0 && life.first == step.position);
-            });
-            if (lives && (kernel.is_held(id) || (in_place && !kernel.is_in_registers(id))))
-                held += l.tile * kernel.cell_values(kernel.is_whole(id));
-        }
-        most = std::max(most, held);
+/// The most values of tiles that are alive at a time: in the arena, and with those in place. What takes the place of another is one with it at the step
+/// where both live.
+void count_held(ScheduledKernel& kernel) {
+    std::vector<std::int64_t> in_arena, in_place(kernel.steps.size());  // by step
+    for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const Layout& l = kernel.layouts[v];
+        const auto id = static_cast<VariableId>(v);
+        if (l.lives.empty() || kernel.is_in_registers(id)) continue;
+        std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
+        const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
+        for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+            if (any_of(l.lives, [&, position = kernel.steps[s].position](const Life& life) {
+                    return life.has(position) && !(l.over >= 0 && life.first == position);
+                }))
+                held[s] += values;
     }
-    return most;
+    kernel.held_values = kernel.memory_values = 0;
+    for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
+        kernel.held_values = std::max(kernel.held_values, in_arena[s]);
+        kernel.memory_values = std::max(kernel.memory_values, in_arena[s] + in_place[s]);
+    }
 }
 
 /// Padding elements may read past a buffer, where it is harmless; past the arena there must be room for it.
@@ -451,7 +456,7 @@ void apply_places(ScheduledKernel& kernel) {
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
                 if (const auto id = static_cast<VariableId>(v);
-                    ((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !is_only_looked_up(kernel, id)) ||
+                    ((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_looked_up) ||
                      kernel.is_operand(id) || kernel.is_boxed(id)) &&
                     kernel.kernel->variables[v].array == arrays[i])
                     found[i] = true;
@@ -463,7 +468,7 @@ void apply_places(ScheduledKernel& kernel) {
     const Lifetimes lifetimes(kernel);
     place(kernel, false);
     kernel.arena_values += round_up(overshoot(kernel), kernel.lanes);
-    if (contains(kernel.whole, true)) {
+    if (any_of(kernel.variable_facts, [](const VariableFacts& facts) { return facts.is_whole; })) {
         kernel.arena_values = round_up(kernel.arena_values, alignment_bytes / 4);
         place(kernel, true);
         kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);
@@ -472,8 +477,7 @@ void apply_places(ScheduledKernel& kernel) {
     place_boxes(kernel);
     place_ones(kernel);
     kernel.arena_values += barrier_values(kernel);
-    kernel.held_values = most_held(kernel, false);
-    kernel.memory_values = most_held(kernel, true);
+    count_held(kernel);
 }
 
 }  // namespace napkin

@@ -1,4 +1,5 @@
 #include "schedule/gathered.hpp"
+
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -9,17 +10,9 @@ std::size_t GatheredCopy::depth(std::size_t d) const {
     return depth;
 }
 
-namespace {
-
-std::vector<Index> source_of(const ScheduledKernel& kernel, VariableId id) {
-    return box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(read(id, kernel.variable(id).gathers))).source;
-}
-
-}  // namespace
-
 bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
-    const std::vector<Index> source = source_of(kernel, id);
+    const std::vector<Index>& source = kernel.facts(id).source;
     for (std::size_t p = 0; p < variable.dims.size(); ++p) {
         const auto is_it = [&](const Index& i) { return i.is_axis(static_cast<AxisId>(p)); };
         if (any_of(source, is_it)) continue;
@@ -32,7 +25,7 @@ bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id) {
 GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     GatheredCopy out;
-    out.source = source_of(kernel, id);
+    out.source = kernel.facts(id).source;
     std::vector<bool> is_plain(variable.dims.size(), false), is_long;
     for (std::size_t d = 0; d < out.source.size(); ++d)
         if (out.plain(d) >= 0) is_plain[at(out.plain(d))] = true;

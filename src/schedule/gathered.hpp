@@ -8,7 +8,7 @@
 namespace napkin {
 
 struct GatheredCopy {
-    std::vector<Index> source;  ///< Box::source, by the array's dimensions
+    std::vector<Index> source;  ///< VariableFacts::source
     /// The array's last dimension is not looked up: a block is copied at once, with columns along `columns` and rows along `rows`, both
     /// dimensions of the box; -1: one. On a CPU columns are along the buffer's vectors and rows along what is contiguous in memory; on a GPU the
     /// threads of a warp copy one row, contiguous in memory. Else values are copied one by one.

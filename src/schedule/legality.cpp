@@ -26,30 +26,28 @@ bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
     return true;
 }
 
-/// Collects for every variable the runs that touch it; -1 stands for everything outside of runs.
+/// Finds for every variable the run that touches it.
 class RunUses {
 public:
     explicit RunUses(const ScheduledKernel& kernel)
-        : kernel_(kernel), runs_(kernel.layouts.size()), early_(kernel.layouts.size(), false) {
+        : kernel_(kernel), runs_(kernel.layouts.size(), untouched), early_(kernel.layouts.size(), false) {
         walk(kernel.body);
         for (const ScheduledLoop& loop : kernel.loops) walk(loop.body);
     }
     /// It lives within one run, which defines each of its panels before it reads it.
-    [[nodiscard]] bool in_one_run(std::size_t v) const {
-        return runs_[v].size() == 1 && *runs_[v].begin() >= 0 && !early_[v];
-    }
+    [[nodiscard]] bool in_one_run(std::size_t v) const { return runs_[v] >= 0 && !early_[v]; }
 
 private:
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
-            if (const int* step = std::get_if<int>(&node)) touch(*step, -1);
+            if (const int* step = std::get_if<int>(&node)) touch(*step, elsewhere);
             if (const auto* run = std::get_if<Run>(&node)) {
-                std::set<VariableId> defined;
+                std::vector<VariableId> defined;
                 for (const int s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
                     for (const Read* r : kernel_.step(s).reads)
-                        if (!defined.contains(r->array)) early_[at(r->array)] = true;
-                    defined.insert(compute.variable);
+                        if (!contains(defined, r->array)) early_[at(r->array)] = true;
+                    defined.push_back(compute.variable);
                     touch(s, next_run_);
                 }
                 ++next_run_;
@@ -58,13 +56,17 @@ private:
     }
 
     void touch(int step, int run) {
-        const auto use = [&](VariableId v) { runs_[at(v)].insert(run); };
+        const auto use = [&](VariableId v) {
+            int& only = runs_[at(v)];
+            only = only == untouched || only == run ? run : elsewhere;
+        };
         use(variable_of(kernel_.step(step)));
         for (const Read* r : kernel_.step(step).reads) use(r->array);
     }
 
+    static constexpr int untouched = -2, elsewhere = -1;  ///< by nothing; outside of runs, or by several of them
     const ScheduledKernel& kernel_;
-    std::vector<std::set<int>> runs_;
+    std::vector<int> runs_;
     std::vector<bool> early_;  ///< read before the run defines it
     int next_run_ = 0;
 };
@@ -157,15 +159,11 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const int last = static_cast<int>(variable.dims.size()) - 1;
     const bool written = contains(kernel.outputs, variable.array);
-    const bool loaded = any_of(kernel.steps, [&](const Step& s) {
-        const auto* load = std::get_if<Load>(s.statement);
-        return load && load->variable == id;
-    });
-    if (!loaded) return why_not_in_place(kernel, id).empty();
-    if (is_only_looked_up(kernel, id)) return true;
+    if (!kernel.facts(id).load_scope) return why_not_in_place(kernel, id).empty();
+    if (kernel.facts(id).is_only_looked_up) return true;
     if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
     if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;
-    if (is_cut(kernel, variable) || written || last < 0) return false;
+    if (kernel.facts(id).is_cut || written || last < 0) return false;
     if (any_of(variable.dims, starts_late)) return false;
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
@@ -195,7 +193,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
         return found;
     }();
     if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
-    if (is_only_looked_up(kernel, id)) return "no statement computes with it";
+    if (kernel.facts(id).is_only_looked_up) return "no statement computes with it";
     if (!variable.gathers.empty()) return "data decide where it lies";
     if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
     std::set<AxisId> points, wanted;
@@ -254,7 +252,7 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const AxisId axis = kernel.schedule.vector_axis;
     const int inner = kernel.place(id).innermost;
-    if (axis < 0 || inner < 0 || !variable.gathers.empty() || is_cut(kernel, variable) || kernel.is_whole(id))
+    if (axis < 0 || inner < 0 || !variable.gathers.empty() || kernel.facts(id).is_cut || kernel.is_whole(id))
         return false;
     if (!variable.dims[at(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
     if (kernel.span(axis, kernel.layout(id).scope).tile <= kernel.panel()) return false;

@@ -41,12 +41,8 @@ public:
 
 private:
     LoopRef add_loop(const TileLoop& loop, int scope) {
-        Scope inner = kernel_.scope(scope);
-        inner[at(loop.axis)] = span_of(chunk_of(loop, kernel_.sizes, kernel_.extents), kernel_.extent(loop.axis));
-        inner[at(loop.axis)].is_part = loop.is_sub && inner[at(loop.axis)].begins;
-        kernel_.scopes.push_back(std::move(inner));
         const LoopRef ref{static_cast<int>(kernel_.loops.size())};
-        kernel_.loops.push_back({&loop, static_cast<int>(kernel_.scopes.size()) - 1});
+        kernel_.loops.push_back({&loop, ref.loop + 1, scope});
         std::vector<Node> body = run(loop.body, kernel_.loop(ref).scope);
         kernel_.loops[at(ref.loop)].body = std::move(body);
         return ref;
@@ -60,8 +56,11 @@ private:
         const auto use = [](std::vector<ArrayId>& list, ArrayId a) {
             if (!contains(list, a)) list.push_back(a);
         };
-        if (const auto* load = std::get_if<Load>(&s))
+        if (const auto* load = std::get_if<Load>(&s)) {
             at(load->variable), use(kernel_.inputs, kernel_.variable(load->variable).array);
+            std::optional<int>& first = kernel_.variable_facts[static_cast<std::size_t>(load->variable)].load_scope;
+            if (!first) first = scope;
+        }
         if (const auto* store = std::get_if<Store>(&s)) use(kernel_.outputs, kernel_.variable(store->variable).array);
         if (const auto* init = std::get_if<Init>(&s)) at(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) at(compute->variable);
@@ -71,16 +70,32 @@ private:
     int num_atoms_ = 0;
 };
 
+/// The other facts of a variable. Pre: the steps and what loads it are there.
+void complete(VariableFacts& facts, const ScheduledKernel& kernel, VariableId id, bool is_whole) {
+    const Variable& variable = kernel.variable(id);
+    facts.is_whole = is_whole;
+    for (std::size_t d = 0; d < variable.dims.size(); ++d) facts.is_cut |= is_cut(kernel, variable, d);
+    facts.is_only_looked_up = facts.load_scope && variable.gathers.empty() && none_of(kernel.steps, [&](const Step& step) {
+                                  return reads(step, id) ||
+                                         (variable_of(step) == id && !std::holds_alternative<Load>(*step.statement));
+                              });
+    if (variable.gathers.empty()) return;
+    const Expr gathered = read(id, variable.gathers);
+    facts.source = box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(gathered)).source;
+}
+
 /// A statement reads or writes `block` values of the axis at a time, at these indices of the variable, whose own axes may be others.
 void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& indices, AxisId axis, std::int64_t block) {
     const std::vector<Index>& dims = kernel.variable(id).dims;
     for (std::size_t d = 0; d < dims.size(); ++d) {
         if (!indices[d].depends_on(axis)) continue;
-        auto& blocks = kernel.layouts[at(id)].blocks;
+        const auto add = [&, &blocks = kernel.layouts[at(id)].blocks](AxisId own) {
+            if (!contains(blocks, std::pair(own, block))) blocks.emplace_back(own, block);
+        };
         if (dims[d].depends_on(axis))
-            blocks.emplace(axis, block);
+            add(axis);
         else
-            for (const AxisId own : dims[d].axes()) blocks.emplace(own, block);
+            for (const AxisId own : dims[d].axes()) add(own);
     }
 }
 
@@ -171,16 +186,6 @@ bool reads(const Step& step, VariableId variable) {
     return any_of(step.reads, [&](const Read* r) { return r->array == variable; });
 }
 
-bool is_only_looked_up(const ScheduledKernel& kernel, VariableId id) {
-    bool is_loaded = false;
-    for (const Step& step : kernel.steps) {
-        const bool loads = std::holds_alternative<Load>(*step.statement);
-        if (reads(step, id) || (variable_of(step) == id && !loads)) return false;
-        is_loaded |= loads && variable_of(step) == id;
-    }
-    return is_loaded && kernel.variable(id).gathers.empty();
-}
-
 bool adds_in_place(const Compute& compute) {
     const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
     return kept && kept->array == compute.variable;
@@ -242,26 +247,32 @@ std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t cou
     return most;
 }
 
-WholeParts whole_parts(const ScheduledKernel& kernel) {
-    WholeParts out{kernel.whole, {}};
-    for (const Step& step : kernel.steps) out.steps.push_back(step.is_whole);
-    return out;
-}
-
-ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                          KernelSchedule schedule, const VectorUnit& unit, const WholeParts* whole) {
+ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
+                            const Extents& extents, const VectorUnit& unit) {
     ScheduledKernel out;
     out.program = program;
     out.kernel = &program->kernels[kernel];
     out.extents = extents;
     out.unit = unit;
-    out.schedule = std::move(schedule);
     out.layouts.resize(out.kernel->variables.size());
+    out.variable_facts.resize(out.kernel->variables.size());
     for (const Variable& v : out.kernel->variables)
         out.is_double |= v.memory_type == DType::f64 || program->diagram.array(v.array).type == DType::f64;
     out.lanes = unit.warp_threads > 0 ? unit.warp_threads : unit.bytes / static_cast<int>(out.value_bytes());
+    out.body = Flattening(out).run(out.kernel->body, 0);
+    for (Layout& l : out.layouts) l.scope = std::max(l.scope, 0);
+    WholeValues values(out);
+    for (Step& step : out.steps)
+        if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);
+    for (std::size_t v = 0; v < out.variable_facts.size(); ++v)
+        complete(out.variable_facts[v], out, static_cast<VariableId>(v), values.variables()[v]);
+    return out;
+}
 
-    const std::size_t num_axes = extents.size();
+ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule) {
+    ScheduledKernel out = std::move(unscheduled);
+    out.schedule = std::move(schedule);
+    const std::size_t num_axes = out.extents.size();
     out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
     for (const AxisId axis : out.kernel->group_axes)
         if (const auto found = out.schedule.group.find(axis); found != out.schedule.group.end())
@@ -273,23 +284,18 @@ ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std
     for (const auto& [axis, choice] : out.schedule.stream)
         out.sizes.stream[at(axis)] = std::min(choice.value, out.extent(axis));
     Scope group(num_axes);
-    for (std::size_t a = 0; a < num_axes; ++a) group[a] = span_of(out.sizes.group[a], extents[a]);
-    out.scopes.push_back(std::move(group));
-    out.body = Flattening(out).run(out.kernel->body, 0);
+    for (std::size_t a = 0; a < num_axes; ++a) group[a] = span_of(out.sizes.group[a], out.extents[a]);
+    out.scopes = {std::move(group)};
+    for (const ScheduledLoop& l : out.loops) {
+        Scope inner = out.scope(l.outer_scope);
+        Span& span = inner[at(l.loop->axis)];
+        span = span_of(chunk_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis));
+        span.is_part = l.loop->is_sub && span.begins;
+        out.scopes.push_back(std::move(inner));
+    }
     out.group_order = group_order(out);
-    for (Layout& l : out.layouts) l.scope = std::max(l.scope, 0);
     // A vector axis of one value fills no vector: the statements then choose for themselves.
     if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;
-    if (whole) {
-        internal_check(whole->steps.size() == out.steps.size(), "schedule: what is whole is of another kernel");
-        out.whole = whole->variables;
-        for (std::size_t i = 0; i < out.steps.size(); ++i) out.steps[i].is_whole = whole->steps[i];
-        return out;
-    }
-    WholeValues values(out);
-    out.whole = values.variables();
-    for (Step& step : out.steps)
-        if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);
     return out;
 }
 
@@ -301,7 +307,7 @@ void apply_atoms(ScheduledKernel& kernel) {
 
 ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
                           const KernelSchedule& schedule, const VectorUnit& unit) {
-    ScheduledKernel out = flattened(program, kernel, extents, schedule, unit);
+    ScheduledKernel out = with_sizes(unscheduled(program, kernel, extents, unit), schedule);
     apply_atoms(out);
     apply_slots(out);
     out.lazy = chosen_lazy_maximum(out);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -111,7 +111,7 @@ struct Settle {
 using Node = std::variant<int, Run, LoopRef, Settle>;  ///< int: one step
 struct ScheduledLoop {
     const TileLoop* loop = nullptr;
-    int scope = 0;
+    int scope = 0, outer_scope = 0;
     /// Of a loop that copies operands ahead: all warps wait for each other before its first copies, and before each turn's.
     bool synchronizes_before = false, synchronizes = false;
     std::vector<Node> body = {};
@@ -130,8 +130,9 @@ struct Life {
 
 /// Where a variable lies at the core.
 struct Layout {
-    int scope = -1;                                    ///< in which it is defined: its tile and origin
-    std::set<std::pair<AxisId, std::int64_t>> blocks;  ///< how many values of an axis the statements that touch it take at a time
+    int scope = -1;  ///< in which it is defined: its tile and origin
+    /// How many values of an axis the statements that touch it take at a time, each once.
+    std::vector<std::pair<AxisId, std::int64_t>> blocks;
     std::vector<std::int64_t> sizes, strides;
     std::int64_t panel_stride = 0;  ///< packed: from one panel to the next
     std::int64_t count = 1;         ///< values with padding
@@ -188,6 +189,17 @@ struct ColumnParts {
     [[nodiscard]] bool is_passing(VariableId id) const { return contains(passing, id); }
 };
 
+/// What of a variable no schedule changes.
+struct VariableFacts {
+    bool is_whole = false;  ///< its buffer holds 64-bit integers, not real numbers (whole.hpp)
+    bool is_cut = false;    ///< a load has to look where the array ends along one of its dimensions
+    /// It is loaded, and its elements say what other loads bring in; no statement computes with them. Loads read them in memory, where they are
+    /// exact.
+    bool is_only_looked_up = false;
+    std::optional<int> load_scope = {};  ///< of the first step that loads it; none of what is computed
+    std::vector<Index> source = {};      ///< of what data decide on: Box::source, by the array's dimensions
+};
+
 struct ScheduledKernel {
     std::shared_ptr<const TileProgram> program;
     const TileKernel* kernel = nullptr;
@@ -209,8 +221,8 @@ struct ScheduledKernel {
     bool meets_cluster_before = false, meets_cluster_after = false;
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
-    std::vector<Layout> layouts;  ///< by VariableId
-    std::vector<bool> whole;      ///< by VariableId: the buffer holds 64-bit integers, not real numbers
+    std::vector<Layout> layouts;                ///< by VariableId
+    std::vector<VariableFacts> variable_facts;  ///< by VariableId
     std::vector<ArrayId> inputs, outputs;
     std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view or an operand's copy reads them
     std::vector<bool> dense;        ///< outputs that must have row-major strides, because a view writes them
@@ -221,6 +233,7 @@ struct ScheduledKernel {
     std::int64_t memory_values = 0;  ///< the same with tiles that are read or written in place
 
     [[nodiscard]] const Variable& variable(VariableId id) const { return kernel->variables[at(id)]; }
+    [[nodiscard]] const VariableFacts& facts(VariableId id) const { return variable_facts[at(id)]; }
     [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[at(id)]; }
     [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[at(id)]; }
     [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == Holding::view; }
@@ -291,7 +304,7 @@ struct ScheduledKernel {
     [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[at(id)]; }
     /// Both have their values at some position.
     [[nodiscard]] bool live_together(VariableId a, VariableId b) const;
-    [[nodiscard]] bool is_whole(VariableId id) const { return whole[at(id)]; }
+    [[nodiscard]] bool is_whole(VariableId id) const { return facts(id).is_whole; }
     [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * schedule.panel_vectors; }
     /// Values of the compute type that one number takes.
     [[nodiscard]] std::int64_t cell_values(bool is_integer) const { return is_integer && !is_double ? 2 : 1; }
@@ -348,9 +361,6 @@ bool carries(const Variable& variable, AxisId axis);
 /// The variable that a step computes, sets to its first value, loads or stores.
 VariableId variable_of(const Step& step);
 bool reads(const Step& step, VariableId variable);
-/// The variable is loaded, and its elements say what other loads bring in; no statement computes with them. Loads read them in memory, where
-/// they are exact.
-bool is_only_looked_up(const ScheduledKernel& kernel, VariableId id);
 /// What the statement computes is added to the target's own values, as they are.
 bool adds_in_place(const Compute& compute);
 /// Plain reads of the statement's body and carry.
@@ -359,7 +369,6 @@ std::vector<const Read*> reads_of(const Compute& compute);
 std::int64_t total_terms(const ScheduledKernel& kernel, const Compute& compute);
 /// Whether a load has to look where the array ends: an index is not affine, or leaves the array for some values of its axes.
 bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t dimension);
-bool is_cut(const ScheduledKernel& kernel, const Variable& variable);
 /// The most values that an index takes over a scope's tile, padding included, wherever the tile stands.
 std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int scope);
 
@@ -367,17 +376,12 @@ std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int 
 enum class LaneStep : std::uint8_t { same, near, far };
 LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis);
 
-/// What of a kernel is whole (whole.hpp), its variables and its steps: no schedule changes it.
-struct WholeParts {
-    std::vector<bool> variables, steps;
-};
-/// Pre: the kernel is as flattened() gives it.
-WholeParts whole_parts(const ScheduledKernel& kernel);
-
-/// Steps, scopes and what is whole: what the sizes alone decide. Atoms and places are those of a schedule that has none yet. `whole`: the kernel's, where
-/// the caller has it. Pre: the program's index expressions hold numbers in place of sizes.
-ScheduledKernel flattened(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                          KernelSchedule schedule, const VectorUnit& unit, const WholeParts* whole = nullptr);
+/// Steps, loops and facts of variables, which are those of all its schedules; it has none yet. Pre: the program's index expressions hold numbers in
+/// place of sizes.
+ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
+                            const Extents& extents, const VectorUnit& unit);
+/// Scopes and the order of groups: what the sizes alone decide. Atoms and places are those of a schedule that has none yet.
+ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule);
 /// From the schedule's atoms: what axes are padded to, runs, followers. Pre: it has an atom for each compute statement.
 void apply_atoms(ScheduledKernel& kernel);
 /// Sizes, strides and count of a variable's layout, from its place. Pre: the atoms are applied.

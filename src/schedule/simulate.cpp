@@ -99,9 +99,11 @@ double Simulator::beside(std::initializer_list<double> clocks) const { return to
 double Simulator::together(std::initializer_list<double> clocks, double exponent) {
     const double longest = std::max(clocks);
     if (!(longest > 0)) return 0;
+    // Most pipes are idle, or the busiest: of 0 and 1 no power has to be found.
+    const auto power = [](double base, double e) { return base == 0 || base == 1 ? base : std::pow(base, e); };
     double sum = 0;
-    for (const double c : clocks) sum += std::pow(std::max(0.0, c) / longest, exponent);
-    return longest * std::pow(sum, 1 / exponent);
+    for (const double c : clocks) sum += power(std::max(0.0, c) / longest, exponent);
+    return longest * power(sum, 1 / exponent);
 }
 
 /// Clocks in which so many bytes are read from the core's memory, or written to it.
@@ -311,11 +313,10 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         const double blocks = targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors));
         double step_loads = 0;
         for (const Read* r : block.reads) {
-            const std::vector<AxisId> axes = axes_of(r->indices);
-            if (std::none_of(axes.begin(), axes.end(), [&](AxisId a) { return contains(compute.reduce_axes, a); }))
+            if (none_of(compute.reduce_axes, [&](AxisId a) { return depends_on(r->indices, a); }))
                 continue;  // loaded once a block
-            const double rows = contains(axes, atom.row_axis) ? atom.rows : 1;
-            const double vectors = contains(axes, v) ? atom.vectors : 1;
+            const double rows = depends_on(r->indices, atom.row_axis) ? atom.rows : 1;
+            const double vectors = depends_on(r->indices, v) ? atom.vectors : 1;
             step_loads += load_clocks(*r, rows * vectors);
         }
         // A follower reads what is in registers.
@@ -359,8 +360,17 @@ std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, cons
         }
         return bytes;
     };
-    std::map<VariableId, bool> operands;  // whether a read depends on the rows
-    for (const Read* r : block.reads) operands[r->array] |= contains(axes_of(r->indices), atom.row_axis);
+    std::vector<std::pair<VariableId, bool>> operands;  // whether a read depends on the rows
+    operands.reserve(block.reads.size());
+    for (const Read* r : block.reads) {
+        const auto known = find_if(operands, [&](const auto& operand) { return operand.first == r->array; });
+        const bool rows = depends_on(r->indices, atom.row_axis);
+        if (known == operands.end())
+            operands.emplace_back(r->array, rows);
+        else
+            known->second |= rows;
+    }
+    sort(operands);
     const bool in_run = atom.run >= 0;
     double touched = footprint(compute.variable, in_run), panel_bytes = 0;
     for (const auto& [id, rows] : operands) {

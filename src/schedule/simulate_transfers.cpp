@@ -4,7 +4,6 @@
 #include <set>
 
 #include "schedule/cluster.hpp"
-#include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
@@ -28,7 +27,7 @@ bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
     if (!load) return false;
     const std::vector<Index>& gathers = k.variable(load->variable).gathers;
     return std::any_of(gathers.begin(), gathers.end(),
-                       [&](const Index& i) { return contains(read_arrays(i.value()), id); });
+                       [&](const Index& i) { return i.is_gathered() && reads_array(*i.expression(), id); });
 }
 
 }  // namespace
@@ -36,14 +35,13 @@ bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
 /// Bytes of a tile that lie beside each other in memory.
 double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, int scope) const {
     const Variable& variable = k.variable(id);
-    const GatheredCopy how = variable.gathers.empty() ? GatheredCopy{} : gathered_copy(k, id);
+    const std::vector<Index>& source = k.facts(id).source;
+    const auto tile = mapped<std::int64_t>(k.scope(scope), [](const Span& span) { return span.tile; });
     double run = bytes(variable.memory_type);
-    for (std::size_t d = variable.gathers.empty() ? variable.dims.size() : how.source.size(); d-- > 0;) {
-        const int p = variable.gathers.empty() ? static_cast<int>(d) : how.plain(d);
+    for (std::size_t d = source.empty() ? variable.dims.size() : source.size(); d-- > 0;) {
+        const int p = source.empty() ? static_cast<int>(d) : source[d].single_axis();
         if (p < 0) break;
         const Index& dim = variable.dims[static_cast<std::size_t>(p)];
-        std::vector<std::int64_t> tile(k.scope(scope).size(), 1);
-        for (const AxisId axis : dim.axes()) tile[at(axis)] = k.span(axis, scope).tile;
         const double span = span_of(dim, tile);
         run *= span;
         if (span < static_cast<double>(k.extent(variable.limits[static_cast<std::size_t>(p)]))) break;

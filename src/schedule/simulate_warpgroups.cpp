@@ -80,6 +80,7 @@ double Simulator::clocks_of_spills(const ScheduledKernel& k) const {
 /// Statements of a loop that have no values in common, as those of two tiles of rows, wait beside each other: of their latencies only the longest
 /// chain's is left, shared out to all of the loop's. Where registers spill, one runs after the other.
 void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency) {
+    if (std::all_of(latency.begin(), latency.end(), [](double l) { return l == 0; })) return;
     if (k.on_matrix_unit() && spilled_registers(k) > 0) return;
     std::vector<std::size_t> chain(k.steps.size());  // of each step the first one that it is chained to
     std::iota(chain.begin(), chain.end(), 0);

@@ -114,7 +114,7 @@ private:
         if (kernel_.is_operand(v)) out_.operands[at(v)] = {tile_of(v), array_of(v)};
         if (kernel_.is_operand(v) || step.stays) return;
         // Zeros first, then what lies inside of the array: by other threads.
-        out.has_parts = is_cut(kernel_, kernel_.variable(v));
+        out.has_parts = kernel_.facts(v).is_cut;
         if (out.has_parts) in_arena(out.first, v, true);
         std::vector<Touch>& copies = out.has_parts ? out.second : out.first;
         in_arena(copies, v, true);

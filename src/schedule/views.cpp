@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "schedule/gathered.hpp"
+#include "support/ids.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -16,13 +16,6 @@ std::int64_t padded_end(const ScheduledKernel& kernel, VariableId id, int scope,
     const std::int64_t last = (extent - 1) / span.tile * span.tile;
     const std::int64_t end = last + kernel.reach(id, axis, extent - last);
     return last > 0 ? std::max(end, last - span.tile + kernel.reach(id, axis, span.tile)) : end;
-}
-
-/// The scope in which a variable is loaded; none of one that is computed.
-std::optional<int> load_scope(const ScheduledKernel& kernel, VariableId id) {
-    for (const Step& step : kernel.steps)
-        if (const auto* load = std::get_if<Load>(step.statement); load && load->variable == id) return step.scope;
-    return std::nullopt;
 }
 
 std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, int scope) {
@@ -57,20 +50,20 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[at(id)];
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
-    const std::optional<int> scope = load_scope(kernel, id);
+    const std::optional<int>& scope = kernel.facts(id).load_scope;
     // What finds each of its values by the array's own strides needs none: threads, and loads that look values up.
-    if (scope && (kernel.on_matrix_unit() || is_only_looked_up(kernel, id))) {
+    if (scope && (kernel.on_matrix_unit() || kernel.facts(id).is_only_looked_up)) {
         layout.strides.assign(axes.size(), 0);
         layout.count = layout.reach = 0, layout.may_overrun = false;
         return;
     }
     const bool gathers = !variable.gathers.empty();
-    const GatheredCopy how = gathers ? gathered_copy(kernel, id) : GatheredCopy{};
+    const std::vector<Index>& source = kernel.facts(id).source;
     std::int64_t stride = 1, last = 0;  // the farthest value that is read
     layout.strides.assign(variable.dims.size(), 0);
     layout.reach = 1;
     for (std::size_t d = axes.size(); d-- > 0; stride *= kernel.extent(axes[d])) {
-        const int p = gathers ? how.plain(d) : static_cast<int>(d);
+        const int p = gathers ? source[d].single_axis() : static_cast<int>(d);
         if (p < 0) continue;
         const auto dim = static_cast<std::size_t>(p);
         layout.strides[dim] = stride;
@@ -92,12 +85,6 @@ bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t
         return kernel.extent(axis) > kernel.extent(variable.limits[dimension]);
     const Interval range = range_of(dim, std::vector<std::int64_t>(extents.size(), 0), extents);
     return range.low < 0 || range.high >= kernel.extent(variable.limits[dimension]);
-}
-
-bool is_cut(const ScheduledKernel& kernel, const Variable& variable) {
-    for (std::size_t d = 0; d < variable.dims.size(); ++d)
-        if (is_cut(kernel, variable, d)) return true;
-    return false;
 }
 
 std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int scope) {

@@ -82,14 +82,6 @@ std::vector<int> TileCounter::subloops_of(int id) const {
     return out;
 }
 
-std::vector<AxisId> TileCounter::grouped_among(std::vector<AxisId> axes, const std::vector<int>& subloops) const {
-    for (const int sub : subloops) axes.push_back(loop(sub).axis);
-    std::vector<AxisId> out;
-    for (const AxisId axis : grouped_)
-        if (contains(axes, axis)) out.push_back(axis);
-    return out;
-}
-
 std::int64_t TileCounter::num_tiles(AxisId axis) const { return ceil_div(extent(axis), cut(axis, -1)); }
 
 std::int64_t TileCounter::cut(AxisId axis, int id) const {
@@ -190,10 +182,10 @@ TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
 void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const Places& f) const {
     const int stream = stream_of(id);
     const std::vector<int> subloops = subloops_of(id);
-    std::vector<AxisId> asked = grouped_among(axes, subloops), walked;
+    std::vector<AxisId> walked;
     std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
     for (const AxisId axis : grouped_) {
-        if (contains(asked, axis) || (stream >= 0 && contains(runs_[at(stream)].axes, axis)))
+        if (is_asked(axis, axes, subloops) || (stream >= 0 && contains(runs_[at(stream)].axes, axis)))
             walked.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
@@ -231,14 +223,15 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const T
     std::vector<std::int64_t> tile = extents_;
     const int stream = stream_of(id);
     const std::vector<int> subloops = subloops_of(id);
-    const std::vector<AxisId> none, asked = grouped_among(axes, subloops);
+    const std::vector<AxisId> none;
     const std::vector<AxisId>& fixed = stream >= 0 ? runs_[at(stream)].axes : none;
 
     std::vector<AxisId> free;
+    free.reserve(grouped_.size());
     std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
     for (const AxisId axis : grouped_) {
         if (contains(fixed, axis)) continue;
-        if (contains(asked, axis))
+        if (is_asked(axis, axes, subloops))
             free.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
@@ -305,6 +298,7 @@ std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int loop) cons
 
 /// Whether tiles of equal extents may hold different numbers of values: quotients and rests, and indices that leave the array.
 bool TileCounter::depends_on_place(const CoreVariable& v, std::size_t d) const {
+    if (const AxisId axis = v.dims[d].single_axis(); axis >= 0) return extent(axis) > extent(v.limits[d]);
     if (!v.dims[d].affine()) return true;
     const Interval range = range_of(*v.dims[d].affine(), std::vector<std::int64_t>(extents_.size(), 0), extents_);
     return range.low < 0 || range.high >= extent(v.limits[d]);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "diagram/sizes.hpp"
+#include "support/ranges.hpp"
 #include "tile/counts.hpp"
 #include "tile/liveness.hpp"
 #include "tile/sizes.hpp"
@@ -86,8 +87,10 @@ private:
     [[nodiscard]] const CoreLoop& loop(int id) const { return live_.loops[at(id)]; }
     /// The subloops among the loop and those around it, outermost first.
     [[nodiscard]] std::vector<int> subloops_of(int loop) const;
-    /// The grouped axes among `axes` or cut by the subloops.
-    [[nodiscard]] std::vector<AxisId> grouped_among(std::vector<AxisId> axes, const std::vector<int>& subloops) const;
+    /// The grouped axis is among `axes` or cut by the subloops.
+    [[nodiscard]] bool is_asked(AxisId axis, const std::vector<AxisId>& axes, const std::vector<int>& subloops) const {
+        return contains(axes, axis) || any_of(subloops, [&](int sub) { return loop(sub).axis == axis; });
+    }
     [[nodiscard]] ChunkRuns count_runs(const CoreLoop& loop) const;
     /// What the parts [first, last) have of the loop's stream; all of it where it is not cut into parts.
     [[nodiscard]] Stretch stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const;

@@ -299,7 +299,7 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
             }
             for (auto& [stream, choice] : s.stream)
                 choice.value = std::min({extent(stream), round_up(choice.value, step), most_columns});
-            ScheduledKernel out = complete(tiles, k, extents, s, unit, Completion::whole,
+            ScheduledKernel out = complete(unscheduled(tiles, k, extents, unit), s, Completion::whole,
                                            seed / 2 % 2 == 0 ? ProductOrder::ahead : ProductOrder::in_turn);
             if (out.on_matrix_unit() && verify(out).empty()) return out;
         }
@@ -369,7 +369,8 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
             multiplied = on_matrix_unit(tiles, k, extents, chosen[k], unit, seed);
             c.num_on_matrix_unit += multiplied ? 1 : 0;
         }
-        c.scheduled.kernels.push_back(multiplied ? *multiplied : varied(complete(tiles, k, extents, chosen[k], unit), seed));
+        c.scheduled.kernels.push_back(
+            multiplied ? *multiplied : varied(complete(unscheduled(tiles, k, extents, unit), chosen[k]), seed));
         // Some blocks take uneven groups in turn.
         if (ScheduledKernel& made = c.scheduled.kernels.back(); made.has_block_a_group() && seed % 3 == 0)
             made.schedule.grid = made.schedule.threads;

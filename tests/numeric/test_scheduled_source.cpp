@@ -88,7 +88,8 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
 /// through the panels of a tile.
 bool holds_whole_tiles(const ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0 || kernel.whole[v]) return false;
+        if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole)
+            return false;
     return std::all_of(kernel.steps.begin(), kernel.steps.end(),
                        [&](const Step& step) { return step.atom < 0 || kernel.atom(step).run < 0; });
 }

@@ -52,12 +52,14 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
         k.vector_axis_reason = "chosen by hand";
         k.rows = {rows, "", true};
         k.panel_vectors = vectors;
-        ScheduledKernel scheduled = complete(tiles, i, example.extents, k, {64, 32, 64, 0, 0, 0, {}});
+        ScheduledKernel scheduled = complete(unscheduled(tiles, i, example.extents, {64, 32, 64, 0, 0, 0, {}}), k);
         if (fetches_ahead) fetch_rows_ahead(scheduled);
         program.kernels.push_back(std::move(scheduled));
         k.warps = {4, "chosen by hand", true};
-        in_blocks.kernels.push_back(complete(
-            tiles, i, example.extents, k, {.bytes = 128, .registers = 96, .warp_threads = 32, .block_bytes = 48 << 10}));
+        in_blocks.kernels.push_back(
+            complete(unscheduled(tiles, i, example.extents,
+                                 {.bytes = 128, .registers = 96, .warp_threads = 32, .block_bytes = 48 << 10}),
+                     k));
     }
     const std::string text = cpu::emit(program).text;
     EXPECT_EQ(text, cpu::emit(program).text) << "the same program gives the same text";
@@ -96,7 +98,7 @@ TEST(CudaSource, WarpsShareTheRowsOfATileThatStaysAtTheCore) {
     k.vector_axis = derived.diagram.find_axis("c").value();
     k.vector_axis_reason = "chosen by hand";
     k.warps = {4, "chosen by hand", true};
-    expect_text(cuda::emit({{complete(tiles, 0, extents, k, {128, 96, 64, 32, 48 << 10, 0, {}})}}).text,
+    expect_text(cuda::emit({{complete(unscheduled(tiles, 0, extents, {128, 96, 64, 32, 48 << 10, 0, {}}), k)}}).text,
                 "cuda/rows_shared.txt");
 }
 

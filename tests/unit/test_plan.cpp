@@ -109,14 +109,6 @@ TEST(ChoosePlan, IsTheSameWithWhatTheChoiceOfTheFormFoundOut) {
         const auto plan = choose_plan(form, *bound, machine), other = choose_plan(again, *bound, machine, {}, with_ratings);
         ASSERT_TRUE(plan.ok() && other.ok());
         EXPECT_EQ(to_string(*plan), to_string(*other));
-        for (const KernelPlan& kernel : plan->kernels) {
-            const ScheduledKernel& k = kernel.scheduled;
-            const auto index = static_cast<std::size_t>(k.kernel - k.program->kernels.data());
-            const ScheduledKernel anew = flattened(k.program, index, k.extents, k.schedule, k.unit);
-            EXPECT_EQ(k.whole, anew.whole) << "found with another schedule";
-            ASSERT_EQ(k.steps.size(), anew.steps.size());
-            for (std::size_t i = 0; i < k.steps.size(); ++i) EXPECT_EQ(k.steps[i].is_whole, anew.steps[i].is_whole);
-        }
     });
     EXPECT_GT(num_alternatives, 20);
 }

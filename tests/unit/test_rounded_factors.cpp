@@ -69,7 +69,7 @@ protected:
                 s = std::make_shared<const TileLoop>(std::move(changed));
             }
         const auto shared = std::make_shared<const TileProgram>(std::move(program));
-        const ScheduledKernel other = flattened(shared, 0, k.extents, k.schedule, k.unit);
+        const ScheduledKernel other = with_sizes(unscheduled(shared, 0, k.extents, k.unit), k.schedule);
         const VariableId weight = variable_named(*other.kernel, "weight");
         for (const Step& step : other.steps)
             if (const auto product = matrix_product(other, step); product && product->a_in_registers)

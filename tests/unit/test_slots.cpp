@@ -38,7 +38,7 @@ protected:
         KernelSchedule s = k.schedule;
         for (auto& [number, slot] : s.slots) slot.position = slot.ahead = 0;
         for (const auto& [name, slot] : slots) s.slots[statement(k, name)] = slot;
-        ScheduledKernel changed = flattened(k.program, 0, k.extents, s, k.unit);
+        ScheduledKernel changed = with_sizes(unscheduled(k.program, 0, k.extents, k.unit), s);
         apply_atoms(changed);
         apply_slots(changed);
         return slot_faults(changed);
