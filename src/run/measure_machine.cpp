@@ -240,7 +240,8 @@ private:
         for (std::size_t l = 1; l < num; ++l) pipe(l, share);
         if (num > 1) runs(machine_.levels[1], share);
         past_caches(share);
-        if (num > 2 && machine_.levels[1].instances.value < cores()) kept(machine_.levels[1], machine_.levels[2], share);
+        if (num > 2 && machine_.levels[1].instances.value < cores())
+            kept(machine_.levels[1], machine_.levels[2], share);
     }
 
     /// Of a cache that others use too, as those of a server do whose cores are rented out one by one, less stays than there is: the largest part of it that
@@ -269,9 +270,11 @@ private:
             ++kept;
         }
         if (kept == static_cast<int>(candidates.size())) return;
-        cache.capacity_bytes = measured(cache.capacity_bytes.value * std::max(kept, 1) / parts,
-                                        fmt::format("what stays of {} that all cores read again and again, in parts of an eighth",
-                                                    quantity_text(cache.capacity_bytes.value, Dimension::bytes)));
+        const double least = below.capacity_bytes.value * below.instances.value / cache.instances.value;
+        cache.capacity_bytes = measured(
+            std::max(cache.capacity_bytes.value * kept / parts, least),
+            fmt::format("what stays of {} that all cores read again and again, in parts of an eighth",
+                        quantity_text(cache.capacity_bytes.value, Dimension::bytes)));
     }
 
     /// Copies with stores past the caches, in memory and then of sizes down to those that the caches hold on to.

@@ -463,8 +463,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                     const Pipes pipes = compute_clocks(k, step, work, tile);
                     const double times = static_cast<double>(count) * own_share[at(step.scope)];
                     const double alone = beside_others ? 0 : pipes.waits;
-                    core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) + pipes.target +
-                                        pipes.overhead + alone);
+                    core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
+                                        pipes.target + pipes.overhead + alone);
                     if (k.atom(step).kind == AtomKind::matrix || k.atom(step).kind == AtomKind::column)
                         on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead,
                             shared += times * pipes.shared;
@@ -564,8 +564,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                       : m.stays       ? std::min(m.bytes, m.unique * workers)
                                                       : m.bytes;
             // What one block of a cluster asks for, all of them get.
-            const double crossing = (keeps_for_others ? m.unique : from_above) *
-                                    (l == core_level_ ? m.of_a_cluster : 1);
+            const double crossing = (keeps_for_others ? m.unique : from_above) * (l == core_level_ ? m.of_a_cluster : 1);
             // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
             // Equal requests of neighbouring cores go through the pipe once: of a product of 8192³ that addresses 12.6 GB in tiles of

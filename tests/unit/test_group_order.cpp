@@ -357,6 +357,20 @@ TEST(GroupOrder, GoesThroughBandsInWhichBlocksLoadTheFewestBytes) {
     EXPECT_EQ(order_of(order("m = 1664, n = 512, k = 512")), "m n") << "all of them run at the same time";
 }
 
+TEST(GroupOrder, SaysAfterHowManyGroupsATileIsReadAgain) {
+    const std::vector<GroupAxis> order{{0, 16, 1}, {1, 1, 1}, {2, 8, 1}};
+    const auto of = [&](const std::vector<AxisId>& axes) {
+        Variable v;
+        for (const AxisId a : axes) v.dims.emplace_back(Affine::axis(a));
+        return groups_between_uses(order, v);
+    };
+    EXPECT_EQ(of({0, 3}), 1) << "the next one has the same rows";
+    EXPECT_EQ(of({3, 2}), 8) << "that of the next row";
+    EXPECT_EQ(of({1, 2}), 8) << "an axis with one tile tells no groups apart";
+    EXPECT_EQ(of({0, 2}), 128) << "no other one does";
+    EXPECT_EQ(of({}), 1);
+}
+
 TEST(GroupOrder, IsThatOfTheProgramOnACpu) {
     const Derived derived = derived_from(masked("x <= q"));
     const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("generic-cpu").value(), {});

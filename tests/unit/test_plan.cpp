@@ -153,6 +153,14 @@ KernelPlan plan_of(const Derived& d, const Extents& e, const std::vector<Schedul
     return plan.ok() ? plan->kernels.at(0) : KernelPlan{};
 }
 
+/// Where a variable of the plan's kernel lies.
+Place place_of(const KernelPlan& plan, const std::string& name) {
+    const auto& variables = plan.scheduled.kernel->variables;
+    for (std::size_t v = 0; v < variables.size(); ++v)
+        if (variables[v].name == name) return plan.schedule().places[v];
+    throw std::out_of_range(name);
+}
+
 ScheduleItem item(const std::string& kind, const std::string& axis, std::optional<std::int64_t> value,
                   const std::string& word = "") {
     return {kind, axis, value, word, {}};
@@ -401,12 +409,6 @@ TEST(Plan, LargeResultsGoPastTheCachesAndRowsAreFetchedAhead) {
     const Derived d = hand::softmax();
     const Extents e = extents(d, {{"r", 4096}, {"c", 4096}});
     const double moved = 2.0 * 4096 * 4096 * 4;
-    const auto place_of = [](const KernelPlan& plan, const std::string& name) {
-        const auto& variables = plan.scheduled.kernel->variables;
-        for (std::size_t v = 0; v < variables.size(); ++v)
-            if (variables[v].name == name) return plan.schedule().places[v];
-        throw std::out_of_range(name);
-    };
     const KernelPlan past = plan_of(d, e, {}, with_stores_past_caches(moved)),
                      usual = plan_of(d, e, {}, with_stores_past_caches(moved + 1));
     EXPECT_TRUE(place_of(past, "Y").non_temporal);
@@ -460,6 +462,36 @@ TEST(Plan, RowsThatSharePagesAreFetchedAhead) {
     EXPECT_THAT(apart.schedule().prefetches, testing::IsEmpty()) << "rows of 4 KB";
     EXPECT_GT(without.time.seconds, ahead.time.seconds);
     EXPECT_EQ(without.time.transfers, ahead.time.transfers) << "H is the same";
+}
+
+// Rows of 8 KiB all begin in the same set of the first cache: its 8 lines hold no column of 64 rows. Of 8,000 bytes they spread over all sets.
+TEST(Plan, WhatCrowdsSetsOfTheCacheIsCopied) {
+    const Derived d = hand::matmul();
+    const auto of = [&](std::int64_t c, std::int64_t chunk) {
+        return plan_of(d, extents(d, {{"a", 1024}, {"b", 1024}, {"c", c}}),
+                       {item("group", "a", 64), item("group", "c", 64), item("stream", "b", chunk), item("rows", "", 4),
+                        item("vectors", "", 2), item("vector", "a", std::nullopt)});
+    };
+    EXPECT_EQ(place_of(of(2048, 64), "B").holding, Holding::buffer);
+    EXPECT_EQ(place_of(of(2000, 64), "B").holding, Holding::view);
+    EXPECT_EQ(place_of(of(2048, 8), "B").holding, Holding::view) << "eight rows stay";
+}
+
+// The groups of a row of tiles take turns with B, all of which passes through the cache before the next row begins with it; those of one row find
+// A's tiles there in any case.
+TEST(Plan, TilesThatOtherGroupsReadAgainComeFromACacheThatHoldsWhatPassesMeanwhile) {
+    const Derived d = hand::matmul();
+    const double array = 4.0 * 2048 * 2048;
+    const auto loaded = [&](double capacity) {
+        Machine machine = avx512_machine();
+        machine.levels[1].capacity_bytes = {capacity, "test"};
+        const KernelPlan plan = plan_of(d, extents(d, {{"a", 2048}, {"b", 2048}, {"c", 2048}}),
+                                        {item("group", "a", 128), item("group", "c", 256), item("stream", "b", 64)},
+                                        machine);
+        return plan.time.traffic.at(0).loaded_bytes / array;
+    };
+    EXPECT_DOUBLE_EQ(loaded(32e6), 2) << "A and B once";
+    EXPECT_DOUBLE_EQ(loaded(16e6), 1 + 16) << "B for every row of tiles";
 }
 
 TEST(Plan, ManyCoresGetManyGroups) {
