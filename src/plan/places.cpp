@@ -28,6 +28,14 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
     return times;
 }
 
+/// Values of the tile along a dimension.
+std::int64_t span_along(const ScheduledKernel& kernel, VariableId id, std::size_t d) {
+    std::int64_t span = 1;
+    for (const AxisId axis : kernel.variable(id).dims[d].axes())
+        span *= kernel.span(axis, kernel.layout(id).scope).tile;
+    return span;
+}
+
 /// Whether the tile's rows lie on more pages than a core translates addresses of without a miss, each on one of its own.
 bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
     // Entries of the first-level data TLB: 64 on Intel's cores from Nehalem to Skylake and on AMD's Zen 2 and 3, up to 96 on later ones.
@@ -37,9 +45,7 @@ bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
     std::int64_t rows = 1, stride = bytes(variable.memory_type);
     for (std::size_t d = variable.dims.size() - 1; d > 0; --d) {
         stride *= kernel.extent(variable.limits[d]);
-        std::int64_t span = 1;
-        for (const AxisId axis : variable.dims[d - 1].axes()) span *= kernel.span(axis, kernel.layout(id).scope).tile;
-        if (stride >= page_bytes) rows *= span;
+        if (stride >= page_bytes) rows *= span_along(kernel, id, d - 1);
     }
     return rows > translations;
 }
@@ -52,11 +58,6 @@ bool crowds_sets(const ScheduledKernel& kernel, VariableId id) {
     constexpr std::int64_t lines_of_set = 8;
     const Variable& variable = kernel.variable(id);
     if (variable.dims.size() < 2) return false;
-    const auto span = [&](std::size_t d) {
-        std::int64_t values = 1;
-        for (const AxisId axis : variable.dims[d].axes()) values *= kernel.span(axis, kernel.layout(id).scope).tile;
-        return values;
-    };
     const std::size_t last = variable.dims.size() - 1;
     const auto stay = [&](std::int64_t row_bytes) {
         const std::int64_t apart = std::max<std::int64_t>(std::gcd(row_bytes, page_bytes), kernel.unit.line_bytes);
@@ -64,7 +65,7 @@ bool crowds_sets(const ScheduledKernel& kernel, VariableId id) {
     };
     const std::int64_t of_value = bytes(variable.memory_type),
                        in_memory = stay(kernel.extent(variable.limits[last]) * of_value);
-    return span(last - 1) > in_memory && stay(span(last) * of_value) > in_memory;
+    return span_along(kernel, id, last - 1) > in_memory && stay(span_along(kernel, id, last) * of_value) > in_memory;
 }
 
 /// Along the vector axis a tile is a narrow strip of memory; what is read often is better copied to a buffer without gaps. So is a tile

@@ -240,8 +240,7 @@ private:
         for (std::size_t l = 1; l < num; ++l) pipe(l, share);
         if (num > 1) runs(machine_.levels[1], share);
         past_caches(share);
-        if (num > 2 && machine_.levels[1].instances.value < cores())
-            kept(machine_.levels[1], machine_.levels[2], share);
+        if (num > 2) kept(machine_.levels[1], machine_.levels[2], share);
     }
 
     /// Of a cache that others use too, as those of a server do whose cores are rented out one by one, less stays than there is: the largest part of it that
@@ -260,19 +259,19 @@ private:
             });
         if (candidates.empty()) return;
         const Medians medians = interleaved_medians(candidates, seconds);
-        int kept = 0;
+        int staying = 0;
         for (const double taken : medians.seconds) {
-            const double read = sizeof(float) * static_cast<double>(values_of(kept + 1) * threads()),
+            const double read = sizeof(float) * static_cast<double>(values_of(staying + 1) * threads()),
                          at_own = 1 / (below.bandwidth_bytes_per_s.value * below.instances.value),
                          from_above = 1 / (cache.bandwidth_bytes_per_s.value * cache.instances.value);
             // Of the reads the first one always comes from above.
             if (taken > read * (from_above + (reads - 1) * (at_own + from_above) / 2)) break;
-            ++kept;
+            ++staying;
         }
-        if (kept == static_cast<int>(candidates.size())) return;
+        if (staying == static_cast<int>(candidates.size())) return;
         const double least = below.capacity_bytes.value * below.instances.value / cache.instances.value;
         cache.capacity_bytes = measured(
-            std::max(cache.capacity_bytes.value * kept / parts, least),
+            std::max(cache.capacity_bytes.value * staying / parts, least),
             fmt::format("what stays of {} that all cores read again and again, in parts of an eighth",
                         quantity_text(cache.capacity_bytes.value, Dimension::bytes)));
     }
