@@ -28,19 +28,20 @@ CHOSEN = "chosen"
 
 
 def lines_of_products():
-    """Schedules of C = A·Bᵀ: warps, columns, chunks, parts of the contracted axis, blocks of a cluster."""
-    for warps, columns, chunk, parts, cluster in itertools.product((4, 8, 12, 16), (64, 96, 128, 160, 192, 224, 256), (64, 128), (1, 2), (1, 2)):
+    """Schedules of C = A·Bᵀ: warps, columns, chunks, parts of the contracted axis, blocks of a cluster along either axis."""
+    for warps, columns, chunk, parts, cluster in itertools.product((4, 8, 12, 16), (64, 96, 128, 160, 192, 224, 256), (64, 128), (1, 2),
+                                                                   ("", "cluster m 2", "cluster n 2")):
         yield ([f"split k {parts}", "kernel C_part"] if parts > 1 else []) + [
-            "tensor axis m", f"warps {warps}", "role copies 4", f"group n {columns}", f"stream k {chunk}", *([f"cluster m {cluster}"] if cluster > 1 else [])]
+            "tensor axis m", f"warps {warps}", "role copies 4", f"group n {columns}", f"stream k {chunk}", *([cluster] if cluster else [])]
 
 
 def lines_of_attention():
     """Schedules of one streamed loop of two products: warps, chunks, the running maximum, turns at the matrix unit, and of those with both also groups
     that are cut and sums in a column of ones."""
-    for warps, chunk, maximum, turns in itertools.product((8, 12, 16), (32, 64, 80, 96, 112, 128, 176), ("lazy", "exact"), ("turns", "free")):
+    for warps, chunk, maximum, turns in itertools.product((8, 12, 16), (32, 64, 80, 96, 112, 128, 176), ("rescaled", "lazy", "exact"), ("turns", "free")):
         lines = ["tensor axis q", f"warps {warps}", "role copies 4", f"stream x {chunk}", f"maximum {maximum}", f"matrix {turns}"]
         yield lines
-        if (maximum, turns) == ("lazy", "turns"):
+        if (maximum, turns) == ("rescaled", "turns"):
             yield [*lines, "groups cut"]
             yield [*lines, "atom P_Z_acc column, points h q, over x"]
 
