@@ -80,6 +80,8 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copy
                                (blocks_a_core > 1 ? limits.reserved_bytes.value : 0);
     own.instances.value *= share;
     own.bandwidth_bytes_per_s.value /= share;
+    own.core_bandwidth_bytes_per_s.value /= share;
+    own.merging_cores.value *= share;
     for (Level& level : out.levels)
         if (level.caches && !level.reread_bytes.known())
             level.reread_bytes = estimated(level.capacity_bytes.value / 2,

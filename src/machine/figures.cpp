@@ -55,6 +55,7 @@ std::span<const FigureKey<Level>> level_figures() {
         {"latency", "latency_s", &Level::latency_s, seconds},
         {"sustained", "sustained_share", &Level::sustained, number, Need::never},
         {"reread", "reread_bytes", &Level::reread_bytes, bytes, Need::never},
+        {"merging_cores", "merging_cores", &Level::merging_cores, number, Need::never, 1, 1e6},
     };
     return table;
 }

@@ -34,8 +34,11 @@ struct Level {
     /// The part of its rate that is left where what is read lies in runs of so many lines (share_of_runs).
     std::map<std::int64_t, Figure> runs;
     Figure reread_bytes;  ///< of a GPU's cache: of tiles that later blocks read again, which it holds while others pass through
-    // Of a CPU: the same pipe while one core alone uses it, and of copies within the level above, read and written bytes together.
-    Figure core_bandwidth_bytes_per_s;
+    /// Of a GPU's own memory of each core: so many cores beside each other get from the level above with one request what they ask for
+    /// together. Unknown: each has requests of its own.
+    Figure merging_cores;
+    Figure core_bandwidth_bytes_per_s;  ///< the same pipe as one core sees it, whatever the others leave of it; of a GPU unknown: all
+    // Of a CPU: copies within the level above, read and written bytes together, by all cores and by one.
     Figure copy_bandwidth_bytes_per_s;
     Figure core_copy_bandwidth_bytes_per_s;
     /// Holds what passes to the level below and need not hold a group's results: intermediate caching (Theorem 2). In a file `cache = true`.

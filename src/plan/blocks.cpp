@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "machine/block_machine.hpp"
@@ -40,6 +42,20 @@ constexpr BlockShape shapes_with_copies[] = {{8, 1, 4},
                                              {12, 1, 4, ProductOrder::ahead},
                                              {16, 1, 4, ProductOrder::ahead},
                                              {4, 1}};
+
+/// What a quick plan in blocks of a shape says of it: fewer kernels that are refused are better, then fewer seconds.
+struct RatedShape {
+    BlockShape shape;
+    std::size_t refused;
+    double seconds;
+    bool uses_matrix_unit;
+    friend bool operator<(const RatedShape& a, const RatedShape& b) {
+        return std::tie(a.refused, a.seconds) < std::tie(b.refused, b.seconds);
+    }
+};
+/// By so much more than the best one's time a shape's rating may be for its plan to be the best. Estimated: a plan takes up to 5% more than its
+/// rating.
+constexpr double near_the_best = 1.05;
 
 /// What is said of all blocks by hand.
 struct BlocksByHand {
@@ -153,11 +169,9 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     };
     const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
     std::vector<BlockShape> shapes;
-    std::optional<BlockShape> best;
     std::optional<Result<Plan>> refused;
-    // Kernels that are refused, then seconds.
-    std::pair<std::size_t, double> least;
-    bool uses_matrix_unit = false, copies = false;
+    std::vector<RatedShape> rated;
+    bool copies = false;
     const auto try_all = [&](std::span<const BlockShape> more) {
         for (const BlockShape& shape : shapes_to_try(more, *wanted, gpu.num_cores(), most)) {
             if (contains(shapes, shape)) continue;
@@ -169,16 +183,29 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
                 refused = plan;
             if (!plan) continue;
             copies |= any_of(plan->kernels, loads_operands_in_a_loop);
-            const std::pair rating{refused_kernels(*plan, options), plan->seconds()};
-            if (best && rating >= least) continue;
-            best = shape, least = rating, uses_matrix_unit = is_any_on_matrix_unit(*plan);
+            rated.push_back({shape, refused_kernels(*plan, options), plan->seconds(), is_any_on_matrix_unit(*plan)});
         }
     };
     try_all(ordinary_shapes);
     if (wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps)) try_all(shapes_with_copies);
-    if (best && !uses_matrix_unit) try_all(more_shapes);
-    if (!best) return *refused;
-    return planned(*best, false, reason_of(*best, shapes.size()));
+    if (!rated.empty() && !std::min_element(rated.begin(), rated.end())->uses_matrix_unit) try_all(more_shapes);
+    if (rated.empty()) return *refused;
+
+    // Ratings leave out what a whole plan has: orders of groups, the rest of a tile. Those that are near the best one are compared by plans.
+    std::stable_sort(rated.begin(), rated.end());
+    std::optional<Result<Plan>> best;
+    for (const RatedShape& r : rated) {
+        if (best && (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds)) break;
+        // Where an order of products changes nothing, there are none to choose an order of.
+        const auto same = [&](const RatedShape& other) {
+            return &other < &r && other.seconds == r.seconds && other.shape.warps == r.shape.warps &&
+                   other.shape.blocks_a_core == r.shape.blocks_a_core && other.shape.copying_warps == r.shape.copying_warps;
+        };
+        if (any_of(rated, same)) continue;
+        const auto plan = planned(r.shape, false, reason_of(r.shape, shapes.size()));
+        if (!best || (plan && *best && plan->seconds() < (*best)->seconds())) best = plan;
+    }
+    return *best;
 }
 
 }  // namespace napkin

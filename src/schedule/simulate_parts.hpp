@@ -49,7 +49,7 @@ struct Simulator::Moved {
     bool is_ahead = false;  ///< it is copied while the core computes on other tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
     bool stays = false;    ///< once they came into the core's memory
-    double of_a_pair = 1;  ///< the same of two blocks that follow each other
+    double merged = 1;     ///< of its bytes, the part that cores beside each other ask for one by one
     double of_a_cluster = 1;  ///< of its bytes, the part that a block asks for, where those of a cluster copy for each other
     double run = 1;           ///< bytes that lie beside each other
     double tiles = 1;         ///< in which they are moved

@@ -130,12 +130,16 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
                                               bytes_of_group(k, variable) * static_cast<double>(k.num_groups()))
                                    : moved.bytes;
         if (load && k.in_blocks())
-            moved.together = different_tiles(k.group_order, variable, groups_together(k, variable, workers)),
-            moved.of_a_pair = different_tiles(k.group_order, variable, 2);
+            moved.together = different_tiles(k.group_order, variable, groups_together(k, variable, workers));
         if (load && cluster_part(k, id)) moved.of_a_cluster = 1 / static_cast<double>(k.cluster_blocks());
         // A role refills even a single stage while what else a turn does goes on.
         const bool may_be_ahead = k.place(id).stages > 1 || (k.copying_role() && k.steps[i].scope > 0);
         moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_boxed(id);
+        // Copies that run ahead of what is computed meet those of the cores beside them, which ask for the same: who is behind finds what who is
+        // ahead has just asked for.
+        if (const Figure& merging = machine_.levels[core_level_].merging_cores; load && moved.is_ahead && merging.known())
+            moved.merged = std::min(
+                1.0, different_tiles(k.group_order, variable, std::min(merging.value, workers)) / moved.of_a_cluster);
         if (moved.is_ahead && load) {
             moved.tiles = 0;
             counter.for_each_tile(
@@ -169,7 +173,7 @@ const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
 
 /// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes, so that writing
 /// takes what reading leaves of its time. What is written past the caches goes by none of them. Short runs are read at a share of the
-/// rate, of one core as of all.
+/// rate, of one core as of all. What neighbouring cores of a GPU ask for together leaves the level above once.
 double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& moved) const {
     if (moved.is_non_temporal && l > 1) return 0;
     const Level& level = machine_.levels[l];
@@ -179,12 +183,20 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
         return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
     };
     const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
+    if (machine_.kind == MachineKind::gpu && l == core_level_ && !moved.is_store && level.core_bandwidth_bytes_per_s.value > 0)
+        return moved.merged / (level.bandwidth_bytes_per_s.value * level.instances.value);
     if (!moved.is_store) return read / share_of_runs(level, moved.run / machine_.line_bytes.value);
     const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
                  &of_one = moved.is_non_temporal ? machine_.core_nontemporal_copy_bytes_per_s
                                                  : level.core_copy_bandwidth_bytes_per_s;
     if (!(all.value > 0)) return read;
     return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) - read);
+}
+
+/// Seconds for a byte to arrive in the cores of a GPU that asked for it, however few of them there are and whoever asked for it as well.
+double Simulator::seconds_of_arrival(double workers) const {
+    const double of_one = machine_.levels[core_level_].core_bandwidth_bytes_per_s.value;
+    return machine_.kind == MachineKind::gpu && of_one > 0 ? 1 / (workers * of_one) : 0;
 }
 
 }  // namespace napkin
