@@ -99,12 +99,17 @@ std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
                            : fmt::format("{}; fastest of {} shapes", blocks, num_shapes);
 }
 
-/// Of warps the last that says so: the file, the choices beside the text, the text. Kernels of one program have blocks of one shape.
-Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& extents,
+/// Of warps the last that says so: the file, the choices beside the text, the text. What is said of a kernel that the form lacks is said of a part of
+/// one of them.
+Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& extents, std::size_t kernel,
                                     const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     auto said = all_by_hand(derived, by_hand, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
+    std::erase_if(items, [&](const ScheduleItem& item) {
+        const auto is_named = [&](const Kernel& k) { return k.name == item.kernel; };
+        return any_of(derived.kernels, is_named) && !is_named(derived.kernels[kernel]);
+    });
     BlocksByHand out;
     for (const ScheduleItem& item : items)
         if (item.kind == "threads" && item.value)
@@ -130,20 +135,10 @@ std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
     return out.size();
 }
 
-}  // namespace
-
-Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
-                           const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    if (!gpu.threads || gpu.threads->warp_threads.value != cuda_warp) {
-        return Diagnostic{
-            .code = "no-emitter",
-            .message = fmt::format(
-                "kernels are planned and emitted for CPUs and for GPUs that CUDA programs, and {} is neither", gpu.name),
-            .expected = "a machine of kind cpu, or a GPU with warps of 32 threads",
-            .hint = fmt::format("'napkin cost --machine {}' says what it costs there", gpu.name),
-            .exit_code = ExitCode::machine_lacks};
-    }
-    const auto wanted = blocks_by_hand(derived, extents, by_hand, options);
+/// One kernel of the form, and what its parts are merged by, in blocks of the shape that is best for it.
+Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const Extents& extents, const Machine& gpu,
+                              const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    const auto wanted = blocks_by_hand(derived, extents, kernel, by_hand, options);
     if (!wanted) return wanted.errors();
     if (const std::int64_t fewest = wanted->warps.value_or(ordinary_shapes[3].warps); wanted->copying + fewest > most_warps)
         return Diagnostic{
@@ -155,11 +150,9 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
             "role copies 4",
             {},
             ExitCode::bad_input};
-    // The search of the shape that is taken finds what it found before.
-    const auto ratings = options.ratings ? options.ratings : std::make_shared<Ratings>();
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
-        of_shape.ratings = ratings;
+        of_shape.only = {kernel};
         of_shape.quick = quick || options.quick;
         if (quick) of_shape.completion = Completion::for_rating;
         of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
@@ -195,17 +188,56 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     std::stable_sort(rated.begin(), rated.end());
     std::optional<Result<Plan>> best;
     for (const RatedShape& r : rated) {
-        if (best && (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds)) break;
+        if (best && (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
+            break;
         // Where an order of products changes nothing, there are none to choose an order of.
         const auto same = [&](const RatedShape& other) {
             return &other < &r && other.seconds == r.seconds && other.shape.warps == r.shape.warps &&
-                   other.shape.blocks_a_core == r.shape.blocks_a_core && other.shape.copying_warps == r.shape.copying_warps;
+                   other.shape.blocks_a_core == r.shape.blocks_a_core &&
+                   other.shape.copying_warps == r.shape.copying_warps;
         };
         if (any_of(rated, same)) continue;
         const auto plan = planned(r.shape, false, reason_of(r.shape, shapes.size()));
         if (!best || (plan && *best && plan->seconds() < (*best)->seconds())) best = plan;
     }
     return *best;
+}
+
+}  // namespace
+
+Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
+                           const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    if (!gpu.threads || gpu.threads->warp_threads.value != cuda_warp) {
+        return Diagnostic{
+            .code = "no-emitter",
+            .message = fmt::format(
+                "kernels are planned and emitted for CPUs and for GPUs that CUDA programs, and {} is neither", gpu.name),
+            .expected = "a machine of kind cpu, or a GPU with warps of 32 threads",
+            .hint = fmt::format("'napkin cost --machine {}' says what it costs there", gpu.name),
+            .exit_code = ExitCode::machine_lacks};
+    }
+    // The search of the shape that is taken finds what it found before.
+    PlanOptions of_kernels = options;
+    if (!of_kernels.ratings) of_kernels.ratings = std::make_shared<Ratings>();
+    Plan plan;
+    std::vector<Diagnostic> errors;
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        auto of_kernel = choose_blocks_of(k, derived, extents, gpu, by_hand, of_kernels);
+        if (!of_kernel) {
+            // What is wrong with all of them is said once.
+            for (const Diagnostic& error : of_kernel.errors())
+                if (none_of(errors, [&](const Diagnostic& e) {
+                        return e.message == error.message && e.range.begin == error.range.begin;
+                    }))
+                    errors.push_back(error);
+            continue;
+        }
+        plan.machine = of_kernel->machine;
+        plan.change.parts.push_back(of_kernel->change.parts[k]);
+        append(plan.kernels, std::move(of_kernel->kernels));
+    }
+    if (!errors.empty()) return errors;
+    return plan;
 }
 
 }  // namespace napkin

@@ -128,6 +128,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     if (sets_statements) for_kernels.completion = Completion::whole;
     std::vector<Diagnostic> errors;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        if (!options.only.empty() && !contains(options.only, k)) continue;
         const auto of_kernel = with_own(hand, derived, derived.kernels[k], extents, items);
         if (!of_kernel) return of_kernel.errors();
         if (auto error = too_many_parts(derived, derived.kernels[k], extents, *of_kernel)) return *error;

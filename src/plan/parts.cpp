@@ -142,12 +142,15 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         const Cut cut = cut_streams(derived, extents, numbers);
         PlanOptions of_cut = options;
         if (cut.form.kernels.size() > numbers.size()) of_cut.tiles = nullptr;
+        of_cut.only.clear();
+        for (std::size_t k = 0; k < cut.whole.size(); ++k)
+            if (options.only.empty() || contains(options.only, cut.whole[k])) of_cut.only.push_back(k);
         auto plan = planner(cut.form, cut.extents, of_cut);
         if (!plan) return plan;
         plan->change.parts = std::move(numbers);
         for (std::size_t k = 0; k < plan->kernels.size(); ++k) {
             KernelPlan& kernel = plan->kernels[k];
-            kernel.whole = cut.whole[k];
+            kernel.whole = cut.whole[of_cut.only[k]];
             if (kernel.scheduled.kernel->parts.any()) kernel.scheduled.schedule.split = *parts[cut.whole[k]];
         }
         return plan;
@@ -158,7 +161,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
     PlanOptions quick = options;
     quick.quick = true;
     quick.completion = Completion::for_rating;
-    quick.tiles = nullptr;
+    quick.tiles = nullptr, quick.only.clear();
     bool any = false;
     const std::vector<KernelPlan> kernels = best->kernels;
     for (const KernelPlan& kernel : kernels) {

@@ -131,6 +131,7 @@ private:
     [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions);
     [[nodiscard]] double clocks_of_spills(const ScheduledKernel& k) const;
     static void leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency);
+    static bool end_together(const ScheduledKernel& k);
     [[nodiscard]] double seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& work) const;
     [[nodiscard]] double together_at_pace(const ScheduledKernel& k, const WarpgroupWork& work, double pace) const;
     [[nodiscard]] double share_of_turn_alone(const ScheduledKernel& k) const;

@@ -48,8 +48,8 @@ struct Simulator::Moved {
     VariableId variable = -1;
     bool is_ahead = false;  ///< it is copied while the core computes on other tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
-    bool stays = false;    ///< once they came into the core's memory
-    double merged = 1;     ///< of its bytes, the part that cores beside each other ask for one by one
+    bool stays = false;       ///< once they came into the core's memory
+    double merged = 1;        ///< of its bytes, the part that cores beside each other ask for one by one
     double of_a_cluster = 1;  ///< of its bytes, the part that a block asks for, where those of a cluster copy for each other
     double run = 1;           ///< bytes that lie beside each other
     double tiles = 1;         ///< in which they are moved

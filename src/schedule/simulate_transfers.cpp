@@ -183,7 +183,8 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
         return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
     };
     const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
-    if (machine_.kind == MachineKind::gpu && l == core_level_ && !moved.is_store && level.core_bandwidth_bytes_per_s.value > 0)
+    if (machine_.kind == MachineKind::gpu && l == core_level_ && !moved.is_store &&
+        level.core_bandwidth_bytes_per_s.value > 0)
         return moved.merged / (level.bandwidth_bytes_per_s.value * level.instances.value);
     if (!moved.is_store) return read / share_of_runs(level, moved.run / machine_.line_bytes.value);
     const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
