@@ -162,6 +162,8 @@ struct Machine {
     /// Of an instruction of a polynomial in place of an exponential, beside a matrix unit: the issue slots of a thread that it takes of the time of a loop. More
     /// than one, as each waits for the one before it. Unknown: nobody has measured it, and such polynomials are by hand.
     Figure polynomial_slots;
+    /// Clocks of a core for each sector of which one of its stores writes a part; unknown: as stores of whole ones.
+    Figure partial_store_clocks;
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core
     std::vector<Unit> units;
     std::vector<CrossTransfer> cross_transfers;

@@ -151,7 +151,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         for (std::size_t k = 0; k < plan->kernels.size(); ++k) {
             KernelPlan& kernel = plan->kernels[k];
             kernel.whole = cut.whole[of_cut.only[k]];
-            if (kernel.scheduled.kernel->parts.any()) kernel.scheduled.schedule.split = *parts[cut.whole[k]];
+            if (kernel.scheduled.kernel->parts.any()) kernel.scheduled.schedule.split = *parts[kernel.whole];
         }
         return plan;
     };

@@ -146,6 +146,7 @@ private:
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile,
                                      bool is_load) const;
+    [[nodiscard]] double partial_sectors_a_value(const ScheduledKernel& k, VariableId v) const;
     [[nodiscard]] double clocks_of_nearest(double num_bytes) const;
     [[nodiscard]] double clocks_of_copy(const ScheduledKernel& k, const Variable& variable, double values, bool is_load,
                                         double waste = 1) const;

@@ -60,6 +60,22 @@ double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id
            share_fetched_again((held + passing) / bytes_a_core(machine_, machine_.levels.size() - 1));
 }
 
+/// Sectors of which the stores of a fragment write parts, a value. The four threads of a row store 16 bytes each where its columns lie beside each other in rows that
+/// begin at multiples of these; else two neighbours each where they can be one store, or one after the other. Where its rows lie beside each other, eight threads
+/// store neighbours.
+double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId id) const {
+    const Variable& variable = k.variable(id);
+    const double value = bytes(variable.memory_type), row = value * static_cast<double>(k.extent(variable.limits.back()));
+    const auto is_aligned = [&](double to) { return std::fmod(row, to) == 0; };
+    const auto sectors = [&](double together) { return together * value < machine_.sector_bytes.value ? 1 / together : 0; };
+    if (variable.dims.back().is_axis(k.schedule.tensor_axis)) return sectors(fragment_columns);
+    if (!variable.dims.back().is_axis(column_axis(k, id))) return 1;
+    constexpr double threads_a_row = fragment_columns / 2;
+    return is_aligned(static_cast<double>(operand_stride_bytes)) ? 0
+           : is_aligned(2 * value)                                ? 1 / (2 * threads_a_row)
+                                                                  : 1 / threads_a_row;
+}
+
 /// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost dimension is innermost in
 /// memory too, else a block transpose. Beside it the tile comes through the first cache, or leaves through it.
 double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
@@ -75,7 +91,9 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
         // of a row have columns.
         const AxisId columns = column_axis(k, id);
         const double lines = columns < 0 || variable.dims.back().is_axis(columns) ? 1 : fragment_columns / 2;
-        return values / static_cast<double>(lanes_) * store_clocks_ * lines;
+        const double clocks = values / static_cast<double>(lanes_) * store_clocks_ * lines;
+        if (is_load || columns < 0) return clocks;
+        return std::max(clocks, values * partial_sectors_a_value(k, id) * machine_.partial_store_clocks.value);
     }
     const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
     const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
