@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -66,8 +68,24 @@ public:
         out_.open(fmt::format("EACH(j_, {}) EACH(c_, 2)", (columns_of_part_ > 0 ? columns_of_part_ : n) / fragment_columns));
         declare(columns_, columns_of_part_ > 0 ? fmt::format("{} * part_ + {}", columns_of_part_, column) : column, n);
     }
+    /// The same in runs of columns. What `ask` writes stands before several of them, and what `take` writes begins each.
+    void open_columns_in_runs(const std::function<void(std::int64_t)>& ask, const std::function<void()>& take) {
+        const std::int64_t n = columns_of(frame_, columns_, scope_), runs = n / run_columns;
+        // After a loop registers are free for what is on its way.
+        const std::int64_t together = scope_ > 0 ? 1 : runs % 4 == 0 ? 4 : runs % 2 == 0 ? 2 : 1;
+        out_.open(fmt::format("EACH(runs_, {})", runs / together));
+        ask(together);
+        out_.open(fmt::format("EACH(own_run_, {})", together));
+        out_(fmt::format("const int run_ = {} * runs_ + own_run_;", together));
+        take();
+        out_.open(fmt::format("EACH(i_, {}) EACH(c_, 2)", run_columns / fragment_columns));
+        out_(fmt::format("const int j_ = {} * run_ + i_;", run_columns / fragment_columns));
+        declare(columns_, "fragment_column(j_, c_)", n);
+        in_runs_ = true;
+    }
     void close_columns() {
         if (columns_ >= 0) out_.close();
+        if (in_runs_) out_.close(), out_.close();
     }
     void close_rows() { out_.close(); }
 
@@ -102,6 +120,7 @@ private:
     AxisId columns_;
     bool may_leave_;
     std::int64_t columns_of_part_;  ///< that the loop over columns goes through; 0: it goes through all
+    bool in_runs_ = false;
 };
 
 /// The loops that BodyWriter hoists out of, rows around columns.
@@ -124,12 +143,57 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int sco
             inner_axes(frame, r.indices, scope), is_whole};
 }
 
+/// What threads read in runs of a row, each in its own registers.
+struct RunsOfRow {
+    std::vector<const Read*> reads;  ///< different ones
+    [[nodiscard]] const Read* find(const Read& read) const {
+        for (const Read* r : reads)
+            if (r->array == read.array && r->indices == read.indices) return r;
+        return nullptr;
+    }
+    [[nodiscard]] std::string name(const Frame& frame, const Read* read) const {
+        const auto number = std::count_if(reads.begin(), std::find(reads.begin(), reads.end(), read),
+                                          [&](const Read* r) { return r->array == read->array; });
+        return fmt::format("{}_run_{}", frame.name(read->array), number > 0 ? std::to_string(number) : "");
+    }
+};
+RunsOfRow runs_of_row(const Frame& frame, const Step& step) {
+    RunsOfRow out;
+    for (const Read* r : step.reads)
+        if (is_read_in_runs(frame, step, *r) && !out.find(*r)) out.reads.push_back(r);
+    return out;
+}
+void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const RunsOfRow& runs, std::int64_t together) {
+    for (const Read* r : runs.reads) {
+        const Variable& v = frame.variable(r->array);
+        const std::string &strides = frame.strides.at(v.array), name = runs.name(frame, r);
+        std::string row = frame.memory.at(v.array);
+        for (std::size_t d = 0; d + 1 < r->indices.size(); ++d)
+            if (const std::string index = index_in_tile(frame, r->indices[d], step.scope); index != "0")
+                row += fmt::format(" + {} * {}[{}]", index, strides, d);
+        const std::string column = fmt::format("{}[{}]", strides, r->indices.size() - 1);
+        if (frame.span(columns, step.scope).begins) row += fmt::format(" + {} * {}", frame.axis(columns).begin, column);
+        out(fmt::format("RunPart<{}> {}asked_[{}];", memory_type(v.memory_type), name, together));
+        out(fmt::format("EACH(i_, {}) {}asked_[i_] = ask_for_run({}, {}, {} * ({} * runs_ + i_), {});", together, name, row, column,
+                        run_columns, together, frame.count(columns, step.scope)));
+    }
+}
+void take_runs(const Frame& frame, Lines& out, const RunsOfRow& runs) {
+    for (const Read* r : runs.reads) {
+        const std::string name = runs.name(frame, r);
+        out(fmt::format("float {}[{}];", name, run_columns / 4));
+        out(fmt::format("take_run({0}, {0}asked_[own_run_]);", name));
+    }
+}
+
 /// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
-void give_values(const Frame& frame, const Step& step, BodyWriter& body) {
+void give_values(const Frame& frame, const Step& step, BodyWriter& body, const RunsOfRow& runs = {}) {
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->array)) body.give(r->array, element(frame, step, r->array));
         if (frame.is_read_by_threads(r->array))
-            body.give_in_memory(r->array, [&](const Read& read) {
+            body.give_in_memory(r->array, [&frame, &step, &runs](const Read& read) {
+                if (const Read* run = runs.find(read))
+                    return BodyWriter::Element{fmt::format("{}[2 * i_ + c_]", runs.name(frame, run)), inner_axes(frame, read.indices, step.scope)};
                 if (!is_read_by_rows(frame, read.array)) return element_in_memory(frame, read, step.scope);
                 return BodyWriter::Element{row_element(frame, read.array, frame.name(read.array)),
                                            {frame.schedule.tensor_axis}};
@@ -157,7 +221,8 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     const int level = columns >= 0 ? 2 : 1;
     Names names = frame.names;
     BodyWriter body(frame, step, loops_of(frame, columns), level, names);
-    give_values(frame, step, body);
+    const RunsOfRow runs = runs_of_row(frame, step);
+    give_values(frame, step, body, runs);
     const ValueId root = body.add_root(with_row_factors_together(frame, value, step.scope, columns).expression, level,
                                        false, false, false);
     body.decide();
@@ -168,7 +233,11 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     body.hoist(out, 0);
     loops.open_rows();
     body.hoist(out, 1);
-    loops.open_columns();
+    if (runs.reads.empty())
+        loops.open_columns();
+    else
+        loops.open_columns_in_runs([&](std::int64_t together) { ask_for_runs(frame, out, step, columns, runs, together); },
+                                   [&] { take_runs(frame, out, runs); });
     if (columns >= 0) body.hoist(out, 2);
     body.statement(out, root, [&](const std::string& text) {
         return fmt::format("{} = {};", element(frame, step, compute.variable), text);

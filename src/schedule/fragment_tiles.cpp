@@ -164,6 +164,19 @@ bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
     return all_of(axes, [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
 }
 
+bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read& read) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.tensor_axis;
+    if (columns < 0 || column_axis(kernel, compute.variable) < 0 || kernel.runs_in_parts(step)) return false;
+    if (!kernel.is_read_by_threads(read.array) || kernel.is_whole(read.array) || is_read_by_rows(kernel, read.array)) return false;
+    const DType type = kernel.variable(read.array).memory_type;
+    if (type != DType::bf16 && type != DType::f16 && type != DType::f32) return false;
+    const std::vector<Index> outer(read.indices.begin(), read.indices.end() - 1);
+    const std::vector<AxisId> wide = inner_axes(kernel, outer, step.scope);
+    return read.indices.back().is_axis(columns) && contains(wide, rows) && !contains(wide, columns) &&
+           columns_of(kernel, columns, step.scope) % run_columns == 0;
+}
+
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
     const auto& parts = kernel.column_parts;
     const bool has_parts = parts && kernel.layout(id).scope == parts->scope &&

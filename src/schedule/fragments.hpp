@@ -119,6 +119,12 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
 /// the statements that have use for them. Not where statements run for turns to come, whose values would be read too early.
 bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id);
 
+/// Values of a row that the four threads which share it read together, 16 bytes each of 16-bit values.
+inline constexpr std::int64_t run_columns = 32;
+/// The statement reads rows of the variable in memory along its own columns, which lie beside each other there: threads read runs of them, and exchange what
+/// each has for what is its own. Not where it reduces its columns, or runs for parts of them.
+bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read& read);
+
 /// Numbers that a thread reads of it: one for each of its two rows, and of each part of columns where it is another one in each.
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id);
 /// The load reads by rows in a loop that asks for operands of its turns ahead: how many turns before it is used what it brings is asked for, as it takes

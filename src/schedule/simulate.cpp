@@ -240,6 +240,15 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     for (const Read* r : step.reads) {
         if (k.is_in_registers(r->array)) continue;
         double loads = 1, lines = 1;
+        if (is_read_in_runs(k, step, *r)) {
+            // A thread reads 16 bytes at a time. What four of them exchange takes an instruction and two choices a word, and each value one to be had.
+            const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
+                         words = per_thread * bytes(k.variable(r->array).memory_type) / 4;
+            const double a_warp = k.schedule.warps.value * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+            pipes.load += static_cast<double>(k.schedule.warps.value) * (words / 4 * (fragment_rows / 2) + words) * load_clocks_;
+            pipes.arithmetic += a_warp * (3 * words + per_thread);
+            continue;
+        }
         for (const AxisId axis : inner_axes(k, r->indices, step.scope)) {
             const bool is_near = r->indices.back().depends_on(axis);
             loads *= axis == row ? 2 : std::max<double>(1, static_cast<double>(tile[at(axis)]) / (fragment_columns / 2));
