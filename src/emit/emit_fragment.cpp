@@ -69,12 +69,10 @@ public:
         declare(columns_, columns_of_part_ > 0 ? fmt::format("{} * part_ + {}", columns_of_part_, column) : column, n);
     }
     /// The same in runs of columns. What `ask` writes stands before several of them, and what `take` writes begins each.
-    void open_columns_in_runs(const std::function<void(std::int64_t)>& ask, const std::function<void()>& take) {
-        const std::int64_t n = columns_of(frame_, columns_, scope_), runs = n / run_columns;
-        // After a loop registers are free for what is on its way.
-        const std::int64_t together = scope_ > 0 ? 1 : runs % 4 == 0 ? 4 : runs % 2 == 0 ? 2 : 1;
-        out_.open(fmt::format("EACH(runs_, {})", runs / together));
-        ask(together);
+    void open_columns_in_runs(std::int64_t together, const std::function<void()>& ask, const std::function<void()>& take) {
+        const std::int64_t n = columns_of(frame_, columns_, scope_);
+        out_.open(fmt::format("EACH(runs_, {})", n / run_columns / together));
+        ask();
         out_.open(fmt::format("EACH(own_run_, {})", together));
         out_(fmt::format("const int run_ = {} * runs_ + own_run_;", together));
         take();
@@ -163,7 +161,8 @@ RunsOfRow runs_of_row(const Frame& frame, const Step& step) {
         if (is_read_in_runs(frame, step, *r) && !out.find(*r)) out.reads.push_back(r);
     return out;
 }
-void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const RunsOfRow& runs, std::int64_t together) {
+void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const RunsOfRow& runs) {
+    const std::int64_t together = runs_together(frame, step);
     for (const Read* r : runs.reads) {
         const Variable& v = frame.variable(r->array);
         const std::string &strides = frame.strides.at(v.array), name = runs.name(frame, r);
@@ -236,8 +235,8 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     if (runs.reads.empty())
         loops.open_columns();
     else
-        loops.open_columns_in_runs([&](std::int64_t together) { ask_for_runs(frame, out, step, columns, runs, together); },
-                                   [&] { take_runs(frame, out, runs); });
+        loops.open_columns_in_runs(
+            runs_together(frame, step), [&] { ask_for_runs(frame, out, step, columns, runs); }, [&] { take_runs(frame, out, runs); });
     if (columns >= 0) body.hoist(out, 2);
     body.statement(out, root, [&](const std::string& text) {
         return fmt::format("{} = {};", element(frame, step, compute.variable), text);
@@ -444,6 +443,33 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
     if (const Step* sum = column_of_ones(frame, step))
         each_value(frame, out, *sum, -1, std::get<Compute>(*sum->statement).carry);
     if (is_lazy) out.close();
+}
+
+void write_fetches(const Frame& frame, Lines& out) {
+    std::vector<const Read*> written;
+    for (const Step& step : frame.steps) {
+        if (step.atom < 0) continue;
+        for (const Read* r : step.reads) {
+            const auto is_same = [&](const Read* w) { return w->array == r->array && w->indices == r->indices; };
+            if (!is_fetched_with_group(frame, step, *r) || any_of(written, is_same)) continue;
+            written.push_back(r);
+            const Variable& v = frame.variable(r->array);
+            const std::string& strides = frame.strides.at(v.array);
+            std::string tile = frame.memory.at(v.array);
+            std::size_t row = 0;
+            for (std::size_t d = 0; d < r->indices.size(); ++d) {
+                const AxisId axis = r->indices[d].single_axis();
+                const bool is_wide = r->indices[d].is_axis(frame.schedule.tensor_axis) || d + 1 == r->indices.size();
+                if (r->indices[d].is_axis(frame.schedule.tensor_axis)) row = d;
+                const std::string at = !is_wide                   ? index_in_tile(frame, r->indices[d], 0)
+                                       : frame.span(axis, 0).begins ? frame.axis(axis).begin
+                                                                    : std::string("0");
+                if (at != "0") tile += fmt::format(" + {} * {}[{}]", at, strides, d);
+            }
+            out(fmt::format("fetch_rows({0}, {1}[{2}], {1}[{3}], {4}, {5});  // {6}", tile, strides, row, r->indices.size() - 1,
+                            frame.count(frame.schedule.tensor_axis, 0), frame.count(r->indices.back().single_axis(), 0), v.name));
+        }
+    }
 }
 
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {

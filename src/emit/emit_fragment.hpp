@@ -12,6 +12,9 @@
 
 namespace napkin::writers {
 
+/// As a group begins, its tiles of what is_fetched_with_group says are asked for, by all threads that compute.
+void write_fetches(const Frame& frame, Lines& out);
+
 /// The number of the thread's warp, of which the compiler knows that it is the same for all of the warp: what is made of it stays out of the
 /// threads' own registers.
 inline constexpr const char* warp_name = "warp_";

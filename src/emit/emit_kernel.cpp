@@ -94,7 +94,7 @@ private:
                 out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
                                  span.tile, frame_.extent(axis), frame_.axis(axis).begin));
         }
-        if (!in_copying_role_) write_tiles_ahead(frame_, out_);
+        if (!in_copying_role_) write_tiles_ahead(frame_, out_), write_fetches(frame_, out_);
         cut_ && !in_copying_role_ ? nodes_of_part() : nodes(frame_.body);
         if (frame_.on_matrix_unit()) count_turn(frame_, out_, 0);
         if (by_queue && in_copying_role_) ask_for_group("!has_asked_"), out_("has_asked_ = false;");

@@ -1,5 +1,6 @@
 // Of fragments.hpp: how tiles lie in shared memory and in fragments, and what of them threads read by themselves.
 #include <functional>
+#include <numeric>
 #include <set>
 
 #include "diagram/guards.hpp"
@@ -175,6 +176,20 @@ bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read
     const std::vector<AxisId> wide = inner_axes(kernel, outer, step.scope);
     return read.indices.back().is_axis(columns) && contains(wide, rows) && !contains(wide, columns) &&
            columns_of(kernel, columns, step.scope) % run_columns == 0;
+}
+
+std::int64_t runs_together(const ScheduledKernel& kernel, const Step& step) {
+    constexpr std::int64_t most = 4;
+    const std::int64_t runs = columns_of(kernel, columns_of_statement(kernel, step), step.scope) / run_columns;
+    return step.scope > 0 ? 1 : std::gcd(runs, most);
+}
+
+bool is_fetched_with_group(const ScheduledKernel& kernel, const Step& step, const Read& read) {
+    if (step.scope != 0 || kernel.loops.empty() || !is_read_in_runs(kernel, step, read)) return false;
+    const AxisId rows = kernel.schedule.tensor_axis;
+    return all_of(read.indices, [&](const Index& index) {
+        return index.is_axis(rows) || &index == &read.indices.back() || inner_axes(kernel, {index}, step.scope).empty();
+    });
 }
 
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {

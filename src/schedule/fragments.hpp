@@ -125,6 +125,12 @@ inline constexpr std::int64_t run_columns = 32;
 /// each has for what is its own. Not where it reduces its columns, or runs for parts of them.
 bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read& read);
 
+/// Runs of a row that a thread asks for before it waits for one: behind a loop registers are free for what is on its way.
+std::int64_t runs_together(const ScheduledKernel& kernel, const Step& step);
+/// Such a statement stands behind a loop: what it reads is fetched into the cache of all cores as the group begins, as all cores would wait for memory
+/// together where they come to it.
+bool is_fetched_with_group(const ScheduledKernel& kernel, const Step& step, const Read& read);
+
 /// Numbers that a thread reads of it: one for each of its two rows, and of each part of columns where it is another one in each.
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id);
 /// The load reads by rows in a loop that asks for operands of its turns ahead: how many turns before it is used what it brings is asked for, as it takes

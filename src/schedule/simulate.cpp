@@ -586,8 +586,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             (m.is_store ? traffic[l].stored_bytes : traffic[l].loaded_bytes) += crossing;
             into[l] += time;
             if (keeps) later = level.latency_s.value;
-            longest = beside({longest, std::max(time, arrival)});
-            if (m.is_ahead && !m.is_store) ahead_into[l] += time;
+            const bool is_under_way = m.is_ahead || (m.is_fetched && l < core_level_);
+            if (m.is_ahead || !is_under_way) longest = beside({longest, std::max(time, arrival)});
+            if (is_under_way && !m.is_store) ahead_into[l] += time;
         }
         if (!m.is_ahead) waited[m.step] += longest;
         if (m.is_ahead && m.is_store) leaving += longest;
@@ -613,6 +614,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         if (m.is_ahead && !m.is_store)
             first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers),
                                                                        tiles = std::max(tiles, m.tiles);
+        if (m.asks > 0) stood_still[m.step] += seconds(m.asks * k.unit.copies.loaded_bulk_clocks);
         if (m.waits > 0)
             stood_still[m.step] += m.waits / m.bytes / workers *
                                    (m.unique * machine_.levels[0].latency_s.value + (m.bytes - m.unique) * later);

@@ -46,6 +46,8 @@ struct Simulator::Moved {
     double by_groups = 0;  ///< of its bytes, those that no earlier transfer of the same group moved
     double together = 1;   ///< of its bytes, the part that is not read again by groups that run together
     VariableId variable = -1;
+    bool is_fetched = false;  ///< the cache of all cores has it by then
+    double asks = 0;          ///< how often a core waits for that cache, which all of them ask at a time
     bool is_ahead = false;  ///< it is copied while the core computes on other tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
     bool stays = false;       ///< once they came into the core's memory

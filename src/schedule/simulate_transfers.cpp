@@ -4,6 +4,7 @@
 #include <set>
 
 #include "schedule/cluster.hpp"
+#include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
@@ -146,6 +147,14 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
                 axes_of(variable.dims), transferred(id, true).loop,
                 [&](const std::vector<std::int64_t>&, std::int64_t count) { moved.tiles += static_cast<double>(count); });
         }
+        for (const Step& step : k.steps)
+            if (load && step.atom >= 0)
+                for (const Read* r : step.reads)
+                    if (r->array == id && is_fetched_with_group(k, step, *r)) {
+                        const std::int64_t columns = columns_of(k, columns_of_statement(k, step), step.scope);
+                        moved.is_fetched = true;
+                        moved.asks = 2 * static_cast<double>(k.num_groups() * (columns / run_columns / runs_together(k, step)));
+                    }
         if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
         counted.push_back(variable.array);
         out.push_back(moved);
