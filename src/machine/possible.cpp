@@ -108,6 +108,7 @@ private:
         if (given(path("reread")) && given(path("capacity")) && level.reread_bytes.value > level.capacity_bytes.value)
             impossible(path("reread"),
                        fmt::format("{:.0f} bytes are more than '{}' holds", level.reread_bytes.value, level.name));
+        if (m_.kind == MachineKind::gpu) one_core(l, path("core_bandwidth"), path("merging_cores"));
         shared_by_cores(l);
         if (!given(path("instances")) || !given(above_path("instances")) || told_.contains(above_path("instances")))
             return;
@@ -118,6 +119,18 @@ private:
         else if (m_.kind == MachineKind::gpu && std::fmod(n, n_above) != 0)
             impossible(path("instances"), fmt::format("{} instances of '{}' do not share {} of '{}' evenly", n,
                                                       level.name, n_above, above.name));
+    }
+
+    /// What one core gets of the pipe is no less than its share of it, and no more cores ask together than there are.
+    void one_core(std::size_t l, const std::string& bandwidth, const std::string& merging) {
+        const Level& level = m_.levels[l];
+        const double share = total_bandwidth(level) * (level.sustained.known() ? level.sustained.value : 1) / m_.cores.value;
+        if (given(bandwidth) && given("cores") && level.core_bandwidth_bytes_per_s.value < share)
+            impossible(bandwidth, fmt::format("one core gets {:.4g} GB/s of '{}', less than its share of {:.4g} GB/s",
+                                              level.core_bandwidth_bytes_per_s.value / 1e9, level.name, share / 1e9));
+        if (given(merging) && given("cores") && level.merging_cores.value > m_.cores.value)
+            impossible(merging, fmt::format("{:.0f} cores ask '{}' together, and there are {:.0f}", level.merging_cores.value,
+                                            level.name, m_.cores.value));
     }
 
     /// Cores share an instance, be it unevenly, or each has as many as every other.

@@ -240,7 +240,7 @@ std::vector<Figure> figures(const Machine& m) {
 TEST(Machine, RunsOfLinesHaveSharesOfTheRate) {
     EXPECT_EQ(gpu_error("runs = { 1 = {", "runs = { 0 = {").code, "unknown-key");
     EXPECT_EQ(gpu_error("runs = { 1 = {", "runs = { one = {").code, "unknown-key");
-    EXPECT_EQ(gpu_error("runs = { 1 = { value = 0.67", "runs = { 1 = { value = \"0.67 GB/s\"").code, "bad-value");
+    EXPECT_EQ(gpu_error("runs = { 1 = { value = 0.96", "runs = { 1 = { value = \"0.67 GB/s\"").code, "bad-value");
     EXPECT_EQ(gpu_error("cache = true", "cache = true\nruns = 0.67").code, "bad-toml") << "two tables of them";
     Level level;
     EXPECT_EQ(share_of_runs(level, 1), 1) << "nothing is known";
@@ -477,11 +477,14 @@ TEST(MachineErrors, ImpossibleGpus) {
     EXPECT_THAT(why("\"2.69 USD/h\"", "\"-1 USD/h\""), HasSubstr("negative"));
     EXPECT_THAT(why("sector = \"32 B\"", "sector = \"256 B\""), HasSubstr("part of a line"));
     EXPECT_THAT(why("sustained = { value = 0.965", "sustained = { value = 1.01"), HasSubstr("no more than all of it"));
-    EXPECT_THAT(why("runs = { 1 = { value = 0.67", "runs = { 1 = { value = 67"), HasSubstr("no more than all of it"));
-    EXPECT_THAT(why("runs = { 1 = { value = 0.67", "runs = { 1 = { value = 0.99"),
+    EXPECT_THAT(why("runs = { 1 = { value = 0.96", "runs = { 1 = { value = 67"), HasSubstr("no more than all of it"));
+    EXPECT_THAT(why("runs = { 1 = { value = 0.96", "runs = { 1 = { value = 0.9999"),
                 HasSubstr("runs of 2 lines leave less"));
-    EXPECT_THAT(why("runs = { 1 = { value = 0.67", "runs = { 1 = { value = 0"), HasSubstr("zero"));
+    EXPECT_THAT(why("runs = { 1 = { value = 0.96", "runs = { 1 = { value = 0"), HasSubstr("zero"));
     EXPECT_THAT(why("cache = true", "cache = true\nreread = \"64 MiB\""), HasSubstr("more than 'L2' holds"));
+    EXPECT_THAT(why("merging_cores = { value = 16", "merging_cores = { value = 133"), HasSubstr("there are 132"));
+    EXPECT_THAT(why("core_bandwidth = { value = \"101 GB/s\"", "core_bandwidth = { value = \"60 GB/s\""),
+                HasSubstr("less than its share"));
 }
 
 TEST(Occupancy, WhatLimitsIt) {

@@ -61,37 +61,6 @@ TEST(BlocksTime, IsNearWhatWasMeasured) {
     }
 }
 
-/// Of a product of few tiles by chunks of k, without a role.
-double seconds_of_chunks(std::int64_t chunk, const Machine& machine) {
-    const auto diagram = parse_diagram(std::make_shared<const Source>(
-        Source{"a.nk", "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"}));
-    EXPECT_TRUE(diagram.ok());
-    const Derived derived = derive(*diagram).value();
-    PlanOptions options;
-    options.file = std::make_shared<const Source>(Source{
-        "a.schedule", fmt::format("tensor m\nwarps 8\ngroup m = 128\ngroup n = 64\nstream k = {}\nsplit k = 1\n", chunk)});
-    const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {{"m", 128}, {"n", 8192}, {"k", 8192}}).value(),
-                                  machine, {}, options);
-    EXPECT_TRUE(plan.ok()) << render(plan.errors());
-    return plan->kernels.at(0).time.seconds;
-}
-
-/// While the first chunk is on its way nothing is computed.
-TEST(ProductsTime, HasTheFirstChunkOnItsWay) {
-    const Machine h200 = load_machine("h200").value();
-    Machine slow = h200;
-    for (CopyInstruction& copy : slow.copies)
-        if (copy.name == "cp.async.bulk.tensor") copy.latency_clocks.value += 1830;
-    EXPECT_NEAR(seconds_of_chunks(64, slow) - seconds_of_chunks(64, h200), 1e-6, 1e-8) << "one group a core waits once";
-}
-
-/// Operands come through the same pipe one after the other, and through the pipes of two levels at the same time: 47.6 µs were measured on one H200
-/// on 2026-11-23.
-TEST(ProductsTime, HasTheLevelsBesideEachOther) {
-    const double seconds = seconds_of_chunks(256, load_machine("h200").value());
-    EXPECT_THAT(seconds * 1e6 / 47.6, AllOf(Ge(0.9), Le(1.15)));
-}
-
 /// Whole rows, several blocks of few warps an SM: while one waits for memory others compute.
 TEST(BlocksTime, LeadsToWholeRowsInManyBlocks) {
     const KernelPlan plan = planned_rows(softmax_of_rows, 32768, 1024);

@@ -35,7 +35,7 @@ public:
     std::string run() {
         std::string out = fmt::format("{}  {}\n", bold(m_.name, color_), m_.description);
         out += table(core(), {}, "  ");
-        out += section("Levels", levels(), {1, 2, 3, 4, 5, 6, 7, 8, 9});
+        out += section("Levels", levels(), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
         out += section("Units, operations a clock of one core and peak of all", units(), {2, 3});
         out += section("Ridge points, FLOP/byte: below, the pipe binds; above, the unit", ridge_points(), ridge_columns());
         out += section("Links among the instances of a level: cross transfer", cross_transfers(), {2, 3, 4});
@@ -97,7 +97,7 @@ private:
             rows[0].insert(rows[0].end(),
                            {"into one core alone", "copies", "copies of one core", "of runs by their lines"});
         else
-            rows[0].insert(rows[0].end(), {"sustained share", "of runs by their lines", "reread from it"});
+            rows[0].insert(rows[0].end(), {"sustained share", "into one core", "for cores together", "of runs by their lines", "reread from it"});
         for (std::size_t l = 0; l < m_.levels.size(); ++l) {
             const Level& level = m_.levels[l];
             const Figure& rate = level.bandwidth_bytes_per_s;
@@ -107,7 +107,12 @@ private:
                  l == 0 ? "" : per_s_text(total_bandwidth(level), "B"), shown(level.latency_s, Dimension::seconds)});
             if (!cpu)
                 rows.back().insert(rows.back().end(),
-                                   {share(level.sustained), runs(level),
+                                   {share(level.sustained),
+                                    level.core_bandwidth_bytes_per_s.known()
+                                        ? per_s_text(level.core_bandwidth_bytes_per_s.value, "B") + mark(level.core_bandwidth_bytes_per_s.source)
+                                        : "",
+                                    level.merging_cores.known() ? shown(level.merging_cores, Dimension::number) : "",
+                                    runs(level),
                                     level.reread_bytes.known() ? shown(level.reread_bytes, Dimension::bytes) : ""});
             if (!cpu || l == 0) continue;
             for (const Figure* f : {&level.core_bandwidth_bytes_per_s, &level.copy_bandwidth_bytes_per_s,
