@@ -35,23 +35,50 @@ ANY = {
     "temperature": ("S[h, q, x] * T[h]", ", T[h]"),
     "one key": (f"where(x == 5, 30, 1) * ({S})", ""),
 }
-LENGTHS = [(113, 203), (799, 3), (1, 1025), (257, 257), (513, 513), (640, 640), (190, 190), (1023, 1023), (65, 2049), (384, 100)]
+# Folds of the same tiles that are no softmax, and one beside it.
+OTHER = {
+    "sigmoid": "O[h, q, d] = sum(x) sigmoid({S}) * V[h, x, d]",
+    "squared relu": "O[h, q, d] = sum(x) max({S}, 0) * max({S}, 0) * V[h, x, d]",
+    "decay": "O[h, q, d] = sum(x) where(x <= q, {S} * 2^(-(q - x) / 64), 0) * V[h, x, d]",
+    "kernel regression": "W[h, q, x] = exp(-abs({S}))\n    Z[h, q] = sum(x) W[h, q, x]\n    O[h, q, d] = (sum(x) W[h, q, x] * V[h, x, d]) / Z[h, q]",
+    "max-plus": "O[h, q, d] = max(x) {S} + V[h, x, d]",
+    "entropy": "P[h, q, x] = softmax(x) {S}\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n    E[h, q] = sum(x) 0 - P[h, q, x] * log(P[h, q, x] + 1e-9)",
+}
+LENGTHS = [(113, 203), (799, 3), (1, 1025), (1, 4097), (1024, 1023), (257, 257), (513, 513), (640, 640), (190, 190), (1023, 1023), (65, 2049), (384, 100)]
 EQUAL_LENGTHS = [190, 257, 513, 640, 1000, 1023]
 HEADS = [(128, 128), (64, 64), (256, 256), (96, 96), (192, 128), (64, 256), (40, 80), (80, 80), (8, 16), (120, 72)]
 
 
+LAYOUTS = {  # of heads in memory, and which queries share keys; values far from zero
+    "": [],
+    "rows of heads": [("Q[h, q, k]", "Q[q, h, k]"), ("K[h, x, k]", "K[x, h, k]"), ("V[h, x, d]", "V[x, h, d]"), ("O[h, q, d]", "O[q, h, d]")],
+    "one head of keys": [("K[h, x, k]", "K[x, k]"), ("V[h, x, d]", "V[x, d]")],
+    "values + 100": [("P[h, q, x] * V[h, x, d]", "P[h, q, x] * (V[h, x, d] + 100)")],
+}
+
+
+def other(text, kind):
+    """The diagram of a fold that is no softmax."""
+    more = ", E[h, q]: f32" if "E[h, q]" in text else ""
+    return (f"other(Q[h, q, k]: {kind}, K[h, x, k]: {kind}, V[h, x, d]: {kind}) -> O[h, q, d]: {kind}{more}\n"
+            f"    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    {text.replace('{S}', S)}\n")
+
+
 def case(number, choice):
-    variant = choice.choice([*SQUARE, *ANY, "sink"])
+    variant = choice.choice([*SQUARE, *ANY, *OTHER, "sink"])
     q, x = choice.choice(LENGTHS)
     if variant in SQUARE:
         q = x = choice.choice(EQUAL_LENGTHS)
     k, d = choice.choice(HEADS)
     kind = choice.choice(["f16", "bf16"])
     logits, more = (SQUARE[variant], "") if variant in SQUARE else ANY.get(variant, ("", ""))
-    text = gpu.DIAGRAMS["sink"] if variant == "sink" else gpu.attention_of(logits, more, kind)
+    text = gpu.DIAGRAMS["sink"] if variant == "sink" else other(OTHER[variant], kind) if variant in OTHER else gpu.attention_of(logits, more, kind)
+    layout = choice.choice(list(LAYOUTS))
+    for before, after in LAYOUTS[layout]:
+        text = text.replace(before, after)
     sizes = f"h={choice.choice([1, 2, 3])},q={q},x={x},k={k},d={d}"
     command = ["run", "-", "--machine", "gpu", "--seed", str(number), "--seconds", "0.003", "--no-baseline", "--no-validate", "--set", sizes]
-    return f"{variant}, {kind}, {sizes}, --seed {number}", command, text
+    return f"{variant}{', ' if layout else ''}{layout}, {kind}, {sizes}, --seed {number}", command, text
 
 
 def fault(named):
