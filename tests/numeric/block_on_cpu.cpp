@@ -31,6 +31,7 @@ constexpr StandIn instructions[] = {
     {"cvt.rn.f16x2", "both = emulated::to_f16(low) | emulated::to_f16(high) << 16;"},
     {"cvt.rn.bf16x2", "both = emulated::to_bf16(low) | emulated::to_bf16(high) << 16;"},
     {"ex2.approx", "y = exp2f(x);"},
+    {"prefetch.global.L2", "static_cast<void>(*static_cast<const volatile char*>(static_cast<const void*>(at)));"},
     {"%laneid", "lane = emulated::current % 32;"},
     {"bar.sync 1,", "emulated::meet(emulated::of_blocks[emulated::block_of_thread()].barriers[1], num_threads());"},
     {"rcp.approx.ftz", "reciprocal = 1 / divisor;"},
