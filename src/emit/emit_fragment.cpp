@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -141,31 +140,20 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int sco
             inner_axes(frame, r.indices, scope), is_whole};
 }
 
-/// What threads read in runs of a row, each in its own registers.
-struct RunsOfRow {
-    std::vector<const Read*> reads;  ///< different ones
-    [[nodiscard]] const Read* find(const Read& read) const {
-        for (const Read* r : reads)
-            if (r->array == read.array && r->indices == read.indices) return r;
-        return nullptr;
-    }
-    [[nodiscard]] std::string name(const Frame& frame, const Read* read) const {
-        const auto number = std::count_if(reads.begin(), std::find(reads.begin(), reads.end(), read),
-                                          [&](const Read* r) { return r->array == read->array; });
-        return fmt::format("{}_run_{}", frame.name(read->array), number > 0 ? std::to_string(number) : "");
-    }
-};
-RunsOfRow runs_of_row(const Frame& frame, const Step& step) {
-    RunsOfRow out;
+/// What threads read in runs of a row, each once, in its own registers.
+std::vector<const Read*> runs_of_row(const Frame& frame, const Step& step) {
+    std::vector<const Read*> out;
     for (const Read* r : step.reads)
-        if (is_read_in_runs(frame, step, *r) && !out.find(*r)) out.reads.push_back(r);
+        if (is_read_in_runs(frame, step, *r) && none_of(out, [&](const Read* o) { return o->array == r->array; }))
+            out.push_back(r);
     return out;
 }
-void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const RunsOfRow& runs) {
+std::string run_name(const Frame& frame, VariableId id) { return frame.name(id) + "_run_"; }
+void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const std::vector<const Read*>& runs) {
     const std::int64_t together = runs_together(frame, step);
-    for (const Read* r : runs.reads) {
+    for (const Read* r : runs) {
         const Variable& v = frame.variable(r->array);
-        const std::string &strides = frame.strides.at(v.array), name = runs.name(frame, r);
+        const std::string &strides = frame.strides.at(v.array), name = run_name(frame, r->array);
         std::string row = frame.memory.at(v.array);
         for (std::size_t d = 0; d + 1 < r->indices.size(); ++d)
             if (const std::string index = index_in_tile(frame, r->indices[d], step.scope); index != "0")
@@ -173,26 +161,27 @@ void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId colum
         const std::string column = fmt::format("{}[{}]", strides, r->indices.size() - 1);
         if (frame.span(columns, step.scope).begins) row += fmt::format(" + {} * {}", frame.axis(columns).begin, column);
         out(fmt::format("RunPart<{}> {}asked_[{}];", memory_type(v.memory_type), name, together));
-        out(fmt::format("EACH(i_, {}) {}asked_[i_] = ask_for_run({}, {}, {} * ({} * runs_ + i_), {});", together, name, row, column,
-                        run_columns, together, frame.count(columns, step.scope)));
+        out(fmt::format("EACH(i_, {}) {}asked_[i_] = ask_for_run({}, {}, {} * ({} * runs_ + i_), {});", together, name,
+                        row, column, run_columns, together, frame.count(columns, step.scope)));
     }
 }
-void take_runs(const Frame& frame, Lines& out, const RunsOfRow& runs) {
-    for (const Read* r : runs.reads) {
-        const std::string name = runs.name(frame, r);
+void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& runs) {
+    for (const Read* r : runs) {
+        const std::string name = run_name(frame, r->array);
         out(fmt::format("float {}[{}];", name, run_columns / 4));
         out(fmt::format("take_run({0}, {0}asked_[own_run_]);", name));
     }
 }
 
 /// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
-void give_values(const Frame& frame, const Step& step, BodyWriter& body, const RunsOfRow& runs = {}) {
+void give_values(const Frame& frame, const Step& step, BodyWriter& body, const std::vector<const Read*>& runs = {}) {
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->array)) body.give(r->array, element(frame, step, r->array));
         if (frame.is_read_by_threads(r->array))
             body.give_in_memory(r->array, [&frame, &step, &runs](const Read& read) {
-                if (const Read* run = runs.find(read))
-                    return BodyWriter::Element{fmt::format("{}[2 * i_ + c_]", runs.name(frame, run)), inner_axes(frame, read.indices, step.scope)};
+                if (any_of(runs, [&](const Read* run) { return run->array == read.array; }))
+                    return BodyWriter::Element{run_name(frame, read.array) + "[2 * i_ + c_]",
+                                               inner_axes(frame, read.indices, step.scope)};
                 if (!is_read_by_rows(frame, read.array)) return element_in_memory(frame, read, step.scope);
                 return BodyWriter::Element{row_element(frame, read.array, frame.name(read.array)),
                                            {frame.schedule.tensor_axis}};
@@ -220,7 +209,7 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     const int level = columns >= 0 ? 2 : 1;
     Names names = frame.names;
     BodyWriter body(frame, step, loops_of(frame, columns), level, names);
-    const RunsOfRow runs = runs_of_row(frame, step);
+    const std::vector<const Read*> runs = runs_of_row(frame, step);
     give_values(frame, step, body, runs);
     const ValueId root = body.add_root(with_row_factors_together(frame, value, step.scope, columns).expression, level,
                                        false, false, false);
@@ -232,11 +221,12 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     body.hoist(out, 0);
     loops.open_rows();
     body.hoist(out, 1);
-    if (runs.reads.empty())
+    if (runs.empty())
         loops.open_columns();
     else
         loops.open_columns_in_runs(
-            runs_together(frame, step), [&] { ask_for_runs(frame, out, step, columns, runs); }, [&] { take_runs(frame, out, runs); });
+            runs_together(frame, step), [&] { ask_for_runs(frame, out, step, columns, runs); },
+            [&] { take_runs(frame, out, runs); });
     if (columns >= 0) body.hoist(out, 2);
     body.statement(out, root, [&](const std::string& text) {
         return fmt::format("{} = {};", element(frame, step, compute.variable), text);
@@ -446,13 +436,12 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 }
 
 void write_fetches(const Frame& frame, Lines& out) {
-    std::vector<const Read*> written;
+    std::vector<VariableId> written;
     for (const Step& step : frame.steps) {
         if (step.atom < 0) continue;
         for (const Read* r : step.reads) {
-            const auto is_same = [&](const Read* w) { return w->array == r->array && w->indices == r->indices; };
-            if (!is_fetched_with_group(frame, step, *r) || any_of(written, is_same)) continue;
-            written.push_back(r);
+            if (!is_fetched_with_group(frame, step, *r) || contains(written, r->array)) continue;
+            written.push_back(r->array);
             const Variable& v = frame.variable(r->array);
             const std::string& strides = frame.strides.at(v.array);
             std::string tile = frame.memory.at(v.array);
@@ -461,13 +450,14 @@ void write_fetches(const Frame& frame, Lines& out) {
                 const AxisId axis = r->indices[d].single_axis();
                 const bool is_wide = r->indices[d].is_axis(frame.schedule.tensor_axis) || d + 1 == r->indices.size();
                 if (r->indices[d].is_axis(frame.schedule.tensor_axis)) row = d;
-                const std::string at = !is_wide                   ? index_in_tile(frame, r->indices[d], 0)
+                const std::string at = !is_wide                     ? index_in_tile(frame, r->indices[d], 0)
                                        : frame.span(axis, 0).begins ? frame.axis(axis).begin
                                                                     : std::string("0");
                 if (at != "0") tile += fmt::format(" + {} * {}[{}]", at, strides, d);
             }
-            out(fmt::format("fetch_rows({0}, {1}[{2}], {1}[{3}], {4}, {5});  // {6}", tile, strides, row, r->indices.size() - 1,
-                            frame.count(frame.schedule.tensor_axis, 0), frame.count(r->indices.back().single_axis(), 0), v.name));
+            out(fmt::format("fetch_rows({0}, {1}[{2}], {1}[{3}], {4}, {5});  // {6}", tile, strides, row,
+                            r->indices.size() - 1, frame.count(frame.schedule.tensor_axis, 0),
+                            frame.count(r->indices.back().single_axis(), 0), v.name));
         }
     }
 }

@@ -129,8 +129,8 @@ private:
             impossible(bandwidth, fmt::format("one core gets {:.4g} GB/s of '{}', less than its share of {:.4g} GB/s",
                                               level.core_bandwidth_bytes_per_s.value / 1e9, level.name, share / 1e9));
         if (given(merging) && given("cores") && level.merging_cores.value > m_.cores.value)
-            impossible(merging, fmt::format("{:.0f} cores ask '{}' together, and there are {:.0f}", level.merging_cores.value,
-                                            level.name, m_.cores.value));
+            impossible(merging, fmt::format("{:.0f} cores ask '{}' together, and there are {:.0f}",
+                                            level.merging_cores.value, level.name, m_.cores.value));
     }
 
     /// Cores share an instance, be it unevenly, or each has as many as every other.

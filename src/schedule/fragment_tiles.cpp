@@ -169,7 +169,9 @@ bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.tensor_axis;
     if (columns < 0 || column_axis(kernel, compute.variable) < 0 || kernel.runs_in_parts(step)) return false;
-    if (!kernel.is_read_by_threads(read.array) || kernel.is_whole(read.array) || is_read_by_rows(kernel, read.array)) return false;
+    if (!kernel.is_read_by_threads(read.array) || kernel.is_whole(read.array) || is_read_by_rows(kernel, read.array))
+        return false;
+    if (read.indices != kernel.variable(read.array).dims) return false;
     const DType type = kernel.variable(read.array).memory_type;
     if (type != DType::bf16 && type != DType::f16 && type != DType::f32) return false;
     const std::vector<Index> outer(read.indices.begin(), read.indices.end() - 1);

@@ -245,7 +245,8 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
             const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
                          words = per_thread * bytes(k.variable(r->array).memory_type) / 4;
             const double a_warp = k.schedule.warps.value * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-            pipes.load += static_cast<double>(k.schedule.warps.value) * (words / 4 * (fragment_rows / 2) + words) * load_clocks_;
+            pipes.load += static_cast<double>(k.schedule.warps.value) * (words / 4 * (fragment_rows / 2) + words) *
+                          load_clocks_;
             pipes.arithmetic += a_warp * (3 * words + per_thread);
             continue;
         }
@@ -555,8 +556,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<Traffic> traffic;  // by level
     for (const std::string& path : pipe_names_) traffic.push_back({path});
     std::vector<double> ahead_into(core_level_ + 1);  // of what comes in while the core computes, whatever it computes
-    double arrivals = 0, ahead_arrivals = 0;          // the same of what arrives in the cores, of which several may get one request's answer
-    double leaving = 0;                               // seconds of what goes out meanwhile
+    double arrivals = 0,
+           ahead_arrivals = 0;  // the same of what arrives in the cores, of which several may get one request's answer
+    double leaving = 0;         // seconds of what goes out meanwhile
     double first_chunk = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
     double tiles = 0;                    // chunks of all groups
     double under_way = 0;                // seconds, of the operand of which the fewest copies are under way at a time

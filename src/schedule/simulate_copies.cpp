@@ -67,13 +67,15 @@ double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId i
     const Variable& variable = k.variable(id);
     const double value = bytes(variable.memory_type), row = value * static_cast<double>(k.extent(variable.limits.back()));
     const auto is_aligned = [&](double to) { return std::fmod(row, to) == 0; };
-    const auto sectors = [&](double together) { return together * value < machine_.sector_bytes.value ? 1 / together : 0; };
+    const auto sectors = [&](double together) {
+        return together * value < machine_.sector_bytes.value ? 1 / together : 0;
+    };
     if (variable.dims.back().is_axis(k.schedule.tensor_axis)) return sectors(fragment_columns);
     if (!variable.dims.back().is_axis(column_axis(k, id))) return 1;
     constexpr double threads_a_row = fragment_columns / 2;
     return is_aligned(static_cast<double>(operand_stride_bytes)) ? 0
-           : is_aligned(2 * value)                                ? 1 / (2 * threads_a_row)
-                                                                  : 1 / threads_a_row;
+           : is_aligned(2 * value)                               ? 1 / (2 * threads_a_row)
+                                                                 : 1 / threads_a_row;
 }
 
 /// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost dimension is innermost in

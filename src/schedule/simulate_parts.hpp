@@ -48,7 +48,7 @@ struct Simulator::Moved {
     VariableId variable = -1;
     bool is_fetched = false;  ///< the cache of all cores has it by then
     double asks = 0;          ///< how often a core waits for that cache, which all of them ask at a time
-    bool is_ahead = false;  ///< it is copied while the core computes on other tiles
+    bool is_ahead = false;    ///< it is copied while the core computes on other tiles
     double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
     bool stays = false;       ///< once they came into the core's memory
     double merged = 1;        ///< of its bytes, the part that cores beside each other ask for one by one

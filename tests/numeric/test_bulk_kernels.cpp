@@ -249,6 +249,35 @@ TEST(BulkKernels, ReadOperandsAlongEitherDimension) {
     expect_all_right(subjects, {"f16_s(", "f16_st(", "f16_s_t(", "f16_st_t(", "fence_barriers", "sync();"});
 }
 
+/// Behind a loop and inside of one; rows that begin at 16 bytes and elsewhere, end inside of a run, or run the other way; two reads of one array.
+TEST(BulkKernels, ReadRowsBesideFragments) {
+    const auto beside = [](const std::string& type, const std::string& read, const std::string& expression,
+                           const std::string& sizes) {
+        return fmt::format(
+            "f(A[m, k]: bf16, B[n, k]: bf16, R[{}]: {}) -> C[m, n]: f32\n    C[m, n] = (sum(k) A[m, k] * B[n, k]) + "
+            "{}\nsizes {}\n",
+            read, type, expression, sizes);
+    };
+    const std::string of_128 = "tensor m\nwarps 8\nrole copies 4\ngroup n = 128\nstream k = 16\nthreads 1\n",
+                      of_64 = "tensor m\nwarps 4\nrole copies 4\ngroup n = 64\nstream k = 16\nthreads 2\n";
+    expect_all_right(
+        {
+            {"bf16", beside("bf16", "m, n", "R[m, n]", "m = 136, n = 256, k = 48"), of_128},
+            {"f16 in odd rows", beside("f16", "m, n", "R[m, n]", "m = 72, n = 101, k = 48"), of_64},
+            {"f32", beside("f32", "m, n", "R[m, n] * 2", "m = 72, n = 124, k = 48"), of_64},
+            {"f32 in odd rows", beside("f32", "m, n", "R[m, n]", "m = 70, n = 67, k = 48"), of_64},
+            {"columns", beside("bf16", "n, m", "R[n, m]", "m = 72, n = 96, k = 48"), of_64},
+            {"twice", beside("bf16", "j, m, n", "R[0, m, n] - R[1, m, n]", "m = 72, n = 96, k = 48, j = 2"), of_64},
+            {"in a loop",
+             "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16, B[q, x]: f16) -> O[q, d]: bf16\n"
+             "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = S[q, x] + B[q, x]\n"
+             "    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = 72, x = 150, k = 32, "
+             "d = 24\n",
+             "tensor q\nwarps 4\nrole copies 4\nstream x = 32\nthreads 1\n"},
+        },
+        {"ask_for_run(R_in", "take_run(R_run_", "take_run(R_2_run_", "fetch_rows(R_in", "take_run(B_run_"});
+}
+
 TEST(BulkKernels, TakeAnyTilesAndTypes) {
     expect_all_right(
         {

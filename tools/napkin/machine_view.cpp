@@ -97,7 +97,8 @@ private:
             rows[0].insert(rows[0].end(),
                            {"into one core alone", "copies", "copies of one core", "of runs by their lines"});
         else
-            rows[0].insert(rows[0].end(), {"sustained share", "into one core", "for cores together", "of runs by their lines", "reread from it"});
+            rows[0].insert(rows[0].end(), {"sustained share", "into one core", "for cores together",
+                                           "of runs by their lines", "reread from it"});
         for (std::size_t l = 0; l < m_.levels.size(); ++l) {
             const Level& level = m_.levels[l];
             const Figure& rate = level.bandwidth_bytes_per_s;
@@ -106,14 +107,14 @@ private:
                  shown(level.instances, Dimension::number), l == 0 ? "" : per_s_text(rate.value, "B") + mark(rate.source),
                  l == 0 ? "" : per_s_text(total_bandwidth(level), "B"), shown(level.latency_s, Dimension::seconds)});
             if (!cpu)
-                rows.back().insert(rows.back().end(),
-                                   {share(level.sustained),
-                                    level.core_bandwidth_bytes_per_s.known()
-                                        ? per_s_text(level.core_bandwidth_bytes_per_s.value, "B") + mark(level.core_bandwidth_bytes_per_s.source)
-                                        : "",
-                                    level.merging_cores.known() ? shown(level.merging_cores, Dimension::number) : "",
-                                    runs(level),
-                                    level.reread_bytes.known() ? shown(level.reread_bytes, Dimension::bytes) : ""});
+                rows.back().insert(
+                    rows.back().end(),
+                    {share(level.sustained),
+                     level.core_bandwidth_bytes_per_s.known() ? per_s_text(level.core_bandwidth_bytes_per_s.value, "B") +
+                                                                    mark(level.core_bandwidth_bytes_per_s.source)
+                                                              : "",
+                     level.merging_cores.known() ? shown(level.merging_cores, Dimension::number) : "", runs(level),
+                     level.reread_bytes.known() ? shown(level.reread_bytes, Dimension::bytes) : ""});
             if (!cpu || l == 0) continue;
             for (const Figure* f : {&level.core_bandwidth_bytes_per_s, &level.copy_bandwidth_bytes_per_s,
                                     &level.core_copy_bandwidth_bytes_per_s})
