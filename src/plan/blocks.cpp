@@ -203,6 +203,30 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     return *best;
 }
 
+/// Every kernel of the form by itself.
+Result<Plan> choose_each(const Derived& derived, const Extents& extents, const Machine& gpu,
+                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    Plan plan;
+    std::vector<Diagnostic> errors;
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
+        auto of_kernel = choose_blocks_of(k, derived, extents, gpu, by_hand, options);
+        if (!of_kernel) {
+            // What is wrong with all of them is said once.
+            for (const Diagnostic& error : of_kernel.errors())
+                if (none_of(errors, [&](const Diagnostic& e) {
+                        return e.message == error.message && e.range.begin == error.range.begin;
+                    }))
+                    errors.push_back(error);
+            continue;
+        }
+        plan.machine = of_kernel->machine;
+        plan.change.parts.push_back(of_kernel->change.parts[k]);
+        append(plan.kernels, std::move(of_kernel->kernels));
+    }
+    if (!errors.empty()) return errors;
+    return plan;
+}
+
 }  // namespace
 
 Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
@@ -219,25 +243,15 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     // The search of the shape that is taken finds what it found before.
     PlanOptions of_kernels = options;
     if (!of_kernels.ratings) of_kernels.ratings = std::make_shared<Ratings>();
-    Plan plan;
-    std::vector<Diagnostic> errors;
-    for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
-        auto of_kernel = choose_blocks_of(k, derived, extents, gpu, by_hand, of_kernels);
-        if (!of_kernel) {
-            // What is wrong with all of them is said once.
-            for (const Diagnostic& error : of_kernel.errors())
-                if (none_of(errors, [&](const Diagnostic& e) {
-                        return e.message == error.message && e.range.begin == error.range.begin;
-                    }))
-                    errors.push_back(error);
-            continue;
-        }
-        plan.machine = of_kernel->machine;
-        plan.change.parts.push_back(of_kernel->change.parts[k]);
-        append(plan.kernels, std::move(of_kernel->kernels));
-    }
-    if (!errors.empty()) return errors;
-    return plan;
+    auto plan = choose_each(derived, extents, gpu, by_hand, of_kernels);
+    const bool is_cut = plan && any_of(plan->change.parts, [](std::int64_t n) { return n > 1; });
+    if (!is_cut || derived.kernels.size() == 1) return plan;
+    // Each is of a form in which its own stream is cut: in the form where all of them are, they are planned once more.
+    of_kernels.tiles = nullptr;
+    of_kernels.parts.assign(derived.kernels.size(), Choice{1, "", false});
+    for (const KernelPlan& kernel : plan->kernels)
+        if (kernel.scheduled.kernel->parts.any()) of_kernels.parts[kernel.whole] = kernel.schedule().split;
+    return choose_each(derived, extents, gpu, by_hand, of_kernels);
 }
 
 }  // namespace napkin

@@ -225,8 +225,10 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
                           "leave 'warps' out, or use 'threads'",
                           {},
                           ExitCode::bad_input};
-    const auto parts = parts_by_hand(derived, extents, items, options);
+    auto parts = parts_by_hand(derived, extents, items, options);
     if (!parts) return parts.errors();
+    for (std::size_t k = 0; k < options.parts.size(); ++k)
+        if (!(*parts)[k]) (*parts)[k] = options.parts[k];
     // They are settled; a merge may have the name of the kernel that was cut.
     const std::vector<std::string> names = names_of(derived.kernels);
     std::erase_if(items, [&](const ScheduleItem& item) {

@@ -51,7 +51,8 @@ struct PlanOptions {
     Choice warps = {};      ///< of a block of threads, where the machine is block_machine's
     int copying_warps = 0;  ///< beside them, which ask for the copies of operands
     ProductOrder products = ProductOrder::in_turn;
-    std::vector<std::size_t> only = {};  ///< the kernels of the form that are planned, in order; none: all
+    std::vector<std::size_t> only = {};             ///< the kernels of the form that are planned, in order; none: all
+    std::vector<std::optional<Choice>> parts = {};  ///< of every kernel's stream, where they are settled and not by hand
     std::shared_ptr<const Source> file = {};  ///< schedules as to_string prints them, or parts of them: what they say is by hand
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     Completion completion = Completion::whole;

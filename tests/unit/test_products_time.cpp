@@ -127,6 +127,27 @@ TEST(PlanOfProducts, HasBlocksOfItsOwnShapeForEveryKernel) {
     }
 }
 
+/// Streams of several kernels are cut in one form, of which all kernels of the plan are.
+TEST(PlanOfProducts, CutsTheStreamsOfSeveralKernelsInOneForm) {
+    const std::string text =
+        "other(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16, E[h, q]: f32\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * (V[h, x, d] + 100)\n    E[h, q] = sum(x) 0 - P[h, q, x] * log(P[h, q, x] "
+        "+ 1e-9)\n";
+    for (const std::int64_t q : {1, 65, 1023})
+        for (const std::int64_t x : {1025, 4097}) {
+            SCOPED_TRACE(fmt::format("q = {}, x = {}", q, x));
+            const Plan plan = planned(text, {{"h", 2}, {"q", q}, {"x", x}, {"k", 64}, {"d", 64}}, h200());
+            EXPECT_GT(plan.kernels.size(), 1U);
+            for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
+                const ScheduledKernel& kernel = plan.kernels[k].scheduled;
+                ASSERT_EQ(kernel.program->kernels.size(), plan.kernels.size());
+                EXPECT_EQ(kernel.program->kernels[k].name, kernel.kernel->name);
+            }
+            EXPECT_EQ(plan.tiles().kernels.size(), plan.kernels.size());
+        }
+}
+
 /// Rows of the copies are whole sectors: those that begin inside one share it with their neighbours.
 TEST(PlanOfProducts, PadsRowsToSectors) {
     const Plan plan = planned(product_text, product(4095, 4097, 4103), h200());
