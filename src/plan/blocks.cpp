@@ -198,7 +198,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         };
         if (any_of(rated, same)) continue;
         const auto plan = planned(r.shape, false, reason_of(r.shape, shapes.size()));
-        if (!best || (plan && *best && plan->seconds() < (*best)->seconds())) best = plan;
+        if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = plan;
     }
     return *best;
 }

@@ -244,10 +244,10 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
             // A thread reads 16 bytes at a time. What four of them exchange takes an instruction and two choices a word, and each value one to be had.
             const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
                          words = per_thread * bytes(k.variable(r->array).memory_type) / 4;
-            const double a_warp = k.schedule.warps.value * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-            pipes.load += static_cast<double>(k.schedule.warps.value) * (words / 4 * (fragment_rows / 2) + words) *
-                          load_clocks_;
-            pipes.arithmetic += a_warp * (3 * words + per_thread);
+            const auto warps = static_cast<double>(k.schedule.warps.value);
+            pipes.load += warps * (words / 4 * (fragment_rows / 2) + words) * load_clocks_;
+            add(OpKind::simple,
+                warps * (3 * words + per_thread) * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
             continue;
         }
         for (const AxisId axis : inner_axes(k, r->indices, step.scope)) {

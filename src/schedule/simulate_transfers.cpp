@@ -188,14 +188,15 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
     if (moved.is_non_temporal && l > 1) return 0;
     const Level& level = machine_.levels[l];
     const double sharing = machine_.cores.value / level.instances.value;
+    // What one core of a GPU gets at most is beside this (seconds_of_arrival): few cores get what more would share.
+    const bool is_shared_by_any = !moved.is_store && l == core_level_ && seconds_of_arrival(workers) > 0;
     const auto rate = [&](const Figure& all, const Figure& of_one) {
+        if (is_shared_by_any) return all.value * level.instances.value;
         const double together = all.value * std::ceil(workers / sharing);
         return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
     };
-    const double read = 1 / rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
-    if (machine_.kind == MachineKind::gpu && l == core_level_ && !moved.is_store &&
-        level.core_bandwidth_bytes_per_s.value > 0)
-        return moved.merged / (level.bandwidth_bytes_per_s.value * level.instances.value);
+    const double read = (l == core_level_ ? moved.merged : 1) /
+                        rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
     if (!moved.is_store) return read / share_of_runs(level, moved.run / machine_.line_bytes.value);
     const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
                  &of_one = moved.is_non_temporal ? machine_.core_nontemporal_copy_bytes_per_s
