@@ -12,59 +12,14 @@
 #include "machine/block_machine.hpp"
 #include "schedule/cut_groups.hpp"
 #include "schedule/error_function.hpp"
-#include "schedule/exponentials.hpp"
-#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/quotients.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
-namespace {
-
-/// What every thread issues for a statement beside the operations on its values: addresses, barriers, fences, moves. Counted in the assembly of
-/// attention's main loop, NVRTC 13, sm_90a: of 445 instructions a turn 208 compute values and 12 are the matrix unit's, in 9 statements.
-constexpr double statement_instructions = 20;
-
-/// Of a group's chunks, the part in which the maximum moves: the first of them, where it may lag.
-double share_of_moves(const ScheduledKernel& k, int scope) {
-    if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
-    for (const ScheduledLoop& l : k.loops)
-        if (l.scope == scope) {
-            const Turns turns = turns_of(k, l);
-            return 2 / std::max(2.0, static_cast<double>(turns.least + turns.most));
-        }
-    return 1;
-}
-
-bool counts(const StatementWork& work, OpKind kind) {
-    return any_of(work.ops, [&](const OpCount& op) { return op.kind == kind; });
-}
-
-}  // namespace
-
-/// One statement's block on one tile.
-struct Simulator::Block {
-    const Atom& atom;
-    const std::vector<std::int64_t>& tile;
-    double panels = 1, row_blocks = 1, steps = 1;
-    const std::vector<const Read*>& reads;
-    [[nodiscard]] double size(AxisId axis) const { return static_cast<double>(tile[at(axis)]); }
-    /// Times that code goes through the axis: vectors, rows in whole blocks, or single values.
-    [[nodiscard]] double count(AxisId axis) const {
-        return axis == atom.vector_axis ? panels * atom.vectors
-               : axis == atom.row_axis  ? row_blocks * atom.rows
-                                        : size(axis);
-    }
-    [[nodiscard]] double points(const std::vector<AxisId>& axes) const {
-        double n = 1;
-        for (const AxisId axis : axes) n *= count(axis);
-        return n;
-    }
-};
 
 Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
                      const Machine& machine)
@@ -109,155 +64,6 @@ double Simulator::together(std::initializer_list<double> clocks, double exponent
 /// Clocks in which so many bytes are read from the core's memory, or written to it.
 double Simulator::clocks_of_shared(const ScheduledKernel& k, double num_bytes) const {
     return num_bytes / static_cast<double>(k.lanes * k.value_bytes()) * load_clocks_;
-}
-
-/// A sum that is a column of ones: its product takes so many columns more. Of a lazy maximum's weights, which no thread adds up then, the bits are taken
-/// together, three words at a time.
-Simulator::Pipes Simulator::column_clocks(const ScheduledKernel& k, const Step& step,
-                                          const std::vector<std::int64_t>& tile) const {
-    Pipes pipes;
-    const auto beside = product_beside(k, step);
-    const auto product = std::holds_alternative<int>(beside) ? matrix_product(k, k.step(std::get<int>(beside)))
-                                                             : std::nullopt;
-    if (!product) return pipes;  // the rules refuse it
-    const Instruction& instruction = *product->instruction;
-    const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
-                 depth = static_cast<double>(round_up(tile[at(product->k)], instruction.k.at(product->type))),
-                 share = instruction.sustained.known() ? instruction.sustained.value : 1;
-    pipes.unit = rows * static_cast<double>(ones_columns) * depth /
-                 (share * per_clock(machine_, instruction.unit, product->type));
-    pipes.shared += clocks_of_shared(k, rows / static_cast<double>(instruction.m.to) *
-                                            static_cast<double>(ones_columns * bytes(product->type)) * depth);
-    pipes.arithmetic += pipes.unit;
-    if (k.lazy && k.lazy->sum < 0 && reads(step, variable_of(k.step(k.lazy->weights)))) {
-        const double clocks = rows * depth / 2 / static_cast<double>(k.lanes) *
-                              clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-        pipes.by_kind[at(static_cast<int>(OpKind::simple))] += clocks;
-        pipes.arithmetic += clocks;
-    }
-    return pipes;
-}
-
-/// The unit of the kernel's products, which works beside that on which threads multiply and add.
-std::string Simulator::name_of_matrix_unit(const ScheduledKernel& k) {
-    for (const Step& step : k.steps)
-        if (step.atom >= 0 && k.atom(step).kind == AtomKind::matrix)
-            if (const auto product = matrix_product(k, step)) return product->instruction->unit;
-    return std::string(name(OpKind::fma));
-}
-
-double Simulator::slots_of_polynomial(const PowerPolynomial& polynomial) const {
-    return polynomial.instructions * (machine_.polynomial_slots.known() ? machine_.polynomial_slots.value : 1);
-}
-
-/// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
-Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
-                                            const std::vector<std::int64_t>& tile) const {
-    const Atom& atom = k.atom(step);
-    const Block block{.atom = atom, .tile = tile, .reads = step.reads};
-    const auto lanes = static_cast<double>(k.lanes);
-    const auto product = atom.kind == AtomKind::matrix ? matrix_product(k, step) : std::nullopt;
-    Pipes pipes;
-    const auto add = [&](OpKind kind, double clocks) {
-        pipes.by_kind[at(static_cast<int>(kind))] += clocks;
-        pipes.arithmetic += clocks;
-    };
-    const auto number = static_cast<int>(&step - k.steps.data());
-    const double moves = share_of_moves(k, step.scope), runs = k.lazy && k.lazy->moves(number) ? moves : 1;
-    const bool is_corrected_rarely = k.lazy && work.carries && k.lazy->is_corrected(step);
-    const auto is_of_terms = [&](const OpCount& op) {
-        return std::any_of(work.reduce_axes.begin(), work.reduce_axes.end(),
-                           [&](AxisId axis) { return contains(op.axes, axis); });
-    };
-    const auto polynomials = polynomial_part(k, step);
-    const bool has_near_erf = counts(work, OpKind::erf) && near_erf(k, step);
-    const AxisId columns_of_polynomials = polynomials ? columns_of_statement(k, step) : -1;
-    for (const OpCount& op : work.ops)
-        if (!product || !contains(op.axes, product->k)) {
-            // What a sum is corrected by is 1 where the maximum stays.
-            const double times = is_corrected_rarely && !is_of_terms(op) ? moves : runs,
-                         vectors = times * static_cast<double>(op.count) * block.points(op.axes) / lanes;
-            const bool in_part = polynomials && op.kind == OpKind::exp && contains(op.axes, columns_of_polynomials);
-            const double share = in_part ? polynomials->share() : 0;
-            if (op.kind == OpKind::erf && has_near_erf) {
-                add(OpKind::exp, vectors * clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
-                add(OpKind::simple,
-                    vectors * near_erf_instructions * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
-                continue;
-            }
-            add(op.kind, (1 - share) * vectors * clocks_a_vector_[at(static_cast<int>(op.kind))]);
-            if (in_part)
-                add(OpKind::simple, share * vectors * slots_of_polynomial(polynomials->polynomial) *
-                                        clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
-        }
-    const auto& compute = std::get<Compute>(*step.statement);
-    if (!product)
-        add(OpKind::simple,
-            -static_cast<double>(
-                with_row_factors_together(k, compute.body, step.scope, column_axis(k, compute.variable)).saved) *
-                block.points(work.target_axes) * block.points(work.reduce_axes) / lanes *
-                clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
-    add(OpKind::simple, runs * statement_instructions * static_cast<double>(k.schedule.warps.value) *
-                            clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
-    if (product) {
-        const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
-                     columns = static_cast<double>(columns_of(k, product->n, step.scope)),
-                     depth = static_cast<double>(round_up(tile[at(product->k)], product->instruction->k.at(product->type)));
-        const Instruction& instruction = *product->instruction;
-        const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
-        pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
-        pipes.arithmetic += pipes.unit;
-        // In parts of columns it reads A again for each; that it begins again is hidden by other warpgroups' parts.
-        const double parts = k.runs_in_parts(step) ? static_cast<double>(k.column_parts->parts) : 1;
-        pipes.overhead += instruction.overhead_clocks.value;
-        // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512), and what spills goes by between them.
-        if (spilled_registers(k) > 0) {
-            const auto of_loop = std::count_if(k.steps.begin(), k.steps.end(), [&](const Step& other) {
-                return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::matrix;
-            });
-            pipes.overhead = pipes.overhead * depth / static_cast<double>(instruction.k.at(product->type)) +
-                             clocks_of_spills(k) / static_cast<double>(of_loop);
-        }
-        // Every instruction reads its own rows of A, unless registers hold them, and all of B.
-        const double tiles = rows / static_cast<double>(instruction.m.to),
-                     read = ((product->a_in_registers ? 0 : parts * rows) + tiles * columns) * depth *
-                            static_cast<double>(bytes(product->type));
-        pipes.shared += clocks_of_shared(k, read);
-        // What a warp runs by itself it has in registers: its own rows of A, and all of B.
-        if (product->by_warp(k.unit)) {
-            const auto warps = static_cast<double>(k.schedule.warps.value),
-                       value = static_cast<double>(bytes(product->type));
-            const double loaded = (product->a_in_registers ? 0 : rows) * depth * value + warps * columns * depth * value;
-            pipes.load += loaded / (lanes * static_cast<double>(k.value_bytes())) * load_clocks_;
-        }
-        if (product->a_in_registers)
-            add(OpKind::simple, rows * depth / lanes * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
-        return pipes;
-    }
-    // Every warp loads for itself: of each of its threads' rows and pairs of columns that the read tells apart, one value, in as many lines as rows or
-    // columns lie apart in memory.
-    const AxisId row = k.schedule.tensor_axis;
-    for (const Read* r : step.reads) {
-        if (k.is_in_registers(r->array)) continue;
-        double loads = 1, lines = 1;
-        if (is_read_in_runs(k, step, *r)) {
-            // A thread reads 16 bytes at a time. What four of them exchange takes an instruction and two choices a word, and each value one to be had.
-            const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
-                         words = per_thread * bytes(k.variable(r->array).memory_type) / 4;
-            const auto warps = static_cast<double>(k.schedule.warps.value);
-            pipes.load += warps * (words / 4 * (fragment_rows / 2) + words) * load_clocks_;
-            add(OpKind::simple,
-                warps * (3 * words + per_thread) * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
-            continue;
-        }
-        for (const AxisId axis : inner_axes(k, r->indices, step.scope)) {
-            const bool is_near = r->indices.back().depends_on(axis);
-            loads *= axis == row ? 2 : std::max<double>(1, static_cast<double>(tile[at(axis)]) / (fragment_columns / 2));
-            lines *= is_near ? 1 : axis == row ? fragment_rows / 2 : fragment_columns / 2;
-        }
-        pipes.load += static_cast<double>(k.schedule.warps.value) * loads * lines * load_clocks_;
-    }
-    return pipes;
 }
 
 Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "schedule/simulate.hpp"
+#include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -20,6 +22,30 @@ inline double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
     }
     return static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
 }
+
+inline bool counts(const StatementWork& work, OpKind kind) {
+    return any_of(work.ops, [&](const OpCount& op) { return op.kind == kind; });
+}
+
+/// One statement's block on one tile.
+struct Simulator::Block {
+    const Atom& atom;
+    const std::vector<std::int64_t>& tile;
+    double panels = 1, row_blocks = 1, steps = 1;
+    const std::vector<const Read*>& reads;
+    [[nodiscard]] double size(AxisId axis) const { return static_cast<double>(tile[at(axis)]); }
+    /// Times that code goes through the axis: vectors, rows in whole blocks, or single values.
+    [[nodiscard]] double count(AxisId axis) const {
+        return axis == atom.vector_axis ? panels * atom.vectors
+               : axis == atom.row_axis  ? row_blocks * atom.rows
+                                        : size(axis);
+    }
+    [[nodiscard]] double points(const std::vector<AxisId>& axes) const {
+        double n = 1;
+        for (const AxisId axis : axes) n *= count(axis);
+        return n;
+    }
+};
 
 /// Clocks of one statement by pipe.
 struct Simulator::Pipes {
