@@ -29,6 +29,16 @@ def run_kernel(arguments, text=None):
     return run_napkin(*arguments, "--no-baseline", "--no-check", "--no-validate", text=text)
 
 
+def measure_host(vector_bytes=None):
+    """Measures this computer, as its code with vectors of so many bytes sees it, and keeps the figures: plans and predictions read them."""
+    width = ["--vector-bytes", str(vector_bytes)] if vector_bytes else []
+    done = subprocess.run([NAPKIN, "machines", "measure", *width], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    for line in done.stderr.splitlines():
+        print(line, file=sys.stderr)
+
+
 def median(values):
     values = sorted(values)
     middle = len(values) // 2

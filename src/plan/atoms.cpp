@@ -1,4 +1,5 @@
 // Chooses for every compute statement along which axis its vectors lie and what its register block holds.
+#include <algorithm>
 #include <cmath>
 
 #include "plan/complete.hpp"
@@ -53,6 +54,10 @@ public:
         share_among_warps(atom);
         for (const AxisId a : targets_)
             if (a != atom.row_axis && (atom.across || a != atom.vector_axis)) atom.points.push_back(a);
+        // Scalar code goes through the target in the order of its memory.
+        if (const auto inner = find_if(atom.points, [&](AxisId a) { return stores_along(a); });
+            atom.vector_axis < 0 && inner != atom.points.end())
+            std::rotate(inner, inner + 1, atom.points.end());
         for (const AxisId a : compute_.reduce_axes)
             if (!(atom.across && a == atom.vector_axis)) atom.reduced.push_back(a);
         atom.vector_inner = atom.vector_axis >= 0 && !compute_.reduce && all_of(reads_, [&](const Read* r) {

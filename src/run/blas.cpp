@@ -1,8 +1,12 @@
 #include "run/blas.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
+#include "machine/processor.hpp"
 #include "run/library.hpp"
 
 namespace napkin {
@@ -59,17 +63,62 @@ void Blas::gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t
 
 namespace {
 
+/// By which OpenBLAS is told, as it is loaded, which processor's kernels to use.
+constexpr const char* core_setting = "OPENBLAS_CORETYPE";
+
+/// The plainest processor of OpenBLAS' list (TargetList.txt) whose kernels use vectors of so many bytes; null where that is none.
+const char* core_of_vectors(int vector_bytes) {
+    if (vector_bytes == 64) return "SkylakeX";
+    if (vector_bytes == 32) return "Haswell";
+    return nullptr;
+}
+
+/// The least seconds of a few multiplies of 256×256 values on one thread, which is enough to tell kernels apart that differ in their vectors.
+double seconds_of_multiply(const Blas::Impl& blas) {
+    constexpr int n = 256;
+    const std::vector<float> a(n * n, 0.5F), b(n * n, 0.25F);
+    std::vector<float> c(n * n);
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 4; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        Blas::Impl::call(blas.sgemm, false, false, n, n, n, 1.0F, a.data(), n, b.data(), n, 0.0F, c.data(), n);
+        least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return least;
+}
+
+std::unique_ptr<Blas::Impl> open_library() {
+    auto impl = std::make_unique<Blas::Impl>();
+    if (!impl->library.is_open()) return impl;
+    char* (*const config)() = impl->library.function("openblas_get_config");
+    impl->name = config != nullptr ? config() : "OpenBLAS";
+    while (!impl->name.empty() && impl->name.back() == ' ') impl->name.pop_back();
+    impl->set_threads(1);
+    return impl;
+}
+
+/// OpenBLAS takes a processor that is newer than itself for an old one, whose kernels may be several times slower. The library is opened
+/// again with kernels for the processor's vectors, and stays so where these are clearly faster than those of its own choice.
+std::unique_ptr<Blas::Impl> with_the_faster_kernels(std::unique_ptr<Blas::Impl> chosen) {
+    const char* core = core_of_vectors(native_vector_bytes());
+    if (core == nullptr || std::getenv(core_setting) != nullptr) return chosen;
+    const double by_its_choice = seconds_of_multiply(*chosen);
+    chosen->library.close();
+    ::setenv(core_setting, core, 1);
+    auto told = open_library();
+    constexpr double clearly = 1.25;  // beyond the scatter of so short a measurement
+    if (told->library.is_open() && seconds_of_multiply(*told) * clearly < by_its_choice) return told;
+    told->library.close();
+    ::unsetenv(core_setting);
+    return open_library();
+}
+
 Result<std::shared_ptr<const Blas>> open_once() {
     // An idle worker of OpenBLAS spins for 2^26 cycles by default and slows whatever runs next; it reads this when it is loaded.
     ::setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
-    auto impl = std::make_unique<Blas::Impl>();
-    if (impl->library.is_open()) {
-        char* (*const config)() = impl->library.function("openblas_get_config");
-        impl->name = config != nullptr ? config() : "OpenBLAS";
-        while (!impl->name.empty() && impl->name.back() == ' ') impl->name.pop_back();
-        impl->set_threads(1);
-        return std::shared_ptr<const Blas>(std::make_shared<Blas>(std::move(impl)));
-    }
+    auto impl = open_library();
+    if (impl->library.is_open())
+        return std::shared_ptr<const Blas>(std::make_shared<Blas>(with_the_faster_kernels(std::move(impl))));
     Diagnostic error{.code = "no-blas", .message = "OpenBLAS cannot be opened: " + impl->library.why_not()};
     error.expected =
         "libopenblas.so.0 where the loader finds it (ldconfig, LD_LIBRARY_PATH), or its path in NAPKIN_BLAS";

@@ -20,8 +20,12 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& candidates, const s
             return;
         }
         why_not_ = name + " lacks " + *missing;
-        ::dlclose(std::exchange(handle_, nullptr));
+        close();
     }
+}
+
+void SharedLibrary::close() {
+    if (handle_ != nullptr) ::dlclose(std::exchange(handle_, nullptr));
 }
 
 void* SharedLibrary::address(const char* name) const { return handle_ == nullptr ? nullptr : ::dlsym(handle_, name); }

@@ -5,7 +5,7 @@
 
 namespace napkin {
 
-/// Opened once and kept until the process ends.
+/// Kept open until the process ends, unless it is closed before.
 class SharedLibrary {
 public:
     struct Function {
@@ -24,6 +24,8 @@ public:
     [[nodiscard]] const std::string& why_not() const { return why_not_; }
     /// The function of that name, for a pointer of its type; null where there is none.
     [[nodiscard]] Function function(const char* name) const { return {address(name)}; }
+    /// Its functions may not be called from then on.
+    void close();
 
 private:
     [[nodiscard]] void* address(const char* name) const;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "machine/processor.hpp"
 #include "run/gpu/driver.hpp"
 #include "text/tool.hpp"
 
@@ -353,6 +354,14 @@ TEST_F(Cli, run_claims_no_speedup_over_multiplies_by_plain_loops) {
     EXPECT_FALSE(parsed(napkin("bench a.nk --seconds 0.05 --json", lacking))["results"][0].contains("speedup"));
     // Where nothing is multiplied, loops are the fair peer.
     EXPECT_THAT(napkin("run s.nk --seconds 0.05", lacking).out, AllOf(HasSubstr("× "), Not(HasSubstr("OpenBLAS"))));
+}
+
+TEST_F(Cli, run_takes_the_kernels_of_openblas_that_the_environment_names) {
+    if (napkin::native_vector_bytes() == 16) GTEST_SKIP() << "every kernel has vectors of 16 bytes";
+    write("a.nk", attention);
+    const nlohmann::json run = parsed(napkin("run a.nk --seconds 0.05 --json", "OPENBLAS_CORETYPE=Nehalem"));
+    if (!run["equation_by_equation"].contains("blas")) GTEST_SKIP() << "OpenBLAS is not installed";
+    EXPECT_THAT(run["equation_by_equation"]["blas"], HasSubstr("Nehalem"));
 }
 
 TEST_F(Cli, run_reports_as_json) {

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
+#include "machine/processor.hpp"
 #include "run/blas.hpp"
 
 namespace napkin::test_tensor {
@@ -117,6 +119,15 @@ TEST(Tensor, NormalNumbersDependOnSeedAndPlaceAlone) {
 
     large.fill_normal(5, 3, 0.5);
     EXPECT_NEAR(large.at(7), 3 + 0.5 * normal_number(5, 7), 1e-6);
+}
+
+TEST(Blas, UsesTheProcessorsVectors) {
+    if (std::getenv("OPENBLAS_CORETYPE") != nullptr) GTEST_SKIP() << "the environment names the kernels";
+    const auto opened = open_blas();
+    if (!opened.ok()) GTEST_SKIP() << opened.errors()[0].message;
+    if (native_vector_bytes() == 16) GTEST_SKIP() << "every kernel has vectors of 16 bytes";
+    for (const char* older : {"Katmai", "Prescott", "Core2", "Penryn", "Nehalem", "Opteron", "Barcelona", "Atom"})
+        EXPECT_EQ((*opened)->name().find(older), std::string::npos) << (*opened)->name();
 }
 
 TEST(Blas, MultipliesInEveryOrientation) {
