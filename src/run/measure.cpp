@@ -2,6 +2,7 @@
 #include "support/ranges.hpp"
 
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 namespace napkin {
@@ -26,7 +27,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-Medians interleaved_medians(const std::vector<std::function<void()>>& candidates, double seconds) {
+Medians interleaved_medians(const std::vector<std::function<void()>>& candidates, double seconds,
+                            const std::function<void()>& between) {
     constexpr int fewest = 3, most = 1000;
     std::vector<std::vector<double>> times(candidates.size());
     Medians result;
@@ -34,6 +36,7 @@ Medians interleaved_medians(const std::vector<std::function<void()>>& candidates
     while (result.repetitions == 0 || (result.repetitions < fewest && since(start) < 5 * seconds) ||
            (result.repetitions < most && since(start) < seconds)) {
         for (std::size_t i = 0; i < candidates.size(); ++i) {
+            if (between) between();
             const auto begin = Clock::now();
             candidates[i]();
             times[i].push_back(since(begin));
@@ -42,6 +45,34 @@ Medians interleaved_medians(const std::vector<std::function<void()>>& candidates
     }
     for (auto& list : times) result.seconds.push_back(median(std::move(list)));
     return result;
+}
+
+namespace {
+constexpr std::int64_t line_bytes = 64;
+/// A cache gives up lines in an order of its own: what it holds is read so many times over, and little of what was there before is left.
+constexpr double times_over = 2;
+}  // namespace
+
+CacheFlush::CacheFlush(double cache_bytes, int threads) : workers_(threads), read_(static_cast<std::size_t>(threads)) {
+    const auto lines = static_cast<std::int64_t>(times_over * cache_bytes) / line_bytes;
+    memory_ = allocate(lines * line_bytes);
+    if (!memory_) return;
+    lines_ = lines;
+    // Pages that were never written are all the same one.
+    workers_.split(lines_, [&](std::int64_t begin, std::int64_t end) {
+        std::memset(static_cast<char*>(memory_.get()) + begin * line_bytes, 1,
+                    static_cast<std::size_t>((end - begin) * line_bytes));
+    });
+}
+
+void CacheFlush::run() {
+    workers_.run([&](int worker) {
+        const auto* const words = static_cast<const std::uint64_t*>(memory_.get());
+        const std::int64_t begin = lines_ * worker / workers_.threads(), end = lines_ * (worker + 1) / workers_.threads();
+        std::uint64_t sum = 0;
+        for (std::int64_t line = begin; line < end; ++line) sum += words[line * line_bytes / 8];
+        read_[static_cast<std::size_t>(worker)] += sum;
+    });
 }
 
 void ShortestTimes::add(const std::string& name, double seconds, std::function<void(std::int64_t)> job) {

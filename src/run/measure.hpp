@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "run/memory.hpp"
+#include "run/workers.hpp"
+
 namespace napkin {
 
 struct Medians {
@@ -14,8 +17,24 @@ struct Medians {
 };
 
 /// Runs all in turn for about the given time, each at least three times (once when a round takes more than five times the time), at most
-/// 1000 times. What is measured should have run once before.
-Medians interleaved_medians(const std::vector<std::function<void()>>& candidates, double seconds);
+/// 1000 times. What is measured should have run once before. `between`, where it is given, runs before each and is not timed.
+Medians interleaved_medians(const std::vector<std::function<void()>>& candidates, double seconds,
+                            const std::function<void()>& between = {});
+
+/// Fills a processor's caches with data that nobody asks for, so that what is measured next finds its arrays in memory. The data are only read,
+/// and no line is left that would have to be written back meanwhile.
+class CacheFlush {
+public:
+    /// Of caches that hold so many bytes together. Where twice as much memory cannot be had, flushes nothing.
+    CacheFlush(double cache_bytes, int threads);
+    void run();
+
+private:
+    Workers workers_;
+    std::int64_t lines_ = 0;
+    Memory memory_;
+    std::vector<std::uint64_t> read_;  ///< by thread: keeps the reads from being left out
+};
 
 /// Short jobs that are timed in turn, again and again, each with its shortest time: what else runs on the machine lengthens the timing
 /// and not the times.

@@ -397,7 +397,11 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
         candidates.back()();
     }
     progress("measuring");
-    const Medians medians = interleaved_medians(candidates, options.seconds);
+    std::optional<CacheFlush> flush;
+    if (options.cold && c.machine.levels.size() > 1)
+        flush.emplace(c.machine.levels[1].capacity_bytes.value * c.machine.levels[1].instances.value, threads);
+    const Medians medians = interleaved_medians(candidates, options.seconds,
+                                                flush ? [&] { flush->run(); } : std::function<void()>());
     report.repetitions = medians.repetitions;
     report.threads = threads;
     report.kernel_seconds = medians.seconds[0];

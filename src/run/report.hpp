@@ -18,6 +18,7 @@ struct RunOptions {
     int threads = 0;                                        ///< of both evaluations; 0: as planned
     bool baseline = true;                                   ///< measure equation by equation too
     bool multiply_rate = false;                             ///< measure OpenBLAS' own sgemm beside them
+    bool cold = false;                                      ///< each run finds its arrays in memory, not in the caches
     double seconds = 2;                                     ///< about how long to measure
     std::function<void(const std::string&)> progress = {};  ///< told what goes on; may be null
 };

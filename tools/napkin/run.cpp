@@ -22,7 +22,7 @@ struct RunCommand {
     std::vector<std::string> inputs, outputs;
     std::int64_t seed = 0;
     double seconds = 2;
-    bool no_baseline = false, no_check = false, no_validate = false;
+    bool no_baseline = false, no_check = false, no_validate = false, cold = false;
 };
 
 /// "Q=q.npy" → {Q, q.npy}.
@@ -273,6 +273,7 @@ ExitCode run(const RunCommand& c) {
     RunOptions options{.seed = static_cast<std::uint64_t>(c.seed),
                        .threads = static_cast<int>(c.common.threads),
                        .baseline = !c.no_baseline,
+                       .cold = c.cold,
                        .seconds = c.seconds};
     const auto measured = compile_and_measure(c.common, input_files, output_files, options,
                                               {.derivation = !c.no_validate, .numbers = !c.no_check});
@@ -303,6 +304,7 @@ void add_run(CLI::App& app, Main& main) {
     command.list("--output", "NAME=FILE", c->outputs, "Where an output goes, as O=o.npy", false);
     command.number("--seed", c->seed, 0, max_seed, "Of the random inputs, N(0, 1) (default: 0)");
     command.seconds("--seconds", c->seconds, "About how long to measure (default: 2)");
+    command.flag("--cold", c->cold, "Read other data before each run, so that it finds its arrays in memory and not in the caches");
     command.flag("--no-baseline", c->no_baseline, "Do not measure equation by equation");
     command.flag("--no-check", c->no_check, "Do not compare with double precision");
     command.flag("--no-validate", c->no_validate, "Do not try a new derivation on small sizes first");
