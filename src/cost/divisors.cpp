@@ -30,10 +30,6 @@ std::string Divisors::causes(AxisId axis) const {
     return text;
 }
 
-Divisors divisors(const Derived& derived, const Kernel& kernel, const Machine& machine) {
-    return divisors(derived.diagram, kernel, liveness(derived, kernel), statement_work(derived, kernel), machine);
-}
-
 Divisors divisors(const Diagram& diagram, const Kernel& kernel, const Liveness& live,
                   const std::vector<StatementWork>& work, const Machine& machine) {
     std::vector<AxisId> cut = kernel.group_axes;
