@@ -50,6 +50,7 @@ public:
         together();
         levels();
         threading();
+        sustained();
         machine_.description += ", measured " + day_;
         MeasuredMachine result{std::move(machine_), taken_};
         if (result.disturbed())
@@ -157,29 +158,42 @@ private:
     }
 
     /// Cores may share units, or lower their clock when all compute: the block on one core and on all of them at once, each in its best
-    /// moment. What many blocks take that are dealt out as the groups of a kernel are, beside that best moment, is what a kernel loses to all
-    /// else that runs. A repetition is long beside the wake-up of a thread.
+    /// moment. A repetition is long beside the wake-up of a thread.
     void together() {
-        constexpr std::int64_t steps = 1 << 16, blocks = 512;
         const TimedCode f = kernel("block");
-        auto* const memory = static_cast<float*>(memory_.get());
-        const auto of_worker = [&](int worker) { return memory + worker * values_ / threads(); };
         ShortestTimes one, all;
-        one.add("block", 500e-6, [&](std::int64_t n) { f(n * steps, memory, 0); });
+        one.add("block", 500e-6, [&](std::int64_t n) { f(n * block_steps, memory_of(0), 0); });
         all.add("block", 500e-6,
-                [&](std::int64_t n) { workers_.run([&](int worker) { f(n * steps, of_worker(worker), 0); }); });
+                [&](std::int64_t n) { workers_.run([&](int worker) { f(n * block_steps, memory_of(worker), 0); }); });
         one.run(seconds_ * 0.03), all.run(seconds_ * 0.06);
         machine_.together_share = measured(std::min(1.0, one["block"] / all["block"]),
                                            "the block of accumulators on one core beside it on all at once");
-        const std::function<void()> dealt = [&] {
-            workers_.deal(blocks, threads(), [&](int worker, std::int64_t begin, std::int64_t end) {
-                f((end - begin) * steps, of_worker(worker), 0);
+        shortest_block_ = all["block"];
+        sample_dealt_blocks();
+    }
+
+    /// What many blocks take that are dealt out as the groups of a kernel are. What else runs comes and goes: samples are taken in between all other
+    /// measurements. Pre: the memory holds real numbers.
+    void sample_dealt_blocks() {
+        const std::function<void()> dealt = [this, f = kernel("block")] {
+            workers_.deal(dealt_blocks, threads(), [&](int worker, std::int64_t begin, std::int64_t end) {
+                f((end - begin) * block_steps, memory_of(worker), 0);
             });
         };
-        const double taken = interleaved_medians({dealt}, seconds_ * 0.1).seconds.front();
+        seconds_of_dealt_.push_back(interleaved_medians({dealt}, seconds_ * 0.01).seconds.front());
+    }
+
+    /// What a kernel loses to all else that runs: the middle one of the samples beside the block's best moment.
+    void sustained() {
+        sort(seconds_of_dealt_);
         machine_.sustained_share = measured(
-            std::min(1.0, blocks / cores() * all["block"] / taken),
-            fmt::format("{} blocks of accumulators dealt out, beside the shortest time of one", blocks));
+            std::min(1.0, dealt_blocks / cores() * shortest_block_ / seconds_of_dealt_[seconds_of_dealt_.size() / 2]),
+            fmt::format("{} blocks of accumulators dealt out, beside the shortest time of one; median of {} moments",
+                        dealt_blocks, seconds_of_dealt_.size()));
+    }
+
+    [[nodiscard]] float* memory_of(int worker) const {
+        return static_cast<float*>(memory_.get()) + worker * values_ / threads();
     }
 
     /// From the time of the block: t = (a^p + b^p)^(1/p) for pipes that take a and b alone; 2^(1/p) for equal ones.
@@ -237,10 +251,17 @@ private:
                                                     fmt::format("loads that wait for each other, {} lines", lines));
         }
         fill<float>();
-        for (std::size_t l = 1; l < num; ++l) pipe(l, share);
+        sample_dealt_blocks();
+        for (std::size_t l = 1; l < num; ++l) {
+            pipe(l, share);
+            sample_dealt_blocks();
+        }
         if (num > 1) runs(machine_.levels[1], share);
+        sample_dealt_blocks();
         past_caches(share);
+        sample_dealt_blocks();
         if (num > 2) kept(machine_.levels[1], machine_.levels[2], share);
+        sample_dealt_blocks();
     }
 
     /// Of a cache that others use too, as those of a server do whose cores are rented out one by one, less stays than there is: the largest part of it that
@@ -395,14 +416,18 @@ private:
                                     fmt::format("dealing out {} groups that do nothing", groups));
     }
 
+    static constexpr std::int64_t block_steps = 1 << 16, dealt_blocks = 128;
+
     Machine machine_;
     const JitModule& module_;
     double seconds_;
     Workers workers_;
     std::string day_;
     Memory memory_;
-    std::int64_t values_ = 0;  ///< that the memory holds, f32
-    double taken_ = 0;         ///< share of the time that the rounds lost to other work
+    std::int64_t values_ = 0;               ///< that the memory holds, f32
+    double shortest_block_ = 0;             ///< seconds, on all cores at once
+    std::vector<double> seconds_of_dealt_;  ///< by sample
+    double taken_ = 0;                      ///< share of the time that the rounds lost to other work
 };
 
 }  // namespace

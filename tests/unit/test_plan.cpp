@@ -501,14 +501,16 @@ TEST(Plan, SumsThatAreAddedToCrossIntoTheFirstCacheBesideNothing) {
     const double clock = avx512_machine().clock_hz.value, slow_rate = 16 * clock;  // bytes a second of one core
     const auto seconds = [&](std::int64_t chunk, double rate) {
         Machine machine = avx512_machine();
-        machine.levels.back().bandwidth_bytes_per_s = {rate * machine.cores.value / machine.levels.back().instances.value, "test"};
+        machine.levels.back().bandwidth_bytes_per_s = {
+            rate * machine.cores.value / machine.levels.back().instances.value, "test"};
         return plan_of(d, extents(d, {{"a", 2048}, {"b", 2048}, {"c", 2048}}),
                        {item("group", "a", 128), item("group", "c", 256), item("stream", "b", chunk), item("threads", "", 2),
                         item("rows", "", 8), item("vectors", "", 2), item("vector", "c", std::nullopt)},
                        machine)
             .time.seconds;
     };
-    const double more = seconds(64, slow_rate) - seconds(128, slow_rate), otherwise = seconds(64, 1e18) - seconds(128, 1e18);
+    const double more = seconds(64, slow_rate) - seconds(128, slow_rate),
+                 otherwise = seconds(64, 1e18) - seconds(128, 1e18);
     const double crossings = 16, bytes_of_c = 4.0 * 2048 * 2048, cores = 2;
     EXPECT_NEAR(more - otherwise, crossings * 2 * bytes_of_c / (cores * slow_rate), 0.1 * more);
 }
