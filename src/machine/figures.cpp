@@ -121,6 +121,32 @@ void complete_runs(const Machine& machine, Level& outermost) {
 
 }  // namespace
 
+Machine middle_of(const std::vector<Machine>& measurements) {
+    Machine out = measurements.front();
+    // `of` finds the figure in each of the machines.
+    const auto take_middle = [&](const auto& of) {
+        std::vector<const Figure*> figures;
+        for (const Machine& machine : measurements) figures.push_back(&of(machine));
+        const auto middle = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2);
+        std::nth_element(figures.begin(), middle, figures.end(),
+                         [](const Figure* a, const Figure* b) { return a->value < b->value; });
+        of(out) = **middle;
+    };
+    for (const FigureKey<Machine>& key : machine_figures())
+        take_middle([&](auto& m) -> auto& { return m.*key.figure; });
+    for (std::size_t l = 0; l < out.levels.size(); ++l) {
+        for (const FigureKey<Level>& key : level_figures())
+            take_middle([&](auto& m) -> auto& { return m.levels[l].*key.figure; });
+        take_middle([&](auto& m) -> auto& { return m.levels[l].bandwidth_bytes_per_s; });
+        for (const auto& run : measurements.front().levels[l].runs)
+            take_middle([&](auto& m) -> auto& { return m.levels[l].runs.at(run.first); });
+    }
+    for (std::size_t u = 0; u < out.units.size(); ++u)
+        for (const auto& rate : measurements.front().units[u].per_clock)
+            take_middle([&](auto& m) -> auto& { return m.units[u].per_clock.at(rate.first); });
+    return out;
+}
+
 void complete_figures(Machine& machine) {
     if (!machine.sector_bytes.known()) machine.sector_bytes = machine.line_bytes;
     if (machine.threads)

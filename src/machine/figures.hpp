@@ -1,6 +1,7 @@
 #pragma once
 // The figures of machines that stand under keys of their own: one table of each kind, which readers, writers and reports go through.
 #include <span>
+#include <vector>
 
 #include "machine/machine.hpp"
 #include "machine/quantity.hpp"
@@ -25,6 +26,10 @@ std::span<const FigureKey<Machine>> machine_figures();
 /// Without the bandwidth from the level above, which a file gives of one instance or of all, and without the shares of runs, a table.
 std::span<const FigureKey<Level>> level_figures();
 std::span<const FigureKey<ThreadLimits>> thread_figures();
+
+/// Of measurements of one machine, figure by figure, the middle one, with its source. Pre: an odd number of them, with the same levels, units, types and
+/// runs; the rest is the first one's.
+Machine middle_of(const std::vector<Machine>& measurements);
 
 /// Fills in what a machine's file may leave out, each figure with the formula as its source.
 void complete_figures(Machine& machine);

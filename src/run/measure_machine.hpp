@@ -19,7 +19,8 @@ struct MeasuredMachine {
 };
 
 /// host_machine() with measured figures in place of estimated ones; each says what was timed, and on which day. What is kept of the
-/// repetitions is the shortest, so that a busy neighbour lengthens the measurement and not the figures, and what it took is said. Errors: those of jit_compile;
+/// repetitions is the shortest, so that a busy neighbour lengthens the measurement and not the figures, and what it took is said; of a computer that it
+/// disturbs much, three measurements are taken, and each figure is the middle one of them. Errors: those of jit_compile;
 /// no-vectors (machine_lacks) where the processor has none so wide.
 Result<MeasuredMachine> measure_machine(const MeasureOptions& options = {});
 

@@ -544,5 +544,22 @@ TEST(MachineErrors, Syntax) {
     EXPECT_EQ(read("[[\n").errors()[0].code, "bad-toml") << "no assertion of the parser's";
 }
 
+TEST(Machines, OfThreeMeasurementsEachFigureIsTheMiddleOne) {
+    const Machine quiet = built_in("generic-cpu");
+    Machine slow_memory = quiet, busy_core = quiet;
+    slow_memory.levels[1].bandwidth_bytes_per_s = {1, "a busy moment"};
+    slow_memory.levels[1].capacity_bytes = {1, "a busy moment"};
+    for (auto& [lines, share] : slow_memory.levels[1].runs) share = {0.01, "a busy moment"};
+    busy_core.clock_hz = {1, "a busy moment"};
+    busy_core.sustained_share = {0.1, "a busy moment"};
+    busy_core.levels[1].latency_s = {1, "a busy moment"};
+    for (Unit& unit : busy_core.units)
+        for (auto& [type, rate] : unit.per_clock) rate = {1e-3, "a busy moment"};
+    EXPECT_EQ(middle_of({slow_memory, busy_core, quiet}), quiet);
+    EXPECT_EQ(middle_of({slow_memory, busy_core, slow_memory}).clock_hz, quiet.clock_hz);
+    EXPECT_EQ(middle_of({slow_memory, busy_core, slow_memory}).levels[1].capacity_bytes.value, 1)
+        << "two of three are so";
+}
+
 }  // namespace
 }  // namespace napkin::test_machine
