@@ -364,6 +364,16 @@ TEST_F(Cli, run_takes_the_kernels_of_openblas_that_the_environment_names) {
     EXPECT_THAT(run["equation_by_equation"]["blas"], HasSubstr("Nehalem"));
 }
 
+TEST_F(Cli, run_empties_the_caches_before_each_run_where_it_is_asked_to) {
+    write("c.nk", "copies(X[q, x]) -> Y[q, x]\n    Y[q, x] = X[q, x] + 1\nsizes q = 16, x = 4096\n");
+    const std::string measure = "run c.nk --seconds 0.2 --no-baseline --json";
+    const nlohmann::json warm = parsed(napkin(measure)), cold = parsed(napkin(measure + " --cold"));
+    EXPECT_TRUE(cold["good"]);
+    // What empties the caches is not timed, and takes far longer than the kernel.
+    EXPECT_LT(cold["repetitions"], warm["repetitions"]);
+    EXPECT_GE(cold["repetitions"], 3);
+}
+
 TEST_F(Cli, run_reports_as_json) {
     write("a.nk", attention);
     const nlohmann::json document = parsed(napkin("run a.nk --seconds 0.05 --json --set q=1"));

@@ -305,7 +305,7 @@ void add_run(CLI::App& app, Main& main) {
     command.number("--seed", c->seed, 0, max_seed, "Of the random inputs, N(0, 1) (default: 0)");
     command.seconds("--seconds", c->seconds, "About how long to measure (default: 2)");
     command.flag("--cold", c->cold,
-                 "Read other data before each run, so that it finds its arrays in memory and not in the caches");
+                 "Read other data before each run, so that it finds its arrays in memory, as on a GPU it always does");
     command.flag("--no-baseline", c->no_baseline, "Do not measure equation by equation");
     command.flag("--no-check", c->no_check, "Do not compare with double precision");
     command.flag("--no-validate", c->no_validate, "Do not try a new derivation on small sizes first");
