@@ -57,7 +57,6 @@ WIDTHS = {
 }
 
 
-
 def blas_settings(vector_bytes):
     """The settings of OpenBLAS to choose the fastest of."""
     if vector_bytes:

@@ -48,6 +48,7 @@ Medians interleaved_medians(const std::vector<std::function<void()>>& candidates
 }
 
 namespace {
+/// Reads of this distance touch every line: lines have as many bytes on x86-64 and on most Arm processors, and more on the others.
 constexpr std::int64_t line_bytes = 64;
 /// A cache gives up lines in an order of its own: what it holds is read so many times over, and little of what was there before is left.
 constexpr double times_over = 2;

