@@ -16,12 +16,19 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
 endif()
 
-# What is compiled more often than it runs long is optimized little in a release, or not at all. Sanitizers say themselves how much.
-set(napkin_little_optimized)
+# What is compiled more often than it runs long is not optimized in a release. Sanitizers say themselves how much.
 set(napkin_not_optimized)
 if(NOT NAPKIN_SANITIZE)
-    set(napkin_little_optimized $<$<CONFIG:Release>:-O1>)
     set(napkin_not_optimized $<$<CONFIG:Release>:-O0>)
+endif()
+# With the inlining of GCC's -O2, its -O1 makes plans in the same time and compiles a quarter faster. GCC looks for garbage whenever its heap has
+# grown by half or so, from 128 MB on; from 400 MB on it finds less, and all a file's heap is seldom more than twice that.
+set(napkin_gcc_options)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(napkin_gcc_options $<$<CONFIG:Release>:-finline-functions>
+        $<$<CONFIG:Release>:-finline-small-functions> $<$<CONFIG:Release>:-findirect-inlining>
+        $<$<CONFIG:Release>:-fpartial-inlining>
+        "SHELL:--param ggc-min-heapsize=400000")
 endif()
 
 # napkin_glob(variable pattern): the files below the source directory that match, looked up again at every build.
@@ -31,7 +38,7 @@ function(napkin_glob variable pattern)
 endfunction()
 
 # napkin_unity(variable sources): what to compile in place of the sources where CMAKE_UNITY_BUILD is set, as in a release: files that
-# include up to sixteen of one folder, so that headers and templates are compiled once for them, in a third of the time. Names in a
+# include up to 24 of one folder, so that headers and templates are compiled once for them, in a third of the time. Names in a
 # folder's anonymous namespaces therefore differ. (CMake's own would hold absolute paths, and no two clones share what they compiled.)
 function(napkin_unity variable)
     if(NOT CMAKE_UNITY_BUILD)
@@ -42,7 +49,7 @@ function(napkin_unity variable)
     foreach(source IN LISTS ARGN)
         cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path)
         cmake_path(GET path PARENT_PATH folder)
-        math(EXPR part "0${count_${folder}} / 16")
+        math(EXPR part "0${count_${folder}} / 24")
         math(EXPR count_${folder} "0${count_${folder}} + 1")
         list(APPEND parts ${folder}/${part})
         string(APPEND text_${folder}/${part} "#include \"${path}\"\n")
@@ -59,7 +66,7 @@ endfunction()
 function(napkin_target target)
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
-    target_compile_options(${target} PRIVATE -Wall -Wextra)
+    target_compile_options(${target} PRIVATE -Wall -Wextra ${napkin_gcc_options})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # GCC 12 warns about code of its own string class here (GCC bug 105651). Clang has no warning for locals alone.
         target_compile_options(${target} PRIVATE -Wshadow=local -Wno-restrict)
@@ -89,5 +96,15 @@ function(napkin_target target)
     endif()
     if(NAPKIN_FUZZ)
         target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+endfunction()
+
+# napkin_quick_malloc(target): of a program. A plan is made of many small objects, for which mimalloc's malloc takes a fifth less of its time.
+# Sanitizers bring their own.
+find_library(MIMALLOC_LIBRARY mimalloc)
+mark_as_advanced(MIMALLOC_LIBRARY)
+function(napkin_quick_malloc target)
+    if(MIMALLOC_LIBRARY AND NOT NAPKIN_SANITIZE)
+        target_link_options(${target} PRIVATE "LINKER:--push-state,--no-as-needed,${MIMALLOC_LIBRARY},--pop-state")
     endif()
 endfunction()

@@ -15,6 +15,7 @@ function(napkin_test_program target)
     target_include_directories(${target} PRIVATE tests)
     target_compile_definitions(${target} PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_link_libraries(${target} PRIVATE napkin_internal)
+    napkin_quick_malloc(${target})
     if(TARGET napkin-cli)
         target_compile_definitions(${target} PRIVATE NAPKIN_CLI="$<TARGET_FILE:napkin-cli>")
         add_dependencies(${target} napkin-cli)
@@ -30,7 +31,7 @@ napkin_unity(support_sources ${support_sources})
 add_library(napkin_test_support STATIC ${support_sources})
 napkin_target(napkin_test_support)
 target_include_directories(napkin_test_support PRIVATE tests)
-target_compile_options(napkin_test_support PRIVATE ${napkin_little_optimized})
+target_compile_options(napkin_test_support PRIVATE ${napkin_not_optimized})
 target_link_libraries(napkin_test_support PUBLIC napkin_internal)
 target_compile_definitions(napkin_test_support PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
@@ -53,13 +54,13 @@ function(napkin_test_kind kind seconds cost)
         PROPERTIES LABELS ${kind} TIMEOUT ${seconds} COST ${cost} ENVIRONMENT "${test_environment}")
 endfunction()
 
-# Unit tests walk through many random programs in code of their own. The sanitizers make studies of many sizes about seven times slower.
-napkin_test_kind(unit 240 1 ${napkin_little_optimized})
+# The sanitizers make studies of many sizes about seven times slower.
+napkin_test_kind(unit 240 1)
 napkin_test_kind(text 60 1)
 napkin_test_kind(error 60 1)
 napkin_test_kind(property 180 2)
 # Its stand-ins for a GPU's units compute much by themselves.
-napkin_test_kind(numeric 300 3 ${napkin_little_optimized})
+napkin_test_kind(numeric 300 3 $<$<CONFIG:Release>:-O1>)
 napkin_test_kind(gpu 300 3)
 
 # tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way.

@@ -2,7 +2,8 @@
 # Builds build/release quietly: ./napkin and ./test call it. One build at a time: a second one waits for the first.
 #
 #   scripts/build.sh tool            the command line tool alone
-#   scripts/build.sh tests [-D...]   everything: tool, tests, benchmarks; with CMake settings
+#   scripts/build.sh tests [-D...]   the tool and the tests; with CMake settings
+#   scripts/build.sh all [-D...]     and the benchmarks
 #
 # Says one line on stderr; on failure the end of the compiler's output follows, and the exit code is 1.
 set -eu
@@ -21,8 +22,10 @@ fi
 configure_and_build() {
     # What ./napkin compares the sources' times with: the start of the build, so that an edit made during it counts as newer.
     touch $build/started
-    if [ "$what" = tests ]; then
+    if [ "$what" = all ]; then
         cmake --preset release -DNAPKIN_TESTS=ON -DNAPKIN_BENCH=ON "$@" && cmake --build $build || return
+    elif [ "$what" = tests ]; then
+        cmake --preset release -DNAPKIN_TESTS=ON "$@" && cmake --build $build || return
     else
         if [ ! -e $build/build.ninja ]; then
             cmake --preset release -DNAPKIN_TESTS=OFF "$@" || return

@@ -15,7 +15,7 @@ enum : unsigned { up = 1, down = 2, left = 4, right = 8 };
 constexpr std::array<std::string_view, 16> line_signs = {" ", "╵", "╷", "│", "╴", "╯", "╮", "┤",
                                                          "╶", "╰", "╭", "├", "─", "┴", "┬", "┼"};
 
-struct Cell {
+struct CanvasCell {
     std::string text;   ///< over the line_signs; empty: none
     unsigned mask = 0;  ///< line_signs to the neighbours
     bool is_dashed = false;
@@ -38,7 +38,7 @@ public:
             rows_[y] = row;
         }
         cells_.assign(static_cast<std::size_t>(row) + 1,
-                      std::vector<Cell>(static_cast<std::size_t>(std::max(0.0, picture.width) / column_width) + 4));
+                      std::vector<CanvasCell>(static_cast<std::size_t>(std::max(0.0, picture.width) / column_width) + 4));
     }
 
     [[nodiscard]] int row(double y) const {
@@ -49,21 +49,21 @@ public:
     }
     [[nodiscard]] static int column(double x) { return static_cast<int>(std::lround(x / column_width)); }
 
-    Cell* cell(int row, int column) {
+    CanvasCell* cell(int row, int column) {
         if (row < 0 || column < 0 || row >= static_cast<int>(cells_.size()) || column >= static_cast<int>(cells_[0].size()))
             return nullptr;
         return &cells_[at(row)][at(column)];
     }
 
     void add(int row, int column, unsigned mask, int level) {
-        if (Cell* c = cell(row, column)) c->mask |= mask, c->level = level;
+        if (CanvasCell* c = cell(row, column)) c->mask |= mask, c->level = level;
     }
 
     void horizontal(int row, int from, int to, int level, bool dashed = false) {
         for (int c = from; c <= to; ++c) {
             if (from == to) break;
             add(row, c, (c > from ? left : 0U) | (c < to ? right : 0U), level);
-            if (Cell* here = cell(row, c); here && dashed) here->is_dashed = true;
+            if (CanvasCell* here = cell(row, c); here && dashed) here->is_dashed = true;
         }
     }
 
@@ -75,7 +75,7 @@ public:
 
     void put(int row, int column, const std::string& text, int level) {
         for (const std::string& character : svg::characters(text)) {
-            if (Cell* c = cell(row, column)) c->text = character, c->level = level;
+            if (CanvasCell* c = cell(row, column)) c->text = character, c->level = level;
             ++column;
         }
     }
@@ -86,7 +86,7 @@ public:
             std::string line;
             int current = 0;
             std::size_t seen = 0;  // up to the last that is no blank
-            for (const Cell& c : row) {
+            for (const CanvasCell& c : row) {
                 const std::string shown = !c.text.empty()                           ? c.text
                                           : c.mask == (left | right) && c.is_dashed ? "╌"
                                                                                     : std::string(line_signs[c.mask]);
@@ -107,7 +107,7 @@ private:
     }
 
     std::map<double, int> rows_;
-    std::vector<std::vector<Cell>> cells_;
+    std::vector<std::vector<CanvasCell>> cells_;
 };
 
 void put_wire(const PlacedWire& w, Canvas& canvas) {
@@ -129,7 +129,7 @@ std::string to_terminal(const Picture& picture, bool color) {
     for (const PlacedSeparator& s : picture.separators) {
         const int row = canvas.row(s.y);
         for (int c = Canvas::column(s.x0); c < Canvas::column(s.x1); c += 1)
-            if (Cell* cell = canvas.cell(row, c); cell && cell->mask == 0 && c % 2 == 0) cell->text = "·";
+            if (CanvasCell* cell = canvas.cell(row, c); cell && cell->mask == 0 && c % 2 == 0) cell->text = "·";
     }
     for (const PlacedWire& w : picture.wires) put_wire(w, canvas);
     for (const PlacedCup& c : picture.cups) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "draw/measured_chart.hpp"
+#include "draw/page_texts.hpp"
 #include "draw/setting_fragments.hpp"
 #include "support/cache.hpp"
 #include "support/ids.hpp"

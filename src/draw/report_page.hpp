@@ -64,11 +64,3 @@ svg::Element grid_section(const ReportInput& input);
 svg::Element controls(const ReportInput& input, const std::vector<GridSetting>& grid);
 
 }  // namespace napkin::draw
-
-namespace napkin {
-
-/// The page's style and script, src/draw/report.css and report.js.
-std::string_view report_style();
-std::string_view report_script();
-
-}  // namespace napkin
