@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Predicted and measured time of twenty examples at their own sizes on this computer.
 
-    python3 bench/predictions.py [--seconds 0.5] [--rounds 5] [--vector-bytes 32] [--output bench/results/NAME.json]
+    python3 bench/predictions.py [--seconds 0.5] [--rounds 5] [--warm] [--vector-bytes 32] [--output bench/results/NAME.json]
 
-The computer is measured first. Each round then runs all examples, so that a slow spell of the computer meets one round of many examples
-and not all rounds of one. Each row's ratio is measured over predicted time, measured being the least of the rounds' medians. A prediction
-is off by the ratio or its inverse, whichever is above 1; the last line has the median and the worst.
+Each round measures the computer, as its user is told to do, and then predicts and runs all examples, so that a prediction and its measurement
+are of the same minute, and a slow spell meets one round of many examples and not all rounds of one. What is predicted is the time of arrays
+that lie in memory, so that the caches are emptied before each run (--warm: they hold what the run before left). Each row's ratio is the median
+of its rounds' ratios of measured and predicted time. A prediction is off by the ratio or its inverse, whichever is above 1; the last line has
+the median and the worst.
 """
 import argparse
 import os
@@ -22,13 +24,21 @@ def run(example, options):
     arguments = [records.ROOT / "examples" / f"{example}.nk", "--seconds", str(options.seconds), "--threads", str(options.threads)]
     if options.vector_bytes:
         arguments += ["--vector-bytes", str(options.vector_bytes)]
+    if not options.warm:
+        arguments += ["--cold"]
     return records.run_kernel(arguments)
 
 
+def round_of(options):
+    records.measure_host(options.vector_bytes)
+    return [run(example, options) for example in EXAMPLES]
+
+
 def entry_of(example, documents):
-    measured, predicted = min(d["seconds"] for d in documents), documents[0]["predicted_seconds"]
-    return {"example": example, "sizes": documents[0]["sizes"], "predicted_seconds": predicted, "seconds": measured,
-            "rounds": [d["seconds"] for d in documents], "ratio": measured / predicted}
+    rounds = [{"predicted_seconds": d["predicted_seconds"], "seconds": d["seconds"]} for d in documents]
+    ratios = [r["seconds"] / r["predicted_seconds"] for r in rounds]
+    return {"example": example, "sizes": documents[0]["sizes"], **{key: records.median([r[key] for r in rounds]) for key in rounds[0]},
+            "rounds": rounds, "ratio": records.median(ratios)}
 
 
 def main():
@@ -36,12 +46,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="about how long each measures in a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--warm", action="store_true", help="leave in the caches what the run before left there")
     parser.add_argument("--vector-bytes", type=int, help="of the kernels' vectors (default: as the machine has)")
     parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
 
-    records.measure_host(options.vector_bytes)
-    rounds = [[run(example, options) for example in EXAMPLES] for _ in range(options.rounds)]
+    rounds = [round_of(options) for _ in range(options.rounds)]
     device = rounds[0][0]["machine"]
     results = [entry_of(example, documents) for example, documents in zip(EXAMPLES, zip(*rounds))]
     print(f"{'':20}{'predicted':>12}{'measured':>12}{'ratio':>8}")
@@ -51,8 +61,8 @@ def main():
     worst = max(range(len(off)), key=off.__getitem__)
     print(f"off by {records.median(off):.2f}× in the median, by {off[worst]:.2f}× at worst ({EXAMPLES[worst]})")
     if options.output:
-        records.write(options.output, {**records.head("napkin.predictions/1", device), "threads": options.threads,
-                                       "vector_bytes": options.vector_bytes, "median_off": records.median(off),
+        records.write(options.output, {**records.head("napkin.predictions/2", device), "threads": options.threads,
+                                       "caches": "warm" if options.warm else "cold", "vector_bytes": options.vector_bytes, "median_off": records.median(off),
                                        "worst_off": off[worst], "worst": EXAMPLES[worst], "results": results})
     return 0
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t random_programs_a_module = 60;
 class CompiledPrograms : public testing::TestWithParam<int> {};
 
 TEST_P(CompiledPrograms, ComputeTheirDefinition) {
-    const auto [from, to] = seeds(240);
+    const auto [from, to] = seeds(120);
     const std::uint64_t shard = static_cast<std::uint64_t>(GetParam());
     const std::uint64_t first = from + (to - from) * shard / shards, last = from + (to - from) * (shard + 1) / shards;
     int failures = 0, kernels = 0;

@@ -54,10 +54,14 @@ void expect_right(const std::vector<Planned>& all, const std::vector<Probe>& pro
         const std::string& name = p.source.entries.front().name;
         EXPECT_TRUE(p.source.entries.front().keeps_scratch) << name;
         ASSERT_GT(cut_of(p).num_cuts(), 0) << name;
-        for (const Probe probe : probes) {
-            const cpu_case::Reference reference = reference_of(p, probe);
+        // Each case meets all probes, and one of them, another in each case, in either order of its blocks and in a second launch.
+        // The others are compared with the definition in one order, and meet the other one.
+        const std::size_t thrice = static_cast<std::size_t>(&p - all.data()) % probes.size();
+        for (std::size_t n = 0; n < probes.size(); ++n) {
+            const cpu_case::Reference reference = reference_of(p, probes[n]);
             std::vector<std::string> first;
-            for (const bool late : {false, true, false}) {
+            const std::vector<bool> orders = n == thrice ? std::vector<bool>{false, true, false} : std::vector<bool>{true};
+            for (const bool late : orders) {
                 Timing timing;
                 timing.copies_late = timing.results_late = timing.backwards = late;
                 const long left = count("emulated_values_left"), taken = count("emulated_values_taken");
@@ -70,7 +74,7 @@ void expect_right(const std::vector<Planned>& all, const std::vector<Probe>& pro
                 if (first.empty()) first = bytes_of(*outputs);
                 EXPECT_TRUE(first == bytes_of(*outputs)) << name << ": the bits depend on which block comes first";
             }
-            EXPECT_EQ(fault_of(p, reference, *module, {}), "") << name << ", " << napkin::name(probe);
+            EXPECT_EQ(fault_of(p, reference, *module, {}), "") << name << ", " << napkin::name(probes[n]);
         }
     }
 }
