@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Predicted and measured time of twenty examples at their own sizes on this computer.
 
-    python3 bench/predictions.py [--seconds 0.5] [--rounds 5] [--warm] [--vector-bytes 32] [--output bench/results/NAME.json]
+    python3 bench/predictions.py [--seconds 0.5] [--rounds 5] [--cold] [--vector-bytes 32] [--output bench/results/NAME.json]
 
 Each round measures the computer, as its user is told to do, and then predicts and runs all examples, so that a prediction and its measurement
-are of the same minute, and a slow spell meets one round of many examples and not all rounds of one. What is predicted is the time of arrays
-that lie in memory, so that the caches are emptied before each run (--warm: they hold what the run before left). Each row's ratio is the median
-of its rounds' ratios of measured and predicted time. A prediction is off by the ratio or its inverse, whichever is above 1; the last line has
+are of the same minute, and a slow spell meets one round of many examples and not all rounds of one. --cold empties the caches before each run, which
+costs kernels of a few milliseconds more than the way of their arrays from memory that is predicted. Each row's ratio is the median of its
+rounds' ratios of measured and predicted time. A prediction is off by the ratio or its inverse, whichever is above 1; the last line has
 the median and the worst.
 """
 import argparse
@@ -24,7 +24,7 @@ def run(example, options):
     arguments = [records.ROOT / "examples" / f"{example}.nk", "--seconds", str(options.seconds), "--threads", str(options.threads)]
     if options.vector_bytes:
         arguments += ["--vector-bytes", str(options.vector_bytes)]
-    if not options.warm:
+    if options.cold:
         arguments += ["--cold"]
     return records.run_kernel(arguments)
 
@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="about how long each measures in a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--warm", action="store_true", help="leave in the caches what the run before left there")
+    parser.add_argument("--cold", action="store_true", help="empty the caches before each run")
     parser.add_argument("--vector-bytes", type=int, help="of the kernels' vectors (default: as the machine has)")
     parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
@@ -62,7 +62,7 @@ def main():
     print(f"off by {records.median(off):.2f}× in the median, by {off[worst]:.2f}× at worst ({EXAMPLES[worst]})")
     if options.output:
         records.write(options.output, {**records.head("napkin.predictions/2", device), "threads": options.threads,
-                                       "caches": "warm" if options.warm else "cold", "vector_bytes": options.vector_bytes, "median_off": records.median(off),
+                                       "caches": "cold" if options.cold else "warm", "vector_bytes": options.vector_bytes, "median_off": records.median(off),
                                        "worst_off": off[worst], "worst": EXAMPLES[worst], "results": results})
     return 0
 
