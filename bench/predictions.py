@@ -62,7 +62,8 @@ def main():
     print(f"off by {records.median(off):.2f}× in the median, by {off[worst]:.2f}× at worst ({EXAMPLES[worst]})")
     if options.output:
         records.write(options.output, {**records.head("napkin.predictions/2", device), "threads": options.threads,
-                                       "caches": "cold" if options.cold else "warm", "vector_bytes": options.vector_bytes, "median_off": records.median(off),
+                                       "caches": "cold" if options.cold else "warm",
+                                       "vector_bytes": options.vector_bytes, "median_off": records.median(off),
                                        "worst_off": off[worst], "worst": EXAMPLES[worst], "results": results})
     return 0
 

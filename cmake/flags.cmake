@@ -18,17 +18,18 @@ endif()
 
 # What is compiled more often than it runs long is not optimized in a release. Sanitizers say themselves how much.
 set(napkin_not_optimized)
+set(napkin_optimized)
 if(NOT NAPKIN_SANITIZE)
     set(napkin_not_optimized $<$<CONFIG:Release>:-O0>)
+    set(napkin_optimized $<$<CONFIG:Release>:-O1>)
 endif()
-# With the inlining of GCC's -O2, its -O1 makes plans in the same time and compiles a quarter faster. GCC looks for garbage whenever its heap has
-# grown by half or so, from 128 MB on; from 400 MB on it finds less, and all a file's heap is seldom more than twice that.
+# With the inlining of GCC's -O2, its -O1 makes plans in the same time and compiles the planner's files a quarter faster. Where GCC collects its
+# garbage from a heap of 400 MB on and not of 128, half of the tool compiles in 33 s in place of 42 (GCC 12, 2026-11-26), and files of 0.7 GB take 0.9.
 set(napkin_gcc_options)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(napkin_gcc_options $<$<CONFIG:Release>:-finline-functions>
         $<$<CONFIG:Release>:-finline-small-functions> $<$<CONFIG:Release>:-findirect-inlining>
-        $<$<CONFIG:Release>:-fpartial-inlining>
-        "SHELL:--param ggc-min-heapsize=400000")
+        $<$<CONFIG:Release>:-fpartial-inlining> "SHELL:--param ggc-min-heapsize=400000")
 endif()
 
 # napkin_glob(variable pattern): the files below the source directory that match, looked up again at every build.

@@ -60,7 +60,7 @@ napkin_test_kind(text 60 1)
 napkin_test_kind(error 60 1)
 napkin_test_kind(property 180 2)
 # Its stand-ins for a GPU's units compute much by themselves.
-napkin_test_kind(numeric 300 3 $<$<CONFIG:Release>:-O1>)
+napkin_test_kind(numeric 300 3 ${napkin_optimized})
 napkin_test_kind(gpu 300 3)
 
 # tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way.

@@ -27,7 +27,7 @@ namespace napkin {
 namespace {
 
 constexpr std::uint64_t batch_size = 40;
-/// What is compiled where no GPU runs it, a second of the processor's for each kernel: so many batches, of each so many kernels.
+/// What is compiled where no GPU runs it, half a second to a second for each kernel: so many batches, of each so many kernels.
 constexpr int compiled_batches = 3;
 constexpr std::uint64_t compiled_kernels = 15;
 /// What the slow paths of CUDA's own functions keep in local memory: the sine's digits of 2/π, and registers around a call.
