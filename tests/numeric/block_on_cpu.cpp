@@ -11,12 +11,16 @@
 namespace napkin::cpu_case {
 namespace {
 
+/// What kernels are compiled with, and what stands for the GPU that runs them.
+constexpr const char* kernel_words =
+#include "numeric/kernel_on_cpu.inc"
+    ;
 constexpr const char* stand_ins =
 #include "numeric/block_on_cpu.inc"
 #include "numeric/matrix_unit_on_cpu.inc"
     ;
 
-constexpr std::int64_t scratch_bytes = 1 << 20;  // as block_on_cpu.inc has them
+constexpr std::int64_t scratch_bytes = 1 << 20;  // as kernel_on_cpu.inc has them
 
 /// Instructions by a word of their text, and what stands for the statement.
 struct StandIn {
@@ -33,17 +37,16 @@ constexpr StandIn instructions[] = {
     {"ex2.approx", "y = exp2f(x);"},
     {"prefetch.global.L2", "static_cast<void>(*static_cast<const volatile char*>(static_cast<const void*>(at)));"},
     {"%laneid", "lane = emulated::current % 32;"},
-    {"bar.sync 1,", "emulated::meet(emulated::of_blocks[emulated::block_of_thread()].barriers[1], num_threads());"},
+    {"bar.sync 1,", "emulated::meet_in_block(1, num_threads());"},
     {"rcp.approx.ftz", "reciprocal = 1 / divisor;"},
     {"rcp.approx.f32", "reciprocal = 1 / b;"},
     {"mul.f32", "quotient = a * reciprocal;"},
     {"(place), \"l\"(from) :", "emulated::copy(place, from, true);"},
     {"cp.async.ca", "memcpy(emulated::at(place), from, bytes);"},
-    {"cp.async.wait_all",
-     "emulated::threads[emulated::current].copies.commit(), emulated::threads[emulated::current].copies.wait(0);"},
+    {"cp.async.wait_all", "emulated::commit_copies(), emulated::wait_copies(0);"},
     {"cp.async.cg", "emulated::copy(to, from, inside);"},
-    {"cp.async.commit_group", "emulated::threads[emulated::current].copies.commit();"},
-    {"cp.async.wait_group", "emulated::threads[emulated::current].copies.wait(behind);"},
+    {"cp.async.commit_group", "emulated::commit_copies();"},
+    {"cp.async.wait_group", "emulated::wait_copies(behind);"},
     {"ldmatrix.sync", "emulated::load_matrices(to, from, how);"},
     {"stmatrix.sync", "emulated::store_matrices(to, from);"},
     {"st.shared.v2.f32", "const float both[2] = {a, b}; emulated::write(to, both, 8);"},
@@ -55,20 +58,18 @@ constexpr StandIn instructions[] = {
     {"mbarrier.arrive.shared", "emulated::arrive(barrier, 0);"},
     {"barrier.cluster.arrive", "emulated::meet_in_cluster();"},
     {"mbarrier.try_wait.parity", "emulated::wait_phase(barrier, parity);"},
-    {"barrier.cta.sync",
-     "emulated::meet(emulated::of_blocks[emulated::block_of_thread()].barriers[6 + warpgroup], 256);"},
-    {"barrier.cta.arrive",
-     "emulated::pass(emulated::of_blocks[emulated::block_of_thread()].barriers[6 + warpgroup], 256);"},
+    {"barrier.cta.sync", "emulated::meet_in_block(6 + warpgroup, 256);"},
+    {"barrier.cta.arrive", "emulated::pass_in_block(6 + warpgroup, 256);"},
     {"setmaxnreg", ";"},
     {".multicast::cluster", "emulated::bring_box_to_all(blocks, to, map, barrier, COORDINATES_##rank);"},
     {".mbarrier::complete_tx::bytes", "emulated::bring_box(to, map, barrier, COORDINATES_##rank);"},
     {".bulk_group [%1", "emulated::send_box(from, map, COORDINATES_##rank);"},
-    {"cp.async.bulk.commit_group", "emulated::threads[emulated::current].boxes.commit();"},
-    {"cp.async.bulk.wait_group.read", "emulated::threads[emulated::current].boxes.wait(behind);"},
+    {"cp.async.bulk.commit_group", "emulated::commit_boxes();"},
+    {"cp.async.bulk.wait_group.read", "emulated::wait_boxes(behind);"},
     {"fence.proxy.async", "emulated::publish();"},
     {"ld.acquire.gpu", "now = emulated::acquired(word);"},
     {"wgmma.fence", ";"},
-    {"wgmma.commit_group", "emulated::threads[emulated::current].products.commit();"},
+    {"wgmma.commit_group", "emulated::commit_products();"},
     {"wgmma.wait_group", "emulated::wait_products(pending);"},
     {"asm volatile(\"\" :", ";"},  // what is pinned has been given to products, which the compiler does not see into
 };
@@ -120,10 +121,27 @@ std::string without_instructions(const std::string& text) {
     return out + text.substr(done);
 }
 
+std::shared_ptr<const JitModule> compiled(const std::string& text, const JitOptions& options) {
+    auto module = jit_compile(text, options);
+    if (!module) throw std::runtime_error(render(module.errors()));
+    return *module;
+}
+
+/// What all kernels call, compiled once: they are linked with it.
+const JitModule& stand_in_for_gpu() {
+    static const std::shared_ptr<const JitModule> module = [] {
+        JitOptions options;
+        options.optimization = "-O2";
+        options.flags = {"-fno-semantic-interposition", "-U_FORTIFY_SOURCE"};  // a fortified longjmp takes another stack for a fault
+        return compiled(std::string(kernel_words) + stand_ins, options);
+    }();
+    return *module;
+}
+
 }  // namespace
 
 std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source) {
-    std::string text = stand_ins + without_instructions(cuda::complete(source));
+    std::string text = kernel_words + without_instructions(cuda::complete(source));
     // The memory of the block that runs is one array, which has the name that kernels declare.
     static const std::regex declaration("extern __shared__ __align__\\([0-9]+\\) char shared_memory\\[\\];");
     text = std::regex_replace(text, declaration, "char* const shared_memory = emulated::own_memory();");
@@ -140,9 +158,10 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
                 "results_late, "
                 "bool "
                 "backwards) {{\n"
-                "    return run_blocks({{arguments, maps, {2}, {3}, {4}, {6}, copies_late, results_late, backwards, "
+                "    return emulated::run_blocks({{arguments, maps, {2}, {3}, {4}, {6}, copies_late, results_late, "
+                "backwards, "
                 "{5}}}, "
-                "&run_thread_of<&{1}::{0}>);\n}}\n",
+                "&emulated::run_thread_of<&{1}::{0}>);\n}}\n",
                 name, place, blocks, threads, rows, scratch, joined);
         };
         add(entry.name, entry.blocks, entry.threads, entry.rows, entry.cluster);
@@ -150,10 +169,8 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
     }
     JitOptions options;
     options.optimization = "-O1";
-    options.flags = {"-w", "-U_FORTIFY_SOURCE"};  // a fortified longjmp takes another stack for a fault
-    auto module = jit_compile(text, options);
-    if (!module) throw std::runtime_error(render(module.errors()));
-    return *module;
+    options.flags = {"-Wl,--no-as-needed", stand_in_for_gpu().path};  // it comes before the source that calls it
+    return compiled(text, options);
 }
 
 BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes,
