@@ -162,31 +162,42 @@ private:
         one.add("block", 500e-6, [&](std::int64_t n) { f(n * block_steps, memory_of(0), 0); });
         all.add("block", 500e-6,
                 [&](std::int64_t n) { workers_.run([&](int worker) { f(n * block_steps, memory_of(worker), 0); }); });
-        one.run(seconds_ * 0.03), all.run(seconds_ * 0.06);
+        const TimedCode products = kernel("panels");
+        all.add("panels", 500e-6, [&](std::int64_t n) {
+            workers_.run([&](int worker) { products(n * products_a_part, memory_of(worker), num_panels()); });
+        });
+        one.run(seconds_ * 0.03), all.run(seconds_ * 0.12);
         machine_.together_share = measured(std::min(1.0, one["block"] / all["block"]),
                                            "the block of accumulators on one core beside it on all at once");
-        shortest_block_ = all["block"];
-        sample_dealt_blocks();
+        shortest_part_ = all["panels"];
+        sample_dealt_products();
     }
 
-    /// What many blocks take that are dealt out as the groups of a kernel are. What else runs comes and goes: samples are taken in between all other
-    /// measurements. Pre: the memory holds real numbers.
-    void sample_dealt_blocks() {
-        const std::function<void()> dealt = [this, f = kernel("block")] {
-            workers_.deal(dealt_blocks, threads(), [&](int worker, std::int64_t begin, std::int64_t end) {
-                f((end - begin) * block_steps, memory_of(worker), 0);
+    /// Panels of B that the products take in turn: some hundred kilobytes, or as much as half of the cache behind the first one holds.
+    [[nodiscard]] std::int64_t num_panels() const {
+        const double panel_bytes = 256 * 3 * machine_.vector_bits.value / 8,
+                     cache = machine_.levels.size() > 2 ? bytes_a_core(machine_, machine_.levels.size() - 2) : 0;
+        return std::clamp<std::int64_t>(static_cast<std::int64_t>(cache / 2 / panel_bytes), 1, products_a_part);
+    }
+
+    /// What many products take that are dealt out as the groups of a kernel are. What else runs comes and goes: samples are taken in between all other
+    /// measurements. It takes parts of the caches, too, of which accumulators alone would not tell. Pre: the memory holds real numbers.
+    void sample_dealt_products() {
+        const std::function<void()> dealt = [this, f = kernel("panels")] {
+            workers_.deal(dealt_parts, threads(), [&](int worker, std::int64_t begin, std::int64_t end) {
+                f((end - begin) * products_a_part, memory_of(worker), num_panels());
             });
         };
         seconds_of_dealt_.push_back(interleaved_medians({dealt}, seconds_ * 0.01).seconds.front());
     }
 
-    /// What a kernel loses to all else that runs: the middle one of the samples beside the block's best moment.
+    /// What a kernel loses to all else that runs: the middle one of the samples beside the products' best moment.
     void sustained() {
         sort(seconds_of_dealt_);
         machine_.sustained_share = measured(
-            std::min(1.0, dealt_blocks / cores() * shortest_block_ / seconds_of_dealt_[seconds_of_dealt_.size() / 2]),
-            fmt::format("{} blocks of accumulators dealt out, beside the shortest time of one; median of {} moments",
-                        dealt_blocks, seconds_of_dealt_.size()));
+            std::min(1.0, dealt_parts / cores() * shortest_part_ / seconds_of_dealt_[seconds_of_dealt_.size() / 2]),
+            fmt::format("{} times {} products with panels dealt out, beside the shortest time of one part; median of {} moments",
+                        dealt_parts, products_a_part, seconds_of_dealt_.size()));
     }
 
     [[nodiscard]] float* memory_of(int worker) const {
@@ -248,17 +259,17 @@ private:
                                                     fmt::format("loads that wait for each other, {} lines", lines));
         }
         fill<float>();
-        sample_dealt_blocks();
+        sample_dealt_products();
         for (std::size_t l = 1; l < num; ++l) {
             pipe(l, share);
-            sample_dealt_blocks();
+            sample_dealt_products();
         }
         if (num > 1) runs(machine_.levels[1], share);
-        sample_dealt_blocks();
+        sample_dealt_products();
         past_caches(share);
-        sample_dealt_blocks();
+        sample_dealt_products();
         if (num > 2) kept(machine_.levels[1], machine_.levels[2], share);
-        sample_dealt_blocks();
+        sample_dealt_products();
     }
 
     /// Of a cache that others use too, as those of a server do whose cores are rented out one by one, less stays than there is: the largest part of it that
@@ -413,7 +424,7 @@ private:
                                     fmt::format("dealing out {} groups that do nothing", groups));
     }
 
-    static constexpr std::int64_t block_steps = 1 << 16, dealt_blocks = 128;
+    static constexpr std::int64_t block_steps = 1 << 16, products_a_part = 13, dealt_parts = 128;
 
     Machine machine_;
     const JitModule& module_;
@@ -422,7 +433,7 @@ private:
     std::string day_;
     Memory memory_;
     std::int64_t values_ = 0;               ///< that the memory holds, f32
-    double shortest_block_ = 0;             ///< seconds, on all cores at once
+    double shortest_part_ = 0;              ///< seconds, of products on all cores at once
     std::vector<double> seconds_of_dealt_;  ///< by sample
     double taken_ = 0;                      ///< share of the time that the rounds lost to other work
 };

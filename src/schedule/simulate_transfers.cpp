@@ -195,14 +195,15 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
         const double together = all.value * std::ceil(workers / sharing);
         return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
     };
-    const double read = (l == core_level_ ? moved.merged : 1) /
+    // What else runs takes its share of these times as of those that cores compute in.
+    const double read = (l == core_level_ ? moved.merged : 1) / machine_.sustained_share.value /
                         rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
     if (!moved.is_store) return read / share_of_runs(level, moved.run / machine_.line_bytes.value);
     const Figure &all = moved.is_non_temporal ? machine_.nontemporal_copy_bytes_per_s : level.copy_bandwidth_bytes_per_s,
                  &of_one = moved.is_non_temporal ? machine_.core_nontemporal_copy_bytes_per_s
                                                  : level.core_copy_bandwidth_bytes_per_s;
     if (!(all.value > 0)) return read;
-    return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) - read);
+    return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) / machine_.sustained_share.value - read);
 }
 
 /// Seconds for a byte to arrive in the cores of a GPU that asked for it, however few of them there are and whoever asked for it as well.
