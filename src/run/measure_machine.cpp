@@ -199,7 +199,8 @@ private:
         sort(seconds_of_dealt_);
         machine_.sustained_share = measured(
             std::min(1.0, dealt_parts / cores() * shortest_part_ / seconds_of_dealt_[seconds_of_dealt_.size() / 2]),
-            fmt::format("{} times {} products with panels dealt out, beside the shortest time of as many multiply-adds; median of {} moments",
+            fmt::format("{} times {} products with panels dealt out, beside the shortest time of as many "
+                        "multiply-adds; median of {} moments",
                         dealt_parts, products_a_part, seconds_of_dealt_.size()));
     }
 

@@ -168,7 +168,7 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
         if (entry.before) add(entry.before->name, entry.before->blocks, entry.before->threads, 1, 1);
     }
     JitOptions options;
-    options.optimization = "-O1";
+    options.optimization = "-O0";  // kernels are run once, and what takes their time is compiled already
     options.flags = {"-Wl,--no-as-needed", stand_in_for_gpu().path};  // it comes before the source that calls it
     return compiled(text, options);
 }
