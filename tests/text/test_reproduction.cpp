@@ -26,10 +26,7 @@ TEST(Reproduction, TheDocumentsFiguresAreTheComputedOnes) {
     EXPECT_EQ(run("reproduce --check"), 0) << "napkin reproduce --output docs/reproduction.md writes the table anew";
 }
 
-TEST(Reproduction, AnotherTableIsRefused) {
-    EXPECT_EQ(run("reproduce --check --output README.md 2>/dev/null"), 1);
-    EXPECT_EQ(run("reproduce docs/none.toml 2>/dev/null"), 1);
-}
+TEST(Reproduction, AFileThatIsNotThereIsRefused) { EXPECT_EQ(run("reproduce docs/none.toml 2>/dev/null"), 1); }
 
 class Rows : public testing::Test {
 protected:
@@ -58,6 +55,17 @@ TEST_F(Rows, AreComputedFromTheFolderAboveTheirs) {
                                  "--json");
     ASSERT_EQ(code, 0) << said;
     EXPECT_EQ(nlohmann::json::parse(said)["rows"][0]["computed"], "2·i");
+}
+
+TEST_F(Rows, AnotherTableIsRefused) {
+    const std::string comparison = "value = \"a/total/transfers\"\nformula = \"2·i\"",
+                      table = (folder_ / "table.md").string(), check = "--check --output '" + table + "'";
+    ASSERT_EQ(of("cost a.nk --machine generic-cpu", comparison, "--output '" + table + "'").first, 0);
+    EXPECT_EQ(of("cost a.nk --machine generic-cpu", comparison, check).first, 0);
+    std::ofstream(table, std::ios::app) << "more\n";
+    const auto [code, said] = of("cost a.nk --machine generic-cpu", comparison, check);
+    EXPECT_EQ(code, 1);
+    EXPECT_THAT(said, HasSubstr("table.md"));
 }
 
 TEST_F(Rows, ADisagreementWithoutReasonFailsTheCheck) {

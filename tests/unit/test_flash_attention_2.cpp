@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "emit/cuda/emit.hpp"
+#include "plan/choose.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/pipeline.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -42,15 +43,24 @@ std::string file_of(const Tile& tile) {
     return folder + "-" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + ".schedule";
 }
 
-Result<Compilation> compiled(const Tile& tile, const std::string& schedule = "") {
+Result<Compilation> compiled(const Tile& tile, const std::string& schedule = "", Pass until = Pass::plan) {
     PipelineOptions options;
     options.diagram = "rows_" + std::to_string(tile.rows);
     options.sizes = {{"h", 8192 / tile.d}, {"k", tile.d}, {"d", tile.d}};
     options.machine = "h200";
-    options.until = Pass::plan;
+    options.until = until;
     options.schedule_file = schedule.empty() ? source_of(file_of(tile))
                                              : std::make_shared<const Source>(Source{"a.schedule", schedule});
     return run_pipeline(source_of(folder + ".nk"), options);
+}
+
+/// The planner's own plan, which no assembler is asked about: that takes most of a plan's time, and says nothing of predictions.
+Result<Plan> planned(const Tile& tile, const std::string& schedule) {
+    const auto c = compiled(tile, schedule, Pass::size);
+    if (!c) return c.errors();
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"a.schedule", schedule});
+    return choose_plan(c->derived, c->extents, c->machine, {}, options);
 }
 
 std::vector<double> ranks(const std::vector<double>& values) {
@@ -60,22 +70,42 @@ std::vector<double> ranks(const std::vector<double>& values) {
     return out;
 }
 
+std::string name_of(const Tile& tile) {
+    return std::to_string(tile.d) + ": " + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+}
+
+/// No larger tile of as many columns of V is in registers.
+bool is_largest_that_fits(const Tile& tile) {
+    return std::none_of(std::begin(tiles), std::end(tiles), [&](const Tile& other) {
+        return other.d == tile.d && !other.spills && other.rows * other.columns > tile.rows * tile.columns;
+    });
+}
+
 TEST(FlashAttention2, TilesThatSpillAreTold) {
-    const bool has_assembler = gpu::cuda_compiler().ok();
     for (const Tile& tile : tiles) {
-        const auto c = compiled(tile);
-        const std::string name = std::to_string(tile.d) + ": " + std::to_string(tile.rows) + "x" +
-                                 std::to_string(tile.columns);
-        ASSERT_TRUE(c.ok()) << name << render(c.errors());
-        ASSERT_EQ(c->plan.kernels.size(), 1) << name;
-        const ScheduledKernel& kernel = c->plan.kernels[0].scheduled;
+        const std::string name = name_of(tile);
+        const auto plan = planned(tile, source_of(file_of(tile))->text);
+        ASSERT_TRUE(plan.ok()) << name << render(plan.errors());
+        ASSERT_EQ(plan->kernels.size(), 1) << name;
+        const ScheduledKernel& kernel = plan->kernels[0].scheduled;
         EXPECT_EQ(kernel.schedule.warps.value, 4) << name;
         EXPECT_EQ(spilled_registers(kernel) > 0, tile.spills) << name << ": " << most_registers(kernel);
-        EXPECT_EQ(to_string(c->plan).find(" spill\n") != std::string::npos, tile.spills) << name;
+        EXPECT_EQ(to_string(*plan).find(" spill\n") != std::string::npos, tile.spills) << name;
+    }
+}
+
+/// Of the tiles beside the limit.
+TEST(FlashAttention2, TheAssemblerSpillsTheSameTiles) {
+    if (!gpu::cuda_compiler().ok()) GTEST_SKIP() << "no NVRTC";
+    for (const Tile& tile : tiles) {
+        if (!tile.spills && !is_largest_that_fits(tile)) continue;
+        const std::string name = name_of(tile);
+        const auto c = compiled(tile);
+        ASSERT_TRUE(c.ok()) << name << render(c.errors());
         const bool is_taken_though_refused = std::any_of(c->notes.begin(), c->notes.end(), [](const std::string& note) {
             return note.find("is taken all the same") != std::string::npos;
         });
-        EXPECT_EQ(is_taken_though_refused, tile.spills && has_assembler) << name;
+        EXPECT_EQ(is_taken_though_refused, tile.spills) << name;
     }
 }
 
@@ -86,10 +116,10 @@ TEST(FlashAttention2, TilesArePredictedAsTheyWereMeasured) {
     constexpr int cores = 132;
     std::vector<double> predicted, measured;
     for (const Tile& tile : tiles) {
-        const auto c = compiled(
+        const auto plan = planned(
             tile, source_of(file_of(tile))->text + "threads " + std::to_string(cores * tile.blocks) + "\n");
-        ASSERT_TRUE(c.ok()) << render(c.errors());
-        const double rate = flops / c->plan.kernels.at(0).time.seconds / 1e12;
+        ASSERT_TRUE(plan.ok()) << render(plan.errors());
+        const double rate = flops / plan->kernels.at(0).time.seconds / 1e12;
         predicted.push_back(rate), measured.push_back(tile.measured);
         EXPECT_GT(rate / tile.measured, 1 / 1.3) << tile.d << ": " << tile.rows << "x" << tile.columns;
         EXPECT_LT(rate / tile.measured, 1.3) << tile.d << ": " << tile.rows << "x" << tile.columns;
@@ -104,10 +134,10 @@ TEST(FlashAttention2, TilesArePredictedAsTheyWereMeasured) {
 /// The assembler leaves each of the blocks that share an SM its part of the registers, so that all of them run at a time.
 TEST(FlashAttention2, AsManyBlocksFitAnSmAsThePlanSays) {
     for (const auto& [tile, blocks] : {std::pair{tiles[0], 4}, {tiles[5], 2}, {tiles[9], 1}}) {
-        const auto c = compiled(tile);
-        ASSERT_TRUE(c.ok()) << render(c.errors());
+        const auto plan = planned(tile, source_of(file_of(tile))->text);
+        ASSERT_TRUE(plan.ok()) << render(plan.errors());
         ScheduledProgram program;
-        for (const KernelPlan& plan : c->plan.kernels) program.kernels.push_back(plan.scheduled);
+        for (const KernelPlan& kernel : plan->kernels) program.kernels.push_back(kernel.scheduled);
         EXPECT_NE(cuda::emit(program).text.find("__launch_bounds__(256, " + std::to_string(blocks) + ")"), std::string::npos)
             << tile.d;
     }
@@ -115,17 +145,17 @@ TEST(FlashAttention2, AsManyBlocksFitAnSmAsThePlanSays) {
 
 TEST(FlashAttention2, OnlySizesByHandMaySpill) {
     const Tile widest{256, 128, 128, 0, 1, true};
-    const auto by_hand = compiled(widest);
+    const auto by_hand = planned(widest, source_of(file_of(widest))->text);
     ASSERT_TRUE(by_hand.ok());
-    ScheduledKernel kernel = by_hand->plan.kernels.at(0).scheduled;
+    ScheduledKernel kernel = by_hand->kernels.at(0).scheduled;
     EXPECT_TRUE(verify(kernel).empty());
     kernel.schedule.warps.by_hand = false;
     ASSERT_EQ(verify(kernel).size(), 1);
     EXPECT_NE(verify(kernel)[0].find("its fragments take 398 registers of 228 of a thread"), std::string::npos);
     // Warps that the plan chooses have tiles that fit.
-    const auto chosen = compiled(widest, "tensor axis q\ngroup q 64\nstream x 128\n");
+    const auto chosen = planned(widest, "tensor axis q\ngroup q 64\nstream x 128\n");
     ASSERT_TRUE(chosen.ok()) << render(chosen.errors());
-    for (const KernelPlan& plan : chosen->plan.kernels) EXPECT_EQ(spilled_registers(plan.scheduled), 0);
+    for (const KernelPlan& plan : chosen->kernels) EXPECT_EQ(spilled_registers(plan.scheduled), 0);
 }
 
 TEST(FlashAttention2, AFormThatLacksWhatItsLinesNameIsNotTaken) {
